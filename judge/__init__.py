@@ -1,0 +1,45 @@
+"""Which of these texts is better, by how much, and how sure are we?
+
+`judge.evaluate(...)` scores texts on criteria with a judge model, beside ROUGE, BLEU and chrF, with intervals.
+Importing this package loads nothing heavy: names are resolved when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from judge.api import evaluate as evaluate
+    from judge.api import evaluate_async as evaluate_async
+    from judge.criteria import load as load_criteria
+    from judge.errors import JudgeError as JudgeError
+    from judge.providers.scripted import ScriptedProvider as ScriptedProvider
+    from judge.records import Sample as Sample
+    from judge.report import Result as Result
+    from judge.samples import load as load_samples
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "JudgeError": "judge.errors:JudgeError",
+    "Result": "judge.report:Result",
+    "Sample": "judge.records:Sample",
+    "ScriptedProvider": "judge.providers.scripted:ScriptedProvider",
+    "evaluate": "judge.api:evaluate",
+    "evaluate_async": "judge.api:evaluate_async",
+    "load_criteria": "judge.criteria:load",
+    "load_samples": "judge.samples:load",
+}
+__all__ = [*_WHERE, "__version__"]  # noqa: PLE0604  (names, checked by a test)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'judge' has no attribute {name!r}")
+    module, attribute = _WHERE[name].split(":")
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Where requests run. An engine knows requests and answers; no sample, criterion or score."""

@@ -1,0 +1,93 @@
+"""Everything `judge` raises on purpose, split by who can mend it.
+
+    JudgeError
+    ├── ConfigError       the command line, run.yaml or an argument: whoever started the run
+    ├── DataError         the data file or frame: whoever made the data
+    ├── CriterionError    a criterion's template or header: whoever wrote it
+    ├── MissingExtra      a package that is not installed: pip (the message has the line)
+    ├── StorageError      the disk: a cache or run folder that cannot be read or written
+    ├── ParseError        one reply without a usable score; becomes a Failure, never a number
+    └── ProviderError     the judge model's endpoint
+        ├── Transient     worth asking again: 408, 409, 429, 5xx, time-outs, dropped connections
+        └── Refused       not worth asking again: 400, 401, 403, 404, content policy, not an API
+
+A message says what happened, where (file:line, item, URL) and what to do next.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Stops = Literal["never", "if_first", "always"]
+"""Whether an error ends the whole run: never, only while no request has succeeded yet, or always."""
+
+
+class JudgeError(Exception):
+    """The root of the tree above."""
+
+
+class ConfigError(JudgeError):
+    """The run was described wrongly."""
+
+
+class DataError(JudgeError):
+    """The data cannot be read as samples."""
+
+
+class CriterionError(JudgeError):
+    """A criterion's header or template is wrong."""
+
+
+class MissingExtra(JudgeError):
+    """An optional package is not installed."""
+
+
+class StorageError(JudgeError):
+    """A folder cannot be read or written."""
+
+
+class ParseError(JudgeError):
+    """A reply holds no usable score. `raw` is the reply as it came."""
+
+    def __init__(self, message: str, raw: str = "") -> None:
+        super().__init__(message)
+        self.raw = raw
+
+
+class ProviderError(JudgeError):
+    """A request was not answered. `stops` says whether the whole run should end with it."""
+
+    def __init__(self, message: str, *, stops: Stops = "never") -> None:
+        super().__init__(message)
+        self.stops: Stops = stops
+
+
+class Transient(ProviderError):
+    """A request that may well succeed if asked again, `retry_after` seconds from now where the server said so.
+
+    `status` is the HTTP status, or None where no reply came; `billed` marks a time-out, after which the
+    provider may have done (and charged for) the work.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        billed: bool = False,
+        stops: Stops = "never",
+    ) -> None:
+        super().__init__(message, stops=stops)
+        self.status = status
+        self.retry_after = retry_after
+        self.billed = billed
+
+
+class Refused(ProviderError):
+    """A request the provider will not answer. `param` names the parameter it objects to, where it says so."""
+
+    def __init__(self, message: str, *, status: int | None = None, param: str | None = None, stops: Stops = "never") -> None:
+        super().__init__(message, stops=stops)
+        self.status = status
+        self.param = param

@@ -1,0 +1,279 @@
+"""The values that travel between the layers: frozen, slotted, standard library only.
+
+A number is real (`Score`) or it is a `Failure`; nothing here holds -1, NaN or a made-up reply.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from judge.errors import ParseError
+
+ReplyKind = Literal["score", "score_then_reason", "reason_then_score"]
+Message = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One system's text for one item.
+
+    `human` holds ratings by people, by criterion name; `extra` every other column of the data. `where` says
+    where the row came from (`data.jsonl:17`) for messages.
+    """
+
+    item: str
+    system: str
+    output: str
+    source: str | None = None
+    references: tuple[str, ...] = ()
+    human: Mapping[str, float] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The answers a criterion allows: `labels` as the judge writes them, `values` as they count."""
+
+    labels: tuple[str, ...]
+    values: tuple[float, ...]
+
+    @classmethod
+    def integers(cls, low: int, high: int, step: int = 1) -> Scale:
+        """The scale low, low + step, …, high."""
+        numbers = range(low, high + 1, step)
+        return cls(tuple(str(n) for n in numbers), tuple(float(n) for n in numbers))
+
+    @property
+    def low(self) -> float:
+        return min(self.values)
+
+    @property
+    def high(self) -> float:
+        return max(self.values)
+
+    def value(self, label: str) -> float:
+        """The value of a label of this scale."""
+        return self.values[self.labels.index(label)]
+
+    def expected(self, weights: Mapping[str, float]) -> float:
+        """Σ p(s)·v(s) / Σ p(s) over the labels s of this scale (Liu et al. 2023, G-Eval, eq. 1, normalised).
+
+        Labels that are not on the scale are ignored. Raises `ParseError` where no mass is left: never 0.
+        """
+        mass = sum(weights.get(label, 0.0) for label in self.labels)
+        if not mass > 0:
+            raise ParseError("no probability on any label of the scale")
+        return sum(weights.get(label, 0.0) * value for label, value in zip(self.labels, self.values, strict=True)) / mass
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What is judged and how: one file of prompts/, or a user's own.
+
+    `template` is the file's text, `needs` the sample fields its rendering reads (layouts included), `digest`
+    the sha256 of everything that shapes the prompt (file, layouts), in hex.
+    """
+
+    name: str
+    template: str
+    scale: Scale
+    reply: ReplyKind = "score"
+    needs: frozenset[str] = frozenset()
+    digest: str = ""
+    weight: float = 1.0
+    title: str = ""
+    description: str = ""
+    steps: tuple[str, ...] = ()
+    version: int = 1
+    language: str = "en"
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A criterion rendered for one sample, ready to be asked."""
+
+    item: str
+    system: str
+    criterion: str
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a model. Holds no sample id, so that equal prompts are asked once.
+
+    `params` is what we want (temperature, max_tokens, top_logprobs, n); a provider that has to leave one out
+    says so in `Response.unmet`. `draw` numbers repeated draws of one prompt.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    draw: int = 0
+    endpoint: str = ""
+
+    def key(self) -> str:
+        """sha256, in hex, over the canonical JSON of every field."""
+        fields = [self.endpoint, self.model, self.draw, dict(self.params), [dict(m) for m in self.messages]]
+        text = json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a reply: its text, log probability (nats), and the likeliest tokens at its place."""
+
+    text: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One reply. `tokens` is None where the provider gave no log probabilities."""
+
+    text: str
+    finish_reason: str = "stop"
+    tokens: tuple[Token, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider counted them. `cached_tokens` are part of `prompt_tokens`."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came back. `unmet` names the wanted parameters that the server refused or silently ignored."""
+
+    choices: tuple[Choice, ...]
+    usage: Usage = Usage()
+    served_by: str = ""
+    unmet: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """One line of JSON from which `from_json` makes an equal Response."""
+        choices = [
+            [c.text, c.finish_reason, None if c.tokens is None else [[t.text, t.logprob, t.top] for t in c.tokens]]
+            for c in self.choices
+        ]
+        u = self.usage
+        usage = [u.prompt_tokens, u.completion_tokens, u.cached_tokens, u.reasoning_tokens]
+        return json.dumps([1, choices, usage, self.served_by, self.unmet], separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Response:
+        """The Response that `to_json` wrote. Raises ValueError for any other text."""
+        try:
+            version, choices, usage, served_by, unmet = json.loads(text)
+            if version != 1:
+                raise ValueError(f"stored response of version {version}; this judge reads version 1")
+            return cls(tuple(_choice(*c) for c in choices), Usage(*usage), served_by, tuple(unmet))
+        except TypeError as error:
+            raise ValueError(f"not a stored response: {error}") from error
+
+
+def _choice(text: str, finish_reason: str, tokens: list[Any] | None) -> Choice:
+    if tokens is None:
+        return Choice(text, finish_reason)
+    read = tuple(Token(t, p, tuple((str(a), float(q)) for a, q in top)) for t, p, top in tokens)
+    return Choice(text, finish_reason, read)
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How a value was made.
+
+    `method` is the rung of the ladder (`logprobs`, `single`) or `metric`. For a judgment: `mass` is the
+    probability found on the scale (0–1), `distribution` that mass by label, `entropy` that of the normalised
+    distribution (nats), `argmax` its likeliest label, `low`/`high` the value's bounds given what was not seen,
+    `n` the draws used, `reason` the judge's words, `raw` its reply, `note` why a higher rung was left.
+    """
+
+    method: str
+    mass: float | None = None
+    distribution: Mapping[str, float] | None = None
+    entropy: float | None = None
+    argmax: str | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 1
+    reason: str | None = None
+    raw: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A value of one column for one sample."""
+
+    item: str
+    system: str
+    column: str
+    value: float
+    provenance: Provenance
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A value that could not be had: a row of its own, never a number.
+
+    `stage` is where (`render`, `request`, `parse`, `metric`), `error` the kind (an error's class name),
+    `message` what happened, `raw` the reply where there was one.
+    """
+
+    item: str
+    system: str
+    column: str
+    stage: str
+    error: str
+    message: str
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the comparison: a criterion or a metric.
+
+    `signature` names all that is needed to get the column again. `low`/`high` are the ends of the scale, None
+    where it has none; `labels` the labels of a criterion's scale.
+    """
+
+    name: str
+    kind: Literal["criterion", "metric"]
+    signature: str
+    low: float | None = None
+    high: float | None = None
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A statistic with what supports it. `low` and `high` are None where `n` is too small for an interval."""
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+    p: float | None = None
