@@ -87,7 +87,9 @@ class Transient(ProviderError):
 class Refused(ProviderError):
     """A request the provider will not answer. `param` names the parameter it objects to, where it says so."""
 
-    def __init__(self, message: str, *, status: int | None = None, param: str | None = None, stops: Stops = "never") -> None:
+    def __init__(
+        self, message: str, *, status: int | None = None, param: str | None = None, stops: Stops = "never"
+    ) -> None:
         super().__init__(message, stops=stops)
         self.status = status
         self.param = param

@@ -68,7 +68,9 @@ class Scale:
         mass = sum(weights.get(label, 0.0) for label in self.labels)
         if not mass > 0:
             raise ParseError("no probability on any label of the scale")
-        return sum(weights.get(label, 0.0) * value for label, value in zip(self.labels, self.values, strict=True)) / mass
+        return (
+            sum(weights.get(label, 0.0) * value for label, value in zip(self.labels, self.values, strict=True)) / mass
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,68 @@
 """Reference metrics: samples to scores. One module each; `judge.registry.METRICS` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from judge.records import Column, Failure, Provenance, Sample, Score
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """What a metric found: its columns, and for each sample in turn one row per column, in the columns' order."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Score | Failure, ...]
+
+
+class Metric(Protocol):
+    """A metric needs no argument to be made; a sample it cannot score becomes `Failure` rows, never a number."""
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult: ...
+
+
+Compare = Callable[[str, Sequence[str]], Sequence[float]]
+"""An output and its references to one value per column."""
+
+
+def references(sample: Sample) -> tuple[str, ...]:
+    """The sample's references without the blank ones, with which nothing can be compared."""
+    return tuple(reference for reference in sample.references if reference.strip())
+
+
+def reference_count(samples: Sequence[Sample]) -> str:
+    """How many references the samples have, for signatures: a number where all that have any agree, else `var`."""
+    counts = {len(found) for sample in samples if (found := references(sample))} or {0}
+    return str(counts.pop()) if len(counts) == 1 else "var"
+
+
+def against_references(
+    samples: Sequence[Sample], names: Sequence[str], compare: Compare
+) -> tuple[Score | Failure, ...]:
+    """The rows of `MetricResult` for a metric that compares each output with its references.
+
+    A sample without a reference (or with blank ones only) becomes a `Failure` in each column.
+    """
+    rows: list[Score | Failure] = []
+    for sample in samples:
+        if found := references(sample):
+            values = compare(sample.output, found)
+            rows += [_score(sample, name, value) for name, value in zip(names, values, strict=True)]
+        else:
+            rows += [_no_reference(sample, name) for name in names]
+    return tuple(rows)
+
+
+def _score(sample: Sample, name: str, value: float) -> Score:
+    return Score(sample.item, sample.system, name, float(value), Provenance(method="metric"))
+
+
+def _no_reference(sample: Sample, name: str) -> Failure:
+    found = "only blank references" if sample.references else "no reference"
+    message = (
+        f"{sample.where or f'item {sample.item}'} has {found}: add a column `references` (a text or a list of texts), "
+        "or name yours with --map references=COLUMN"
+    )
+    return Failure(sample.item, sample.system, name, stage="metric", error="NoReference", message=message)

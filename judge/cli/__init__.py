@@ -1,0 +1,260 @@
+"""The command line: one short function per subcommand, each a call to `judge.api`.
+
+Exit codes: 0 all judged; 1 the run finished and some judgments failed; 2 it could not run, or had to stop
+(the message says why); 130 interrupted. Heavy imports stand inside the commands, so that --help is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from judge import __version__
+from judge.errors import ConfigError, JudgeError
+
+if TYPE_CHECKING:
+    from judge.report import Result
+    from judge.runner import Progress
+
+app = typer.Typer(
+    help="Which of these texts is better, by how much, and how sure are we?",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+criteria_app = typer.Typer(help="The criteria that texts are judged on.", no_args_is_help=True)
+cache_app = typer.Typer(help="The replies that were paid for and kept.", no_args_is_help=True)
+app.add_typer(criteria_app, name="criteria")
+app.add_typer(cache_app, name="cache")
+
+
+def _option(help: str, *names: str, metavar: str | None = None) -> Any:
+    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
+
+
+Criteria = Annotated[str | None, _option("Built-in names or .jinja files; none for metrics alone.", metavar="NAME,...")]
+Metrics = Annotated[
+    str | None, _option("rouge, bleu, chrf, or none (default: all where references are).", metavar="NAME,...")
+]
+Map = Annotated[
+    str | None,
+    _option(
+        "The columns that hold item, system, output, source, references, human.", "--map", metavar="FIELD=COLUMN,..."
+    ),
+]
+Systems = Annotated[str | None, _option("Wide data: the columns that hold the systems' outputs.", metavar="COLUMN,...")]
+Language = Annotated[str | None, _option("Language of the prompts: en, ja, ko, zh (default: the data's).")]
+CacheFolder = Annotated[
+    Path | None, _option("Cache folder (default: $JUDGE_CACHE, else ~/.cache/judge).", "--cache", metavar="DIR")
+]
+
+
+def main() -> None:
+    """The `judge` command."""
+    try:
+        app()
+    except JudgeError as error:
+        _say(f"judge: {error}")
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
+) -> None:
+    if version:
+        typer.echo(f"judge {__version__}")
+        raise typer.Exit
+
+
+@app.command("run")
+def run_command(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA|RUN.YAML", help="Data (.jsonl .json .csv .tsv .parquet) or a plan.")
+    ],
+    *,
+    model: Annotated[str | None, _option("The judge, e.g. gpt-5.4-mini; scripted/FILE.yaml for a dry run.")] = None,
+    base_url: Annotated[
+        str | None, _option("Any OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1.", metavar="URL")
+    ] = None,
+    key_env: Annotated[
+        str | None, _option("Environment variable with the key (default: OPENAI_API_KEY).", metavar="NAME")
+    ] = None,
+    criteria: Criteria = None,
+    metrics: Metrics = None,
+    map_: Map = None,
+    systems: Systems = None,
+    language: Language = None,
+    weighting: Annotated[
+        str | None, _option("auto (token probabilities, else the score as written), logprobs, single.")
+    ] = None,
+    min_mass: Annotated[
+        float | None, _option("Least probability on the scale to trust it (default: 0.5).", metavar="P")
+    ] = None,
+    temperature: Annotated[float | None, _option("Sampling temperature (default: 0).", metavar="T")] = None,
+    max_tokens: Annotated[int | None, _option("Longest reply (default: by reply kind).", metavar="N")] = None,
+    max_concurrency: Annotated[int | None, _option("Most requests in flight (default: 64).", metavar="N")] = None,
+    timeout: Annotated[float | None, _option("Longest wait for one reply (default: 120).", metavar="SECONDS")] = None,
+    retries: Annotated[int | None, _option("Tries after a failed one (default: 5).", metavar="N")] = None,
+    limit: Annotated[int | None, _option("Only the first N outputs.", metavar="N")] = None,
+    cache: CacheFolder = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep replies.")] = False,
+    out: Annotated[Path | None, _option("Folder for the results (default: runs/DATA-TIME).", metavar="DIR")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no report on the console.")] = False,
+) -> None:
+    """Judge and measure every output, and compare the systems."""
+    options = {
+        "model": model, "base_url": base_url, "key_env": key_env, "criteria": criteria, "metrics": metrics,
+        "map": map_, "systems": systems, "language": language, "weighting": weighting, "min_mass": min_mass,
+        "temperature": temperature, "max_tokens": max_tokens, "max_concurrency": max_concurrency,
+        "timeout": timeout, "retries": retries, "limit": limit, "cache": False if no_cache else cache, "out": out,
+    }  # fmt: skip
+    result, folder = _run(data, options, quiet)
+    if not quiet:
+        typer.echo(result.report("console"))
+    _say(f"report: {folder / 'report.html'}")
+    raise typer.Exit(1 if result.failures else 0)
+
+
+@app.command("report")
+def report_command(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    *,
+    format: Annotated[str, typer.Option(help="console, markdown, html, json or csv.")] = "console",
+    output: Annotated[
+        Path | None, _option("Write here (default: html into the run's folder, others to the console).")
+    ] = None,
+) -> None:
+    """Show a stored run again."""
+    from judge.report import load
+
+    result = load(run)
+    text = result.report(format)
+    if output is None and format == "html":
+        output = run / "report.html"
+    if output is None:
+        typer.echo(text)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--output {output}: {error.strerror}") from error
+    typer.echo(str(output))
+
+
+@criteria_app.command("list")
+def criteria_list(*, language: Language = None) -> None:
+    """Name the built-in criteria."""
+    from judge.criteria import builtin
+
+    for criterion in builtin(language or "en"):
+        ends = f"{criterion.scale.labels[0]}–{criterion.scale.labels[-1]}"
+        typer.echo(f"{criterion.name:<14} {ends:<6} {criterion.title}: {criterion.description}")
+
+
+@criteria_app.command("show")
+def criteria_show(
+    name: Annotated[str, typer.Argument(help="A built-in name or a .jinja file.")], *, language: Language = None
+) -> None:
+    """Print a criterion's file, and what a sample needs for it."""
+    from judge.criteria import load
+
+    criterion = load(name, language=language or "en")
+    typer.echo(criterion.template.rstrip())
+    typer.echo(
+        f"\nneeds: {', '.join(sorted(criterion.needs))}\ndigest: {criterion.digest[:6]}\nfile: {criterion.path}",
+        err=True,
+    )
+
+
+@criteria_app.command("render")
+def criteria_render(
+    name: Annotated[str, typer.Argument(help="A built-in name or a .jinja file.")],
+    data: Annotated[Path, typer.Argument(help="The data file.")],
+    *,
+    item: Annotated[str | None, _option("The item to render (default: the first).")] = None,
+    system: Annotated[str | None, _option("The system whose output to take (default: the first).")] = None,
+    map_: Map = None,
+    systems: Systems = None,
+    language: Language = None,
+) -> None:
+    """Print the prompt for one sample, exactly as it would be sent. Asks no model."""
+    from judge.api import prompt
+
+    options = _options({"map": map_, "systems": systems, "language": language})
+    for message in prompt(name, data, item=item, system=system, **options).messages:
+        typer.echo(message["content"])
+
+
+@cache_app.command("stats")
+def cache_stats(*, cache: CacheFolder = None) -> None:
+    """Count the stored replies."""
+    from judge.cache import DiskCache, default_folder
+
+    store = DiskCache(cache or default_folder())
+    typer.echo(f"{store.folder}: {store.stats()['responses']:,} replies, {store.stats()['bytes'] / 1e6:.1f} MB")
+    store.close()
+
+
+@cache_app.command("clear")
+def cache_clear(*, cache: CacheFolder = None) -> None:
+    """Forget every stored reply; asking again costs again."""
+    from judge.cache import DiskCache, default_folder
+
+    store = DiskCache(cache or default_folder())
+    count = store.stats()["responses"]
+    if count and sys.stdin.isatty():
+        typer.confirm(f"Forget {count:,} paid-for replies in {store.folder}?", abort=True)
+    typer.echo(f"{store.clear():,} replies forgotten")
+    store.close()
+
+
+def _run(data: Path, options: dict[str, Any], quiet: bool) -> tuple[Result, Path]:
+    """Plan, run and watch; on Ctrl-C say how to go on."""
+    import asyncio
+
+    from judge import api
+    from judge.cli.watch import watch
+    from judge.config import plan
+    from judge.runner import Progress
+
+    given = _options(options)
+    is_plan = data.suffix in (".yaml", ".yml")
+    made = plan(data if is_plan else None, given if is_plan else {"data": data, **given})
+    if made.out is None:
+        stem = (made.data or data).stem
+        made = made.model_copy(update={"out": Path("runs") / f"{stem}-{datetime.now():%Y%m%d-%H%M%S}"})
+    folder = made.out or Path("runs")
+    prepared = api.prepare(made)
+    progress = Progress()
+    try:
+        with watch(prepared, progress, quiet=quiet):
+            return asyncio.run(api.run(prepared, progress)), folder
+    except KeyboardInterrupt:
+        _say(_how_to_go_on(progress, folder))
+        raise typer.Exit(130) from None
+
+
+def _how_to_go_on(progress: Progress, folder: Path) -> str:
+    kept = f"interrupted: {progress.done:,} of {progress.total:,} judgments were made and are kept in {folder}"
+    return f"{kept}\nStart the same command again to go on: what is in the cache is not asked or paid again."
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    """What was given, lists and mappings read."""
+    from judge.config import pairs, split
+
+    read = {"criteria": split, "metrics": split, "systems": split, "map": pairs}
+    return {name: read[name](value) if name in read else value for name, value in options.items() if value is not None}
+
+
+def _say(message: str) -> None:
+    typer.echo(message, err=True)

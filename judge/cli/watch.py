@@ -1,0 +1,88 @@
+"""What a person sees while a run is going: a progress bar on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from judge.api import Prepared
+from judge.providers.prices import usd
+from judge.runner import Progress as Counts
+
+_PLAIN_SECONDS = 10.0
+
+
+@contextmanager
+def watch(prepared: Prepared, counts: Counts, *, quiet: bool) -> Iterator[None]:
+    """Show the counts on standard error while the block runs. The run itself is not touched."""
+    console = Console(stderr=True)
+    if quiet or prepared.provider is None:
+        yield
+    elif console.is_terminal:
+        with _bar(prepared, counts, console):
+            yield
+    else:
+        with _lines(prepared, counts, console):
+            yield
+
+
+@contextmanager
+def _bar(prepared: Prepared, counts: Counts, console: Console) -> Iterator[None]:
+    columns = (
+        TextColumn("judging"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    bar = Progress(*columns, console=console)
+    task = bar.add_task("", total=None)
+    start = time.monotonic()
+
+    def picture() -> Progress:
+        bar.update(task, total=counts.total or None, completed=counts.done, description=_state(prepared, counts, start))
+        return bar
+
+    with Live(get_renderable=picture, console=console, refresh_per_second=4):
+        yield
+
+
+@contextmanager
+def _lines(prepared: Prepared, counts: Counts, console: Console) -> Iterator[None]:
+    start, stop = time.monotonic(), threading.Event()
+
+    def say() -> None:
+        state = _state(prepared, counts, start)
+        console.print(f"{counts.done:,}/{counts.total:,} judgments, {state}", highlight=False, soft_wrap=True)
+
+    def run() -> None:
+        while not stop.wait(_PLAIN_SECONDS):
+            say()
+
+    thread = threading.Thread(target=run, name="judge-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        say()
+
+
+def _state(prepared: Prepared, counts: Counts, start: float) -> str:
+    """Rate, cache, tokens, cost and failures in one line."""
+    seconds = max(time.monotonic() - start, 1e-9)
+    usage = counts.usage
+    price = usd(prepared.model, prepared.provider.endpoint if prepared.provider else "", usage)
+    parts = [f"{counts.done / seconds:,.0f}/s", f"{counts.cached:,} from cache"]
+    parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens")
+    parts.append("cost unknown" if price is None else f"${price:,.4f}")
+    if counts.failed:
+        parts.append(f"{counts.failed:,} failed")
+    return ", ".join(parts)

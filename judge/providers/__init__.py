@@ -1,0 +1,32 @@
+"""Where a request goes: one module each; `judge.registry.PROVIDERS` lists them.
+
+A provider answers one `Request` with one `Response`, or raises `Transient` (ask again) or `Refused` (do not).
+It neither retries nor caches nor knows what a score is.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from judge.records import Request, Response
+
+
+@runtime_checkable
+class Provider(Protocol):
+    """What a run needs of a provider.
+
+    `name` goes into signatures; `endpoint` into the cache key, so that two servers' answers are never mixed up.
+    An empty `endpoint` means: do not cache. `notice` is a sentence every report must show, or "".
+    """
+
+    name: str
+    endpoint: str
+    notice: str
+
+    async def complete(self, request: Request) -> Response:
+        """The response to one request. Raises Transient or Refused."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of connections. The provider may be used again afterwards, in another event loop."""
+        ...

@@ -1,0 +1,85 @@
+"""A judge that says what it is told to: for tests and demonstrations, never for results."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from judge.errors import ConfigError, ProviderError, Refused
+from judge.records import Choice, Request, Response, Token, Usage
+
+Reply = str | Mapping[str, float] | Response | ProviderError
+
+
+class ScriptedProvider:
+    """Answers every request with what `script(request)` returns.
+
+    A str is the reply's text; a mapping of labels to probabilities is a one-token reply with those
+    probabilities (given as log probabilities where the request wants them); a Response passes through; a
+    Transient or Refused is raised. `seen` keeps the requests in the order they came.
+    """
+
+    name = "scripted"
+    notice = "Scripted replies: no model was asked. These scores show how a report looks and nothing else."
+
+    def __init__(self, script: Callable[[Request], Reply], *, endpoint: str = "") -> None:
+        self.endpoint = endpoint
+        self.seen: list[Request] = []
+        self._script = script
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> ScriptedProvider:
+        """A provider from YAML: a list of `{when: [text, ...], reply: text or {label: probability}}`.
+
+        A rule answers the prompts that hold all its texts; the first such rule counts. Raises ConfigError.
+        """
+        try:
+            data = Path(path).read_bytes()
+            rules = [_rule(rule) for rule in yaml.safe_load(data)]
+        except OSError as error:
+            raise ConfigError(f"scripted replies {path}: {error.strerror}") from error
+        except (yaml.YAMLError, TypeError, KeyError, ValueError) as error:
+            raise ConfigError(f"scripted replies {path}: not a list of {{when, reply}} rules ({error})") from error
+
+        def script(request: Request) -> Reply:
+            prompt = "\n".join(m["content"] for m in request.messages)
+            for texts, reply in rules:
+                if all(text in prompt for text in texts):
+                    return reply
+            return Refused(f"{path} holds no reply for this prompt")
+
+        return cls(script, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()}")
+
+    async def complete(self, request: Request) -> Response:
+        self.seen.append(request)
+        reply = self._script(request)
+        if isinstance(reply, ProviderError):
+            raise reply
+        if isinstance(reply, Response):
+            return reply
+        return Response((_choice(reply, int(request.params.get("top_logprobs", 0))),), Usage(), "scripted")
+
+    async def aclose(self) -> None:
+        return
+
+
+def _rule(rule: Any) -> tuple[tuple[str, ...], Reply]:
+    when, reply = rule["when"], rule["reply"]
+    texts = tuple(str(text) for text in ([when] if isinstance(when, str) else when))
+    if isinstance(reply, dict):
+        return texts, {str(label): float(p) for label, p in reply.items()}
+    return texts, str(reply)
+
+
+def _choice(reply: str | Mapping[str, float], top: int) -> Choice:
+    if isinstance(reply, str):
+        return Choice(reply)
+    likely = sorted(reply.items(), key=lambda pair: -pair[1])
+    listed = tuple((label, math.log(p)) for label, p in likely if p > 0)
+    text, logprob = listed[0]
+    return Choice(text, "stop", (Token(text, logprob, listed[:top]),) if top else None)

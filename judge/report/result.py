@@ -1,0 +1,108 @@
+"""What a run ends with: the table, what it supports, and how it came to be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge import registry
+from judge.errors import StorageError
+from judge.records import Estimate, Failure
+from judge.report.words import plain
+from judge.table import JOURNAL, SCORES, Table, forget, recover, store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RUN = "run.json"
+
+
+@dataclass(frozen=True)
+class Result:
+    """Scores, failures and the means they support. `estimates` is keyed by (system, column).
+
+    `info` says how the run went (model, data, usage, templates, versions); it is plain JSON and holds no key.
+    """
+
+    table: Table
+    estimates: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Every judgment or metric value that could not be had."""
+        return self.table.failures
+
+    def to_frame(self, wide: bool = False) -> pd.DataFrame:
+        """The scores as a DataFrame: one row per score or failure, or, `wide`, one per item and system."""
+        return self.table.to_frame(wide)
+
+    def report(self, format: str = "console") -> str:
+        """The result in a format of the registry: console, markdown, html, json, csv or a plug-in's.
+
+        Raises ConfigError for a format nobody registered.
+        """
+        return str(registry.load("formats", format)(self))
+
+    def save(self, folder: str | Path) -> None:
+        """Write the tables, `run.json`, `report.md` and `report.html`, and remove the run's journal.
+
+        The data come first: should a report fail, nothing is lost. Raises StorageError.
+        """
+        folder = Path(folder)
+        self.table.save(folder)
+        store(folder, {RUN: _run_file(self)})
+        forget(folder)
+        reports = {"report.md": self.report("markdown"), "report.html": self.report("html")}
+        store(folder, {name: text.encode() for name, text in reports.items()})
+
+    def _repr_html_(self) -> str:
+        """The summary table, for notebooks."""
+        from judge.report.html import summary
+
+        return summary(self)
+
+
+def load(folder: str | Path) -> Result:
+    """The result stored in a run folder; of a run that was killed, what its journal holds, marked "partial".
+
+    Raises StorageError where there is neither or where a file is damaged.
+    """
+    folder = Path(folder)
+    journal = (folder / JOURNAL).exists()
+    if journal and not (folder / SCORES).exists():
+        return _partial(folder)
+    table = Table.load(folder)
+    estimates, info = _read_run(folder / RUN)
+    if journal:
+        note = f"A later run in this folder was cut short; what it had is in {JOURNAL}."
+        info = {**info, "notes": [*info.get("notes", ()), note]}
+    return Result(table, estimates, info)
+
+
+def _partial(folder: Path) -> Result:
+    from judge.stats.resample import means
+
+    table, info = recover(folder)
+    return Result(table, means(table), {**info, "status": "partial"})
+
+
+def _run_file(result: Result) -> bytes:
+    estimates = [
+        {"system": system, "column": column, **asdict(estimate)}
+        for (system, column), estimate in result.estimates.items()
+    ]
+    run = {"info": result.info, "columns": [asdict(c) for c in result.table.columns], "estimates": estimates}
+    return (json.dumps(plain(run), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+
+
+def _read_run(path: Path) -> tuple[dict[tuple[str, str], Estimate], dict[str, Any]]:
+    try:
+        run = json.loads(path.read_bytes())
+        estimates = {(e.pop("system"), e.pop("column")): Estimate(**e) for e in run["estimates"]}
+        return estimates, run["info"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StorageError(f"cannot read {path}: {error}; run again to make it anew") from error

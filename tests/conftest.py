@@ -1,0 +1,127 @@
+"""Fixtures every test may use."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _shared() -> Path:
+    return Path(os.environ.get("JUDGE_SHARED", ROOT.parent / "shared"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Callable[[str], Path]:
+    """Path of a file of real, human-rated data; skips where that data is not on this machine."""
+
+    def find(name: str) -> Path:
+        path = _shared() / "data" / name
+        if not path.exists():
+            pytest.skip(f"needs the real data file {name}, which is not part of this repository")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def shared_tool() -> Callable[[str], Path]:
+    """Path of one of the measuring servers; skips where they are not on this machine."""
+
+    def find(name: str) -> Path:
+        path = _shared() / "tools" / name
+        if not path.exists():
+            pytest.skip(f"needs the server {name}, which is not part of this repository")
+        return path
+
+    return find
+
+
+@pytest.fixture(autouse=True)
+def clean_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test reads this machine's keys or writes to its cache."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "JUDGE_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+class ChatServer:
+    """A chat-completions endpoint on loopback whose answers a test decides.
+
+    `answer(body)` returns (status, headers, body): a body that is a dict goes out as JSON, bytes as they are,
+    None closes the connection without a reply. `bodies` keeps what was asked.
+    """
+
+    def __init__(self) -> None:
+        self.bodies: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.answer: Callable[[dict[str, Any]], tuple[int, dict[str, str], Any]] = lambda body: (200, {}, completion())
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                server.bodies.append(body)
+                server.headers.append({k.lower(): v for k, v in self.headers.items()})
+                status, headers, data = server.answer(body)
+                if data is None:
+                    self.close_connection = True
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                    return
+                data = data if isinstance(data, bytes) else json.dumps(data).encode()
+                self.send_response(status)
+                for name, value in ({"content-type": "application/json"} | headers).items():
+                    self.send_header(name, value)
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *args: object) -> None:
+                return
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+
+def completion(text: str = "4", *, top: dict[str, float] | None = None, **fields: Any) -> dict[str, Any]:
+    """A chat completion as OpenAI words it; `top` gives the one token's alternatives as probabilities."""
+    choice: dict[str, Any] = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    if top:
+        listed = [{"token": t, "logprob": math.log(p)} for t, p in top.items()]
+        choice["logprobs"] = {"content": [{"token": text, "logprob": math.log(top[text]), "top_logprobs": listed}]}
+    usage = {"prompt_tokens": 100, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 64}}
+    return {"model": "test-model-1", "choices": [choice | fields.pop("choice", {})], "usage": usage} | fields
+
+
+@pytest.fixture
+def chat_server() -> Iterator[ChatServer]:
+    """A ChatServer that is shut down after the test."""
+    server = ChatServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def make_completion() -> Callable[..., dict[str, Any]]:
+    """The function `completion` above."""
+    return completion

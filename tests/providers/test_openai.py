@@ -1,0 +1,286 @@
+"""The provider contract against a real HTTP server on loopback: answers, refusals, and everything odd between."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from judge.errors import ConfigError, ProviderError, Refused, Transient
+from judge.providers import Provider
+from judge.providers.openai import OpenAIProvider
+from judge.records import Request, Response, Usage
+
+PARAMS = {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
+
+
+def request(**params: Any) -> Request:
+    return Request("m", ({"role": "user", "content": "How good is 「それ」?"},), PARAMS | params)
+
+
+def ask(server: Any, *requests: Request, **options: Any) -> list[Response]:
+    provider = OpenAIProvider(base_url=server.url, **options)
+
+    async def all_of_them() -> list[Response]:
+        try:
+            return [await provider.complete(r) for r in requests or (request(),)]
+        finally:
+            await provider.aclose()
+
+    return asyncio.run(all_of_them())
+
+
+def failure(server: Any, status: int, body: Any, headers: dict[str, str] | None = None, **options: Any) -> ProviderError:
+    server.answer = lambda _: (status, headers or {}, body)
+    with pytest.raises(ProviderError) as caught:
+        ask(server, **options)
+    return caught.value
+
+
+def error(message: str = "it said so", **fields: Any) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "t", "param": None, "code": None} | fields}
+
+
+def test_a_reply_with_probabilities(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+    chat_server.answer = lambda _: (200, {}, make_completion("4", top={"4": 0.6, "5": 0.4}, system_fingerprint="fp"))
+    (response,) = ask(chat_server)
+    token = response.choices[0].tokens[0] if response.choices[0].tokens else None
+    assert token is not None
+    assert [t for t, _ in token.top] == ["4", "5"]
+    assert (response.choices[0].text, response.unmet, response.served_by) == ("4", (), "test-model-1/fp")
+    assert response.usage == Usage(100, 1, 64, 0)
+    assert chat_server.bodies == [
+        {
+            "model": "m",
+            "messages": [{"role": "user", "content": "How good is 「それ」?"}],
+            "temperature": 0.0,
+            "max_completion_tokens": 64,
+            "logprobs": True,
+            "top_logprobs": 20,
+        }
+    ]
+
+
+def test_it_is_a_provider_and_can_be_used_in_one_loop_after_another(chat_server: Any) -> None:
+    provider = OpenAIProvider(base_url=chat_server.url)
+    assert isinstance(provider, Provider)
+
+    async def once() -> str:
+        response = await provider.complete(request())
+        await provider.aclose()
+        return response.choices[0].text
+
+    assert [asyncio.run(once()) for _ in range(3)] == ["4", "4", "4"]
+
+
+def test_logprobs_that_silently_stay_away_are_said(chat_server: Any) -> None:
+    (response,) = ask(chat_server)
+    assert response.unmet == ("logprobs",)
+    assert response.choices[0].tokens is None
+
+
+@pytest.mark.parametrize(
+    ("refused", "unmet", "requests_sent"),
+    [
+        ("logprobs", ("top_logprobs",), 2),
+        ("temperature", ("temperature",), 2),
+        ("max_completion_tokens", (), 2),
+    ],
+)
+def test_a_refused_parameter_is_left_out_once_and_for_all(
+    chat_server: Any, make_completion: Callable[..., Any], refused: str, unmet: tuple[str, ...], requests_sent: int
+) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        if refused in body:
+            return 400, {}, error(f"Unsupported parameter: '{refused}'", param=refused, code="unsupported_parameter")
+        return 200, {}, make_completion("4", top={"4": 1.0} if "logprobs" in body else None)
+
+    chat_server.answer = answer
+    first, second = ask(chat_server, request(), request())
+    assert first.unmet == second.unmet == unmet
+    assert len(chat_server.bodies) == requests_sent + 1
+
+
+def test_a_403_that_only_speaks_of_logprobs_is_understood(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        if "logprobs" in body:
+            return 403, {}, error("You are not allowed to request logprobs from this model")
+        return 200, {}, make_completion()
+
+    chat_server.answer = answer
+    assert ask(chat_server)[0].unmet == ("top_logprobs",)
+
+
+def test_twenty_alternatives_are_lowered_to_five(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        if body.get("top_logprobs", 0) > 5:
+            return 400, {}, error("top_logprobs must be at most 5", param="top_logprobs")
+        return 200, {}, make_completion("4", top={"4": 1.0})
+
+    chat_server.answer = answer
+    (response,) = ask(chat_server)
+    assert response.unmet == ("top_logprobs",)
+    assert response.choices[0].tokens is not None
+
+
+def test_a_server_that_knows_no_token_limit(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        for name in ("max_completion_tokens", "max_tokens"):
+            if name in body:
+                return 422, {}, error(f"unknown field {name}")
+        return 200, {}, make_completion("4", top={"4": 1.0})
+
+    chat_server.answer = answer
+    assert ask(chat_server)[0].unmet == ("max_tokens",)
+
+
+def test_a_limit_eaten_by_hidden_reasoning_is_lifted(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        if "max_completion_tokens" in body:
+            used = {"completion_tokens": 64, "completion_tokens_details": {"reasoning_tokens": 64}}
+            return 200, {}, make_completion("", choice={"finish_reason": "length"}, usage=used)
+        return 200, {}, make_completion("5", top={"5": 1.0})
+
+    chat_server.answer = answer
+    (response,) = ask(chat_server)
+    assert (response.choices[0].text, response.unmet) == ("5", ("max_tokens",))
+
+
+@pytest.mark.parametrize(
+    ("status", "stops", "hint"),
+    [(400, "never", "it said so"), (401, "always", "the key"), (403, "never", "it said so"), (404, "always", "--model")],
+)
+def test_refusals(chat_server: Any, status: int, stops: str, hint: str) -> None:
+    refused = failure(chat_server, status, error())
+    assert isinstance(refused, Refused)
+    assert refused.stops == stops
+    assert hint in str(refused)
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
+def test_transient_errors(chat_server: Any, status: int) -> None:
+    transient = failure(chat_server, status, error())
+    assert isinstance(transient, Transient)
+    assert (transient.status, transient.stops, transient.retry_after) == (status, "never", None)
+    assert len(chat_server.bodies) == 1  # the SDK's own retries are off
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after-ms": "250", "retry-after": "3"}, 0.25),
+        ({"retry-after": email.utils.formatdate(time.time() + 30, usegmt=True)}, 30.0),
+        ({"retry-after": "soon"}, None),
+    ],
+)
+def test_retry_after_in_every_form(chat_server: Any, headers: dict[str, str], seconds: float | None) -> None:
+    transient = failure(chat_server, 429, error(), headers)
+    assert isinstance(transient, Transient)
+    assert transient.retry_after == (seconds if seconds is None else pytest.approx(seconds, abs=25.0))
+
+
+def test_an_empty_account_stops_the_run(chat_server: Any) -> None:
+    refused = failure(chat_server, 429, error("You exceeded your quota", code="insufficient_quota"))
+    assert isinstance(refused, Refused)
+    assert refused.stops == "always"
+
+
+def test_a_server_may_forbid_retries(chat_server: Any) -> None:
+    assert isinstance(failure(chat_server, 500, error(), {"x-should-retry": "false"}), Refused)
+
+
+@pytest.mark.parametrize("status", [200, 404, 502])
+def test_a_web_page_is_called_one(chat_server: Any, status: int) -> None:
+    page = failure(chat_server, status, b"<!doctype html><title>Welcome</title>", {"content-type": "text/html"})
+    assert "text/html" in str(page) or "web page" in str(page)
+    assert "Welcome" not in str(page)
+    assert page.stops == {200: "if_first", 404: "always", 502: "never"}[status]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        ({"choices": []}, Refused, "0 choices where 1"),
+        ({"object": "list"}, Refused, "no chat completion"),
+        ([1], Refused, "no chat completion"),
+        ({"choices": [{}]}, Refused, "cannot be read"),
+        ({"choices": [{"message": {"content": [1]}}]}, Refused, "cannot be read"),
+        ({"error": {"message": "upstream fell over", "code": 502}}, Transient, "upstream fell over"),
+        ({"error": {"message": "blocked", "code": "policy"}}, Refused, "blocked"),
+    ],
+)
+def test_a_200_that_is_no_completion(chat_server: Any, body: Any, kind: type[ProviderError], words: str) -> None:
+    found = failure(chat_server, 200, body)
+    assert isinstance(found, kind)
+    assert words in str(found)
+
+
+def test_a_refusal_in_words_is_kept(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+    said = {"message": {"role": "assistant", "content": None, "refusal": "I cannot help with that."}}
+    chat_server.answer = lambda _: (200, {}, make_completion(choice=said))
+    choice = ask(chat_server)[0].choices[0]
+    assert (choice.text, choice.finish_reason) == ("I cannot help with that.", "refusal")
+
+
+def test_a_dropped_connection_is_transient(chat_server: Any) -> None:
+    transient = failure(chat_server, 0, None)
+    assert isinstance(transient, Transient)
+    assert (transient.billed, transient.stops) == (False, "never")
+    assert "dropped" in str(transient)
+
+
+def test_a_hung_server_times_out_and_may_have_billed(chat_server: Any) -> None:
+    def slow(_: Any) -> tuple[int, dict[str, str], Any]:
+        time.sleep(0.4)
+        return 200, {}, None
+
+    chat_server.answer = slow
+    with pytest.raises(Transient, match=r"within 0\.1 s") as caught:
+        ask(chat_server, timeout=0.1)
+    assert caught.value.billed
+
+
+def test_nobody_listening_is_called_so(chat_server: Any) -> None:
+    chat_server.close()
+    with pytest.raises(Transient, match="cannot connect") as caught:
+        ask(chat_server)
+    assert caught.value.stops == "if_first"
+    chat_server.__init__()
+
+
+def test_the_key_comes_from_the_environment_and_goes_to_the_server_only(
+    chat_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-very-secret")
+    provider = OpenAIProvider(base_url=chat_server.url, key_env="MY_KEY")
+    assert "sk-very-secret" not in repr(vars(provider))
+    asyncio.run(_once(provider))
+    assert chat_server.headers[0]["authorization"] == "Bearer sk-very-secret"
+
+
+async def _once(provider: OpenAIProvider) -> None:
+    await provider.complete(request())
+    await provider.aclose()
+
+
+def test_no_key_is_said_before_anything_is_sent() -> None:
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
+        OpenAIProvider()
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://x/v1", "https://user:secret@example.org/v1"])
+def test_a_bad_base_url_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="--base-url") as caught:
+        OpenAIProvider(base_url=url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_lone_surrogate_is_sent_as_a_replacement_character(chat_server: Any) -> None:
+    broken = Request("m", ({"role": "user", "content": "a\ud800b"},), {})
+    ask(chat_server, broken)
+    assert chat_server.bodies[0]["messages"][0]["content"] == "a\ufffdb"

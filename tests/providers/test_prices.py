@@ -1,0 +1,25 @@
+"""Prices: the published ones, or none."""
+
+from __future__ import annotations
+
+import pytest
+
+from judge.providers.prices import usd
+from judge.records import Usage
+
+
+def test_a_published_price() -> None:
+    """gpt-5.4-mini, November 2026: $0.75 a million input tokens, $0.075 read from the cache, $4.50 output."""
+    usage = Usage(1_000_000, 100_000, 400_000, 0)
+    assert usd("gpt-5.4-mini", "https://api.openai.com/v1", usage) == pytest.approx(0.6 * 0.75 + 0.4 * 0.075 + 0.45)
+
+
+@pytest.mark.parametrize(
+    ("model", "url"), [("gpt-5.4-mini", "http://127.0.0.1:8000/v1"), ("no-such-model", "https://api.openai.com/v1")]
+)
+def test_an_unknown_price_is_none_and_not_zero(model: str, url: str) -> None:
+    assert usd(model, url, Usage(10, 10)) is None
+
+
+def test_nothing_used_costs_nothing() -> None:
+    assert usd("anything", "", Usage()) == 0.0

@@ -1,0 +1,80 @@
+"""The scripted judge: what a test writes down is what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from pathlib import Path
+
+import pytest
+
+from judge.errors import ConfigError, Refused, Transient
+from judge.providers import Provider
+from judge.providers.scripted import Reply, ScriptedProvider
+from judge.records import Choice, Request, Response
+
+
+def request(text: str = "p", **params: object) -> Request:
+    return Request("m", ({"role": "user", "content": text},), params)
+
+
+def ask(provider: ScriptedProvider, asked: Request) -> Response:
+    return asyncio.run(provider.complete(asked))
+
+
+def test_it_is_a_provider_and_keeps_what_it_saw() -> None:
+    provider = ScriptedProvider(lambda r: r.messages[0]["content"])
+    assert isinstance(provider, Provider)
+    assert ask(provider, request("4")).choices == (Choice("4"),)
+    assert provider.seen == [request("4")]
+    asyncio.run(provider.aclose())
+
+
+def test_probabilities_become_log_probabilities_where_they_are_wanted() -> None:
+    provider = ScriptedProvider(lambda _: {"3": 0.25, "4": 0.75, "5": 0.0})
+    tokens = ask(provider, request(top_logprobs=5)).choices[0].tokens
+    assert tokens is not None
+    assert tokens[0].text == "4"
+    assert {t: math.exp(p) for t, p in tokens[0].top} == pytest.approx({"4": 0.75, "3": 0.25})
+    assert ask(provider, request()).choices[0] == Choice("4")
+
+
+def test_responses_pass_through_and_errors_are_raised() -> None:
+    response = Response((Choice("x"),))
+    replies: list[Reply] = [response, Refused("no"), Transient("later")]
+    provider = ScriptedProvider(lambda _: replies.pop(0))
+    assert ask(provider, request()) is response
+    for kind in (Refused, Transient):
+        with pytest.raises(kind):
+            ask(provider, request())
+
+
+def test_rules_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "replies.yaml"
+    path.write_text("- {when: [cat, mat], reply: {4: 0.9, 5: 0.1}}\n- {when: cat, reply: 2}\n", encoding="utf-8")
+    provider = ScriptedProvider.from_file(path)
+    assert ask(provider, request("the cat on the mat")).choices[0].text == "4"
+    assert ask(provider, request("the cat")).choices[0].text == "2"
+    with pytest.raises(Refused, match="no reply for this prompt"):
+        ask(provider, request("the dog"))
+
+
+def test_an_edited_file_is_another_endpoint(tmp_path: Path) -> None:
+    path = tmp_path / "replies.yaml"
+    path.write_text("- {when: a, reply: 1}\n", encoding="utf-8")
+    before = ScriptedProvider.from_file(path).endpoint
+    path.write_text("- {when: a, reply: 2}\n", encoding="utf-8")
+    assert ScriptedProvider.from_file(path).endpoint != before
+
+
+@pytest.mark.parametrize("text", ["- {when: a}", "a: [", "", "- 3", "- {when: a, reply: {4: high}}"])
+def test_a_file_of_another_shape_is_a_config_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "replies.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="not a list of"):
+        ScriptedProvider.from_file(path)
+
+
+def test_a_missing_file_is_a_config_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        ScriptedProvider.from_file(tmp_path / "none.yaml")

@@ -1,0 +1,143 @@
+"""Scripts, tokens and sentences. Oracles: hand-made examples, the published rule for SummEval, Unicode's own tables."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from judge import text
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)  # lone surrogates as well
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["The ferry was late."], "en"),
+        (["배가 늦게 도착했다."], "ko"),
+        (["서울의 새 버스 노선은 GPT와 API로 계획되었다"], "ko"),
+        (["船は昼過ぎに着いた。"], "ja"),
+        (["カフェ"], "ja"),
+        (["渡轮下午才到港口。"], "zh"),
+        (["渡轮下午才到港口，商店名叫优の良品。"], "zh"),  # one kana of sixteen
+        (["Паром опоздал."], "en"),
+        ([], "en"),
+        (["", "1234 !?"], "en"),
+        (["The ferry was late.", "배가 늦게 도착했고 승객들은 항구에서 오래 기다려야 했다."], "ko"),
+        (["The ferry was late, as on most days of this winter.", "배가 늦었다."], "en"),
+    ],
+)
+def test_language_follows_most_letters(texts: list[str], expected: str) -> None:
+    assert text.language(texts) == expected
+
+
+def test_language_reads_a_bounded_part() -> None:
+    def endless() -> object:
+        while True:
+            yield "배가 늦었다. "
+
+    assert text.language(endless()) == "ko"  # type: ignore[arg-type]
+
+
+def test_one_long_text_does_not_speak_for_all() -> None:
+    assert text.language(["late " * 100_000, *["배가 늦게 도착했다. " * 20] * 50]) == "ko"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Zürich – naïve café", False),
+        ("plain", False),
+        ("", False),
+        ("12 345 – 67", False),
+        ("배가 늦었다", True),
+        ("배가 late", False),  # two letters of six lost
+        ("배가늦었다 late", True),  # five of nine
+        ("배가 an", False),  # exactly half
+        ("Паром", True),
+        ("船", True),
+    ],
+)
+def test_is_cjk_where_english_rules_lose_more_than_half(line: str, expected: bool) -> None:
+    assert text.is_cjk(line) is expected
+
+
+@given(ANY_TEXT)
+def test_is_cjk_counts_what_ascii_loses(line: str) -> None:
+    lowered = line.lower()
+    letters = [c for c in lowered if unicodedata.category(c).startswith("L")]
+    kept = re.findall(r"[a-z]", lowered)
+    assert text.is_cjk(line) == (len(letters) - len(kept) > len(letters) / 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("The Ferry, at 9:30!", ["the", "ferry", "at", "9", "30"]),
+        ("ＦＥＲＲＹ ｶﾞﾑ", ["ferry", "ガ", "ム"]),
+        ("船が着く。", ["船", "が", "着", "く"]),
+        ("渡轮A3号", ["渡", "轮", "a3", "号"]),
+        ("버스가 왔다", ["버", "스", "가", "왔", "다"]),
+        ("버스".join(["", "abc"]), ["버", "스", "abc"]),
+        (unicodedata.normalize("NFD", "버스 café"), ["버", "스", "café"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("ภาษาที่", ["ภาษาที่"]),
+        ("שָׁלוֹם عَرَبِيّ", ["שָׁלוֹם", "عَرَبِيّ"]),
+        ("Паром опоздал.", ["паром", "опоздал"]),
+        ("𠮷野家", ["𠮷", "野", "家"]),
+        ("😀 ❤️ … \ud800", []),
+        ("", []),
+    ],
+)
+def test_tokens(line: str, expected: list[str]) -> None:
+    assert text.tokens(line) == [unicodedata.normalize("NFKC", token) for token in expected]
+
+
+@given(ANY_TEXT)
+def test_tokens_of_any_text_hold_all_its_letters_and_no_space(line: str) -> None:
+    found = text.tokens(line)
+    normal = unicodedata.normalize("NFKC", line).lower()
+    assert [c for c in "".join(found) if c.isalnum()] == [c for c in normal if c.isalnum()]
+    assert all(token and not re.search(r"\s", token) for token in found)
+
+
+@pytest.mark.parametrize(
+    ("whole", "expected"),
+    [
+        ("It rained. Who knew? Nobody!", ["It rained.", "Who knew?", "Nobody!"]),
+        ('He said "No." Then (at last.) he left.', ['He said "No."', "Then (at last.)", "he left."]),
+        ("Pi is 3.14 here. Yes", ["Pi is 3.14 here.", "Yes"]),
+        ("the u.s. team won . it rained . end", ["the u.s. team won .", "it rained .", "end"]),
+        ("first line. still first\nsecond", ["first line. still first", "second"]),
+        ("one\r\n\r\ntwo\n", ["one", "two"]),
+        ("one. two\n", ["one.", "two"]),
+        ("雨だ。本当？！「はい。」終わり", ["雨だ。", "本当？！", "「はい。」", "終わり"]),
+        ("", []),
+        (" \n ", []),
+        (" . ", ["."]),
+    ],
+)
+def test_sentences(whole: str, expected: list[str]) -> None:
+    assert text.sentences(whole) == expected
+
+
+@given(ANY_TEXT)
+@example("a . b")
+def test_sentences_keep_everything_but_white_space(whole: str) -> None:
+    parts = text.sentences(whole)
+    assert "".join("".join(parts).split()) == "".join(whole.split())
+    assert all(part.strip() == part != "" for part in parts)
+
+
+def test_sentences_of_summeval_are_the_gold_ones(shared_data) -> None:
+    """The rule by which the gold ROUGE inputs were cut: after each . ! ? that stands alone."""
+    with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    for whole in {one for row in rows for one in (row["summary"], *row["references"])}:
+        gold = [part for part in re.split(r"(?<=\s[.!?])\s+", whole.strip()) if part]
+        assert text.sentences(whole) == gold
