@@ -104,6 +104,8 @@ def _from_file(key: str, value: Any, folder: Path) -> Any:
         return folder / value
     if key == "criteria" and isinstance(value, list):
         return [str(folder / name) if str(name).endswith(".jinja") else name for name in value]
+    if key == "model" and isinstance(value, str) and value.startswith("scripted/"):
+        return f"scripted/{folder / value.removeprefix('scripted/')}"
     return value
 
 

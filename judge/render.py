@@ -7,6 +7,7 @@ is put in once, never rendered again, between marks that it cannot contain.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from judge.errors import CriterionError
 from judge.records import Criterion, Prompt, ReplyKind, Sample, Scale
 
 _KEY = 8
+_HEADER = re.compile(r"\A---[ \t]*\n.*?^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _RUNTIME = (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
@@ -100,8 +102,8 @@ class Renderer:
             text = self._template.render(context(sample, self._this)).strip()
         except _RUNTIME as error:
             where = f"{sample.where}: " if sample.where else ""
-            message = f"{self._at(error)}: {error or type(error).__name__} ({where}item {sample.item!r})"
-            raise CriterionError(message) from error
+            what = str(error) or type(error).__name__
+            raise CriterionError(f"{self._at(error)}: {what} ({where}item {sample.item!r})") from error
         message = {"role": "user", "content": text}
         return Prompt(sample.item, sample.system, self._criterion.name, (message,))
 
@@ -138,9 +140,6 @@ def context(sample: Sample, this: This) -> dict[str, Any]:
 
 
 def _body(text: str) -> str:
-    """A template with the lines of its header, if it has one, left empty: Jinja's line numbers stay the file's."""
-    if not text.startswith("---"):
-        return text
-    lines = text.split("\n")
-    end = next((n for n, line in enumerate(lines) if n and line.rstrip(" \t") == "---"), -1)
-    return "\n".join([""] * (end + 1) + lines[end + 1 :])
+    """A template without its header, if it has one, every line where it was in the file."""
+    found = _HEADER.match(text)
+    return "\n" * found[0].count("\n") + text[found.end() :] if found else text

@@ -119,7 +119,9 @@ def _check_complete(cells: Mapping[str, Any], where: str, wide: bool) -> None:
     if missing := [field for field in needed if field not in cells]:
         guesses = (next((name for name in _GUESSES[field] if name in cells), "COLUMN") for field in missing)
         line = ",".join(f"{field}={guess}" for field, guess in zip(missing, guesses, strict=True))
-        raise DataError(f"{where}: no column {' and none '.join(missing)}: add --map {line} (columns: {', '.join(cells)})")
+        raise DataError(
+            f"{where}: no column {' and none '.join(missing)}: add --map {line} (columns: {', '.join(cells)})"
+        )
 
 
 def _name(value: Any, field: str, where: str) -> str:
@@ -155,7 +157,7 @@ def _references(cells: Mapping[str, Any], row: _Row) -> tuple[str, ...]:
     texts = tuple(text for text in value if not _absent(text))
     for text in texts:
         if not isinstance(text, str):
-            raise DataError(f"{row.where}: {field} holds {_kind(text)}, not only texts")
+            raise DataError(f"{row.where}: one of {field} is {_kind(text)}, not text")
     return texts
 
 
@@ -229,7 +231,7 @@ def _check_found(samples: Sequence[Sample], columns: Mapping[str, None], mapping
 def _rows(data: Any) -> Iterator[_Row | Sample]:
     if isinstance(data, str | PathLike):
         yield from _file_rows(Path(data), str(data))
-    elif any(kind.__name__ == "DataFrame" and kind.__module__.startswith("pandas.") for kind in type(data).__mro__):
+    elif _is_frame(data):
         yield from _frame_rows(data)
     elif isinstance(data, Mapping) or not isinstance(data, Iterable):
         raise DataError(f"data is {_kind(data)}, not a path, a DataFrame or an iterable of mappings")
@@ -241,6 +243,12 @@ def _rows(data: Any) -> Iterator[_Row | Sample]:
                 yield row
             else:
                 raise DataError(f"row {number} is {_kind(row)}, not a mapping or a Sample")
+
+
+def _is_frame(data: Any) -> bool:
+    """Whether this is a pandas DataFrame, found out without importing pandas."""
+    kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__)
+    return ("pandas", "DataFrame") in kinds
 
 
 def _plain(value: Any) -> Any:
@@ -305,7 +313,7 @@ def _parsed(text: str, where: str) -> Any:
 
 def _object(value: Any, where: str) -> _Row:
     if not isinstance(value, dict):
-        raise DataError(f"{where}: {_kind(value)}, not a JSON object with one row's columns")
+        raise DataError(f"{where}: is {_kind(value)}, not a JSON object with one row's columns")
     return _Row(where, value)
 
 
@@ -325,7 +333,7 @@ def _json(path: Path, name: str) -> Iterator[_Row]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{name}: not JSON: {error}") from error
     if not isinstance(rows, list):
-        raise DataError(f"{name}: {_kind(rows)}, not a list of objects, one per row")
+        raise DataError(f"{name}: is {_kind(rows)}, not a list of objects, one per row")
     for number, row in enumerate(rows, 1):
         yield _object(row, f"{name} row {number}")
 

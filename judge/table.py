@@ -93,10 +93,14 @@ class Table:
         down = {name: place for place, name in enumerate(self.systems)}
         across = {name: place for place, name in enumerate(self.items)}
         values = np.full((len(down), len(across)), np.nan)
-        for score in self._by_column.get(column, ()):
+        for score in self.of(column):
             if score.system in down and score.item in across:
                 values[down[score.system], across[score.item]] = score.value
         return values
+
+    def of(self, column: str) -> tuple[Score, ...]:
+        """The scores of one column, in the order of the samples."""
+        return tuple(self._by_column.get(column, ()))
 
     @cached_property
     def _by_column(self) -> dict[str, list[Score]]:

@@ -1,4 +1,4 @@
-"""Geometry of the charts in the HTML report: everything as a percentage of the plot, so that it scales with the page."""
+"""Geometry of the HTML report's charts: everything in percent of the plot, so that it scales with the page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from judge.records import Column, Estimate
 from judge.report.words import count, decimals, number
@@ -79,8 +80,7 @@ def _round_step(span: float) -> float:
 
 def _axis(low: float, high: float, step: float) -> Axis:
     places = max(0, -math.floor(math.log10(step) + 1e-9)) if step < 1 else 0
-    number_of = round((high - low) / step + 0.49) if (high - low) % step else round((high - low) / step)
-    at = [low + k * step for k in range(number_of + 1) if low + k * step <= high + 1e-9 * step]
+    at = [low + k * step for k in range(math.floor((high - low) / step + 1e-9) + 1)]
     ticks = tuple(Tick(round(100 * (value - low) / (high - low), 2), number(value, places)) for value in at)
     return Axis(low, high, ticks)
 
@@ -95,13 +95,14 @@ def bar(along: Axis, estimate: Estimate, title: str) -> Bar:
 def edges(column: Column, values: Sequence[float]) -> tuple[list[float], list[str]]:
     """Bins for a criterion's scores: their inner edges and labels.
 
-    A scale of up to eleven labels has one bin a label, holding the scores nearest to it (half way goes up); any other
-    has ten equal bins.
+    A scale of up to eleven numbers has one bin a number, holding the scores nearest to it (half way goes up); any
+    other has ten equal bins.
     """
-    if 2 <= len(column.labels) <= 11 and column.low is not None and column.high is not None:
-        found = _by_label(column)
-        if found:
-            return found
+    points = _points(column)
+    if 2 <= len(points) <= 11:
+        numbers = [point for point, _ in points]
+        inner = [(one + other) / 2 for one, other in pairwise(numbers)]
+        return inner, [label for _, label in points]
     low = min(values, default=0.0) if column.low is None else column.low
     high = max(values, default=1.0) if column.high is None else column.high
     width = ((high - low) or 1.0) / 10
@@ -110,12 +111,12 @@ def edges(column: Column, values: Sequence[float]) -> tuple[list[float], list[st
     return starts[1:], [f"{number(s, places)}–{number(s + width, places)}" for s in starts]
 
 
-def _by_label(column: Column) -> tuple[list[float], list[str]] | None:
-    """Edges half way between evenly spread labels; None where the labels' values are not known to be even numbers."""
-    assert column.low is not None  # noqa: S101
-    assert column.high is not None  # noqa: S101
-    step = (column.high - column.low) / (len(column.labels) - 1)
-    return [column.low + (k + 0.5) * step for k in range(len(column.labels) - 1)], list(column.labels)
+def _points(column: Column) -> list[tuple[float, str]]:
+    """The labels with their values, ascending; none where a label is a word, whose value the column does not hold."""
+    try:
+        return sorted((float(label), label) for label in column.labels)
+    except ValueError:
+        return []
 
 
 def histograms(column: Column, values: Mapping[str, Sequence[float]]) -> dict[str, tuple[Bin, ...]]:

@@ -9,6 +9,7 @@ from io import StringIO
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -49,36 +50,36 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
     return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
 
 
-def _blocks(shown: View, width: int) -> Iterator[list[Column]]:
-    """The columns in groups that fit the width beside the systems' names; at least one a group."""
+def _blocks(shown: View, width: int) -> Iterator[list[tuple[Column, int]]]:
+    """The columns with their widths, in groups that fit beside the systems' names; at least one a group."""
     names = min(_NAME, max((cell_len(line(s)) for s in shown.systems), default=0))
-    group: list[Column] = []
+    group: list[tuple[Column, int]] = []
     left = width - names - _GAP
     for column in shown.columns:
         cells = [shown.cells[system, column.name] for system in shown.systems]
         texts = [part for cell in cells for part in _parts(cell)]
-        need = max([min(_HEAD, cell_len(line(column.name))), *map(cell_len, texts)]) + _GAP
-        if group and need > left:
+        need = max([min(_HEAD, cell_len(line(column.name))), *map(cell_len, texts)])
+        if group and need + _GAP > left:
             yield group
             group, left = [], width - names - _GAP
-        group.append(column)
-        left -= need
+        group.append((column, need))
+        left -= need + _GAP
     if group:
         yield group
 
 
 def _parts(cell: Cell) -> list[str]:
-    mark = "*" if cell.best else " "
-    return [part for part in (cell.mean + mark, cell.interval, cell.coverage) if part]
+    mark = "*" if cell.best else ""
+    return [part for part in (mark + cell.mean, cell.interval, cell.coverage) if part]
 
 
-def _table(shown: View, columns: list[Column]) -> RichTable:
+def _table(shown: View, columns: list[tuple[Column, int]]) -> RichTable:
     table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
     table.add_column("system", max_width=_NAME, overflow="fold")
-    for column in columns:
-        table.add_column(Text(line(column.name)), justify="right", max_width=_HEAD, overflow="fold")
+    for column, wide in columns:
+        table.add_column(Text(line(column.name)), justify="right", width=wide, overflow="fold")
     for system in shown.systems:
-        cells = [shown.cells[system, column.name] for column in columns]
+        cells = [shown.cells[system, column.name] for column, _ in columns]
         table.add_row(Text(line(system)), *(_cell(cell) for cell in cells))
     return table
 
@@ -99,7 +100,7 @@ def _print_failures(console: Console, shown: View) -> None:
     for kind in shown.failures:
         columns = ", ".join(line(name) for name in kind.columns)
         console.print(Text(f"  {kind.count:>5,}  {line(kind.stage)}  {line(kind.error)}  ({columns})"))
-        console.print(Text(f"         e.g. {line(kind.example, 300)}", "dim"))
+        console.print(Padding(Text(f"e.g. {line(kind.example, 300)}", "dim"), (0, 0, 0, 9), expand=False))
 
 
 def _print_facts(console: Console, shown: View) -> None:

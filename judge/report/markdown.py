@@ -10,7 +10,7 @@ from judge.report.view import Cell, View, view
 from judge.report.words import line
 
 # A backslash makes any ASCII punctuation literal (CommonMark 2.4); these are the ones that can mean something here.
-_SPECIAL = re.compile(r"([\\`*_\[\]|~#!<>&@:])")
+_SPECIAL = re.compile(r"([\\`*_\[\]|~#<>&])")
 
 
 def render(result: Result) -> str:
@@ -21,7 +21,7 @@ def render(result: Result) -> str:
     blocks += [_summary(shown), escape(shown.caption.replace("* highest", "Bold: highest"))]
     if shown.failures:
         rows = [
-            (escape(f.stage), escape(f.error), str(f.count), _code(", ".join(f.columns)), _code(line(f.example, 200)))
+            (escape(f.stage), escape(f.error), str(f.count), escape(", ".join(f.columns)), _cell_code(f.example))
             for f in shown.failures
         ]
         heads = ("stage", "error", "count", "columns", "for example")
@@ -36,13 +36,18 @@ def escape(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """The text as a code span that no backtick in it can end, safe in a table cell."""
-    flat = line(text).replace("|", "\\|")
+    """The text as a code span that no backtick in it can end."""
+    flat = line(text)
     if not flat:
         return ""
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", flat)), default=0))
     pad = " " if len(fence) > 1 else ""
     return f"{fence}{pad}{flat}{pad}{fence}"
+
+
+def _cell_code(text: str) -> str:
+    """A code span for a table cell, where a pipe wants a backslash even in code (GFM, 4.10)."""
+    return _code(line(text, 200)).replace("|", "\\|")
 
 
 def _summary(shown: View) -> str:

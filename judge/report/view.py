@@ -162,7 +162,9 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
 def _facts(result: Result) -> tuple[tuple[str, str], ...]:
     info, table = result.info, result.table
     data, language = info.get("data") or {}, info.get("language") or {}
-    size = f"{count(len(table.samples), 'text')}: {count(len(table.items), 'item')}, {count(len(table.systems), 'system')}"
+    size = (
+        f"{count(len(table.samples), 'text')}: {count(len(table.items), 'item')}, {count(len(table.systems), 'system')}"
+    )
     digest = f"sha256 {str(data['sha256'])[:12]}" if data.get("sha256") else ""
     place = info.get("base_url") or info.get("provider")
     took = f"took {seconds(info['seconds'])}" if isinstance(info.get("seconds"), int | float) else ""
@@ -189,7 +191,9 @@ def _usage(info: Mapping[str, Any]) -> str:
     parts = []
     if requests:
         sent = [f"{requests.get('sent', 0):,} sent"]
-        sent += [f"{requests[k]:,} {k}" for k in ("cached", "shared", "retried", "timeouts", "failed") if requests.get(k)]
+        sent += [
+            f"{requests[k]:,} {k}" for k in ("cached", "shared", "retried", "timeouts", "failed") if requests.get(k)
+        ]
         parts.append("requests: " + ", ".join(sent))
     if usage:
         cached = f" ({usage['cached_tokens']:,} cached)" if usage.get("cached_tokens") else ""

@@ -1,0 +1,47 @@
+# Python 3.11 or newer and make are all that has to be there; everything else is installed into .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-all lint wheel picture clean
+
+demo: $(VENV)/.installed  ## a whole run, offline: judgments, metrics, report
+	$(BIN)/judge run examples/quickstart/run.yaml --out runs/demo
+
+test: $(VENV)/.installed-dev  ## all tests that need neither a browser nor torch
+	$(BIN)/python -m pytest -m "not browser"
+
+test-all: $(VENV)/.installed-dev  ## every test; installs what they need
+	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+lint: $(VENV)/.installed-dev  ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+wheel: $(VENV)/.installed-dev  ## build the wheel and try it in a fresh environment
+	rm -rf dist build/wheel
+	$(BIN)/python -m build --wheel --outdir dist
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/pip install -q -c constraints.txt dist/*.whl
+	cd build && wheel/bin/judge run ../examples/quickstart/run.yaml --out demo --cache cache --quiet
+	cd build && wheel/bin/judge criteria list
+
+picture: demo  ## docs/report.png, the picture in the README
+	chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+	  --disable-component-update --disable-sync --user-data-dir=$$(mktemp -d) --hide-scrollbars \
+	  --force-device-scale-factor=1.5 --window-size=1100,1000 --screenshot=docs/report.png file://$(CURDIR)/runs/demo/report.html
+
+clean:
+	rm -rf $(VENV) build dist runs .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	touch $@

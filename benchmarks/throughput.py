@@ -1,0 +1,99 @@
+"""800 judgments at concurrency 100 against a server that takes 200 ms: wall against the ideal, CPU against a bare loop.
+
+The bare loop is the official SDK on aiohttp calling `chat.completions.create` with the same prompts, already
+rendered, and throwing the replies away. Ours renders, keys, asks, parses, weighs and caches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import openai
+
+from judge import samples
+from judge.cache import DiskCache
+from judge.criteria import load
+from judge.providers.openai import OpenAIProvider
+from judge.render import Renderer
+from judge.retry import Retrier
+from judge.runner import Run, Settings
+
+SHARED = Path(os.environ.get("JUDGE_SHARED", "../shared"))
+LATENCY, CONCURRENCY, OUTPUTS, ROUNDS = 0.2, 100, 200, 5
+CRITERIA = ("relevance", "coherence", "consistency", "fluency_5")
+
+
+def measured(work: Callable[[], Coroutine[Any, Any, None]]) -> tuple[float, float]:
+    """Wall and CPU seconds of one run in a fresh event loop."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    asyncio.run(work())
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+async def ours(rows: list[Any], criteria: list[Any], url: str) -> None:
+    provider = OpenAIProvider(base_url=url, connections=CONCURRENCY)
+    settings = Settings("mock", concurrency=CONCURRENCY)
+    made: list[Any] = []
+    with tempfile.TemporaryDirectory() as folder:
+        cache = DiskCache(Path(folder))
+        run = Run(rows, criteria, provider, settings, cache=cache, retrier=Retrier(), emit=made.append)
+        await run()
+        cache.close()
+    if run.progress.failed or len(made) != len(rows) * len(criteria):
+        sys.exit(f"not all judged: {run.progress}")
+
+
+async def bare(prompts: list[str], url: str) -> None:
+    client = openai.AsyncOpenAI(base_url=url, api_key="x", http_client=openai.DefaultAioHttpClient(), max_retries=0)
+    slots = asyncio.Semaphore(CONCURRENCY)
+
+    async def one(prompt: str) -> None:
+        async with slots:
+            await client.chat.completions.create(
+                model="mock",
+                messages=[{"role": "user", "content": prompt}],
+                temperature=0,
+                max_completion_tokens=64,
+                logprobs=True,
+                top_logprobs=20,
+            )
+
+    await asyncio.gather(*map(one, prompts))
+    await client.close()
+
+
+def main() -> None:
+    server = subprocess.Popen(
+        [sys.executable, SHARED / "tools/mock_server.py", "--latency-ms", str(LATENCY * 1000)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"  # type: ignore[union-attr]
+    rows = samples.load(SHARED / "data/summeval.jsonl", mapping={"item": "doc_id", "output": "summary"})
+    rows = list({(s.source, s.output): s for s in rows}.values())[:OUTPUTS]
+    criteria = [load(name) for name in CRITERIA]
+    prompts = [Renderer(c).render(s).messages[0]["content"] for s in rows for c in criteria]
+    ideal = len(prompts) / CONCURRENCY * LATENCY + LATENCY
+    pairs = []
+    for i in range(ROUNDS + 1):
+        a, b = measured(lambda: ours(rows, criteria, url)), measured(lambda: bare(prompts, url))
+        print(f"ours {a[0]:.2f} s wall {a[1]:.2f} s CPU | bare {b[0]:.2f} s wall {b[1]:.2f} s CPU" + " (warm-up)" * (not i))
+        pairs += [(a, b)] * bool(i)
+    server.terminate()
+    wall = statistics.median(a[0] for a, _ in pairs)
+    print(f"judgments {len(prompts)}, ideal {ideal:.2f} s")
+    print(f"wall / ideal: {wall / ideal:.2f} (bare loop {statistics.median(b[0] for _, b in pairs) / ideal:.2f})")
+    print(f"client CPU / bare loop's: {statistics.median(a[1] / b[1] for a, b in pairs):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10 @@
+"""A criterion's file to a `Criterion`, with everything that can be wrong in it found before anything is sent.
+
+A file is a YAML header between two `---` lines and a Jinja template, which mostly extends a layout.
+"""
+
+from judge.criteria.files import builtin, languages, load
+from judge.criteria.needs import HIDDEN, check
+from judge.criteria.template import builtin_prompts, sources
+
+__all__ = ["HIDDEN", "builtin", "builtin_prompts", "check", "languages", "load", "sources"]

@@ -1,0 +1,75 @@
+"""Names and paths to criteria."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from judge.criteria.header import read_header
+from judge.criteria.needs import needs
+from judge.criteria.template import builtin_prompts, read_text, sources
+from judge.errors import CriterionError
+from judge.records import Criterion
+from judge.registry import unknown
+
+
+def languages() -> list[str]:
+    """The languages the built-in criteria are written in: `en`, then every folder with layouts of its own."""
+    return ["en", *sorted(folder.parent.name for folder in builtin_prompts().glob("*/layouts"))]
+
+
+def builtin(language: str = "en") -> list[Criterion]:
+    """Every built-in criterion of a language, by name. Raises CriterionError where there is no such language."""
+    return [_read(path, language) for path in _builtin_files(language).values()]
+
+
+def load(name_or_path: str, *, language: str = "en") -> Criterion:
+    """The built-in criterion of a name (`relevance`, `summarization/relevance`), or the one in a user's file.
+
+    Whatever ends in `.jinja`, or holds a path separator and is no built-in name, is a file. `language` picks the
+    built-in set and the layouts. Raises CriterionError, with file and line where there is one, for all that is wrong.
+    """
+    files = _builtin_files(language)
+    if name_or_path.endswith(".jinja"):
+        return _read(Path(name_or_path), language)
+    for name, path in files.items():
+        if name_or_path in (name, path.stem):
+            return _read(path, language)
+    if "/" in name_or_path or os.sep in name_or_path:
+        return _read(Path(name_or_path), language)
+    known = [path.stem for path in files.values()]
+    raise CriterionError(f"{unknown('criterion', name_or_path, known)}; a path to a .jinja file works too")
+
+
+def _builtin_files(language: str) -> dict[str, Path]:
+    """`task/name` → file, for every built-in criterion of a language."""
+    known = languages()
+    if language not in known:
+        raise CriterionError(unknown("language", language, known))
+    root = builtin_prompts() if language == "en" else builtin_prompts() / language
+    files = [file for file in root.glob("*/*.jinja") if file.parent.name != "layouts"]
+    return {f"{file.parent.name}/{file.stem}": file for file in sorted(files)}
+
+
+def _read(path: Path, language: str) -> Criterion:
+    text = read_text(path)
+    header = read_header(str(path), text)
+    criterion = Criterion(
+        name=path.stem,
+        template=text,
+        scale=header.scale,
+        reply=header.reply,
+        weight=header.weight,
+        title=header.title.strip() or path.stem,
+        description=header.description.strip(),
+        steps=tuple(header.steps),
+        version=header.version,
+        language=language,
+        path=str(path),
+    )
+    texts = sources(criterion)
+    digest = hashlib.sha256(json.dumps(list(texts.items())).encode()).hexdigest()
+    return replace(criterion, needs=needs(criterion, texts), digest=digest)

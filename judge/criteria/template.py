@@ -1,0 +1,137 @@
+"""A criterion's template and its layouts: found, read, and refused where they reach too far.
+
+Layouts are looked for in the folder of the criterion's own file, in `prompts/<language>/` and in `prompts/`, and
+nowhere else.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from judge.criteria.header import body
+from judge.errors import CriterionError
+from judge.records import Criterion
+
+_BY_ATTRIBUTE = {"attr", "groupby", "map", "max", "min", "rejectattr", "selectattr", "sort", "sum", "unique"}
+_REFERENCES = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)
+
+
+def builtin_prompts() -> Path:
+    """The folder of the built-in criteria: inside the package (installed), else beside it (a checkout)."""
+    package = Path(__file__).parent.parent
+    inside = package / "prompts"
+    return inside if inside.is_dir() else package.parent / "prompts"
+
+
+def sources(criterion: Criterion) -> dict[str, str]:
+    """Every text that shapes the prompt, by template name: the criterion's file first, then its layouts.
+
+    Raises CriterionError for a template that cannot be found, lies outside the folders, or does not parse.
+    """
+    root = builtin_prompts()
+    localised = [] if criterion.language == "en" else [root / criterion.language]
+    folders = [Path(criterion.path).parent, *localised, root]
+    texts = {own(criterion): criterion.template}
+    queue = [own(criterion)]
+    for name in queue:
+        label = label_of(criterion, name)
+        for node in checked(label, texts[name]).find_all(_REFERENCES):
+            wanted = reference(label, node)
+            if wanted not in texts and (file := _find(f"{label}:{node.lineno}", node, wanted, folders)):
+                texts[wanted] = read_text(file)
+                queue.append(wanted)
+    return texts
+
+
+def own(criterion: Criterion) -> str:
+    """The name of a criterion's own file among its templates."""
+    return Path(criterion.path).name
+
+
+def label_of(criterion: Criterion, name: str) -> str:
+    """What a message calls a template: the criterion's own file by its path, a layout by its name."""
+    return criterion.path if name == own(criterion) else name
+
+
+def read_text(path: Path) -> str:
+    """A file's text. Raises CriterionError where it is missing or not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise CriterionError(f"{path}: no such file") from error
+    except OSError as error:
+        raise CriterionError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise CriterionError(f"{path}: not a text file in UTF-8") from error
+
+
+def reference(label: str, node: nodes.Node) -> str:
+    """The name of the template that a node extends, includes or imports. Raises CriterionError if it leads outside."""
+    at = f"{label}:{node.lineno}"
+    template = getattr(node, "template", None)
+    if not (isinstance(template, nodes.Const) and isinstance(template.value, str)):
+        raise CriterionError(f"{at}: the name of another template must be written out, in quotes")
+    name = template.value
+    # Judged by the name alone, links and all: some installers link the built-in files from a store of their own.
+    if "\\" in name or ":" in name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        raise CriterionError(
+            f"{at}: {name!r} lies outside the criterion's folder and the built-in prompts; copy it there"
+        )
+    if not name.endswith(".jinja"):
+        raise CriterionError(f"{at}: {name!r} is not a template: its name does not end in .jinja")
+    return name
+
+
+def _find(at: str, node: nodes.Node, name: str, folders: list[Path]) -> Path | None:
+    for folder in folders:
+        if (folder / name).is_file():
+            return folder / name
+    if isinstance(node, nodes.Include) and node.ignore_missing:
+        return None
+    raise CriterionError(f"{at}: no template {name!r}; looked in {', '.join(str(folder) for folder in folders)}")
+
+
+@lru_cache(maxsize=1)
+def syntax() -> ImmutableSandboxedEnvironment:
+    """What templates are read with; never used to render. Knows the filters and globals that `render` has."""
+    env = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+    env.filters["fenced"] = str
+    # Chance has no place in a prompt: equal samples must give equal requests.
+    del env.filters["random"], env.globals["lipsum"]
+    return env
+
+
+def tree_of(text: str) -> nodes.Template:
+    """A new syntax tree of a template whose text has been `checked`."""
+    return syntax().parse(body(text))
+
+
+def checked(label: str, text: str) -> nodes.Template:
+    """The syntax tree. Raises CriterionError for bad syntax, unknown filters, and names that start with `_`."""
+    try:
+        tree = tree_of(text)
+        for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Filter)):
+            if private := next((name for name in _reached(node) if name.startswith("_")), None):
+                raise CriterionError(f"{label}:{node.lineno}: {private} is out of bounds, as is all that starts with _")
+        meta.find_undeclared_variables(tree)
+    except TemplateSyntaxError as error:
+        raise CriterionError(f"{label}:{error.lineno}: {error.message}") from error
+    extends = list(tree.find_all(nodes.Extends))
+    if len(extends) > 1 or any(node not in tree.body for node in extends):
+        raise CriterionError(f"{label}:{extends[-1].lineno}: a template extends one other, and not inside if or for")
+    return tree
+
+
+def _reached(node: nodes.Node) -> list[str]:
+    """The attributes and keys that a node reaches for, as far as they are written in the template."""
+    if isinstance(node, nodes.Getattr):
+        return [node.attr]
+    given: list[nodes.Node] = [node.arg] if isinstance(node, nodes.Getitem) else []
+    if isinstance(node, nodes.Filter) and node.name in _BY_ATTRIBUTE:
+        given = [*node.args, *(pair.value for pair in node.kwargs)]
+    texts = [one.value for one in given if isinstance(one, nodes.Const) and isinstance(one.value, str)]
+    return [part for text in texts for part in text.split(".")]

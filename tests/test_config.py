@@ -1,0 +1,90 @@
+"""YAML and command line to one plan; every mistake is named with its file, line and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from judge.config import DEFAULT_CRITERIA, Plan, pairs, plan, split
+from judge.errors import ConfigError
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "run.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_plan_from_a_file_with_paths_from_its_folder(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "data: d.jsonl\nout: runs/x\nmodel: scripted/replies.yaml\nmap: {output: summary}\n"
+        "criteria: [relevance, my.jinja]\nmetrics: rouge, bleu\nsystems: a,b\ncache: false\n",
+    )
+    made = plan(path)
+    assert made.data == tmp_path / "d.jsonl"
+    assert made.out == tmp_path / "runs/x"
+    assert made.model == f"scripted/{tmp_path / 'replies.yaml'}"
+    assert made.mapping == {"output": "summary"}
+    assert made.criteria == ("relevance", str(tmp_path / "my.jinja"))
+    assert (made.metrics, made.systems, made.cache) == (("rouge", "bleu"), ("a", "b"), False)
+
+
+def test_the_command_line_overrides_the_file_and_leaves_the_rest(tmp_path: Path) -> None:
+    path = write(tmp_path, "temperature: 0.5\nmodel: a\n")
+    made = plan(path, {"model": "b", "base_url": None})
+    assert (made.model, made.temperature, made.base_url) == ("b", 0.5, None)
+
+
+def test_defaults() -> None:
+    made = plan()
+    assert (made.criteria, made.metrics, made.weighting, made.temperature) == (DEFAULT_CRITERIA, None, "auto", 0.0)
+
+
+def test_a_plan_is_frozen() -> None:
+    with pytest.raises(ValidationError):
+        Plan().temperature = 1.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "words"),
+    [
+        ("model: m\ntemprature: 1\n", ":2: temprature", "did you mean 'temperature'"),
+        ("model: m\n\ntemperature: hot\n", ":3: temperature", "not 'hot'"),
+        ("min_mass: 2\n", ":1: min_mass", "less than or equal to 1"),
+        ("weighting: sometimes\n", ":1: weighting", "'auto'"),
+        ("a: [1\n", ":2", "not YAML"),
+        ("- a\n- b\n", "", "key: value"),
+        ("", "", "key: value"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, where: str, words: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        plan(path)
+    assert f"{path}{where}" in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_a_mistake_on_the_command_line_is_named_as_a_flag(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^--max-concurrency: .* 1, not 0$"):
+        plan(write(tmp_path, "max_concurrency: 3\n"), {"max_concurrency": 0})
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        plan(tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes(b"model: caf\xe9\n")
+    with pytest.raises(ConfigError, match="UTF-8"):
+        plan(tmp_path / "latin.yaml")
+
+
+def test_lists_and_mappings_on_the_command_line() -> None:
+    assert split(" a, b,,") == ["a", "b"]
+    assert split("none") == split("") == []
+    assert pairs("item=doc_id, output=summary") == {"item": "doc_id", "output": "summary"}
+    for bad in ("item", "=x", "item="):
+        with pytest.raises(ConfigError, match="FIELD=COLUMN"):
+            pairs(bad)

@@ -1,0 +1,89 @@
+"""The public face of the package: what it offers, what it loads, how its layers hold."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+import judge
+from judge import registry
+from judge.errors import ConfigError, MissingExtra
+
+HEAVY = ("numpy", "pandas", "pyarrow", "openai", "torch", "jinja2", "pydantic", "rich", "sacrebleu", "nltk", "asyncio")
+
+
+def modules_after(code: str) -> set[str]:
+    script = f"{code}\nimport sys; print(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_judge_loads_nothing_heavy() -> None:
+    assert modules_after("import judge").isdisjoint(HEAVY)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    loaded = modules_after("import judge.cli")
+    assert loaded.isdisjoint({"numpy", "pandas", "pyarrow", "openai", "jinja2", "pydantic", "sacrebleu", "nltk"})
+
+
+@pytest.mark.parametrize("name", judge.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(judge, name) is not None
+    assert name in dir(judge)
+
+
+def test_the_public_face_is_this_and_no_more() -> None:
+    assert set(judge.__all__) == {
+        "JudgeError", "Result", "Sample", "ScriptedProvider", "__version__",
+        "evaluate", "evaluate_async", "load_criteria", "load_samples",
+    }  # fmt: skip
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        judge.nonsense  # noqa: B018
+
+
+def test_the_version_is_the_distributions() -> None:
+    assert judge.__version__ == version("textjudge")
+
+
+@pytest.mark.parametrize("kind", ["metrics", "providers", "engines", "formats"])
+def test_everything_registered_loads(kind: registry.Kind) -> None:
+    assert all(callable(registry.load(kind, name)) for name in registry.names(kind))
+
+
+def test_an_unknown_name_gets_the_nearest_one() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'rouge'"):
+        registry.load("metrics", "rogue")
+
+
+def test_a_missing_package_is_named_with_the_line_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.METRICS, "bleu", "no_such_package_anywhere:Bleu")
+    with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[bleu\]'"):
+        registry.load("metrics", "bleu")
+
+
+def test_a_fault_in_our_own_module_is_not_called_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.METRICS, "bleu", "judge.no_such_module:Bleu")
+    with pytest.raises(ModuleNotFoundError):
+        registry.load("metrics", "bleu")
+
+
+def test_another_packages_entry_point_comes_through_the_same_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        name = "mine"
+
+        def load(self) -> type:
+            return dict
+
+    def entry_points(*, group: str, name: str | None = None) -> list[Point]:
+        return [Point()] if group == "judge.metrics" and name in (None, "mine") else []
+
+    monkeypatch.setattr(registry, "entry_points", entry_points)
+    assert "mine" in registry.names("metrics")
+    assert registry.load("metrics", "mine") is dict

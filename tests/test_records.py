@@ -1,0 +1,69 @@
+"""The records: scales, keys and their promises."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.errors import ParseError
+from judge.records import Request, Scale, Usage
+
+
+def test_a_scale_of_integers() -> None:
+    scale = Scale.integers(0, 100, 25)
+    assert scale.labels == ("0", "25", "50", "75", "100")
+    assert (scale.low, scale.high, scale.value("75")) == (0.0, 100.0, 75.0)
+
+
+def test_the_expected_score_of_the_g_eval_paper() -> None:
+    """Σ p(s)·s over 1–5, computed by hand."""
+    assert Scale.integers(1, 5).expected({"4": 0.6, "5": 0.3, "3": 0.1}) == pytest.approx(4.2)
+
+
+def test_mass_off_the_scale_does_not_count() -> None:
+    assert Scale.integers(1, 5).expected({"4": 0.4, "The": 0.3, "5": 0.2}) == pytest.approx(13 / 3)
+
+
+@pytest.mark.parametrize("weights", [{}, {"7": 1.0}, {"4": 0.0}])
+def test_no_mass_is_an_error_and_not_zero(weights: dict[str, float]) -> None:
+    with pytest.raises(ParseError):
+        Scale.integers(1, 5).expected(weights)
+
+
+@given(st.dictionaries(st.sampled_from("12345"), st.floats(0.001, 1), min_size=1))
+def test_the_expected_score_stays_on_the_scale(weights: dict[str, float]) -> None:
+    assert 1 - 1e-9 <= Scale.integers(1, 5).expected(weights) <= 5 + 1e-9
+
+
+def request(**change: object) -> Request:
+    fields = {"model": "m", "messages": ({"role": "user", "content": "p"},), "params": {"t": 0, "n": 1}, "endpoint": "e"}
+    return Request(**(fields | change))  # type: ignore[arg-type]
+
+
+def test_equal_requests_have_one_key_whatever_the_order_of_their_parameters() -> None:
+    assert request().key() == request(params={"n": 1, "t": 0}).key()
+    assert len(request().key()) == 64
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "n"},
+        {"messages": ({"role": "user", "content": "q"},)},
+        {"messages": ({"role": "system", "content": "p"},)},
+        {"params": {"t": 0}},
+        {"endpoint": "f"},
+        {"draw": 1},
+    ],
+)
+def test_any_change_makes_another_key(change: dict[str, object]) -> None:
+    assert request(**change).key() != request().key()
+
+
+def test_a_key_of_text_that_utf8_cannot_hold() -> None:
+    assert request(model="\ud800").key() != request(model="\ud801").key()
+
+
+def test_usage_adds_up() -> None:
+    assert Usage(1, 2, 3, 4) + Usage(10, 20, 30, 40) == Usage(11, 22, 33, 44)

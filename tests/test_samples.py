@@ -1,0 +1,500 @@
+"""Reading samples. Oracles: hand-written rows, other writers (csv, pandas, pyarrow) of the same rows, hashlib."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge import samples
+from judge.errors import DataError
+from judge.records import Sample
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "item": "1",
+        "system": "a",
+        "output": "The ferry was late.",
+        "source": "A ferry, due at nine,\ncame at noon.",
+        "references": ["The ferry came late.", "Ferry three hours late"],
+        "human": {"coherence": 4.5, "fluency": 3.0},
+        "topic": "travel",
+    },
+    {
+        "item": "1",
+        "system": "b",
+        "output": "",
+        "source": "A ferry, due at nine,\ncame at noon.",
+        "references": ["The ferry came late.", "Ferry three hours late"],
+        "human": {"coherence": 1.0, "fluency": 2.0},
+        "topic": "travel",
+    },
+    {
+        "item": "2",
+        "system": "a",
+        "output": '배가 "늦었다"',
+        "source": "船",
+        "references": ["배가 늦게 왔다"],
+        "human": {"coherence": 5.0},
+        "topic": "여행",
+    },
+]
+ANY = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
+
+
+def as_jsonl(path: Path) -> None:
+    path.write_text("\n\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS), encoding="utf-8")
+
+
+def as_json(path: Path) -> None:
+    path.write_text(json.dumps(ROWS, indent=1), encoding="utf-8")
+
+
+def as_table(path: Path) -> None:
+    flat = [row | {"references": json.dumps(row["references"]), "human": json.dumps(row["human"])} for row in ROWS]
+    pd.DataFrame(flat).to_csv(path, sep="\t" if path.suffix == ".tsv" else ",", index=False)
+
+
+def as_table_of_ratings(path: Path) -> None:
+    """Ratings in columns of their own, a gap where there is none, and the index that pandas writes unasked."""
+    flat = pd.json_normalize([row | {"references": json.dumps(row["references"])} for row in ROWS])
+    flat.to_csv(path)
+
+
+def as_parquet(path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist(ROWS), path)
+
+
+def as_parquet_with_maps(path: Path) -> None:
+    kinds = {"references": pa.list_(pa.string()), "human": pa.map_(pa.string(), pa.float64())}
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in ROWS[0]])
+    pq.write_table(pa.Table.from_pylist(ROWS, schema=schema), path)
+
+
+def with_mark(write: Callable[[Path], None]) -> Callable[[Path], None]:
+    def marked(path: Path) -> None:
+        write(path)
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+
+    return marked
+
+
+def without_where(loaded: list[Sample]) -> list[tuple[Any, ...]]:
+    return [(s.item, s.system, s.output, s.source, s.references, s.human, s.extra) for s in loaded]
+
+
+EXPECTED = [
+    (
+        row["item"],
+        row["system"],
+        row["output"],
+        row["source"],
+        tuple(row["references"]),
+        row["human"],
+        {"topic": row["topic"]},
+    )
+    for row in ROWS
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("d.jsonl", as_jsonl),
+        ("d.JSONL", as_jsonl),
+        ("d.ndjson", with_mark(as_jsonl)),
+        ("d.json", as_json),
+        ("d.json", with_mark(as_json)),
+        ("d.csv", as_table),
+        ("d.csv", with_mark(as_table)),
+        ("d.tsv", as_table),
+        ("d.csv", as_table_of_ratings),
+        ("d.parquet", as_parquet),
+        ("d.parquet", as_parquet_with_maps),
+    ],
+)
+def test_every_format_gives_the_same_samples(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
+    path = tmp_path / name
+    write(path)
+    assert without_where(samples.load(path)) == EXPECTED
+    assert without_where(samples.load(str(path))) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "data", [ROWS, pd.DataFrame(ROWS), (row for row in [*ROWS])], ids=["dicts", "frame", "generator"]
+)
+def test_rows_in_memory_give_the_same_samples(data: Any) -> None:
+    loaded = samples.load(data)
+    assert without_where(loaded) == EXPECTED
+    assert [s.where for s in loaded] == ["row 1", "row 2", "row 3"]
+
+
+def test_frame_read_back_from_parquet(tmp_path: Path) -> None:
+    """pandas reads lists as numpy arrays."""
+    as_parquet(tmp_path / "d.parquet")
+    assert without_where(samples.load(pd.read_parquet(tmp_path / "d.parquet"))) == EXPECTED
+
+
+@given(st.lists(st.tuples(ANY, ANY.filter(str.strip)), min_size=1, max_size=5))
+def test_csv_as_the_csv_module_writes_it(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
+    path = tmp_path_factory.mktemp("csv") / "d.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+        writer.writerows([("output", "topic"), *rows])
+    assert [(s.output, s.extra["topic"]) for s in samples.load(path)] == rows
+
+
+def test_where_names_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    as_jsonl(Path("d.jsonl"))
+    as_json(Path("d.json"))
+    as_table(Path("d.csv"))
+    as_parquet(Path("d.parquet"))
+    assert [s.where for s in samples.load("d.jsonl")] == ["d.jsonl:1", "d.jsonl:3", "d.jsonl:5"]
+    assert [s.where for s in samples.load("d.json")] == ["d.json row 1", "d.json row 2", "d.json row 3"]
+    # The source's line break makes each of the first two rows two lines long.
+    assert [s.where for s in samples.load("d.csv")] == ["d.csv:2", "d.csv:4", "d.csv:6"]
+    assert [s.where for s in samples.load("d.parquet")] == ["d.parquet row 1", "d.parquet row 2", "d.parquet row 3"]
+
+
+# Mapping and wide form
+
+
+def test_mapping_renames_and_the_old_name_does_not_return() -> None:
+    row = {"doc_id": 7, "model": "x", "summary": "s", "article": "t", "gold": "r", "score": 3, "kind": "news"}
+    mapping = {
+        "item": "doc_id",
+        "system": "model",
+        "output": "summary",
+        "source": "article",
+        "references": "gold",
+        "human": "score",
+        "topic": "kind",
+    }
+    loaded = samples.load([row], mapping=mapping)
+    assert loaded == [Sample("7", "x", "s", "t", ("r",), {"overall": 3.0}, {"topic": "news"}, where="row 1")]
+
+
+def test_mapping_may_swap_share_and_shadow_columns() -> None:
+    row = {"id": "k", "source": "answer", "output": "question", "old": "o"}
+    mapping = {"output": "source", "source": "output", "item": "id", "key": "id"}
+    (sample,) = samples.load([row], mapping=mapping)
+    assert (sample.output, sample.source, sample.item, sample.extra) == (
+        "answer",
+        "question",
+        "k",
+        {"key": "k", "old": "o"},
+    )
+    (sample,) = samples.load([row], mapping={"output": "old"})
+    assert (sample.output, sample.extra) == ("o", {"id": "k"})
+
+
+def test_wide_form_gives_one_sample_per_system() -> None:
+    rows = [
+        {"article": "t1", "a": "x1", "b": "", "system": "ignored", "topic": "u"},
+        {"article": "t2", "a": "x2", "b": "y2", "system": "ignored", "topic": "v"},
+    ]
+    loaded = samples.load(rows, mapping={"source": "article"}, systems=["a", "b"])
+    assert [(s.item, s.system, s.output, s.source, s.extra) for s in loaded] == [
+        ("1", "a", "x1", "t1", {"topic": "u"}),
+        ("1", "b", "", "t1", {"topic": "u"}),
+        ("2", "a", "x2", "t2", {"topic": "v"}),
+        ("2", "b", "y2", "t2", {"topic": "v"}),
+    ]
+
+
+def test_wide_form_keeps_items_of_their_own() -> None:
+    loaded = samples.load([{"item": "x", "a": "1", "b": "2"}], systems=["a", "b"])
+    assert [(s.item, s.system) for s in loaded] == [("x", "a"), ("x", "b")]
+
+
+def test_without_item_and_system_each_row_is_its_own_item() -> None:
+    loaded = samples.load([{"output": "x"}, {"output": "y"}])
+    assert [(s.item, s.system) for s in loaded] == [("1", "system"), ("2", "system")]
+
+
+def test_samples_pass_through() -> None:
+    mine = Sample("1", "a", "x", where="here")
+    loaded = samples.load([mine, {"item": "1", "system": "b", "output": "y"}])
+    assert loaded[0] is mine
+    assert loaded[1].system == "b"
+
+
+# Cells
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ({"references": "one"}, ("one",)),
+        ({"references": ["one", None, ""]}, ("one", "")),
+        ({"references": ("one",)}, ("one",)),
+        ({"references": np.array(["one", "two"], dtype=object)}, ("one", "two")),
+        ({"references": None, "reference": "one"}, ("one",)),
+        ({"reference": ["one", "two"]}, ("one", "two")),
+        ({"references": ["one"], "reference": "two"}, ("one",)),
+        ({"references": '["one"]'}, ('["one"]',)),  # outside a text table a text is a text
+        ({"references": [], "reference": None}, ()),
+        ({}, ()),
+    ],
+)
+def test_references(cells: dict[str, Any], expected: tuple[str, ...]) -> None:
+    (sample,) = samples.load([{"output": "x", **cells}])
+    assert sample.references == expected
+
+
+def test_single_reference_stays_for_templates() -> None:
+    (sample,) = samples.load([{"output": "x", "reference": "one"}])
+    assert sample.extra == {"reference": "one"}
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ('["one", "two"]', ("one", "two")),
+        ("[sic] one", ("[sic] one",)),
+        ("[1]", ("[1]",)),
+        ("[" * 10_000, ("[" * 10_000,)),
+        ("", ()),
+    ],
+)
+def test_references_in_a_text_table(tmp_path: Path, cell: str, expected: tuple[str, ...]) -> None:
+    pd.DataFrame([{"output": "[1]", "references": cell}]).to_csv(tmp_path / "d.csv", index=False)
+    (sample,) = samples.load(tmp_path / "d.csv")
+    assert (sample.output, sample.references) == ("[1]", expected)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ({"human": {"a": 1, "b": 2.5, "c": None, "d": math.nan}}, {"a": 1.0, "b": 2.5}),
+        ({"human": 4}, {"overall": 4.0}),
+        ({"human": "4"}, {"overall": 4.0}),
+        ({"human": True}, {"overall": 1.0}),
+        ({"human": np.float32(0.5)}, {"overall": 0.5}),
+        ({"human": math.nan}, {}),
+        ({"human": None}, {}),
+        ({"human": '{"a": 1}'}, {"a": 1.0}),
+        ({"human": {"a": 1}, "human.b": "2", "human.c": ""}, {"a": 1.0, "b": 2.0}),
+        ({}, {}),
+    ],
+)
+def test_human(cells: dict[str, Any], expected: dict[str, float]) -> None:
+    (sample,) = samples.load([{"output": "x", **cells}])
+    assert (sample.human, sample.extra) == (expected, {})
+
+
+def test_flat_ratings_can_be_mapped() -> None:
+    (sample,) = samples.load([{"output": "x", "coh": 3}], mapping={"human.coherence": "coh"})
+    assert (sample.human, sample.extra) == ({"coherence": 3.0}, {})
+
+
+def test_gaps_are_absent() -> None:
+    frame = pd.DataFrame(
+        {"output": ["x", ""], "source": ["t", None], "n": [1.0, math.nan], "day": [pd.NaT, date(2024, 5, 1)]}
+    )
+    first, second = samples.load(frame)
+    assert (first.source, first.extra) == ("t", {"n": 1.0})
+    assert (second.output, second.source, second.extra) == ("", None, {"day": date(2024, 5, 1)})
+    frame = pd.DataFrame({"output": ["x"], "n": pd.array([pd.NA], dtype="Int64")})
+    assert samples.load(frame)[0].extra == {}
+
+
+@pytest.mark.parametrize(("item", "expected"), [(7, "7"), (7.0, "7"), ("007", "007"), (np.int64(7), "7"), (" a", " a")])
+def test_names_become_text(item: Any, expected: str) -> None:
+    assert samples.load([{"item": item, "output": "x"}])[0].item == expected
+
+
+def test_long_cells_and_columns_without_name(tmp_path: Path) -> None:
+    limit = csv.field_size_limit()
+    long = "word " * 60_000
+    (tmp_path / "d.csv").write_text(f"output, topic ,,\n{long},t,,\n", encoding="utf-8")
+    (sample,) = samples.load(tmp_path / "d.csv")
+    assert (sample.output, sample.extra) == (long, {"topic": "t"})
+    assert csv.field_size_limit() == limit
+
+
+# Complaints
+
+
+def complaint(data: Any, **how: Any) -> str:
+    with pytest.raises(DataError) as caught:
+        samples.load(data, **how)
+    return str(caught.value)
+
+
+GOOD = '{"output": "x"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("d.jsonl", GOOD * 16 + '{"output": x}\n', "d.jsonl:17: not JSON: Expecting value at column 12"),
+        ("d.jsonl", GOOD + "[1]\n", "d.jsonl:2: is of type list ([1]), not a JSON object with one row's columns"),
+        ("d.jsonl", GOOD + '{"output": "\xff"}', "d.jsonl:2: not UTF-8 at byte 13: save the file as UTF-8"),
+        ("d.jsonl", GOOD + "[" * 100_000, "d.jsonl:2: not JSON: maximum recursion depth"),
+        ("d.jsonl", "", "d.jsonl: no rows"),
+        ("d.jsonl", "\n \n", "d.jsonl: no rows"),
+        ("d.json", "", "d.json: no rows"),
+        ("d.json", "[]", "d.json: no rows"),
+        ("d.json", '[\n{"output": "x"},\n{]', "d.json:3: not JSON: Expecting property name"),
+        ("d.json", GOOD * 2, "d.json:2: not JSON: Extra data (one object per line is called .jsonl)"),
+        ("d.json", GOOD, "d.json: is of type dict ({'output': 'x'}), not a list of objects, one per row"),
+        ("d.json", "[" * 100_000, "d.json: not JSON: maximum recursion depth"),
+        ("d.json", '[{"output": "x"}, "y"]', "d.json row 2: is the text 'y', not a JSON object"),
+        ("d.csv", "", "d.csv: no rows"),
+        ("d.csv", "item,output\n", "d.csv: no rows"),
+        ("d.csv", "item,output\n1,x\n\n2,y,z\n", "d.csv:4: 3 cells under 2 columns"),
+        ("d.csv", "item,output\n1,x\n2,\xe9\n", "d.csv:3: not UTF-8 at byte 3"),
+        ("d.csv", 'item,output\n1,x\n2,"y\n3,z\n', "d.csv:3: unexpected end of data: a cell with quotes"),
+        ("d.tsv", 'item\toutput\n1\t"No" he said\n', "d.tsv:2: '\t' expected after '\"'"),
+        ("d.csv", "item,item,output\n1,1,x\n", "d.csv:1: two columns are called 'item'"),
+        ("d.csv", "item,output\n1,x\n,y\n", "d.csv:3: item is an empty string: give each item a name or a number"),
+        ("d.csv", "output,human\nx,good\n", "d.csv:2: human rating 'overall' is 'good', not a number"),
+        ("d.csv", 'output,human\nx,"{""a"": }"\n', "d.csv:2: human: not JSON: Expecting value at column 7"),
+        ("d.parquet", "PAR1 and no more", "not a readable Parquet file"),
+        ("d.xlsx", "x", "unknown suffix '.xlsx' (known: .jsonl, .ndjson, .json, .csv, .tsv, .parquet)"),
+        ("d.jsonn", "x", "unknown suffix '.jsonn'; did you mean '.json'?"),
+    ],
+)
+def test_bad_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, expected: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(content.encode("latin-1"))
+    message = complaint(name)
+    assert expected in message
+    assert message.startswith(name)
+
+
+def test_missing_file_folder_and_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    as_jsonl(Path("data.jsonl"))
+    assert complaint("dta.jsonl") == "dta.jsonl: no such file; near it: data.jsonl"
+    assert complaint("nowhere/data.jsonl") == "nowhere/data.jsonl: no such file"
+    Path("folder.jsonl").mkdir()
+    assert complaint(Path("folder.jsonl")) == "folder.jsonl: is a folder, not a file"
+    assert "cannot be read: File name too long" in complaint("x" * 5_000 + ".jsonl")
+
+
+def test_parquet_with_twins(tmp_path: Path) -> None:
+    columns = [pa.array(["x"]), pa.array(["y"])]
+    pq.write_table(pa.table(columns, names=["output", "output"]), tmp_path / "d.parquet")
+    assert complaint(tmp_path / "d.parquet").endswith("d.parquet: two columns are called 'output'")
+    twice = pa.array([[("a", 1.0), ("a", 2.0)]], type=pa.map_(pa.string(), pa.float64()))
+    pq.write_table(pa.table([pa.array(["x"]), twice], names=["output", "human"]), tmp_path / "m.parquet")
+    assert "m.parquet: not a readable Parquet file" in complaint(tmp_path / "m.parquet")
+
+
+@pytest.mark.parametrize(
+    ("row", "how", "expected"),
+    [
+        ({"summary": "x", "n": 1}, {}, "row 1: no column output: add --map output=summary (columns: summary, n)"),
+        ({"n": 1}, {}, "row 1: no column output: add --map output=COLUMN (columns: n)"),
+        ({"system": "a", "output": "x", "doc_id": 1}, {}, "row 1: no column item: add --map item=doc_id (columns"),
+        ({"system": "a", "text": "x"}, {}, "no column item and none output: add --map item=COLUMN,output=text (col"),
+        (
+            {"summary": "x"},
+            {"mapping": {"output": "sumary"}},
+            "row 1: unknown column 'sumary'; did you mean 'summary'?",
+        ),
+        ({"output": "x"}, {"mapping": {"source": "article"}}, "the data: unknown column 'article' (known: output)"),
+        ({"a": "x"}, {"systems": ["a", "b"]}, "row 1: unknown column 'b' (known: a)"),
+        ({"a": "x"}, {"systems": ["a"], "mapping": {"output": "a"}}, "so that 'output' cannot be mapped as well"),
+        ({"output": None}, {}, "row 1: output is null: write an empty string if the system wrote nothing"),
+        ({"a": math.nan}, {"systems": ["a"]}, "row 1: a is null: write an empty string"),
+        ({"output": 3}, {}, "row 1: output is of type int (3), not text"),
+        ({"output": "x", "source": ["t"]}, {}, "row 1: source is of type list (['t']), not text"),
+        ({"output": "x", "references": 3}, {}, "row 1: references is of type int (3), not a text or a list of texts"),
+        ({"output": "x", "reference": [3]}, {}, "row 1: one of reference is of type int (3), not text"),
+        ({"output": "x", "item": None}, {}, "row 1: item is null: give each item a name or a number"),
+        ({"output": "x", "item": True}, {}, "row 1: item is of type bool (True)"),
+        ({"output": "x", "item": "1", "system": " "}, {}, "row 1: system is an empty string"),
+        ({"output": "x", "human": {"a": [1, 2]}}, {}, "row 1: human rating 'a' is [1, 2], not a number (of several"),
+        ({"output": "x", "human": math.inf}, {}, "row 1: human rating 'overall' is inf, not a number"),
+    ],
+)
+def test_bad_rows(row: dict[str, Any], how: dict[str, Any], expected: str) -> None:
+    assert expected in complaint([row], **how)
+
+
+def test_second_row_of_one_item_and_system_names_both_lines(tmp_path: Path) -> None:
+    row = {"item": 1, "system": "a", "output": "x"}
+    (tmp_path / "d.jsonl").write_text("\n".join(json.dumps(r) for r in (row, row | {"item": 2}, row)), encoding="utf-8")
+    message = complaint(tmp_path / "d.jsonl")
+    assert re.search(r"d\.jsonl:3: item '1' of system 'a' is already at \S*d\.jsonl:1;", message)
+    mine = Sample("1", "a", "x")
+    assert complaint([mine, row]).startswith("row 2: item '1' of system 'a' is already at row 1")
+    assert complaint([{"a": "x"}], systems=["a", "a"]).startswith("row 1: item '1' of system 'a' is already at row 1")
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ([], "the data: no rows"),
+        ([3], "row 1 is of type int (3), not a mapping or a Sample"),
+        (3, "data is of type int (3), not a path, a DataFrame or an iterable of mappings"),
+        ({"output": "x"}, "data is of type dict"),
+        (pd.DataFrame([["x", "y"]], columns=["output", "output"]), "the data: two columns are called 'output'"),
+    ],
+    ids=str,
+)
+def test_bad_data(data: Any, expected: str) -> None:
+    assert complaint(data).startswith(expected)
+
+
+# Digest, imports, real files
+
+
+@given(st.binary(max_size=1000))
+def test_digest_is_sha256(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.mktemp("digest") / "d"
+    path.write_bytes(content)
+    assert samples.digest(path) == hashlib.sha256(content).hexdigest()
+
+
+def test_digest_of_what_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        samples.digest(tmp_path / "d")
+    with pytest.raises(DataError, match="cannot be read"):
+        samples.digest("x" * 5_000)
+
+
+def test_import_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, judge.samples, judge.text; print([m for m in ('numpy', 'pandas', 'pyarrow') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_summeval(shared_data) -> None:
+    """1,600 rows of 100 documents and 16 systems, 11 references each, by the data's own notes."""
+    loaded = samples.load(shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"})
+    assert len(loaded) == 1600
+    assert (len({s.item for s in loaded}), len({s.system for s in loaded})) == (100, 16)
+    assert {len(s.references) for s in loaded} == {11}
+    assert all(1 <= rating <= 5 for s in loaded for rating in s.human.values())
+    assert {"coherence", "consistency", "fluency", "relevance"} <= loaded[0].human.keys()
+    assert set(loaded[0].extra) == {"id", "reference"}
+    assert loaded[16].where.endswith("summeval.jsonl:17")
+
+
+def test_korean_replies(shared_data) -> None:
+    """Its `human` is a bare number."""
+    loaded = samples.load(shared_data("geval_korean.jsonl"), mapping={"item": "item_id", "output": "summary"})
+    assert len(loaded) == 20
+    assert loaded[0].human == {"overall": pytest.approx(8 / 3)}
