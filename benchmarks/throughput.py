@@ -21,7 +21,7 @@ import openai
 
 from judge import samples
 from judge.cache import DiskCache
-from judge.criteria import load
+from judge.criteria import load, sources
 from judge.providers.openai import OpenAIProvider
 from judge.render import Renderer
 from judge.retry import Retrier
@@ -81,12 +81,16 @@ def main() -> None:
     rows = samples.load(SHARED / "data/summeval.jsonl", mapping={"item": "doc_id", "output": "summary"})
     rows = list({(s.source, s.output): s for s in rows}.values())[:OUTPUTS]
     criteria = [load(name) for name in CRITERIA]
-    prompts = [Renderer(c).render(s).messages[0]["content"] for s in rows for c in criteria]
+    renderers = [Renderer(c, sources(c)) for c in criteria]
+    prompts = [r.render(s).messages[0]["content"] for s in rows for r in renderers]
     ideal = len(prompts) / CONCURRENCY * LATENCY + LATENCY
     pairs = []
     for i in range(ROUNDS + 1):
         a, b = measured(lambda: ours(rows, criteria, url)), measured(lambda: bare(prompts, url))
-        print(f"ours {a[0]:.2f} s wall {a[1]:.2f} s CPU | bare {b[0]:.2f} s wall {b[1]:.2f} s CPU" + " (warm-up)" * (not i))
+        print(
+            f"ours {a[0]:.2f} s wall {a[1]:.2f} s CPU | bare {b[0]:.2f} s wall {b[1]:.2f} s CPU"
+            + " (warm-up)" * (not i)
+        )
         pairs += [(a, b)] * bool(i)
     server.terminate()
     wall = statistics.median(a[0] for a, _ in pairs)

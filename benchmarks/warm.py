@@ -1,4 +1,4 @@
-"""6,400 judgments of SummEval answered from the cache: judgments a second, and where the whole command spends its time."""
+"""6,400 judgments of SummEval answered from the cache: judgments a second, and the time of the whole command."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def judged(folder: Path) -> tuple[float, int]:
     rows = samples.load(SHARED / "data/summeval.jsonl", mapping={"item": "doc_id", "output": "summary"})
     provider = ScriptedProvider(lambda _: REPLY, endpoint="benchmark")
     cache, made = DiskCache(folder), []
-    run = Run(rows, [load(c) for c in CRITERIA], provider, Settings("m"), cache=cache, retrier=Retrier(), emit=made.append)
+    run = Run(
+        rows, [load(c) for c in CRITERIA], provider, Settings("m"), cache=cache, retrier=Retrier(), emit=made.append
+    )
     asyncio.run(run())
     cache.close()
     if len(made) != len(rows) * len(CRITERIA) or run.progress.failed:
@@ -46,7 +48,13 @@ def main() -> None:
         print(f"warm: {6400 / seconds:,.0f} judgments/s, {cold / seconds:.1f} times the cold run's rate")
         replies = Path(folder) / "replies.yaml"
         replies.write_text("- {when: [], reply: {4: 0.6, 5: 0.3, 3: 0.1}}\n", encoding="utf-8")
-        command = [sys.executable, "-c", "from judge.cli import main; main()", "run", str(SHARED / "data/summeval.jsonl")]
+        command = [
+            sys.executable,
+            "-c",
+            "from judge.cli import main; main()",
+            "run",
+            str(SHARED / "data/summeval.jsonl"),
+        ]
         command += ["--map", "item=doc_id,output=summary", "--criteria", ",".join(CRITERIA), "--metrics", "none"]
         command += ["--model", f"scripted/{replies}", "--cache", f"{folder}/other", "--out", f"{folder}/out", "--quiet"]
         times = []

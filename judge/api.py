@@ -18,6 +18,7 @@ from judge import criteria as criteria_module
 from judge.cache import Cache, DiskCache, NoCache, default_folder
 from judge.config import Plan
 from judge.errors import ConfigError, JudgeError
+from judge.metrics import Metric
 from judge.providers import Provider
 from judge.providers.prices import usd
 from judge.records import Column, Criterion, Failure, Prompt, Sample, Score, Usage
@@ -26,7 +27,7 @@ from judge.report import Result
 from judge.retry import Policy, Retrier
 from judge.runner import Progress, Run, Settings
 from judge.stats.resample import means
-from judge.table import Journal, Table
+from judge.table import Journal, Table, forget
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +90,7 @@ class Prepared:
     plan: Plan
     samples: list[Sample]
     criteria: list[Criterion]
-    metrics: list[Any]
+    metrics: dict[str, Metric]
     provider: Provider | None
     language: dict[str, str]
     notes: list[str] = field(default_factory=list)
@@ -132,7 +133,7 @@ def prompt(criterion: str, data: Any, *, item: str | None = None, system: str | 
     criteria_module.check(chosen, prepared.samples)
     for sample in prepared.samples:
         if item in (None, sample.item) and system in (None, sample.system):
-            return Renderer(chosen).render(sample)
+            return Renderer(chosen, criteria_module.sources(chosen)).render(sample)
     names = sorted({s.item for s in prepared.samples} if item else {s.system for s in prepared.samples})
     raise ConfigError(registry.unknown("item" if item else "system", item or system or "", names[:20]))
 
@@ -159,11 +160,15 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
         result = Result(table, means(table, seed=plan.seed), info)
         if plan.out is not None and (rows or status == "complete"):
             result.save(plan.out)
+        elif plan.out is not None:
+            forget(plan.out)
         return result
 
     try:
-        await _judge(prepared, retrier, progress, rows.append)
-        for metric in prepared.metrics:
+        await _judge(prepared, retrier, progress, rows.append, Table(tuple(prepared.samples), tuple(columns), ()))
+        for name, metric in prepared.metrics.items():
+            progress.stage = name
+            await asyncio.sleep(0)  # where a Ctrl-C is noticed
             scored = metric.score(prepared.samples)
             columns.extend(scored.columns)
             rows.extend(scored.rows)
@@ -177,7 +182,7 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
 
 
 async def _judge(
-    prepared: Prepared, retrier: Retrier, progress: Progress, emit: Callable[[Score | Failure], None]
+    prepared: Prepared, retrier: Retrier, progress: Progress, emit: Callable[[Score | Failure], None], start: Table
 ) -> None:
     plan, provider = prepared.plan, prepared.provider
     if provider is None:
@@ -191,7 +196,7 @@ async def _judge(
         concurrency=plan.max_concurrency,
     )
     cache = _cache(plan)
-    journal = Journal(plan.out) if plan.out is not None else None
+    journal = Journal(plan.out, start) if plan.out is not None else None
 
     def keep(row: Score | Failure) -> None:
         emit(row)
@@ -234,12 +239,12 @@ def _split_model(model: str) -> tuple[str, str]:
     return (prefix, rest) if slash and prefix in registry.names("providers") else ("openai", model)
 
 
-def _metrics(plan: Plan, rows: Sequence[Sample]) -> tuple[list[Any], list[str]]:
+def _metrics(plan: Plan, rows: Sequence[Sample]) -> tuple[dict[str, Metric], list[str]]:
     names = plan.metrics
     if names is None:
         names = _DEFAULT_METRICS if any(s.references for s in rows) else ()
     notes = [] if names or plan.metrics is not None else ["The data has no references: no reference metrics."]
-    return [registry.load("metrics", name)() for name in names], notes
+    return {name: registry.load("metrics", name)() for name in names}, notes
 
 
 def _refuse_twins(names: Sequence[str]) -> None:
@@ -268,7 +273,6 @@ def _describe(prepared: Prepared, progress: Progress, retrier: Retrier) -> dict[
     """run.json: all that is needed to understand the run and to do it again. No key is in it."""
     plan, provider = prepared.plan, prepared.provider
     endpoint = provider.endpoint if provider else ""
-    price = usd(prepared.model, endpoint, progress.usage)
     return {
         "judge_version": __version__,
         "plan": plan.model_dump(mode="json", by_alias=True, exclude_none=True),
@@ -289,11 +293,21 @@ def _describe(prepared: Prepared, progress: Progress, retrier: Retrier) -> dict[
             "retried": retrier.retried,
             "timeouts": retrier.maybe_billed,
         },
-        "cost": {"usd": price, "note": "" if price is not None else "price unknown for this model and endpoint"},
+        "cost": _cost(prepared, progress),
         "unmet": sorted(progress.unmet),
         "notes": prepared.notes,
         "versions": {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES},
     }
+
+
+def _cost(prepared: Prepared, progress: Progress) -> dict[str, Any]:
+    """US dollars for what was sent; None, with the reason, where they are not known."""
+    if prepared.provider is None or prepared.provider.notice:
+        return {}
+    if progress.sent and progress.usage == Usage():
+        return {"usd": None, "note": "the server does not count tokens"}
+    price = usd(prepared.model, prepared.provider.endpoint, progress.usage)
+    return {"usd": price, "note": "" if price is not None else "no published price for this model and endpoint"}
 
 
 def _describe_data(prepared: Prepared) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,6 +16,19 @@ from judge.errors import ParseError
 
 ReplyKind = Literal["score", "score_then_reason", "reason_then_score"]
 Message = Mapping[str, str]
+
+# Characters without width go, and every minus is the one of the keyboard. The super- and subscript minus are named
+# because NFKC would turn them into U+2212 after this table has been used.
+_INVISIBLE = "\u00ad\u034f\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
+_FOLDED = dict.fromkeys(map(ord, _INVISIBLE)) | dict.fromkeys(map(ord, "\u2010\u2011\u207b\u208b\u2212"), "-")
+
+
+def fold(text: str) -> str:
+    """The form in which replies and labels are compared: NFKC, nothing invisible, one kind of minus.
+
+    Idempotent. White space at the ends and upper and lower case are left for the caller to decide about.
+    """
+    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_FOLDED))
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,14 +41,19 @@ class This:
     highest: str
     whole: bool
 
-    @classmethod
-    def of(cls, criterion: Criterion) -> This:
-        scale = criterion.scale
-        lowest = scale.labels[scale.values.index(scale.low)]
-        highest = scale.labels[scale.values.index(scale.high)]
-        whole = scale == Scale.integers(round(scale.low), round(scale.high))
-        head = (criterion.title, criterion.description, scale, criterion.steps, criterion.reply)
-        return cls(*head, lowest, highest, whole)
+
+def _this(criterion: Criterion) -> This:
+    scale = criterion.scale
+    return This(
+        title=criterion.title,
+        description=criterion.description,
+        scale=scale,
+        steps=criterion.steps,
+        reply=criterion.reply,
+        lowest=scale.labels[scale.values.index(scale.low)],
+        highest=scale.labels[scale.values.index(scale.high)],
+        whole=scale == Scale.integers(round(scale.low), round(scale.high)),
+    )
 
 
 def fenced(text: object, label: str) -> str:
@@ -78,7 +83,7 @@ class Renderer:
     def __init__(self, criterion: Criterion, sources: Mapping[str, str]) -> None:
         own = Path(criterion.path).name
         self._criterion = criterion
-        self._this = This.of(criterion)
+        self._this = _this(criterion)
         self._labels = {name: criterion.path if name == own else name for name in sources}
         texts = {name: (_body(text), self._labels[name], None) for name, text in sources.items()}
         env = ImmutableSandboxedEnvironment(

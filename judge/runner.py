@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from judge import parse, registry, weigh
 from judge.cache import Cache
+from judge.criteria import sources
 from judge.errors import CriterionError, JudgeError, ParseError, ProviderError
 from judge.providers import Provider
 from judge.records import Choice, Criterion, Failure, Provenance, Request, Response, Sample, Score, Usage
@@ -44,6 +45,7 @@ class Progress:
 
     Judgments: `total`, `done` (scored or failed), `failed`, `cached` (answered from the cache), `shared`
     (answered by an equal request of this run). Requests: `sent` (answered), `refused`. `usage` sums what was sent.
+    `stage` is what the run is busy with.
     """
 
     total: int = 0
@@ -54,6 +56,7 @@ class Progress:
     sent: int = 0
     refused: int = 0
     usage: Usage = field(default_factory=Usage)
+    stage: str = "judging"
     unmet: set[str] = field(default_factory=set)
     served_by: set[str] = field(default_factory=set)
 
@@ -89,7 +92,7 @@ class Run:
         self._samples, self._criteria = samples, criteria
         self._provider, self._settings = provider, settings
         self._cache, self._retrier, self._emit = cache, retrier, emit
-        self._renderers = {c.name: Renderer(c) for c in criteria}
+        self._renderers = {c.name: Renderer(c, sources(c)) for c in criteria}
         self._waiting: dict[str, list[_Judgment]] = {}
 
     async def __call__(self) -> None:
@@ -128,19 +131,29 @@ class Run:
         """The requests that have to be sent. What the cache can answer is scored on the way."""
         judgments = (_Judgment(s, c) for s in self._samples for c in self._criteria)
         for chunk in _chunks(judgments, _CHUNK):
-            asked = [(j, r, r.key()) for j in chunk if (r := self._request(j)) is not None]
-            stored = self._cache.get_many([key for _, _, key in asked]) if self._provider.endpoint else {}
-            for judgment, request, key in asked:
-                response = stored.get(key)
-                if response is not None and self._usable(response):
-                    self.progress.cached += 1
-                    self._score(judgment, response)
-                elif key in self._waiting:
-                    self._waiting[key].append(judgment)
-                else:
-                    self._waiting[key] = [judgment]
-                    yield request
+            for request in self._unanswered(chunk):
+                yield request
             await asyncio.sleep(0)
+
+    def _unanswered(self, chunk: Sequence[_Judgment]) -> list[Request]:
+        """One request for each prompt that neither the cache nor a request under way answers.
+
+        Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen.
+        """
+        asked = [(j, r, r.key()) for j in chunk if (r := self._request(j)) is not None]
+        stored = self._cache.get_many([key for _, _, key in asked]) if self._provider.endpoint else {}
+        new = []
+        for judgment, request, key in asked:
+            response = stored.get(key)
+            if response is not None and self._usable(response):
+                self.progress.cached += 1
+                self._score(judgment, response)
+            elif key in self._waiting:
+                self._waiting[key].append(judgment)
+            else:
+                self._waiting[key] = [judgment]
+                new.append(request)
+        return new
 
     def _request(self, judgment: _Judgment) -> Request | None:
         try:

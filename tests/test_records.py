@@ -37,7 +37,12 @@ def test_the_expected_score_stays_on_the_scale(weights: dict[str, float]) -> Non
 
 
 def request(**change: object) -> Request:
-    fields = {"model": "m", "messages": ({"role": "user", "content": "p"},), "params": {"t": 0, "n": 1}, "endpoint": "e"}
+    fields = {
+        "model": "m",
+        "messages": ({"role": "user", "content": "p"},),
+        "params": {"t": 0, "n": 1},
+        "endpoint": "e",
+    }
     return Request(**(fields | change))  # type: ignore[arg-type]
 
 

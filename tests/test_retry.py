@@ -99,7 +99,9 @@ def test_a_wait_longer_than_patience_stops_the_run() -> None:
 
 def test_an_endpoint_never_reached_stops_the_run_soon() -> None:
     with pytest.raises(Transient) as caught:
-        ask(Retrier(Policy(first_contact=2), sleep=Slept()), *[Transient("refused", stops="if_first") for _ in range(9)])
+        ask(
+            Retrier(Policy(first_contact=2), sleep=Slept()), *[Transient("refused", stops="if_first") for _ in range(9)]
+        )
     assert caught.value.stops == "always"
 
 

@@ -77,7 +77,9 @@ def test_token_probabilities_become_the_score() -> None:
 
 def test_every_criterion_is_asked_of_every_sample() -> None:
     judged = Judged(lambda _: "3", criteria=[load("coherence"), load("relevance")])()
-    assert {(r.item, r.column) for r in judged.rows} == {(str(i), c) for i in range(3) for c in ("coherence", "relevance")}
+    assert {(r.item, r.column) for r in judged.rows} == {
+        (str(i), c) for i in range(3) for c in ("coherence", "relevance")
+    }
     assert (judged.progress.total, judged.progress.done, judged.progress.sent) == (6, 6, 6)
 
 

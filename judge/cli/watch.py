@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from judge.api import Prepared
 from judge.providers.prices import usd
+from judge.records import Usage
 from judge.runner import Progress as Counts
 
 _PLAIN_SECONDS = 10.0
@@ -42,11 +43,12 @@ def _bar(prepared: Prepared, counts: Counts, console: Console) -> Iterator[None]
         TextColumn("{task.description}"),
     )
     bar = Progress(*columns, console=console)
-    task = bar.add_task("", total=None)
+    task = bar.add_task("", total=None, stage=counts.stage)
     start = time.monotonic()
 
     def picture() -> Progress:
-        bar.update(task, total=counts.total or None, completed=counts.done, description=_state(prepared, counts, start))
+        state = _state(prepared, counts, start)
+        bar.update(task, total=counts.total or None, completed=counts.done, description=state, stage=counts.stage)
         return bar
 
     with Live(get_renderable=picture, console=console, refresh_per_second=4):
@@ -59,7 +61,8 @@ def _lines(prepared: Prepared, counts: Counts, console: Console) -> Iterator[Non
 
     def say() -> None:
         state = _state(prepared, counts, start)
-        console.print(f"{counts.done:,}/{counts.total:,} judgments, {state}", highlight=False, soft_wrap=True)
+        line = f"{counts.stage}: {counts.done:,}/{counts.total:,} judgments, {state}"
+        console.print(line, highlight=False, soft_wrap=True)
 
     def run() -> None:
         while not stop.wait(_PLAIN_SECONDS):
@@ -72,17 +75,21 @@ def _lines(prepared: Prepared, counts: Counts, console: Console) -> Iterator[Non
     finally:
         stop.set()
         thread.join()
-        say()
+        if counts.done:
+            say()
 
 
 def _state(prepared: Prepared, counts: Counts, start: float) -> str:
-    """Rate, cache, tokens, cost and failures in one line."""
+    """Rate, cache, tokens, cost and failures in one line; what is not known is left out."""
     seconds = max(time.monotonic() - start, 1e-9)
     usage = counts.usage
-    price = usd(prepared.model, prepared.provider.endpoint if prepared.provider else "", usage)
-    parts = [f"{counts.done / seconds:,.0f}/s", f"{counts.cached:,} from cache"]
-    parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens")
-    parts.append("cost unknown" if price is None else f"${price:,.4f}")
+    parts = [f"{counts.done / seconds:,.0f}/s"]
+    if counts.cached:
+        parts.append(f"{counts.cached:,} from cache")
+    if usage != Usage():
+        parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens")
+        price = usd(prepared.model, prepared.provider.endpoint if prepared.provider else "", usage)
+        parts.append("price unknown" if price is None else f"${price:,.4f}")
     if counts.failed:
         parts.append(f"{counts.failed:,} failed")
     return ", ".join(parts)

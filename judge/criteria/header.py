@@ -99,13 +99,14 @@ def read_header(label: str, text: str) -> Header:
 
 def _yaml(label: str, head: str) -> tuple[dict[str, int], dict[str, Any]]:
     """The lines of the keys, and their values."""
+    # Beside its own errors, PyYAML lets through what goes wrong inside explicit tags (`!!int x`) and dates.
     try:
         tree, data = yaml.compose(head, Loader=yaml.SafeLoader), yaml.safe_load(head)
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or error
         raise CriterionError(f"{label}:{mark.line + 1 if mark else 1}: the header is not YAML: {problem}") from error
-    if not isinstance(tree, yaml.MappingNode):
+    if not isinstance(tree, yaml.MappingNode) or not isinstance(data, dict):
         raise CriterionError(f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]")
     lines: dict[str, int] = {}
     for key, _ in tree.value:

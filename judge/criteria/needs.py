@@ -83,12 +83,11 @@ def _nowhere(criterion: Criterion, name: str, samples: Sequence[Sample]) -> Crit
 
 def _line(criterion: Criterion, texts: dict[str, str], variable: str) -> str:
     """`file:line` of the first place that reads a variable."""
-    for name, text in texts.items():
-        tree = tree_of(text)
-        if variable in meta.find_undeclared_variables(tree):
-            line = next(node.lineno for node in tree.find_all(nodes.Name) if node.name == variable)
-            return f"{label_of(criterion, name)}:{line}"
-    return criterion.path
+    trees = {name: tree_of(text) for name, text in texts.items()}
+    readers = (name for name, tree in trees.items() if variable in meta.find_undeclared_variables(tree))
+    reader = next(readers, own(criterion))
+    lines = (node.lineno for node in trees[reader].find_all(nodes.Name) if node.name == variable)
+    return f"{label_of(criterion, reader)}:{next(lines, 1)}"
 
 
 def _flat(texts: dict[str, str], name: str, trail: tuple[str, ...]) -> Iterator[nodes.Node]:

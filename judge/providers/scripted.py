@@ -53,7 +53,7 @@ class ScriptedProvider:
                     return reply
             return Refused(f"{path} holds no reply for this prompt")
 
-        return cls(script, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()}")
+        return cls(script, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}")
 
     async def complete(self, request: Request) -> Response:
         self.seen.append(request)

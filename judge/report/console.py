@@ -9,7 +9,6 @@ from io import StringIO
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -69,8 +68,9 @@ def _blocks(shown: View, width: int) -> Iterator[list[tuple[Column, int]]]:
 
 
 def _parts(cell: Cell) -> list[str]:
-    mark = "*" if cell.best else ""
-    return [part for part in (mark + cell.mean, cell.interval, cell.coverage) if part]
+    """The lines of a cell: `48/50 *3.92` and `[3.70, 4.11]`."""
+    mean = ("*" if cell.best else "") + cell.mean
+    return [part for part in (f"{cell.coverage} {mean}".lstrip(), cell.interval) if part]
 
 
 def _table(shown: View, columns: list[tuple[Column, int]]) -> RichTable:
@@ -85,11 +85,9 @@ def _table(shown: View, columns: list[tuple[Column, int]]) -> RichTable:
 
 
 def _cell(cell: Cell) -> Text:
-    mean, *rest = _parts(cell)
-    text = Text(mean, "bold green" if cell.best else "")
-    for part in rest:
-        text.append(f"\n{part}", "dim" if part == cell.interval else "yellow")
-    return text
+    mean, *interval = _parts(cell)
+    text = Text(mean.removeprefix(cell.coverage), "bold green" if cell.best else "")
+    return Text.assemble((cell.coverage, "yellow"), text, *((f"\n{part}", "dim") for part in interval))
 
 
 def _print_failures(console: Console, shown: View) -> None:
@@ -97,10 +95,15 @@ def _print_failures(console: Console, shown: View) -> None:
         return
     total = sum(kind.count for kind in shown.failures)
     console.print(Text(f"\nFailures: {total:,}", "bold"))
+    grid = RichTable.grid(padding=(0, 2, 0, 0))
+    grid.add_column(justify="right", min_width=6)
+    grid.add_column(overflow="fold")
     for kind in shown.failures:
         columns = ", ".join(line(name) for name in kind.columns)
-        console.print(Text(f"  {kind.count:>5,}  {line(kind.stage)}  {line(kind.error)}  ({columns})"))
-        console.print(Padding(Text(f"e.g. {line(kind.example, 300)}", "dim"), (0, 0, 0, 9), expand=False))
+        text = Text(f"{line(kind.stage)}  {line(kind.error)}  ({columns})\n")
+        text.append(f"e.g. {line(kind.example, 300)}", "dim")
+        grid.add_row(f"{kind.count:,}", text)
+    console.print(grid)
 
 
 def _print_facts(console: Console, shown: View) -> None:

@@ -193,7 +193,7 @@ def _output(sample: Sample, rows: Mapping[tuple[str, str], Score | Failure | Non
             metrics.append((column.name, number(row.value, shown.places[column.name])))
         elif row is not None:
             judgments.append(_judged(column, row, max(2, shown.places[column.name])))
-    human = ", ".join(f"{name} {value:g}" for name, value in sample.human.items())
+    human = ", ".join(f"{name} {value:.3g}" for name, value in sample.human.items())
     return Output(sample, tuple(judgments), tuple(metrics), human)
 
 
@@ -202,7 +202,7 @@ def _judged(column: Column, row: Score | Failure, places: int) -> Judged:
         return Judged(column, "", "", "", "", (("reply", row.raw),) if row.raw else (), row)
     p = row.provenance
     path, shares = chart.spark(p.distribution, column.labels) if p.distribution else ("", "")
-    told = tuple((name, text) for name, text in (("reason", p.reason), ("reply", p.raw), ("note", p.note)) if text)
+    told = tuple((name, text) for name, text in (("reply", p.raw), ("note", p.note), ("reason", p.reason)) if text)
     return Judged(column, number(row.value, places), path, shares, _how(p, places), told, None)
 
 

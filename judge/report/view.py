@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from judge.records import Column, Estimate
@@ -174,11 +175,19 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
         "Judge": _joined(info.get("model"), f"at {place}" if place and info.get("model") else place, sep=" "),
         "Language": _joined(language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "),
         "Weighting": _joined(info.get("weighting")),
-        "Started": _joined(info.get("started"), took),
+        "Started": _joined(_moment(info.get("started")), took),
         "Status": _joined(info.get("status")),
         "Version": f"judge {info['judge_version']}" if info.get("judge_version") else "",
     }
     return tuple((name, line(text)) for name, text in found.items() if text)
+
+
+def _moment(started: Any) -> str:
+    """`2027-01-05 09:30 UTC` for an ISO moment, anything else as it is."""
+    try:
+        return f"{datetime.fromisoformat(str(started)):%Y-%m-%d %H:%M %Z}".rstrip()
+    except ValueError:
+        return str(started or "")
 
 
 def _joined(*parts: Any, sep: str = ", ") -> str:

@@ -34,7 +34,9 @@ def ask(server: Any, *requests: Request, **options: Any) -> list[Response]:
     return asyncio.run(all_of_them())
 
 
-def failure(server: Any, status: int, body: Any, headers: dict[str, str] | None = None, **options: Any) -> ProviderError:
+def failure(
+    server: Any, status: int, body: Any, headers: dict[str, str] | None = None, **options: Any
+) -> ProviderError:
     server.answer = lambda _: (status, headers or {}, body)
     with pytest.raises(ProviderError) as caught:
         ask(server, **options)
@@ -105,7 +107,9 @@ def test_a_refused_parameter_is_left_out_once_and_for_all(
     assert len(chat_server.bodies) == requests_sent + 1
 
 
-def test_a_403_that_only_speaks_of_logprobs_is_understood(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+def test_a_403_that_only_speaks_of_logprobs_is_understood(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if "logprobs" in body:
             return 403, {}, error("You are not allowed to request logprobs from this model")
@@ -152,7 +156,12 @@ def test_a_limit_eaten_by_hidden_reasoning_is_lifted(chat_server: Any, make_comp
 
 @pytest.mark.parametrize(
     ("status", "stops", "hint"),
-    [(400, "never", "it said so"), (401, "always", "the key"), (403, "never", "it said so"), (404, "always", "--model")],
+    [
+        (400, "never", "it said so"),
+        (401, "always", "the key"),
+        (403, "never", "it said so"),
+        (404, "always", "--model"),
+    ],
 )
 def test_refusals(chat_server: Any, status: int, stops: str, hint: str) -> None:
     refused = failure(chat_server, status, error())

@@ -1,0 +1,287 @@
+"""Reply text to a label of the scale, and where in the text it stands.
+
+Strict on purpose: what is not plainly the score is a `ParseError`, never a guess. The number is never the first,
+smallest or only one of a text; it is the one that the reply kind's form puts in the score's place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from judge.errors import ParseError
+from judge.records import Choice, ReplyKind, Scale, fold
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A score in a reply: `text[start:end]` is the score as written, `label` the scale's own writing of it.
+
+    `reason` is the judge's reason, None for the kind `score` and where the judge gave none.
+    """
+
+    label: str
+    start: int
+    end: int
+    reason: str | None = None
+
+
+_CUT = {
+    "length": "the reply was cut off at the token limit; allow the judge more tokens",
+    "content_filter": "the provider's content filter stopped the reply",
+    "refusal": "the judge refused to answer",
+    "abort": "the server broke the reply off",
+}
+
+
+def read(choice: Choice, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
+    """The score of one reply of a model. Raises ParseError for a cut, filtered, refused or empty one, and as `find`."""
+    if trouble := _CUT.get(choice.finish_reason):
+        raise ParseError(trouble, choice.text)
+    return find(choice.text, reply, scale, title)
+
+
+def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
+    """The score of a reply's text.
+
+    `score`: the whole reply is the score. `score_then_reason`: its first line that is not blank is.
+    `reason_then_score`: it ends with the form `Score: N`; "a score of 4" is prose and does not count. Where a reason
+    is asked for, a reply that is one JSON object has the score in its own key "score". The score may wear the
+    trimmings of a short answer: marks (`**4**`), a unit (`4점`), the scale's top (`4/5`), a name (`Coherence: 4`).
+
+    A name before the colon is the criterion's `title`, a common word for a score, or both ("Final score",
+    "관련성 점수"). Only where the title is unknown may it be any one word, and never a label of the scale: so a bare
+    "Relevance: 4" is read, while "I cannot rate: 4" is not.
+
+    Raises ParseError, and nothing else, where there is no such score or it is off the scale.
+    """
+    if not fold(text[:_LONGEST]).strip() and not fold(text).strip():
+        raise ParseError("the reply is empty", text)
+    grammar = _grammar(scale, title)
+    if reply == "score":
+        return _alone(text, 0, len(text), grammar)
+    if opening := _OBJECT.match(text):
+        return _in_object(text, opening.end(), grammar)
+    if reply == "score_then_reason":
+        return _first_line(text, grammar)
+    return _last_place(text, grammar)
+
+
+# The grammar. All of it is matched against folded text: digits, colons and slashes are ASCII there. Runs of marks and
+# spaces are possessive, so that no reply, however odd, takes more than linear time.
+_MARK = r"""[\s*_`"'“”‘’「」『』()\[\]{}]*+"""
+_CLOSE = r"""[\s*_`"'“”‘’「」『』()\[\]{}.,;。、!]*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z"""
+_FENCE = rf"(?:(?<=```)\w++{_MARK})?"
+_BULLET = r"(?:(?:[-•+–>]|\#{1,6})\s++)?"
+_NUMBER = r"-?[0-9]++(?:\.[0-9]++)?"
+_UNIT = r"(?:\s*+(?:점|点|分|points?|pts?|stars?|★|⭐)(?![^\W_]))?"
+_TOP = rf"(?:{_MARK}(?:/|out\s++of){_MARK}(?P<top>{_NUMBER}){_UNIT})?"
+# _SCORE may stand in a line of prose ("…, hence a final score: 2."), the wider _NOUN only at the start of a line.
+_SCORE = r"(?:score|rating|점수|평점|별점|スコア|点数|得点|評点|得分|评分|評分|分数|分數|打分)"
+_NOUN = (
+    rf"(?:{_SCORE}|grade|mark|result|verdict|answer|label|judge?ment|evaluation|assessment"
+    r"|평가|등급|결과|답변?|評価|評定|判定|結果|回答|评价|评级|结果|答案|評價|結論|结论)"
+)
+_WHICH = r"(?:(?:the|my|your|final|overall|total|최종|종합|총|평가|最終|総合|評価|最终|综合|总|最後|綜合|總)\s*+)*"
+_ONE_WORD = r"[^\W\d_](?:[^\W\d_]|['’-]){1,39}"
+_OBJECT = re.compile(r"[\s\u200b\ufeff]*+(?:```\w*+\s*+)?+(?=\{)")
+_CLOSED = re.compile(_CLOSE)
+_LINE = re.compile(r"[^\r\n]+")
+# A character and the accents, jamo or voicing marks that may melt into it.
+_CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
+_fold_cluster = lru_cache(maxsize=4_096)(fold)
+_CANONICAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+_LONGEST = 120
+"""The characters that a score may take with all its trimmings, title and label aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Grammar:
+    labels: dict[str, str]  # by their folded form
+    numbers: dict[str, str]  # by their shortest decimal form: 4 for 4.0
+    top: str | None  # the greatest of those
+    loose: bool  # upper and lower case do not matter
+    alone: re.Pattern[str]
+    ending: re.Pattern[str]
+    longest: int
+    shown: str
+
+
+@lru_cache(maxsize=256)
+def _grammar(scale: Scale, title: str) -> _Grammar:
+    folded = [fold(label).strip() for label in scale.labels]
+    loose = len({text.casefold() for text in folded}) == len(folded)
+    keys = [text.casefold() for text in folded] if loose else folded
+    numbers = {
+        _shortest(key): label for key, label in zip(keys, scale.labels, strict=True) if _CANONICAL.fullmatch(key)
+    }
+    words = [re.escape(text) for text in sorted(folded, key=len, reverse=True) if not _CANONICAL.fullmatch(text)]
+    value = f"(?P<value>{_NUMBER}" + (f"|(?{'i' if loose else '-i'}:{'|'.join(words)})" if words else "") + ")"
+    name = _name(title)
+    tail = f"{value}{_UNIT}{_TOP}{_CLOSE}"
+    bracketed = rf"(?<=\[){_WHICH}{_NOUN}\s*+\]{_MARK}:?"
+    known = rf"(?:{name}{_MARK}:|{bracketed})"
+    any_name = known if title else rf"(?:{known}|(?P<word>{_ONE_WORD}){_MARK}:)"
+    shown = ", ".join(scale.labels) if len(folded) <= 12 else f"{scale.labels[0]} … {scale.labels[-1]}"
+    return _Grammar(
+        labels=dict(zip(keys, scale.labels, strict=True)),
+        numbers=numbers,
+        top=max(numbers, key=float, default=None),
+        loose=loose,
+        alone=_compiled(rf"{_MARK}{_FENCE}(?:{_BULLET}{_MARK}{any_name}{_MARK})?{tail}"),
+        ending=_compiled(
+            rf"(?:(?:^|(?<=\n)){_MARK}{_FENCE}{_BULLET}{_MARK}{known}|(?<![A-Za-z0-9]){_WHICH}{_SCORE}{_MARK}:|{bracketed})"
+            rf"{_MARK}{tail}"
+        ),
+        longest=_LONGEST + 2 * len(title) + max(map(len, scale.labels), default=0),
+        shown=shown,
+    )
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def _name(title: str) -> str:
+    """The pattern of a name that is known: words for a score, the title, or the two together."""
+    words = [re.escape(word) for word in re.split(r"[\W_]+", fold(title)) if word]
+    if not words:
+        return f"{_WHICH}{_NOUN}"
+    titled = r"[\W_]{1,4}".join(words)
+    noun_after = rf"(?:(?:의|の|的)?\s*+{_NOUN})?"
+    return rf"{_WHICH}(?:{titled}{noun_after}|{_NOUN}(?:\s++(?:for|of)\s++{titled})?)"
+
+
+def _shortest(number: str) -> str:
+    """A decimal without the zeros at its end that change nothing."""
+    return number.rstrip("0").rstrip(".") if "." in number else number
+
+
+# The three places.
+
+
+def _alone(text: str, start: int, end: int, grammar: _Grammar) -> Found:
+    """The score in `text[start:end]`, which must be the score and nothing else."""
+    piece = text[start:end]
+    bare = piece.strip()
+    if len(bare) > grammar.longest:
+        raise ParseError(f"not a score alone but {len(bare)} characters; expected one of {grammar.shown}", text)
+    folded, starts, ends = _folded(bare, start + piece.find(bare))
+    core = folded.strip()
+    if label := grammar.labels.get(_key(core, grammar)):
+        first = folded.find(core)
+        return Found(label, starts[first], ends[first + len(core) - 1])
+    match = grammar.alone.match(folded)
+    if match is None or _key(match.groupdict().get("word") or "", grammar) in grammar.labels:
+        raise ParseError(f"not a score alone; expected one of {grammar.shown}", text)
+    return Found(_label(match, grammar, text), starts[match.start("value")], ends[match.end("value") - 1])
+
+
+def _first_line(text: str, grammar: _Grammar) -> Found:
+    line = next(line for line in _LINE.finditer(text) if fold(line[0]).strip())
+    found = _alone(text, line.start(), line.end(), grammar)
+    return Found(found.label, found.start, found.end, text[line.end() :].strip() or None)
+
+
+def _last_place(text: str, grammar: _Grammar) -> Found:
+    cut = max(0, len(text.rstrip()) - grammar.longest)
+    folded, starts, ends = _folded(text[cut:].rstrip(), cut)
+    match = grammar.ending.search(folded)
+    if match is None:
+        raise ParseError("the reply does not end with a line of the form Score: N", text)
+    label = _label(match, grammar, text)
+    reason = text[: starts[match.start()]].rstrip(" \t\r\n*_#>`\"'([{-•")
+    return Found(label, starts[match.start("value")], ends[match.end("value") - 1], reason.strip() or None)
+
+
+def _in_object(text: str, at: int, grammar: _Grammar) -> Found:
+    try:
+        members, end = _members(text, at)
+    except (ValueError, RecursionError) as error:
+        raise ParseError("the reply begins like a JSON object but is not one", text) from error
+    scores = [m for m in members if m.key.casefold() == "score"]
+    if not _CLOSED.match(text, end):
+        raise ParseError("something follows the JSON object", text)
+    if len(scores) != 1 or isinstance(scores[0].value, bool) or not isinstance(scores[0].value, int | float | str):
+        raise ParseError('the JSON object does not have one key "score" with one value', text)
+    found = _alone(text, scores[0].start, scores[0].end, grammar)
+    reasons = [m.value.strip() for m in members if m is not scores[0] and isinstance(m.value, str)]
+    return Found(found.label, found.start, found.end, "\n".join(reasons) or None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    key: str
+    value: object
+    start: int
+    end: int
+
+
+def _members(text: str, at: int) -> tuple[list[_Member], int]:
+    """The members of the JSON object that opens at `at`, with the spans of their values, and the object's end.
+
+    The standard decoder knows no spans, so the object's own level is walked here. Raises ValueError.
+    """
+    decoder = json.JSONDecoder(strict=False)
+    members: list[_Member] = []
+    while True:
+        key, at = decoder.raw_decode(text, _skip(text, at + 1))
+        at = _skip(text, at)
+        if not isinstance(key, str) or text[at : at + 1] != ":":
+            raise ValueError("a key and a colon are missing")
+        start = _skip(text, at + 1)
+        value, end = decoder.raw_decode(text, start)
+        members.append(_Member(key, value, start, end))
+        at = _skip(text, end)
+        if text[at : at + 1] == "}":
+            return members, at + 1
+        if text[at : at + 1] != ",":
+            raise ValueError("a comma or the closing brace is missing")
+
+
+def _skip(text: str, at: int) -> int:
+    """The next position that holds no JSON white space."""
+    while text[at : at + 1] in (" ", "\t", "\r", "\n"):
+        at += 1
+    return at
+
+
+# From what was written to a label.
+
+
+def _key(text: str, grammar: _Grammar) -> str:
+    return text.strip().casefold() if grammar.loose else text.strip()
+
+
+def _label(match: re.Match[str], grammar: _Grammar, text: str) -> str:
+    written, top = match["value"], match["top"]
+    if top is not None and (grammar.top is None or _shortest(top) != grammar.top):
+        raise ParseError(f"{written} out of {top} is off the scale ({grammar.shown})", text)
+    label = grammar.labels.get(_key(written, grammar))
+    if label is None and _CANONICAL.fullmatch(written):
+        label = grammar.numbers.get(_shortest(written))
+    if label is None:
+        raise ParseError(f"{written} is off the scale ({grammar.shown})", text)
+    return label
+
+
+def _folded(text: str, base: int) -> tuple[str, Sequence[int], Sequence[int]]:
+    """The folded text, and for each of its characters where in the original its source starts and ends.
+
+    Positions count from `base`. A character is folded together with the marks that combine with it.
+    """
+    if fold(text) == text:
+        return text, range(base, base + len(text)), range(base + 1, base + len(text) + 1)
+    folded: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    for cluster in _CLUSTER.findall(text):
+        part = _fold_cluster(cluster)
+        folded.append(part)
+        starts += [base] * len(part)
+        base += len(cluster)
+        ends += [base] * len(part)
+    return "".join(folded), starts, ends

@@ -1,0 +1,337 @@
+"""The command line as a person meets it: what it prints, what it leaves behind, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+COMMAND = [sys.executable, "-c", "from judge.cli import main; main()"]
+ROWS = [
+    {
+        "item": i,
+        "system": s,
+        "source": f"Source of {i}.",
+        "output": f"{s} wrote this about {i}.",
+        "references": ["A text."],
+    }
+    for i in ("a", "b", "c")
+    for s in ("x", "y")
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with data.jsonl and scripted replies; the cache stands in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
+    write(tmp_path / "data.jsonl", "\n".join(map(json.dumps, ROWS)))
+    write(tmp_path / "replies.yaml", "- {when: x wrote, reply: {5: 0.8, 4: 0.2}}\n- {when: [], reply: 2}\n")
+    return tmp_path
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+class Done:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def judge(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """Runs the command in this process."""
+    from judge.cli import main
+
+    def run(*args: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["judge", *map(str, args)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        printed = capsys.readouterr()
+        return Done(int(left.value.code or 0), printed.out, printed.err)
+
+    return run
+
+
+SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--metrics", "none")
+
+
+def test_a_run_from_a_data_file(folder: Path, judge: Callable[..., Done]) -> None:
+    done = judge(
+        "run",
+        "data.jsonl",
+        "--model",
+        "scripted/replies.yaml",
+        "--metrics",
+        "bleu",
+        "--criteria",
+        "relevance,coherence",
+        "--out",
+        "r",
+    )
+    assert done.code == 0, done.err
+    assert "4.8" in done.out
+    assert "no model was asked" in " ".join(done.out.split())
+    assert "report: r/report.html" in done.err
+    frame = pd.read_parquet(folder / "r" / "scores.parquet")
+    assert len(frame) == 6 * 3
+    assert {"item", "system", "column", "value", "error"} <= set(frame.columns)
+
+
+def test_a_run_from_a_plan_with_a_flag_on_top(folder: Path, judge: Callable[..., Done]) -> None:
+    write(
+        folder / "run.yaml",
+        "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [coherence]\nmetrics: none\nout: r\n",
+    )
+    done = judge("run", "run.yaml", "--criteria", "relevance", "--quiet")
+    assert (done.code, done.out) == (0, "")
+    run = json.loads((folder / "r" / "run.json").read_text("utf-8"))
+    assert [c["name"] for c in run["columns"]] == ["relevance"]
+
+
+def test_a_run_without_out_gets_a_folder_of_its_own(folder: Path, judge: Callable[..., Done]) -> None:
+    assert judge("run", "data.jsonl", *SCRIPTED).code == 0
+    (made,) = (folder / "runs").iterdir()
+    assert made.name.startswith("data-")
+
+
+def test_columns_are_mapped_and_wide_data_read(folder: Path, judge: Callable[..., Done]) -> None:
+    write(folder / "wide.csv", "id,article,one,two\n1,Source.,x wrote it,y wrote it\n")
+    done = judge("run", "wide.csv", "--map", "item=id,source=article", "--systems", "one,two", *SCRIPTED, "--out", "r")
+    assert done.code == 0, done.err
+    frame = pd.read_parquet(folder / "r" / "scores.parquet")
+    assert dict(zip(frame["system"], frame["value"], strict=True)) == {"one": 4.8, "two": 2.0}
+
+
+@pytest.mark.parametrize("format", ["console", "markdown", "json", "csv"])
+def test_a_stored_run_is_shown_again(folder: Path, judge: Callable[..., Done], format: str) -> None:
+    judge("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
+    done = judge("report", "r", "--format", format)
+    assert done.code == 0
+    assert "4.8" in done.out
+    assert judge("report", "r", "--format", format, "--output", "again.txt").code == 0
+    assert (folder / "again.txt").read_text("utf-8").strip() == done.out.strip()
+
+
+def test_a_stored_run_as_html_goes_into_its_folder(folder: Path, judge: Callable[..., Done]) -> None:
+    judge("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
+    page = folder / "r" / "report.html"
+    before = page.read_text("utf-8")
+    page.unlink()
+    assert judge("report", "r", "--format", "html").out.strip() == str(Path("r/report.html"))
+    assert page.read_text("utf-8") == before
+
+
+def test_failed_judgments_finish_the_run_and_exit_1(folder: Path, judge: Callable[..., Done]) -> None:
+    write(folder / "replies.yaml", "- {when: x wrote, reply: 9}\n- {when: [], reply: 2}\n")
+    done = judge("run", "data.jsonl", *SCRIPTED, "--out", "r")
+    assert done.code == 1
+    assert "ParseError" in done.out
+    frame = pd.read_parquet(folder / "r" / "scores.parquet")
+    assert frame["value"].isna().sum() == 3
+    assert set(frame["raw"][frame["error"].notna()]) == {"9"}
+
+
+def test_criteria_are_listed_shown_and_rendered(folder: Path, judge: Callable[..., Done]) -> None:
+    listed = judge("criteria", "list").out
+    assert [line.split()[0] for line in listed.splitlines()] == [
+        "coherence",
+        "consistency",
+        "fluency",
+        "fluency_5",
+        "relevance",
+    ]
+    assert "首尾一貫性" in judge("criteria", "list", "--language", "ja").out
+    shown = judge("criteria", "show", "fluency_5")
+    assert "scale: [1, 5]" in shown.out
+    assert "needs: output" in shown.err
+    rendered = judge("criteria", "render", "relevance", "data.jsonl", "--item", "b", "--system", "y")
+    assert "y wrote this about b." in rendered.out
+
+
+def test_the_cache_is_counted_and_cleared(folder: Path, judge: Callable[..., Done]) -> None:
+    judge("run", "data.jsonl", *SCRIPTED, "--quiet")
+    assert "6 replies" in judge("cache", "stats").out
+    assert "6 replies forgotten" in judge("cache", "clear").out
+    assert "0 replies" in judge("cache", "stats").out
+    judge("run", "data.jsonl", *SCRIPTED, "--quiet", "--no-cache")
+    assert "0 replies" in judge("cache", "stats").out
+
+
+def test_the_version(judge: Callable[..., Done]) -> None:
+    from judge import __version__
+
+    assert judge("--version").out.strip() == f"judge {__version__}"
+
+
+OWN = "---\nscale: [1, 5]\n---\n"
+WITH_OWN = ("data.jsonl", *SCRIPTED, "--criteria", "t.jinja")
+NOBODY = ("data.jsonl", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--retries", "0")
+TWICE = '{"item": 1, "output": "x"}\n{"item": 1, "output": "y"}'
+BAD_INPUT: dict[str, tuple[str, tuple[str, ...], str]] = {
+    # name: (file to write as NAME=TEXT, arguments after `run`, what the message must say)
+    "missing file": ("", ("dta.jsonl", *SCRIPTED), "data.jsonl"),
+    "empty file": ("empty.jsonl=", ("empty.jsonl", *SCRIPTED), "no rows"),
+    "bad json": ("bad.jsonl=" + '{"output": "x"}\n' * 16 + "{oops", ("bad.jsonl", *SCRIPTED), "bad.jsonl:17"),
+    "missing column": ('c.jsonl={"summary": "x"}', ("c.jsonl", *SCRIPTED), "output=summary"),
+    "duplicate": (f"d.jsonl={TWICE}", ("d.jsonl", *SCRIPTED), "d.jsonl:1"),
+    "unknown criterion": ("", ("data.jsonl", *SCRIPTED, "--criteria", "relevanse"), "relevance"),
+    "unknown variable": (f"t.jinja={OWN}{{{{ outptu }}}}", WITH_OWN, "t.jinja:4"),
+    "syntax error": (f"t.jinja={OWN}{{% if %}}", WITH_OWN, "t.jinja:4"),
+    "escape": (f"t.jinja={OWN}{{{{ ''.__class__ }}}}", WITH_OWN, "t.jinja:4"),
+    "no model": ("", ("data.jsonl",), "--model"),
+    "no key": ("", ("data.jsonl", "--model", "gpt-5.4-mini"), "OPENAI_API_KEY"),
+    "no URL": ("", ("data.jsonl", "--model", "m", "--base-url", "localhost"), "--base-url"),
+    "nobody there": ("", NOBODY, "cannot connect"),
+    "unknown metric": ("", ("data.jsonl", *SCRIPTED, "--metrics", "rogue"), "rouge"),
+    "bad map": ("", ("data.jsonl", *SCRIPTED, "--map", "output"), "FIELD=COLUMN"),
+    "bad number": ("", ("data.jsonl", *SCRIPTED, "--max-concurrency", "0"), "--max-concurrency"),
+    "bad plan": ("p.yaml=modle: x", ("p.yaml",), "p.yaml:1"),
+    "cache in the way": ("f=", ("data.jsonl", *SCRIPTED, "--cache", "f"), "--cache"),
+    "out in the way": ("f=", ("data.jsonl", *SCRIPTED, "--out", "f"), "f"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input_is_said_clearly_and_exits_2(folder: Path, judge: Callable[..., Done], name: str) -> None:
+    file, args, words = BAD_INPUT[name]
+    if file:
+        path, _, text = file.partition("=")
+        write(folder / path, text)
+    done = judge("run", *args)
+    assert done.code == 2, done.err
+    assert done.err.startswith("judge: ")
+    assert words in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "words"),
+    [
+        (401, {}, {"error": {"message": "bad key"}}, "bad key"),
+        (404, {}, {"error": {"message": "no such model"}}, "no such model"),
+        (200, {"content-type": "text/html"}, b"<html>Hello</html>", "text/html"),
+    ],
+)
+def test_an_endpoint_that_cannot_work_stops_with_one_message(
+    folder: Path,
+    judge: Callable[..., Done],
+    chat_server: Any,
+    status: int,
+    headers: dict[str, str],
+    body: Any,
+    words: str,
+) -> None:
+    chat_server.answer = lambda _: (status, headers, body)
+    done = judge("run", "data.jsonl", "--model", "m", "--base-url", chat_server.url, "--metrics", "none", "--out", "r")
+    assert done.code == 2
+    assert words in done.err
+    assert len(chat_server.bodies) == 1
+    assert not (folder / "r" / "scores.parquet").exists()
+
+
+def test_a_missing_run_is_said(folder: Path, judge: Callable[..., Done]) -> None:
+    done = judge("report", "nowhere")
+    assert (done.code, done.err.startswith("judge: ")) == (2, True)
+    judge("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
+    assert "did you mean" in judge("report", "r", "--format", "htlm").err
+    assert judge("report", "r", "--output", folder).code == 2
+
+
+def test_a_second_run_asks_nothing(
+    folder: Path, judge: Callable[..., Done], chat_server: Any, make_completion: Any
+) -> None:
+    chat_server.answer = lambda _: (200, {}, make_completion("4", top={"4": 0.9, "3": 0.1}))
+    args = (
+        "run",
+        "data.jsonl",
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
+        "--metrics",
+        "none",
+        "--criteria",
+        "relevance",
+        "--out",
+    )
+    assert judge(*args, "one").code == 0
+    asked = len(chat_server.bodies)
+    assert judge(*args, "two").code == 0
+    assert (asked, len(chat_server.bodies)) == (6, 6)
+    one, two = (pd.read_parquet(folder / name / "scores.parquet") for name in ("one", "two"))
+    pd.testing.assert_frame_equal(one, two)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_cut_short_loses_nothing_that_was_paid_for(
+    folder: Path, judge: Callable[..., Done], chat_server: Any, make_completion: Any, how: signal.Signals
+) -> None:
+    rows = [{"item": str(i), "output": f"Text {i}."} for i in range(400)]
+    write(folder / "many.jsonl", "\n".join(map(json.dumps, rows)))
+
+    def answer(_: Any) -> tuple[int, dict[str, str], Any]:
+        time.sleep(0.02)
+        return 200, {}, make_completion("4")
+
+    chat_server.answer = answer
+    args = [
+        "run",
+        "many.jsonl",
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
+        "--criteria",
+        "fluency_5",
+        "--metrics",
+        "none",
+    ]
+    args += ["--max-concurrency", "4", "--out", "r"]
+    child = subprocess.Popen(
+        [*COMMAND, *args], stderr=subprocess.PIPE, text=True, env=os.environ | {"JUDGE_CACHE": "cache"}
+    )
+    while len(chat_server.bodies) < 100:
+        time.sleep(0.01)
+    child.send_signal(how)
+    _, said = child.communicate(timeout=60)
+    answered = len(chat_server.bodies)
+    if how == signal.SIGINT:
+        assert child.returncode == 130
+        assert "Start the same command again" in said
+    kept = judge("report", "r", "--format", "json")
+    assert kept.code == 0
+    assert json.loads(kept.out)["info"]["status"] == ("interrupted" if how == signal.SIGINT else "partial")
+    assert judge(*args).code == 0
+    again = len(chat_server.bodies) - answered
+    lost = answered + again - 400
+    assert 0 <= lost <= 4 + 4  # in flight when it was cut, and what 50 ms bring at this pace
+    assert len(pd.read_parquet(folder / "r" / "scores.parquet")) == 400
+
+
+def test_a_full_disk_is_said_and_what_was_scored_is_kept(
+    folder: Path, judge: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sqlite3
+
+    from judge.cache import TextDisk
+
+    def full(*args: object, **kwargs: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(TextDisk, "store", full)
+    done = judge("run", "data.jsonl", *SCRIPTED, "--out", "r")
+    assert done.code == 2
+    assert "make room" in done.err
+    assert len(pd.read_parquet(folder / "r" / "scores.parquet")) == 6

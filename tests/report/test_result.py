@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from judge.errors import ConfigError, StorageError
+from judge.records import Column, Provenance, Sample, Score
+from judge.report import Result, load
+from judge.stats.resample import means
+from judge.table import Journal, Table
+
+FILES = ["report.html", "report.md", "run.json", "samples.parquet", "scores.parquet"]
+
+
+def test_a_saved_result_comes_back_equal(result: Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "first")
+    assert sorted(p.name for p in (tmp_path / "first").iterdir()) == FILES
+    assert load(tmp_path / "first") == result
+    assert load(str(tmp_path / "first")).report("markdown") == (tmp_path / "first" / "report.md").read_text("utf-8")
+
+
+def test_run_json_is_strict_json_with_signatures(result: Result, tmp_path: Path) -> None:
+    result.save(tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text("utf-8"), parse_constant=pytest.fail)
+    assert run["info"] == result.info
+    assert [c["signature"] for c in run["columns"]] == [c.signature for c in result.table.columns]
+    first = {"system": "lead", "column": "coherence", "name": "mean", "value": 3.2333, "low": 2.5, "high": 3.8, "n": 3}
+    assert first.items() <= run["estimates"][0].items()
+
+
+def test_saving_removes_the_journal(result: Result, tmp_path: Path) -> None:
+    Journal(tmp_path, result.table, {}).close()
+    result.save(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == FILES
+
+
+def test_the_data_are_stored_before_the_reports(
+    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Result, format: str = "console") -> str:
+        raise ConfigError("no such format")
+
+    monkeypatch.setattr(Result, "report", broken)
+    with pytest.raises(ConfigError):
+        result.save(tmp_path)
+    assert load(tmp_path) == result
+
+
+def test_a_killed_run_is_shown_from_its_journal(result: Result, tmp_path: Path) -> None:
+    table = result.table
+    journal = Journal(tmp_path, replace(table, scores=(), failures=()), {"model": "small"})
+    for row in [*table.scores[:9], *table.failures[:1]]:
+        journal.add(row)
+    journal.close()
+    found = load(tmp_path)
+    assert found.table == replace(table, scores=table.scores[:9], failures=table.failures[:1])
+    assert found.info == {"model": "small", "status": "partial"}
+    assert found.estimates == means(found.table)
+    assert "This run did not finish." in found.report("markdown")
+
+
+def test_a_journal_beside_a_stored_run_is_told(result: Result, tmp_path: Path) -> None:
+    result.save(tmp_path)
+    Journal(tmp_path).close()
+    assert load(tmp_path).info["notes"] == [
+        "scripted replies: no model was asked",
+        "A later run in this folder was cut short; what it had is in scores.partial.jsonl.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"estimates": [{"system": "a", "column": "b"}], "info": {}}', None]
+)
+def test_a_damaged_run_file_is_named(result: Result, tmp_path: Path, content: str | None) -> None:
+    result.save(tmp_path)
+    (tmp_path / "run.json").unlink() if content is None else (tmp_path / "run.json").write_text(content)
+    with pytest.raises(StorageError, match=r"cannot read .*run\.json: .*run again"):
+        load(tmp_path)
+
+
+def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"cannot read .*nowhere"):
+        load(tmp_path / "nowhere")
+
+
+def test_an_unknown_format_names_the_nearest(result: Result) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'markdown'"):
+        result.report("markdwon")
+
+
+def test_frames_and_failures_are_the_tables(result: Result) -> None:
+    assert len(result.to_frame()) == 36
+    assert list(result.to_frame(wide=True).columns) == ["item", "system", "rougeL", "coherence", "一貫性", "length"]
+    assert result.failures == result.table.failures
+
+
+def test_an_empty_result_has_every_report() -> None:
+    empty = Result(Table((), (), ()))
+    for format in ("console", "markdown", "html", "json", "csv"):
+        assert empty.report(format)
+
+
+def test_a_number_json_cannot_hold_is_null_in_run_json(tmp_path: Path) -> None:
+    table = Table(
+        (Sample("i", "s", "o"),), (Column("m", "metric", "m"),), (Score("i", "s", "m", 1.0, Provenance("metric")),)
+    )
+    Result(table, means(table), {"other": float("nan")}).save(tmp_path)
+    assert load(tmp_path).info == {"other": None}

@@ -1,0 +1,249 @@
+"""evaluate(): the stages together, from data to a result, in a script, a notebook and a running loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import judge
+from judge import api, config
+from judge.errors import ConfigError, CriterionError, DataError, ProviderError, Refused
+from judge.providers.scripted import Reply, ScriptedProvider
+from judge.runner import Progress
+
+ROWS = [
+    {
+        "item": item, "system": system, "source": f"Source of {item}.", "output": f"{system} wrote this about {item}.",
+        "references": ["A reference text."], "tone": "calm",
+    }
+    for item in ("a", "b", "c") for system in ("x", "y")
+]  # fmt: skip
+
+
+def by_system(request: Any) -> Reply:
+    return {"5": 0.8, "4": 0.2} if "x wrote" in request.messages[0]["content"] else {"2": 1.0}
+
+
+@pytest.fixture
+def provider() -> ScriptedProvider:
+    return ScriptedProvider(by_system)
+
+
+def test_the_whole_path_from_rows_to_estimates(provider: ScriptedProvider) -> None:
+    result = judge.evaluate(ROWS, ["relevance", "coherence"], model=provider, metrics=["bleu"])
+    assert result.table.systems == ("x", "y")
+    assert result.estimates["x", "relevance"].value == pytest.approx(4.8)
+    assert result.estimates["y", "coherence"].value == pytest.approx(2.0)
+    assert [c.name for c in result.table.columns] == ["relevance", "coherence", "bleu"]
+    assert result.failures == ()
+    assert len(provider.seen) == 12
+
+
+def test_the_system_never_reaches_the_judge() -> None:
+    rows = [row | {"system": "the-secret-system", "item": f"the-secret-item-{i}"} for i, row in enumerate(ROWS)]
+    provider = ScriptedProvider(lambda _: "3")
+    judge.evaluate(rows, model=provider, metrics=[])
+    assert provider.seen
+    assert not any("the-secret" in m["content"] for r in provider.seen for m in r.messages)
+
+
+def test_a_frame_a_file_and_an_iterable_give_the_same_table(tmp_path: Path, provider: ScriptedProvider) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    results = [
+        judge.evaluate(data, ["relevance"], model=provider, metrics=[])
+        for data in (ROWS, path, str(path), pd.DataFrame(ROWS))
+    ]
+    frames = [r.to_frame() for r in results]
+    for frame in frames[1:]:
+        pd.testing.assert_frame_equal(frame, frames[0])
+
+
+def test_inside_a_running_loop_as_in_a_notebook(provider: ScriptedProvider) -> None:
+    async def cell() -> Any:
+        return judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[])
+
+    assert asyncio.run(cell()).estimates["y", "relevance"].value == 2.0
+    assert threading.active_count() >= 1
+    assert not any(t.name == "judge" for t in threading.enumerate())
+
+
+def test_an_error_inside_a_running_loop_comes_through(provider: ScriptedProvider) -> None:
+    async def cell() -> None:
+        judge.evaluate([], model=provider)
+
+    with pytest.raises(DataError):
+        asyncio.run(cell())
+
+
+def test_awaiting_it(provider: ScriptedProvider) -> None:
+    result = asyncio.run(judge.evaluate_async(ROWS, ["relevance"], model=provider, metrics=[]))
+    assert len(result.table.scores) == 6
+
+
+def test_what_is_stored_is_what_was_returned(tmp_path: Path, provider: ScriptedProvider) -> None:
+    result = judge.evaluate(ROWS, ["relevance"], model=provider, metrics=["bleu"], out=tmp_path / "r")
+    again = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
+    assert again.table == result.table
+    assert again.estimates == result.estimates
+    names = {p.name for p in (tmp_path / "r").iterdir()}
+    assert names == {"scores.parquet", "samples.parquet", "run.json", "report.html", "report.md"}
+
+
+def test_run_json_says_all_that_is_needed_to_do_it_again(
+    tmp_path: Path, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    path = tmp_path / "d.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    judge.evaluate(path, ["relevance"], model=provider, metrics=["bleu"], out=tmp_path / "r", cache=tmp_path / "c")
+    info = json.loads((tmp_path / "r" / "run.json").read_text("utf-8"))["info"]
+    assert info["status"] == "complete"
+    assert len(info["data"]["sha256"]) == 64
+    assert info["plan"]["criteria"] == ["relevance"]
+    assert "relevance.jinja" in " ".join(info["criteria"]["relevance"]["templates"])
+    assert info["signatures"]["relevance"].startswith("relevance@")
+    assert "t=0|auto|judge" in info["signatures"]["relevance"]
+    assert "sacrebleu" in info["signatures"]["bleu"]
+    assert info["requests"]["sent"] == 6
+    for file in (*(tmp_path / "r").iterdir(), *(tmp_path / "c").rglob("*")):
+        assert file.is_dir() or b"sk-very-secret" not in file.read_bytes()
+
+
+def test_the_language_is_the_datas_unless_chosen(provider: ScriptedProvider) -> None:
+    rows = [{"source": "猫がマットの上に座っています。", "output": "猫が座っている。"}]
+    found = judge.evaluate(rows, ["coherence"], model=provider, metrics=[])
+    assert found.info["language"] == {"name": "ja", "how": "detected"}
+    assert "首尾一貫性" in provider.seen[-1].messages[0]["content"]
+    chosen = judge.evaluate(rows, ["coherence"], model=provider, metrics=[], language="en")
+    assert chosen.info["language"] == {"name": "en", "how": "chosen"}
+    assert "Coherence" in provider.seen[-1].messages[0]["content"]
+
+
+def test_a_criterion_of_ones_own_reads_further_columns(tmp_path: Path) -> None:
+    path = tmp_path / "tone.jinja"
+    path.write_text(
+        "---\nscale: {labels: [wrong, right], values: [0, 1]}\n---\n"
+        "Is the tone {{ tone }}?\n{{ output | fenced('text') }}",
+        encoding="utf-8",
+    )
+    provider = ScriptedProvider(lambda _: "right")
+    result = judge.evaluate(ROWS, [str(path)], model=provider, metrics=[])
+    assert result.estimates["x", "tone"].value == 1.0
+    assert "Is the tone calm?" in provider.seen[0].messages[0]["content"]
+    as_object = judge.evaluate(ROWS, [judge.load_criteria(str(path))], model=provider, metrics=[])
+    assert as_object.estimates == result.estimates
+
+
+def test_metrics_alone_need_no_model() -> None:
+    result = judge.evaluate(ROWS, [], metrics=["bleu"])
+    assert [c.name for c in result.table.columns] == ["bleu"]
+    assert result.info["provider"] is None
+
+
+def test_without_references_there_are_no_reference_metrics_and_it_is_said(provider: ScriptedProvider) -> None:
+    rows = [{k: v for k, v in row.items() if k != "references"} for row in ROWS]
+    result = judge.evaluate(rows, ["relevance"], model=provider)
+    assert [c.name for c in result.table.columns] == ["relevance"]
+    assert any("no references" in note for note in result.info["notes"])
+
+
+def test_a_limit_takes_the_first_rows(provider: ScriptedProvider) -> None:
+    assert len(judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], limit=2).table.samples) == 2
+
+
+def test_progress_counts(provider: ScriptedProvider) -> None:
+    progress = Progress()
+    judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], progress=progress)
+    assert (progress.total, progress.done, progress.failed) == (6, 6, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"model": None}, ConfigError, "no judge model is named"),
+        ({"model": "gpt-5.4-mini"}, ConfigError, "OPENAI_API_KEY is not set"),
+        ({"metrics": ["rogue"]}, ConfigError, "did you mean 'rouge'"),
+        ({"criteria": ["relevanse"]}, CriterionError, "did you mean 'relevance'"),
+        ({"criteria": ["relevance", "relevance"]}, ConfigError, "twice"),
+        ({"language": "xx"}, ConfigError, "--language"),
+        ({"temprature": 1}, ConfigError, "did you mean 'temperature'"),
+    ],
+)
+def test_mistakes_are_said_before_anything_is_sent(
+    provider: ScriptedProvider, options: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        judge.evaluate(ROWS, **{"model": provider, "metrics": [], "criteria": ["relevance"]} | options)
+    assert provider.seen == []
+
+
+def test_no_data_is_said() -> None:
+    with pytest.raises(ConfigError, match="no data"):
+        api.prepare(config.plan())
+
+
+def test_a_run_that_is_stopped_keeps_what_it_had(tmp_path: Path) -> None:
+    left: list[Reply] = ["4"] * 3
+    provider = ScriptedProvider(lambda _: left.pop() if left else Refused("out of money", stops="always"))
+    with pytest.raises(ProviderError):
+        judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path / "r", max_concurrency=1)
+    stored = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
+    assert (len(stored.table.scores), stored.info["status"]) == (3, "stopped")
+
+
+def test_a_run_that_scored_nothing_leaves_an_earlier_one_alone(tmp_path: Path, provider: ScriptedProvider) -> None:
+    before = judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path / "r")
+    wrong_key = ScriptedProvider(lambda _: Refused("401", stops="always"))
+    with pytest.raises(Refused):
+        judge.evaluate(ROWS, ["relevance"], model=wrong_key, metrics=[], out=tmp_path / "r")
+    assert judge.report.load(tmp_path / "r").table == before.table  # type: ignore[attr-defined]
+    assert not list((tmp_path / "r").glob("*partial*"))
+
+
+def test_an_interrupted_run_keeps_what_it_had(tmp_path: Path) -> None:
+    async def cancelled() -> None:
+        progress = Progress()
+
+        def script(_: Any) -> Reply:
+            if progress.done == 3:
+                asyncio.get_running_loop().call_soon(task.cancel)
+            return "4"
+
+        options = {"metrics": [], "out": tmp_path / "r", "max_concurrency": 1, "progress": progress}
+        rows = [ROWS[0] | {"item": str(i), "output": f"Text {i}."} for i in range(200)]
+        task = asyncio.create_task(judge.evaluate_async(rows, ["relevance"], model=ScriptedProvider(script), **options))
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancelled())
+    stored = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
+    assert stored.info["status"] == "interrupted"
+    assert 3 <= len(stored.table.scores) < 200
+
+
+def test_which_provider_a_model_names(tmp_path: Path, chat_server: Any) -> None:
+    replies = tmp_path / "replies.yaml"
+    replies.write_text("- {when: [], reply: 4}\n", encoding="utf-8")
+    scripted = judge.evaluate(ROWS, ["relevance"], model=f"scripted/{replies}", metrics=[], cache=False)
+    assert scripted.info["provider"] == "scripted"
+    assert any("no model was asked" in note for note in scripted.info["notes"])
+    own = judge.evaluate(ROWS, ["relevance"], model="org/a-model", base_url=chat_server.url, metrics=[], cache=False)
+    assert (own.info["provider"], own.info["model"]) == ("openai", "org/a-model")
+    assert chat_server.bodies[0]["model"] == "org/a-model"
+    assert own.info["cost"]["usd"] is None
+
+
+def test_one_prompt_for_one_sample() -> None:
+    made = api.prompt("relevance", ROWS, item="b", system="y")
+    assert "y wrote this about b." in made.messages[0]["content"]
+    with pytest.raises(ConfigError, match="unknown item 'z'"):
+        api.prompt("relevance", ROWS, item="z")
+    with pytest.raises(ConfigError, match="unknown system 'z'"):
+        api.prompt("relevance", ROWS, system="z")

@@ -1,0 +1,423 @@
+"""criteria: files to criteria. Oracles: hand-written files with their known faults, and Jinja's own rendering."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from judge import criteria
+from judge.criteria import template as templates
+from judge.errors import CriterionError, DataError
+from judge.records import Sample, Scale
+
+LANGUAGES = ("en", "ja", "ko", "zh")
+NAMES = ("coherence", "consistency", "fluency", "fluency_5", "relevance")
+TITLES = {
+    "en": {"coherence": "Coherence", "consistency": "Consistency", "fluency": "Fluency", "relevance": "Relevance"},
+    "ja": {"coherence": "首尾一貫性", "consistency": "整合性", "fluency": "流暢性", "relevance": "関連性"},
+    "ko": {"coherence": "응집성", "consistency": "일관성", "fluency": "유창성", "relevance": "관련성"},
+    "zh": {"coherence": "连贯性", "consistency": "一致性", "fluency": "流畅性", "relevance": "相关性"},
+}
+HEAD = "---\nscale: [1, 5]\n---\n"
+EXTENDS = '{% extends "layouts/pointwise.jinja" %}\n'
+
+Write = Callable[..., str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def put(text: str, name: str = "my.jinja") -> str:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return put
+
+
+def refused(path: str, language: str = "en") -> str:
+    """The message with which a file is refused, its folder left out."""
+    with pytest.raises(CriterionError) as caught:
+        criteria.load(path, language=language)
+    return str(caught.value).replace(str(Path(path).parent) + "/", "")
+
+
+def sample(item: str = "a", system: str = "s", **fields: object) -> Sample:
+    return Sample(item, system, "The pass is shut.", **fields)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------------------ built-in ones
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_built_in_criteria_have_the_known_titles_scales_and_needs(language: str) -> None:
+    found = {c.name: c for c in criteria.builtin(language)}
+    assert tuple(found) == NAMES
+    for name, one in found.items():
+        assert one.title == TITLES[language][name.removesuffix("_5")]
+        assert one.scale == Scale.integers(1, 3 if name == "fluency" else 5)
+        assert one.needs == ({"output"} if "fluency" in name else {"output", "source"})
+        assert (one.language, one.reply, one.weight, one.version) == (language, "score", 1.0, 1)
+        assert one.description
+        assert 3 <= len(one.steps) <= 5
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_criterion_speaks_of_another(language: str) -> None:
+    stems = {
+        "coherence": ("coheren", "首尾一貫", "응집", "连贯"),
+        "consistency": ("consisten", "整合", "일관", "一致"),
+        "fluency": ("fluen", "流暢", "유창", "流畅"),
+        "relevance": ("relevan", "関連", "관련", "相关"),
+    }
+    for one in criteria.builtin(language):
+        text = " ".join(criteria.sources(one).values()).lower()
+        for name, words in stems.items():
+            said = sum(text.count(word) for word in words)
+            assert (said > 0) == one.name.startswith(name), (one.name, name)
+
+
+def test_fluency_5_asks_what_fluency_asks() -> None:
+    for language in LANGUAGES:
+        three, five = criteria.load("fluency", language=language), criteria.load("fluency_5", language=language)
+        assert (three.title, three.description, three.steps) == (five.title, five.description, five.steps)
+        assert criteria.sources(five)["summarization/fluency.jinja"] == three.template
+
+
+def test_a_name_may_carry_its_task() -> None:
+    assert criteria.load("summarization/relevance") == criteria.load("relevance")
+    assert criteria.languages() == list(LANGUAGES)
+
+
+def test_an_unknown_name_or_language_gets_the_nearest() -> None:
+    message = refused("coherance")
+    assert message.startswith("unknown criterion 'coherance'; did you mean 'coherence'?")
+    assert message.endswith("a path to a .jinja file works too")
+    assert refused("relevance", language="de") == "unknown language 'de' (known: en, ja, ko, zh)"
+
+
+def test_prompts_inside_the_package_come_before_those_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "judge" / "criteria" / "template.py"
+    monkeypatch.setattr(templates, "__file__", str(module))
+    assert criteria.builtin_prompts() == tmp_path / "prompts"
+    (tmp_path / "judge" / "prompts").mkdir(parents=True)
+    assert criteria.builtin_prompts() == tmp_path / "judge" / "prompts"
+
+
+# --------------------------------------------------------------------------------------------------------- user files
+
+
+def test_a_user_file_is_all_it_takes(write: Write) -> None:
+    text = (
+        "---\ntitle: Tone\ndescription: How it sounds.\nscale: {labels: [rude, polite], values: [-1, 0.5]}\n"
+        "reply: reason_then_score\nweight: 2\nversion: 3\nsteps: [Read it., Hear it.]\n---\n{{ output }} {{ tone }}\n"
+    )
+    path = write(text)
+    one = criteria.load(path)
+    assert (one.name, one.title, one.description, one.path) == ("my", "Tone", "How it sounds.", path)
+    assert one.scale == Scale(("rude", "polite"), (-1.0, 0.5))
+    assert (one.reply, one.weight, one.version, one.steps) == ("reason_then_score", 2.0, 3, ("Read it.", "Hear it."))
+    assert one.needs == {"output", "tone"}
+    assert one.template == text
+
+
+def test_the_file_name_is_the_title_where_there_is_none(write: Write) -> None:
+    assert criteria.load(write(HEAD + "{{ output }}", "brevity.jinja")).title == "brevity"
+
+
+def test_a_user_file_is_read_whatever_its_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "win.jinja"
+    path.write_bytes(b"\xef\xbb\xbf---\r\nscale: [1, 5]\r\n---\r\n{{ output }}\r\n{{ nosuch.__class__ }}")
+    assert refused(str(path)).startswith("win.jinja:5: __class__")
+
+
+@pytest.mark.parametrize(
+    ("scale", "labels", "values"),
+    [
+        ("[0, 3]", ("0", "1", "2", "3"), (0, 1, 2, 3)),
+        ("[-1, 1]", ("-1", "0", "1"), (-1, 0, 1)),
+        ("{min: 0, max: 100, step: 50}", ("0", "50", "100"), (0, 50, 100)),
+        ("{min: 1, max: 2}", ("1", "2"), (1, 2)),
+        ("{labels: [1, two ], values: [0.5, 2]}", ("1", "two"), (0.5, 2)),
+        ('{labels: ["no", "yes"], values: [0, 1]}', ("no", "yes"), (0, 1)),
+    ],
+)
+def test_scales(write: Write, scale: str, labels: tuple[str, ...], values: tuple[float, ...]) -> None:
+    assert criteria.load(write(f"---\nscale: {scale}\n---\n{{{{ output }}}}")).scale == Scale(labels, values)
+
+
+@pytest.mark.parametrize(
+    ("scale", "says"),
+    [
+        ("5", "5 is not a scale; write [1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}"),
+        ("{labels: [a, b]}", "is not a scale"),
+        ("[1, 2, 3]", "is not a scale"),
+        ("[1, 2.5]", "whole numbers"),
+        ("[false, true]", "whole numbers"),
+        ("[5, 1]", "5 is not below 1"),
+        ("[3, 3]", "3 is not below 3"),
+        ("{min: 0, max: 10, step: 3}", "steps of 3 do not lead from 0 to 10"),
+        ("{min: 0, max: 10, step: 0}", "steps of 0"),
+        ("[1, 1000000000]", "1,000,000,000 labels are too many; at most 1,000"),
+        ("{labels: [yes, no], values: [1, 0]}", "put yes, no, on and off in quotes"),
+        ("{labels: ab, values: [1, 0]}", "labels is a list of words"),
+        ("{labels: [a, b], values: [1, x]}", "values is a list of numbers"),
+        ("{labels: [a, b], values: [1, .nan]}", "values is a list of numbers"),
+        ("{labels: [a, b], values: [1]}", "2 labels, but 1 values"),
+        ("{labels: [a], values: [1]}", "at least two labels"),
+        ("{labels: [a, b], values: [1, 1]}", "at least two labels, and not all of one value"),
+        ("{labels: [good, bad, good], values: [1, 0, 1]}", "'good' and 'good' would be read as the same answer"),
+        ("{labels: [Pass, ' pass'], values: [1, 0]}", "'Pass' and 'pass' would be read as the same answer"),
+        ("{labels: [4, '４'], values: [1, 0]}", "'4' and '４' would be read as the same answer"),
+        ("{labels: [a, ' '], values: [1, 0]}", "a label is one line of text"),
+        ('{labels: [a, "b\\nc"], values: [1, 0]}', "a label is one line of text"),
+    ],
+)
+def test_bad_scales_name_their_line_and_what_is_wrong(write: Write, scale: str, says: str) -> None:
+    message = refused(write(f"---\ntitle: T\nscale: {scale}\n---\n{{{{ output }}}}"))
+    assert message.startswith("my.jinja:3: scale: ")
+    assert says in message
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{{ output }}", "my.jinja:1: no header; start the file with"),
+        ("", "my.jinja:1: no header"),
+        ("---\nscale: [1, 5]\n{{ output }}", "my.jinja:1: the header that starts here is not closed"),
+        ("---\n---\n", "my.jinja:1: the header is not made of lines"),
+        ("---\n- a\n---\n", "my.jinja:1: the header is not made of lines"),
+        ("---\n!!set {a, b}\n---\n", "my.jinja:1: the header is not made of lines"),
+        ("---\ntitle: a\n---\n", "my.jinja:1: the header has no scale; write scale: followed by [1, 5]"),
+        ("---\nscale: [1, 5]\ntitel: a\n---\n", "my.jinja:3: unknown key 'titel'; did you mean 'title'?"),
+        ("---\nscale: [1, 5]\n3: a\n---\n", "my.jinja:3: unknown key '3'"),
+        ("---\nscale: [1, 5]\ntitle: a\nscale: [1, 3]\n---\n", "my.jinja:4: scale stands here for the second time"),
+        (
+            "---\nscale: [1, 5]\nreply: json\n---\n",
+            "my.jinja:3: reply: Input should be 'score', 'score_then_reason' or",
+        ),
+        ("---\nscale: [1, 5]\nweight: 0\n---\n", "my.jinja:3: weight: Input should be greater than 0, not 0"),
+        ("---\nscale: [1, 5]\nversion: '1'\n---\n", "my.jinja:3: version: "),
+        ("---\nscale: [1, 5]\nsteps:\n  - Read: it\n---\n", "my.jinja:3: steps: Input should be a valid string"),
+        ("---\nscale: [1, 5\n---\n", "my.jinja:3: the header is not YAML: expected ',' or ']'"),
+        (
+            "---\nscale: [1, 5]\ntitle: a: b\n---\n",
+            "my.jinja:3: the header is not YAML: mapping values are not allowed",
+        ),
+        ("---\nscale: [1, 5]\ntitle: 2020-13-45\n---\n", "my.jinja:1: the header is not YAML: month must be in 1..12"),
+        ("---\nscale: !!timestamp x\n---\n", "my.jinja:1: the header is not YAML: "),
+    ],
+)
+def test_bad_headers_name_their_line_and_what_is_wrong(write: Write, text: str, says: str) -> None:
+    assert refused(write(text)).startswith(says)
+
+
+def test_a_step_with_a_colon_is_told_to_use_quotes(write: Write) -> None:
+    assert refused(write("---\nscale: [1, 5]\nsteps: [Read: it]\n---\n")).endswith(
+        "put text that holds a colon in quotes"
+    )
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    assert refused(str(tmp_path / "my.jinja")) == "my.jinja: no such file"
+    assert refused(str(tmp_path / "my")) == "my: no such file"
+    (tmp_path / "folder.jinja").mkdir()
+    assert refused(str(tmp_path / "folder.jinja")).startswith("folder.jinja: cannot be read: ")
+    (tmp_path / "latin.jinja").write_bytes("---\ntitle: Güte\n---\n".encode("latin-1"))
+    assert refused(str(tmp_path / "latin.jinja")) == "latin.jinja: not a text file in UTF-8"
+
+
+@given(st.text(alphabet="-:{}[]%#'\"!&*,|> \nabcscale15_é", max_size=60))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+def test_any_text_is_a_criterion_or_a_clear_refusal(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "any.jinja"
+    path.write_text(f"---\nscale: [1, 5]\n{text}", encoding="utf-8")
+    try:
+        criteria.load(str(path))
+    except CriterionError as error:
+        assert str(error).startswith(f"{path}:")  # noqa: PT017 (either outcome is right)
+
+
+# ---------------------------------------------------------------------------------------------------------- templates
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("{{ ''.__class__ }}", "__class__ is out of bounds"),
+        ("{{ output.__class__.__mro__ }}", "__mro__ is out of bounds"),
+        ("{{ ''['__class__'] }}", "__class__ is out of bounds"),
+        ("{{ ''|attr('__class__') }}", "__class__ is out of bounds"),
+        ("{{ references|map(attribute='real.__class__')|list }}", "__class__ is out of bounds"),
+        ("{{ self._TemplateReference__context }}", "_TemplateReference__context is out of bounds"),
+        ("{{ output", "unexpected end of template"),
+        ("{% if output %}", "Unexpected end of template"),
+        ("{{ output|fence }}", "No filter named 'fence'"),
+        ("{{ output|random }}", "No filter named 'random'"),
+        ("{{ output is blue }}", "No test named 'blue'"),
+        ("{% include '/etc/passwd' %}", "'/etc/passwd' lies outside"),
+        ("{% include '../secret.jinja' %}", "'../secret.jinja' lies outside"),
+        ("{% include 'a/../../secret.jinja' %}", "'a/../../secret.jinja' lies outside"),
+        ("{% include '..\\\\secret.jinja' %}", "lies outside"),
+        ("{% include 'C:/secret.jinja' %}", "lies outside"),
+        ("{% import '../macros.jinja' as m %}", "'../macros.jinja' lies outside"),
+        ("{% from '/macros.jinja' import m %}", "'/macros.jinja' lies outside"),
+        ("{% include '.env' %}", "'.env' is not a template"),
+        ("{% include output %}", "must be written out, in quotes"),
+        ("{% include ['a.jinja', 'b.jinja'] %}", "must be written out, in quotes"),
+        ("{% include 'nosuch.jinja' %}", "no template 'nosuch.jinja'; looked in "),
+        ("{% extends 'layouts/nosuch.jinja' %}", "no template 'layouts/nosuch.jinja'; looked in "),
+        ("{% if output %}{% extends 'layouts/pointwise.jinja' %}{% endif %}", "not inside if or for"),
+        ("{{ system }}", "system is never shown to the judge: a judge that knows which system"),
+        ("{{ human.coherence }}", "human is never shown to the judge: a judge that sees"),
+        ("{% if item is defined %}{{ item }}{% endif %}", "item is never shown to the judge: an item's id"),
+    ],
+)
+def test_templates_are_refused_with_file_and_line(write: Write, line: str, says: str) -> None:
+    message = refused(write(HEAD + "{{ output }}\n\n" + line + "\n"))
+    place, _, rest = message.partition(": ")
+    assert place in ("my.jinja:6", "my.jinja:7")  # Jinja finds an unclosed tag where the file ends
+    assert place == "my.jinja:6" or "end of template" in rest
+    assert says in rest
+
+
+def test_templates_that_lead_back_to_themselves(write: Write) -> None:
+    assert refused(write(HEAD + "{% include 'my.jinja' %}")).endswith("themselves: my.jinja > my.jinja")
+    write("{% extends 'my.jinja' %}", "a.jinja")
+    assert refused(write(HEAD + "{% extends 'a.jinja' %}")).endswith("themselves: my.jinja > a.jinja > my.jinja")
+
+
+def test_faults_of_a_layout_are_told_by_its_name(write: Write) -> None:
+    write("{{ output }}\n{{ x.__class__ }}", "parts/base.jinja")
+    assert refused(write(HEAD + "{% extends 'parts/base.jinja' %}")).startswith("parts/base.jinja:2: __class__")
+
+
+def test_layouts_come_from_the_own_folder_then_the_language_then_english(write: Write) -> None:
+    path = write(HEAD + EXTENDS)
+    prompts = criteria.builtin_prompts()
+    english, korean = criteria.load(path), criteria.load(path, language="ko")
+    key = "layouts/pointwise.jinja"
+    assert criteria.sources(english)[key] == (prompts / key).read_text(encoding="utf-8")
+    assert criteria.sources(korean)[key] == (prompts / "ko" / key).read_text(encoding="utf-8")
+    write("mine {{ output }}", key)
+    assert criteria.sources(criteria.load(path, language="ko"))[key] == "mine {{ output }}"
+
+
+def test_the_digest_is_over_every_text_by_name_and_in_order(write: Write) -> None:
+    write("{% include 'c.jinja' %}{{ output }}", "b.jinja")
+    write("see", "c.jinja")
+    one = criteria.load(write(HEAD + "{% extends 'b.jinja' %}"))
+    texts = [["my.jinja", one.template], ["b.jinja", "{% include 'c.jinja' %}{{ output }}"], ["c.jinja", "see"]]
+    assert list(criteria.sources(one).items()) == [tuple(pair) for pair in texts]
+    assert one.digest == hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+    write("sea", "c.jinja")
+    assert criteria.load(one.path).digest != one.digest
+
+
+# -------------------------------------------------------------------------------------------------------------- needs
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ("{{ output }}{{ genre }}", {"output", "genre"}),
+        (EXTENDS, {"output", "source"}),
+        (EXTENDS + "{% block source %}{% endblock %}", {"output"}),
+        (EXTENDS + "{% block source %}{{ super() }}{{ genre }}{% endblock %}", {"output", "source", "genre"}),
+        (EXTENDS + "{% block nowhere %}{{ genre }}{% endblock %}", {"output", "source"}),
+        (EXTENDS + "{{ genre }}", {"output", "source"}),
+        (EXTENDS + "{% set tone = genre %}{% block output %}{{ tone }}{% endblock %}", {"source", "genre"}),
+        ("{% extends 'summarization/fluency.jinja' %}{% block scores %}{{ genre }}{% endblock %}", {"output", "genre"}),
+        (
+            "{% extends 'summarization/fluency.jinja' %}{% block criterion %}{{ genre }}{% endblock %}",
+            {"output", "genre"},
+        ),
+        ("{% for item in references %}{{ item }}{{ loop.index }}{% endfor %}", {"references"}),
+        ("{% for r in references %}{% block one scoped %}{{ r }}{% endblock %}{% endfor %}", {"references"}),
+        ("{% if genre is defined %}{{ genre }}{% endif %}{{ output }}", {"output"}),
+        ("{{ genre|default('news') }}{{ d['x'] is defined }}", {"d"}),
+        ("{{ this.title }}{% for n in range(3) %}{{ n }}{% endfor %}{{ dict(a=output) }}", {"output"}),
+        ("{% macro m(x) %}{{ x }}{{ genre }}{% endmacro %}{{ m(output) }}", {"output", "genre"}),
+        ("{% include 'part.jinja' %}", {"genre", "output"}),
+        ("{% include 'part.jinja' without context %}", set()),
+        ("{% include 'nosuch.jinja' ignore missing %}{{ output }}", {"output"}),
+        ("{% import 'part.jinja' as p %}{{ p.x }}", set()),
+        ("{% import 'part.jinja' as p with context %}{{ p.x }}", {"genre", "output"}),
+        ("{% from 'part.jinja' import x with context %}{{ x }}", {"genre", "output"}),
+    ],
+)
+def test_needs_are_the_variables_a_rendering_reads(write: Write, text: str, needs: set[str]) -> None:
+    write("{% block p %}{{ genre }}{% endblock %}{% set x = output %}", "part.jinja")
+    assert criteria.load(write(HEAD + text)).needs == needs
+
+
+# -------------------------------------------------------------------------------------------------------------- check
+
+
+def test_check_is_content_with_samples_that_have_everything(write: Write) -> None:
+    text = HEAD + "{{ source }}{{ references }}{{ reference }}{{ genre }}{{ output }}"
+    one = criteria.load(write(text))
+    criteria.check(one, [sample(source="s", references=("r",), extra={"genre": 0})])
+    criteria.check(criteria.load(write(HEAD + "{{ reference }}")), [sample(extra={"reference": "r"})])
+    criteria.check(one, [])
+
+
+def test_a_variable_nobody_has_is_the_templates_fault(write: Write) -> None:
+    one = criteria.load(write(HEAD + EXTENDS + "{% block criterion %}\n{{ sumary }}\n{% endblock %}"))
+    rows = [sample(source="x", extra={"summary": "y", "system": "z"}), sample("b", source="x")]
+    with pytest.raises(CriterionError) as caught:
+        criteria.check(one, rows)
+    message = "unknown variable 'sumary'; did you mean 'summary'? the data has: output, source, summary"
+    assert str(caught.value) == f"{one.path}:6: {message}"
+    with pytest.raises(CriterionError, match=r"unknown variable 'sumary'; the data has: output, source$"):
+        criteria.check(one, [sample(source="x")])
+
+
+def test_a_variable_of_a_layout_is_placed_there(write: Write) -> None:
+    write("{{ output }}\n{% for genre in references %}{% endfor %}", "aside.jinja")
+    write("{% include 'aside.jinja' %}\n\n{{ genre }}", "base.jinja")
+    one = criteria.load(write(HEAD + "{% extends 'base.jinja' %}"))
+    with pytest.raises(CriterionError, match=r"^base\.jinja:3: unknown variable 'genre'"):
+        criteria.check(one, [sample(references=("r",))])
+
+
+@pytest.mark.parametrize("blank", [None, ""])
+def test_data_without_any_source_is_the_datas_fault(blank: str | None) -> None:
+    with pytest.raises(DataError) as caught:
+        criteria.check(criteria.load("relevance"), [sample(source=blank), sample("b", source=blank)])
+    reads = "the criterion relevance reads source, which no sample has; the data has: output"
+    line = 1 + criteria.sources(criteria.load("relevance"))["layouts/pointwise.jinja"].splitlines().index(
+        '{{ source|fenced("source") }}'
+    )
+    assert str(caught.value) == f"layouts/pointwise.jinja:{line}: {reads}"
+
+
+def test_the_first_sample_that_lacks_something_is_named() -> None:
+    rows = [sample(source="x"), sample("b", "m2", where="data.jsonl:17"), sample("c")]
+    with pytest.raises(DataError) as caught:
+        criteria.check(criteria.load("relevance"), rows)
+    message = "item 'b' of system 'm2' has no source, which the criterion relevance reads; 2 of 3 samples lack it"
+    assert str(caught.value) == f"data.jsonl:17: {message}"
+    with pytest.raises(DataError, match=r"^item 'b' of system 's' has no source"):
+        criteria.check(criteria.load("relevance"), [sample(source="x"), sample("b")])
+
+
+@pytest.mark.parametrize("name", ["reference", "references"])
+def test_references_are_lacking_where_they_are_empty(write: Write, name: str) -> None:
+    one = criteria.load(write(f"{HEAD}{{{{ {name} }}}}"))
+    with pytest.raises(DataError, match=f"item 'b' of system 's' has no {name}, which the criterion my reads; 1 of 2"):
+        criteria.check(one, [sample(references=("r",)), sample("b")])
+
+
+def test_a_column_that_is_empty_somewhere_is_the_datas_fault(write: Write) -> None:
+    one = criteria.load(write(HEAD + "{{ genre }}"))
+    with pytest.raises(DataError, match="has no genre"):
+        criteria.check(one, [sample(extra={"genre": "news"}), sample("b", extra={"genre": None})])

@@ -1,0 +1,146 @@
+"""The examples run as they stand, and what they show is what their replies say."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from judge import config, criteria, samples
+from judge.cli import app
+from judge.render import Renderer
+from judge.report import Result, load
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+NAMES = ("quickstart", "custom_criterion")
+SUPPORT_VALUES = {"unresolved": 0.0, "partly": 0.5, "resolved": 1.0}
+
+Means = dict[tuple[str, str], float]
+
+
+def _rules(name: str) -> list[tuple[list[str], Any]]:
+    """The texts and the reply of every rule of an example's replies.yaml."""
+    rules = yaml.safe_load((EXAMPLES / name / "replies.yaml").read_text(encoding="utf-8"))
+    return [([rule["when"]] if isinstance(rule["when"], str) else rule["when"], rule["reply"]) for rule in rules]
+
+
+def _value(reply: Any) -> float:
+    """What a reply is worth: its probabilities' mean, its label's value, or the number that it ends with."""
+    if isinstance(reply, dict):
+        return float(sum(label * p for label, p in reply.items()) / sum(reply.values()))
+    first = reply.splitlines()[0]
+    return SUPPORT_VALUES[first] if first in SUPPORT_VALUES else float(first.split()[-1])
+
+
+def _expected(name: str) -> Means:
+    """Every system's mean by criterion, from replies.yaml and the ends of the outputs alone."""
+    lines = (EXAMPLES / name / "data.jsonl").read_text(encoding="utf-8").splitlines()
+    values = defaultdict(list)
+    for texts, reply in _rules(name):
+        end = texts[0].removesuffix("\n</output")
+        (system,) = [row["system"] for row in map(json.loads, lines) if row["output"].endswith(end)]
+        column = texts[1].removeprefix("Criterion: ").lower() if texts[1:] else "resolves_the_request"
+        values[system, column].append(_value(reply))
+    return {key: fmean(found) for key, found in values.items()}
+
+
+def _run(name: str, out: Path) -> Result:
+    done = CliRunner().invoke(app, ["run", str(EXAMPLES / name / "run.yaml"), "--out", str(out), "--quiet"])
+    assert done.exit_code == 0, done.output
+    return load(out)
+
+
+@pytest.fixture(scope="module")
+def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return _run("quickstart", tmp_path_factory.mktemp("quickstart"))
+
+
+@pytest.fixture(scope="module")
+def support(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return _run("custom_criterion", tmp_path_factory.mktemp("support"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_prompt_has_one_rule_and_every_rule_one_prompt(name: str) -> None:
+    plan = config.plan(EXAMPLES / name / "run.yaml")
+    assert plan.data is not None
+    prompts = []
+    for criterion in map(criteria.load, plan.criteria):
+        renderer = Renderer(criterion, criteria.sources(criterion))
+        prompts += [renderer.render(sample).messages[0]["content"] for sample in samples.load(plan.data)]
+    answers = [
+        [n for n, (texts, _) in enumerate(_rules(name)) if all(t in prompt for t in texts)] for prompt in prompts
+    ]
+    assert [len(found) for found in answers] == [1] * len(prompts)
+    assert Counter(n for found in answers for n in found) == Counter(range(len(_rules(name))))
+
+
+@pytest.mark.parametrize(("name", "judgments"), [("quickstart", 96), ("custom_criterion", 12)])
+def test_everything_is_scored(name: str, judgments: int, request: pytest.FixtureRequest) -> None:
+    result = request.getfixturevalue("support" if name == "custom_criterion" else name)
+    judged = {column.name for column in result.table.columns if column.kind == "criterion"}
+    assert sum(score.column in judged for score in result.table.scores) == judgments
+    assert result.failures == ()
+    for place in ("console", "markdown", "html"):
+        assert "Scripted replies: no model was asked." in " ".join(result.report(place).split()), place
+
+
+def test_quickstart_shows_the_means_that_its_replies_imply(quickstart: Result) -> None:
+    expected = _expected("quickstart")
+    assert len(expected) == 12
+    for key, mean in expected.items():
+        assert quickstart.estimates[key].value == pytest.approx(mean, abs=1e-9)
+        assert quickstart.estimates[key].n == 8
+
+
+def test_quickstart_tells_the_story_of_its_readme(quickstart: Result) -> None:
+    def ranked(column: str) -> list[str]:
+        by_mean = sorted(((e.value, s) for (s, c), e in quickstart.estimates.items() if c == column), reverse=True)
+        return [system for _, system in by_mean]
+
+    assert ranked("consistency") == ["lead", "terse", "fluent"]
+    for column in {c.name for c in quickstart.table.columns} - {"consistency"}:
+        assert ranked(column) == ["fluent", "lead", "terse"], column
+
+
+def test_quickstart_has_one_reply_without_probabilities(quickstart: Result) -> None:
+    judged = [s for s in quickstart.table.scores if s.provenance.method != "metric"]
+    single = [s for s in judged if s.provenance.method == "single"]
+    assert [(s.item, s.system, s.column, s.value) for s in single] == [("library", "terse", "coherence", 2.0)]
+    assert {s.provenance.method for s in judged} == {"logprobs", "single"}
+
+
+def test_quickstart_leads_are_the_first_words_of_their_sources() -> None:
+    rows = samples.load(EXAMPLES / "quickstart" / "data.jsonl")
+    copies = [s for s in rows if (s.source or "").startswith(s.output)]
+    assert [s.system for s in copies] == ["lead"] * 8
+
+
+def test_support_shows_the_means_that_its_replies_imply(support: Result) -> None:
+    expected = _expected("custom_criterion")
+    column = "resolves_the_request"
+    assert expected == pytest.approx({("prompt_v1", column): 1.5 / 6, ("prompt_v2", column): 5 / 6})
+    for key, mean in expected.items():
+        assert support.estimates[key].value == pytest.approx(mean, abs=1e-9)
+
+
+def test_support_keeps_the_reasons(support: Result) -> None:
+    reasons = {(s.item, s.system): s.provenance.reason or "" for s in support.table.scores}
+    assert "one that the policy forbids" in reasons["T-104", "prompt_v2"]
+    assert all(reason.endswith(".") for reason in reasons.values())
+
+
+def test_support_prompt_shows_message_and_policy_but_not_the_system() -> None:
+    folder = EXAMPLES / "custom_criterion"
+    arguments = ["criteria", "render", str(folder / "resolves_the_request.jinja"), str(folder / "data.jsonl")]
+    done = CliRunner().invoke(app, [*arguments, "--item", "T-106"])
+    assert done.exit_code == 0, done.output
+    for text in ("It doesn't fit. What now?", "Exchanges for another size", "unresolved, partly, resolved"):
+        assert text in done.output
+    assert "prompt_v1" not in done.output

@@ -1,0 +1,376 @@
+"""Reply text to label: the trimmings that count, everything that must not, and recorded replies of real judges."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.errors import ParseError
+from judge.parse import Found, find, read
+from judge.records import Choice, ReplyKind, Scale, fold
+
+FIVE = Scale.integers(1, 5)
+TEN = Scale.integers(1, 10)
+SIGNED = Scale.integers(-2, 2)
+HUNDRED = Scale.integers(0, 100, 10)
+HALVES = Scale(("0", "0.5", "1.0"), (0.0, 0.5, 1.0))
+VERDICT = Scale(("fail", "pass"), (0.0, 1.0))
+GRADES = Scale(("A", "B", "C", "D", "E"), (5.0, 4.0, 3.0, 2.0, 1.0))
+PASSED = Scale(("불합격", "합격"), (0.0, 1.0))
+CASED = Scale(("m", "M"), (1.0, 2.0))
+DECOMPOSED = unicodedata.normalize("NFD", "합격")
+WORDS = Scale(("good", "very good"), (1.0, 2.0))
+SCALES = [FIVE, TEN, SIGNED, HUNDRED, HALVES, VERDICT, GRADES, CASED, WORDS]
+KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
+
+# Replies that are the score 4 of 1–5 and nothing else.
+FOURS = [
+    "4", " 4", "4\n", "\n4", "４", "\ufeff4", "4\u200b", "**4**", "*4*", "__4__", "`4`", "4.", "4。", "4/5", "4 / 5",
+    "4／5", "4/5.", "**4**/5", "**4/5**", "4 out of 5", "4 out of 5 stars", "(4)", "[4]", "[[4]]", '"4"', "'4'", "“4”",
+    "「4」", "4.0", "4.00", "4점", "4 점", "4点", "4分", "4점/5점", "4/5점", "4 points", "4 stars", "4 ⭐", "⒋",
+    "Score: 4", "score:4", "SCORE: 4", "Score：4", "Score:\n4", "Rating: 4", "Rating: [[4]]", "Final score: 4",
+    "Final Score: 4/5", "My overall rating: 4", "**Score:** 4", "**Score**: 4", "**Score: 4**", "Score: **4**/5",
+    "### Score: 4", "> Score: 4", "[RESULT] 4", "[RESULT]: 4", "[Result] **4**", '"score": 4', '"score": "4"',
+    '{"score": 4}', '{"score": 4.0}', '{ "score" : 4 }\n', '```json\n{"score": 4}\n```', "```\n4\n```",
+    "점수: 4", "점수: 4점", "최종 점수: 4", "평점: 4", "スコア：4", "点数: 4点", "評価：4", "得分：4", "评分: 4分",
+    "最终得分：4", "4<|im_end|>", "4</s>", "4\n<|eot_id|>",
+]  # fmt: skip
+TITLED = [
+    ("Coherence: 4", "Coherence"), ("- Coherence: 4", "Coherence"), ("* Coherence: 4", "Coherence"),
+    ("• coherence: 4/5", "Coherence"), ("**Coherence**: 4", "Coherence"), ("Coherence score: 4", "Coherence"),
+    ("Score for coherence: 4", "Coherence"), ("Factual agreement: 4", "Factual agreement"),
+    ("Factual-Agreement rating: 4", "Factual agreement"), ('{"coherence": 4}', "Coherence"), ("관련성: 4", "관련성"),
+    ("관련성 점수: 4점", "관련성"), ("관련성의 점수: 4", "관련성"), ("関連性：４", "関連性"),
+    ("関連性スコア: 4", "関連性"), ("首尾一貫性の評価：4", "首尾一貫性"), ("相关性：4", "相关性"),
+    ("相关性的得分：4分", "相关性"), ("Score: 4", "(…)"),
+]  # fmt: skip
+# Replies without a plain score of 1–5.
+NOTHING = [
+    "", " \n", "\u200b\ufeff", "n/a", "The summary", "four", "I would say 4", "4 because it is clear",
+    "between 3 and 4", "3-4", "3–4", "4 or 5", "4, 5", "4 5", "4\n5", "4?", "~4", ">4", "+4", "4+", "4%", "4th", "4x", "4-", "Score 4",
+    "Score = 4", "Score: 4: 5", "Score: four", "score", "Score:", "I cannot rate: 4", "I cannot rate this: 4",
+    "Sorry, no score: 4", "Step 1: 4", "a: 4", "4,5", ".4", "4..5", "4.5.1", "1,000", "**", "{}", '{"score": }',
+    '{"score": 4, "score": 5}', '{"score": 4, "reason": "clear"}', "4 - a clear text", "x" * 5000,
+    " " * 500 + "x",
+]  # fmt: skip
+OFF = [
+    "①②",
+    "0",
+    "6",
+    "7",
+    "45",
+    "-4",
+    "−4",
+    "04",
+    "004",
+    "4.5",
+    "4.05",
+    "10",
+    "Score: 7",
+    "**7**",
+    "7/5",
+    "4/10",
+    "4/4",
+    "4 out of 10",
+]
+
+
+@pytest.mark.parametrize("text", FOURS)
+def test_the_trimmings_of_a_short_answer_do_not_matter(text: str) -> None:
+    found = find(text, "score", FIVE)
+    assert (found.label, found.reason) == ("4", None)
+    assert fold(text[found.start : found.end]) in {"4", "4.0", "4.00", "4."}
+
+
+@pytest.mark.parametrize(("text", "title"), TITLED)
+def test_the_score_may_be_named_by_the_title(text: str, title: str) -> None:
+    assert find(text, "score", FIVE, title).label == "4"
+
+
+@pytest.mark.parametrize("text", FOURS)
+@pytest.mark.parametrize("title", ["Coherence", "관련성"])
+def test_common_names_are_known_beside_any_title(text: str, title: str) -> None:
+    assert find(text, "score", FIVE, title).label == "4"
+
+
+def test_an_unknown_name_counts_only_where_the_title_is_unknown() -> None:
+    assert find("Relevance: 4", "score", FIVE).label == "4"
+    with pytest.raises(ParseError):
+        find("Relevance: 4", "score", FIVE, "Coherence")
+
+
+@pytest.mark.parametrize("text", NOTHING)
+@pytest.mark.parametrize("title", ["", "Coherence"])
+def test_what_is_not_plainly_the_score_is_no_score(text: str, title: str) -> None:
+    with pytest.raises(ParseError, match=r"not a score alone|empty") as caught:
+        find(text, "score", FIVE, title)
+    assert caught.value.raw == text
+
+
+@pytest.mark.parametrize("text", OFF)
+def test_a_number_off_the_scale_says_so(text: str) -> None:
+    with pytest.raises(ParseError, match=r"off the scale \(1, 2, 3, 4, 5\)"):
+        find(text, "score", FIVE)
+
+
+def test_a_long_scale_is_shown_by_its_ends() -> None:
+    with pytest.raises(ParseError, match=r"101 is off the scale \(1 … 50\)"):
+        find("101", "score", Scale.integers(1, 50))
+
+
+@pytest.mark.parametrize(
+    ("text", "scale", "label", "written"),
+    [
+        ("10", TEN, "10", "10"),
+        ("１０", TEN, "10", "１０"),
+        ("1\u200b0", TEN, "10", "1\u200b0"),
+        ("10/10", TEN, "10", "10"),
+        ("1/10", TEN, "1", "1"),
+        ("-2", SIGNED, "-2", "-2"),
+        ("−2", SIGNED, "-2", "−2"),
+        ("Score: −1.", SIGNED, "-1", "−1"),
+        ("0", SIGNED, "0", "0"),
+        ("100", HUNDRED, "100", "100"),
+        ("70/100", HUNDRED, "70", "70"),
+        ("0.5", HALVES, "0.5", "0.5"),
+        ("0.50", HALVES, "0.5", "0.50"),
+        ("1", HALVES, "1.0", "1"),
+        ("0.5/1", HALVES, "0.5", "0.5"),
+        ("pass", VERDICT, "pass", "pass"),
+        ("PASS.", VERDICT, "pass", "PASS"),
+        ("**Fail**", VERDICT, "fail", "Fail"),
+        ("Verdict: Pass", VERDICT, "pass", "Pass"),
+        ('{"score": "pass"}', VERDICT, "pass", "pass"),
+        ("ｐａｓｓ", VERDICT, "pass", "ｐａｓｓ"),
+        ("b", GRADES, "B", "b"),
+        ("Grade: C", GRADES, "C", "C"),
+        ("(D)", GRADES, "D", "D"),
+        ("m", CASED, "m", "m"),
+        ("M", CASED, "M", "M"),
+        ("Answer: M", CASED, "M", "M"),
+        ("very good", WORDS, "very good", "very good"),
+        ("Rating: very good!", WORDS, "very good", "very good"),
+        ("good", WORDS, "good", "good"),
+        ("합격", PASSED, "합격", "합격"),
+        (DECOMPOSED, PASSED, "합격", DECOMPOSED),
+        ("A+", Scale(("A", "A+"), (1.0, 2.0)), "A+", "A+"),
+        ("[x]", Scale(("[ ]", "[x]"), (0.0, 1.0)), "[x]", "[x]"),
+    ],
+)  # fmt: skip
+def test_every_kind_of_label_is_found_where_it_stands(text: str, scale: Scale, label: str, written: str) -> None:
+    found = find(text, "score", scale)
+    assert (found.label, text[found.start : found.end]) == (label, written)
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"),
+    [
+        ("passable", VERDICT), ("not pass", VERDICT), ("pass fail", VERDICT), ("pass/fail", VERDICT),
+        ("fail: pass", VERDICT), ("1", VERDICT), ("pass/5", VERDICT), ("F", GRADES), ("AB", GRADES), ("- 2", SIGNED), ("+1", SIGNED),
+        ("-3", SIGNED), ("75", HUNDRED), ("0.7", HALVES), (".5", HALVES), ("0,5", HALVES), ("1e0", HALVES),
+        ("Answer: mm", CASED), ("very", WORDS),
+    ],
+)  # fmt: skip
+def test_a_label_stands_alone(text: str, scale: Scale) -> None:
+    with pytest.raises(ParseError):
+        find(text, "score", scale)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("4\nNames 2 of 3 players.", "Names 2 of 3 players."),
+        ("\n\u200b\n **Score: 4/5**\r\n\r\nScore: 1 would be too hard.", "Score: 1 would be too hard."),
+        ("4", None),
+        ("점수: 4점\n이유: 5명 가운데 3명만 나온다.", "이유: 5명 가운데 3명만 나온다."),
+        ('{"score": 4, "reason": "score: 1"}', "score: 1"),
+    ],
+)
+def test_score_then_reason_reads_the_first_line(text: str, reason: str | None) -> None:
+    assert find(text, "score_then_reason", FIVE) == Found("4", text.index("4"), text.index("4") + 1, reason)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Clear throughout.\nScore: 4", "4 because it is clear\nScore: 4", "I cannot say\n4", "7\nToo good.", "Score:\n4"],
+)
+def test_score_then_reason_reads_no_other_line(text: str) -> None:
+    with pytest.raises(ParseError):
+        find(text, "score_then_reason", FIVE)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("All 3 facts are there.\nScore: 4", "All 3 facts are there."),
+        ("All 3 facts are there. Score: 4.", "All 3 facts are there."),
+        ("It says 4 facts, score: 2 at first.\n\nFinal score: 4/5.\n", "It says 4 facts, score: 2 at first."),
+        ("Score: 1 was my first thought. Score: 4", "Score: 1 was my first thought."),
+        ("Good.\n\n**Score: 4**", "Good."),
+        ("Good.\n### Final Score: **4** / 5", "Good."),
+        ("Good.\n- Coherence: 4", "Good."),
+        ("Good.\nRating: 4 out of 5 stars!", "Good."),
+        ("Good [1]. [RESULT] 4", "Good [1]."),
+        ('Good.\n```json\n{"score": 4}\n```', "Good."),
+        ("좋다. 점수: 4점", "좋다."),
+        ("良い。スコア：４", "良い。"),
+        ("很好，没有错误。得分：4分。", "很好，没有错误。"),
+        ("Score: 4", None),
+        ("Good. " * 300 + "Score: 4 <|im_end|>", ("Good. " * 300).strip()),
+        ('{"reason": "Has \\"score\\": 1, {\\"score\\": 2}.", "score": 4}', 'Has "score": 1, {"score": 2}.'),
+        ('```json\n{"Score": "4/5", "reason": "Good."}\n```', "Good."),
+        ('{"score": 4, "notes": {"score": 1}, "list": [1, 2]}', None),
+    ],
+)  # fmt: skip
+def test_reason_then_score_reads_the_end(text: str, reason: str | None) -> None:
+    found = find(text, "reason_then_score", FIVE, "Coherence")
+    assert (found.label, fold(text[found.start : found.end]), found.reason) == ("4", "4", reason)
+    assert found.start == (max(text.rfind("4"), text.rfind("４")) if '"notes"' not in text else text.index("4"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("So I would give it a score of 3.", "does not end"),
+        ("Score: 4\nThat is all.", "does not end"),
+        ("Score: 4 (perfect)", "does not end"),
+        ("Score: 3-4", "does not end"),
+        ("Score: 3 or 4", "does not end"),
+        ("Underscore: 4", "does not end"),
+        ("Its coherence: 4", "does not end"),
+        ("The text is clear.\n4", "does not end"),
+        ("Score: 4" + " x" * 300, "does not end"),
+        ("Good. Score: 3.5/5.", "3.5 is off"),
+        ("Good. Score: 8/10.", "8 out of 10 is off"),
+        ("Good. Score: 7", "7 is off"),
+        ("", "empty"),
+        ('{"reason": "score: 1"}', 'one key "score"'),
+        ('{"score": 4, "Score": 5}', 'one key "score"'),
+        ('{"score": true}', 'one key "score"'),
+        ('{"score": [4]}', 'one key "score"'),
+        ('{"score": "about 4"}', "not a score alone"),
+        ('{"score": 7}', "off the scale"),
+        ('{"score": 4} or so', "something follows"),
+        ('{"score": 4, "reason": "score: 1"', "JSON object but is not one"),
+        ('{"score" 4}', "JSON object but is not one"),
+        ("{4: 4}", "JSON object but is not one"),
+        ('{"score": 4 "reason": ""}', "JSON object but is not one"),
+        ("{" + '"a":[' * 100_000, "JSON object but is not one"),
+    ],
+)  # fmt: skip
+def test_reason_then_score_takes_no_other_number(text: str, message: str) -> None:
+    with pytest.raises(ParseError, match=message):
+        find(text, "reason_then_score", FIVE, "Coherence")
+
+
+def test_the_score_of_a_json_reply_is_at_its_own_place() -> None:
+    text = ' {"reason": "line\nbreak, \\"score\\": 1",\t"score" :\n 4 , "sure": null}'
+    found = find(text, "reason_then_score", FIVE)
+    assert (text[found.start : found.end], found.start) == ("4", text.rindex("4"))
+
+
+@pytest.mark.parametrize(
+    ("finish", "message"),
+    [("length", "cut off"), ("content_filter", "content filter"), ("refusal", "refused"), ("abort", "broke")],
+)
+def test_a_reply_that_did_not_end_by_itself_is_not_read(finish: str, message: str) -> None:
+    with pytest.raises(ParseError, match=message) as caught:
+        read(Choice("4", finish), "score", FIVE)
+    assert caught.value.raw == "4"
+
+
+def test_a_whole_reply_is_read() -> None:
+    assert read(Choice("4", "stop"), "score", FIVE, "Coherence") == Found("4", 0, 1)
+
+
+replies = (
+    st.text()
+    | st.text("0123456789.-−/:*\"'{}[] \n점分score４", max_size=12)
+    | st.text(st.characters(categories=["Cs", "Nd", "Mn", "Cf"]))
+)
+
+
+@given(replies, st.sampled_from(KINDS), st.sampled_from(SCALES), st.sampled_from(["", "Coherence", "관련성", "*"]))
+def test_any_text_gives_a_label_or_a_parse_error(text: str, kind: ReplyKind, scale: Scale, title: str) -> None:
+    raw = None
+    try:
+        found = find(text, kind, scale, title)
+    except ParseError as error:
+        raw = error.raw
+    if raw is not None:
+        assert raw == text
+        return
+    assert found.label in scale.labels
+    written = fold(text[found.start : found.end]).strip("()., ")
+    assert written.casefold() == found.label.casefold() or float(written) == float(found.label)
+
+
+@given(st.sampled_from(SCALES), st.data())
+def test_every_label_is_read_in_every_kind(scale: Scale, data: st.DataObject) -> None:
+    label = data.draw(st.sampled_from(scale.labels))
+    texts = {"score": label, "score_then_reason": f"{label}\nWhy: 1.", "reason_then_score": f"Why: 1.\nScore: {label}"}
+    for kind in KINDS:
+        found = find(texts[kind], kind, scale)
+        assert (found.label, texts[kind][found.start : found.end]) == (label, label)
+
+
+@given(st.text())
+def test_folding_twice_is_folding_once(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+
+
+def test_folding_keeps_case_and_outer_space() -> None:
+    assert fold(" Ａ\u200b４⁻− \n") == " A4-- \n"
+
+
+def _recorded(path: Path, variant: str | None = None) -> list[tuple[str, str, float]]:
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    rows = [row for row in rows if variant is None or row["variant"] == variant]
+    return [
+        (row["criterion"], text, score)
+        for row in rows
+        for text, score in zip(row["responses"], row["scores"], strict=True)
+    ]
+
+
+def _outcomes(replies: list[tuple[str, str, float]], kind: ReplyKind) -> tuple[int, list[str], list[tuple[str, float]]]:
+    """How many agree with the record, which do not parse, and which parse to another number than recorded."""
+    agree, silent, wrong = 0, [], []
+    for criterion, text, score in replies:
+        try:
+            value = FIVE.value(find(text, kind, FIVE, criterion.title()).label)
+        except ParseError:
+            silent.append(text)
+        else:
+            agree += value == score
+            wrong += [(text, score)] if value != score else []
+    return agree, silent, wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    # The tool that made the record could not read the line break and wrote 0, which is no score of this scale.
+    [("geval_english.jsonl", [("\n2", 0.0)]), ("geval_korean.jsonl", [])],
+)
+def test_recorded_scores_are_read(
+    shared_data: Callable[[str], Path], name: str, wrong: list[tuple[str, float]]
+) -> None:
+    assert _outcomes(_recorded(shared_data(name)), "score") == (400 - len(wrong), [], wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"), [("summeval_judged_smoke.jsonl", 129), ("summeval_judged/gpt-3.5-turbo-0301_rts.jsonl", 1754)]
+)
+def test_no_recorded_reason_is_read_as_another_number(
+    shared_data: Callable[[str], Path], name: str, least: int
+) -> None:
+    agree, silent, wrong = _outcomes(_recorded(shared_data(name), "rts"), "reason_then_score")
+    assert wrong == []
+    assert agree >= least
+    assert not [text for text in silent if text.rstrip(" .").endswith(tuple(f"core: {n}" for n in range(1, 6)))]
