@@ -21,7 +21,7 @@ import openai
 
 from judge import samples
 from judge.cache import DiskCache
-from judge.criteria import load, sources
+from judge.criteria import bodies, load
 from judge.providers.openai import OpenAIProvider
 from judge.render import Renderer
 from judge.retry import Retrier
@@ -81,7 +81,7 @@ def main() -> None:
     rows = samples.load(SHARED / "data/summeval.jsonl", mapping={"item": "doc_id", "output": "summary"})
     rows = list({(s.source, s.output): s for s in rows}.values())[:OUTPUTS]
     criteria = [load(name) for name in CRITERIA]
-    renderers = [Renderer(c, sources(c)) for c in criteria]
+    renderers = [Renderer(c, bodies(c)) for c in criteria]
     prompts = [r.render(s).messages[0]["content"] for s in rows for r in renderers]
     ideal = len(prompts) / CONCURRENCY * LATENCY + LATENCY
     pairs = []

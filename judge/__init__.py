@@ -31,7 +31,17 @@ _WHERE = {
     "load_criteria": "judge.criteria:load",
     "load_samples": "judge.samples:load",
 }
-__all__ = [*_WHERE, "__version__"]  # noqa: PLE0604  (names, checked by a test)
+__all__ = [
+    "JudgeError",
+    "Result",
+    "Sample",
+    "ScriptedProvider",
+    "__version__",
+    "evaluate",
+    "evaluate_async",
+    "load_criteria",
+    "load_samples",
+]
 
 
 def __getattr__(name: str) -> Any:

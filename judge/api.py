@@ -133,7 +133,7 @@ def prompt(criterion: str, data: Any, *, item: str | None = None, system: str | 
     criteria_module.check(chosen, prepared.samples)
     for sample in prepared.samples:
         if item in (None, sample.item) and system in (None, sample.system):
-            return Renderer(chosen, criteria_module.sources(chosen)).render(sample)
+            return Renderer(chosen, criteria_module.bodies(chosen)).render(sample)
     names = sorted({s.item for s in prepared.samples} if item else {s.system for s in prepared.samples})
     raise ConfigError(registry.unknown("item" if item else "system", item or system or "", names[:20]))
 
@@ -154,7 +154,7 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
             tuple(r for r in rows if isinstance(r, Score)),
             tuple(r for r in rows if isinstance(r, Failure)),
         )
-        info = {"status": status, "started": started.isoformat(timespec="seconds")}
+        info: dict[str, Any] = {"status": status, "started": started.isoformat(timespec="seconds")}
         info |= {"seconds": round(time.monotonic() - clock, 3)}
         info |= _describe(prepared, progress, retrier) | {"signatures": {c.name: c.signature for c in columns}}
         result = Result(table, means(table, seed=plan.seed), info)
@@ -325,6 +325,7 @@ def _describe_criterion(criterion: Criterion) -> dict[str, Any]:
         "reply": criterion.reply,
         "version": criterion.version,
         "steps": list(criterion.steps),
+        "needs": sorted(criterion.needs),
         "templates": criteria_module.sources(criterion),
     }
 

@@ -93,7 +93,7 @@ _LINE = re.compile(r"[^\r\n]+")
 # A character and the accents, jamo or voicing marks that may melt into it.
 _CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
 _fold_cluster = lru_cache(maxsize=4_096)(fold)
-_CANONICAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+_is_number = re.compile(_NUMBER).fullmatch
 _LONGEST = 120
 """The characters that a score may take with all its trimmings, title and label aside."""
 
@@ -115,10 +115,8 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
     folded = [fold(label).strip() for label in scale.labels]
     loose = len({text.casefold() for text in folded}) == len(folded)
     keys = [text.casefold() for text in folded] if loose else folded
-    numbers = {
-        _shortest(key): label for key, label in zip(keys, scale.labels, strict=True) if _CANONICAL.fullmatch(key)
-    }
-    words = [re.escape(text) for text in sorted(folded, key=len, reverse=True) if not _CANONICAL.fullmatch(text)]
+    numbers = {_shortest(key): label for key, label in zip(keys, scale.labels, strict=True) if _is_number(key)}
+    words = [re.escape(text) for text in folded if not _is_number(text)]
     value = f"(?P<value>{_NUMBER}" + (f"|(?{'i' if loose else '-i'}:{'|'.join(words)})" if words else "") + ")"
     name = _name(title)
     tail = f"{value}{_UNIT}{_TOP}{_CLOSE}"
@@ -260,9 +258,7 @@ def _label(match: re.Match[str], grammar: _Grammar, text: str) -> str:
     written, top = match["value"], match["top"]
     if top is not None and (grammar.top is None or _shortest(top) != grammar.top):
         raise ParseError(f"{written} out of {top} is off the scale ({grammar.shown})", text)
-    label = grammar.labels.get(_key(written, grammar))
-    if label is None and _CANONICAL.fullmatch(written):
-        label = grammar.numbers.get(_shortest(written))
+    label = grammar.labels.get(_key(written, grammar)) or grammar.numbers.get(_shortest(written))
     if label is None:
         raise ParseError(f"{written} is off the scale ({grammar.shown})", text)
     return label

@@ -1,13 +1,12 @@
 """Criterion and sample to `Prompt`, by a Jinja that is sandboxed, strict, and reads nothing from the disk.
 
-Templates come as texts (`criteria.sources`), so that what is rendered is what a run keeps. Judged text is data: it
+Templates come as texts (`criteria.bodies`), so that what is rendered is what a run keeps. Judged text is data: it
 is put in once, never rendered again, between marks that it cannot contain.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,6 @@ from judge.errors import CriterionError
 from judge.records import Criterion, Prompt, ReplyKind, Sample, Scale
 
 _KEY = 8
-_HEADER = re.compile(r"\A---[ \t]*\n.*?^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _RUNTIME = (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
@@ -76,16 +74,16 @@ def fenced(text: object, label: str) -> str:
 class Renderer:
     """A criterion's templates, compiled once.
 
-    `sources` are the texts by template name, the criterion's own file among them (`criteria.sources`). Raises
-    CriterionError where they do not compile.
+    `templates` are the texts by name, without headers, the criterion's own file among them (`criteria.bodies`).
+    Raises CriterionError where they do not compile.
     """
 
-    def __init__(self, criterion: Criterion, sources: Mapping[str, str]) -> None:
+    def __init__(self, criterion: Criterion, templates: Mapping[str, str]) -> None:
         own = Path(criterion.path).name
         self._criterion = criterion
         self._this = _this(criterion)
-        self._labels = {name: criterion.path if name == own else name for name in sources}
-        texts = {name: (_body(text), self._labels[name], None) for name, text in sources.items()}
+        self._labels = {name: criterion.path if name == own else name for name in templates}
+        texts = {name: (text, self._labels[name], None) for name, text in templates.items()}
         env = ImmutableSandboxedEnvironment(
             loader=FunctionLoader(texts.get),
             undefined=StrictUndefined,
@@ -142,9 +140,3 @@ def context(sample: Sample, this: This) -> dict[str, Any]:
     known["output"] = sample.output
     known["this"] = this
     return known
-
-
-def _body(text: str) -> str:
-    """A template without its header, if it has one, every line where it was in the file."""
-    found = _HEADER.match(text)
-    return "\n" * found[0].count("\n") + text[found.end() :] if found else text

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from judge import parse, registry, weigh
 from judge.cache import Cache
-from judge.criteria import sources
+from judge.criteria import bodies
 from judge.errors import CriterionError, JudgeError, ParseError, ProviderError
 from judge.providers import Provider
 from judge.records import Choice, Criterion, Failure, Provenance, Request, Response, Sample, Score, Usage
@@ -92,7 +92,7 @@ class Run:
         self._samples, self._criteria = samples, criteria
         self._provider, self._settings = provider, settings
         self._cache, self._retrier, self._emit = cache, retrier, emit
-        self._renderers = {c.name: Renderer(c, sources(c)) for c in criteria}
+        self._renderers = {c.name: Renderer(c, bodies(c)) for c in criteria}
         self._waiting: dict[str, list[_Judgment]] = {}
 
     async def __call__(self) -> None:

@@ -72,7 +72,7 @@ def test_every_prompt_has_one_rule_and_every_rule_one_prompt(name: str) -> None:
     assert plan.data is not None
     prompts = []
     for criterion in map(criteria.load, plan.criteria):
-        renderer = Renderer(criterion, criteria.sources(criterion))
+        renderer = Renderer(criterion, criteria.bodies(criterion))
         prompts += [renderer.render(sample).messages[0]["content"] for sample in samples.load(plan.data)]
     answers = [
         [n for n, (texts, _) in enumerate(_rules(name)) if all(t in prompt for t in texts)] for prompt in prompts

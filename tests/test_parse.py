@@ -53,10 +53,10 @@ TITLED = [
 # Replies without a plain score of 1–5.
 NOTHING = [
     "", " \n", "\u200b\ufeff", "n/a", "The summary", "four", "I would say 4", "4 because it is clear",
-    "between 3 and 4", "3-4", "3–4", "4 or 5", "4, 5", "4 5", "4\n5", "4?", "~4", ">4", "+4", "4+", "4%", "4th", "4x", "4-", "Score 4",
-    "Score = 4", "Score: 4: 5", "Score: four", "score", "Score:", "I cannot rate: 4", "I cannot rate this: 4",
-    "Sorry, no score: 4", "Step 1: 4", "a: 4", "4,5", ".4", "4..5", "4.5.1", "1,000", "**", "{}", '{"score": }',
-    '{"score": 4, "score": 5}', '{"score": 4, "reason": "clear"}', "4 - a clear text", "x" * 5000,
+    "between 3 and 4", "3-4", "3–4", "4 or 5", "4, 5", "4 5", "4\n5", "4?", "~4", ">4", "+4", "4+", "4%", "4th", "4x",
+    "4-", "Score 4", "Score = 4", "Score: 4: 5", "Score: four", "score", "Score:", "I cannot rate: 4",
+    "I cannot rate this: 4", "Sorry, no score: 4", "Step 1: 4", "a: 4", "4,5", ".4", "4..5", "4.5.1", "1,000", "**",
+    "{}", '{"score": }', '{"score": 4, "score": 5}', '{"score": 4, "reason": "clear"}', "4 - a clear text", "x" * 5000,
     " " * 500 + "x",
 ]  # fmt: skip
 OFF = [
@@ -172,9 +172,9 @@ def test_every_kind_of_label_is_found_where_it_stands(text: str, scale: Scale, l
     ("text", "scale"),
     [
         ("passable", VERDICT), ("not pass", VERDICT), ("pass fail", VERDICT), ("pass/fail", VERDICT),
-        ("fail: pass", VERDICT), ("1", VERDICT), ("pass/5", VERDICT), ("F", GRADES), ("AB", GRADES), ("- 2", SIGNED), ("+1", SIGNED),
-        ("-3", SIGNED), ("75", HUNDRED), ("0.7", HALVES), (".5", HALVES), ("0,5", HALVES), ("1e0", HALVES),
-        ("Answer: mm", CASED), ("very", WORDS),
+        ("fail: pass", VERDICT), ("1", VERDICT), ("pass/5", VERDICT), ("F", GRADES), ("AB", GRADES), ("- 2", SIGNED),
+        ("+1", SIGNED), ("-3", SIGNED), ("75", HUNDRED), ("0.7", HALVES), (".5", HALVES), ("0,5", HALVES),
+        ("1e0", HALVES), ("Answer: mm", CASED), ("very", WORDS),
     ],
 )  # fmt: skip
 def test_a_label_stands_alone(text: str, scale: Scale) -> None:
@@ -261,7 +261,7 @@ def test_reason_then_score_reads_the_end(text: str, reason: str | None) -> None:
         ('{"score" 4}', "JSON object but is not one"),
         ("{4: 4}", "JSON object but is not one"),
         ('{"score": 4 "reason": ""}', "JSON object but is not one"),
-        ("{" + '"a":[' * 100_000, "JSON object but is not one"),
+        ('{"a":' + "[" * 100_000, "JSON object but is not one"),
     ],
 )  # fmt: skip
 def test_reason_then_score_takes_no_other_number(text: str, message: str) -> None:
@@ -289,8 +289,14 @@ def test_a_whole_reply_is_read() -> None:
     assert read(Choice("4", "stop"), "score", FIVE, "Coherence") == Found("4", 0, 1)
 
 
+PIECES = [
+    "4", "10", "-2", "−", "0.5", ".0", "pass", "A", "M", "very good", "/5", "점", "Score", ": ", "**", "\n", "{", "}",
+    '"score"', '"', ",", "```json\n", "[RESULT] ", "Coherence", "관련성", "\u200b", "\u0301", "４", "⒋", " ",
+    "It names 3 of 5.", "<|end|>",
+]  # fmt: skip
 replies = (
     st.text()
+    | st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
     | st.text("0123456789.-−/:*\"'{}[] \n점分score４", max_size=12)
     | st.text(st.characters(categories=["Cs", "Nd", "Mn", "Cf"]))
 )

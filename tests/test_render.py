@@ -48,12 +48,12 @@ def custom(tmp_path: Path) -> Load:
 
 
 def prompt(criterion: Criterion, sample: Sample = SAMPLE) -> str:
-    return Renderer(criterion, criteria.sources(criterion)).render(sample).messages[0]["content"]
+    return Renderer(criterion, criteria.bodies(criterion)).render(sample).messages[0]["content"]
 
 
 def failure(criterion: Criterion, sample: Sample = SAMPLE) -> str:
     """The message with which a rendering fails, the folder of the criterion left out."""
-    renderer = Renderer(criterion, criteria.sources(criterion))
+    renderer = Renderer(criterion, criteria.bodies(criterion))
     with pytest.raises(CriterionError) as caught:
         renderer.render(sample)
     return str(caught.value).replace(str(Path(criterion.path).parent) + "/", "")
@@ -138,7 +138,7 @@ def test_the_scale_is_shown_with_its_ends(custom: Load, scale: str, line: str) -
 
 def test_a_prompt_is_one_user_message_for_its_sample(custom: Load) -> None:
     one = custom(HEAD + "\n  {{ source }}|{{ output }}\n\n")
-    got = Renderer(one, criteria.sources(one)).render(SAMPLE)
+    got = Renderer(one, criteria.bodies(one)).render(SAMPLE)
     assert got == Prompt("alder", "secret-system", "my", ({"role": "user", "content": f"{SOURCE}|{OUTPUT}"},))
 
 
@@ -201,7 +201,7 @@ def test_judged_text_comes_out_as_it_went_in(text: str) -> None:
     assert one.needs == {"output"}
 
 
-_FLUENCY = Renderer(criteria.load("fluency"), criteria.sources(criteria.load("fluency")))
+_FLUENCY = Renderer(criteria.load("fluency"), criteria.bodies(criteria.load("fluency")))
 
 
 @pytest.mark.parametrize("text", ["{{ 7*7 }}", "{% for x in y %}", "{# gone #}", "{{ ''.__class__ }}", "<b>&amp;"])
@@ -292,7 +292,7 @@ def test_texts_that_do_not_compile_are_refused(custom: Load) -> None:
 
 def test_rendering_reads_no_file(custom: Load) -> None:
     one = custom(HEAD + "{{ output }}")
-    renderer = Renderer(one, criteria.sources(one) | {"my.jinja": HEAD + "\n{% include 'my2.jinja' %}"})
+    renderer = Renderer(one, criteria.bodies(one) | {"my.jinja": "{% include 'my2.jinja' %}"})
     Path(one.path).with_name("my2.jinja").write_text("secret", encoding="utf-8")
-    with pytest.raises(CriterionError, match=r"my\.jinja:5: my2\.jinja"):
+    with pytest.raises(CriterionError, match=r"my\.jinja:1: my2\.jinja"):
         renderer.render(SAMPLE)

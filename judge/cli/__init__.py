@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judge import __version__
-from judge.errors import ConfigError, JudgeError
+from judge.errors import JudgeError, StorageError
 
 if TYPE_CHECKING:
     from judge.report import Result
@@ -119,7 +119,7 @@ def run_command(
     }  # fmt: skip
     result, folder = _run(data, options, quiet)
     if not quiet:
-        typer.echo(result.report("console"))
+        _show(result)
     _say(f"report: {folder / 'report.html'}")
     raise typer.Exit(1 if result.failures else 0)
 
@@ -137,17 +137,14 @@ def report_command(
     from judge.report import load
 
     result = load(run)
-    text = result.report(format)
     if output is None and format == "html":
         output = run / "report.html"
-    if output is None:
-        typer.echo(text)
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--output {output}: {error.strerror}") from error
-    typer.echo(str(output))
+    if output is not None:
+        _write(output, result.report(format))
+    elif format == "console":
+        _show(result)
+    else:
+        typer.echo(result.report(format))
 
 
 @criteria_app.command("list")
@@ -241,6 +238,20 @@ def _run(data: Path, options: dict[str, Any], quiet: bool) -> tuple[Result, Path
     except KeyboardInterrupt:
         _say(_how_to_go_on(progress, folder))
         raise typer.Exit(130) from None
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"--output {path}: {error.strerror}") from error
+    typer.echo(str(path))
+
+
+def _show(result: Result) -> None:
+    from judge.report.console import render
+
+    typer.echo(render(result, colour=sys.stdout.isatty()))
 
 
 def _how_to_go_on(progress: Progress, folder: Path) -> str:

@@ -5,6 +5,6 @@ A file is a YAML header between two `---` lines and a Jinja template, which most
 
 from judge.criteria.files import builtin, languages, load
 from judge.criteria.needs import HIDDEN, check
-from judge.criteria.template import builtin_prompts, sources
+from judge.criteria.template import bodies, builtin_prompts, sources
 
-__all__ = ["HIDDEN", "builtin", "builtin_prompts", "check", "languages", "load", "sources"]
+__all__ = ["HIDDEN", "bodies", "builtin", "builtin_prompts", "check", "languages", "load", "sources"]

@@ -47,6 +47,11 @@ def sources(criterion: Criterion) -> dict[str, str]:
     return texts
 
 
+def bodies(criterion: Criterion) -> dict[str, str]:
+    """`sources` without their headers, each line where it was: what `render.Renderer` takes."""
+    return {name: body(text) for name, text in sources(criterion).items()}
+
+
 def own(criterion: Criterion) -> str:
     """The name of a criterion's own file among its templates."""
     return Path(criterion.path).name

@@ -17,7 +17,7 @@ from judge.report.result import Result
 from judge.report.view import Cell, View, view
 from judge.report.words import line
 
-_NAME, _HEAD, _GAP = 28, 14, 2  # widest system name, widest column name before folding, padding of a column
+_NAME, _HEAD, _GAP = 28, 24, 2  # widest system name, widest column name before folding, padding of a column
 
 
 def render(result: Result, *, width: int | None = None, colour: bool = False) -> str:

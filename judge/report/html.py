@@ -52,9 +52,10 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One system's text with its findings, judgments before metrics."""
+    """One system's text with its findings, judgments before metrics. `others` are the further columns judged by."""
 
     sample: Sample
+    others: tuple[tuple[str, str], ...]
     judgments: tuple[Judged, ...]
     metrics: tuple[tuple[str, str], ...]
     human: str
@@ -62,11 +63,15 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is shown to open: a source once, and every system's output. `lows` are its lowest scores by column."""
+    """What is shown to open: a source once, and every system's output. `lows` are its lowest scores by column.
+
+    `others` are the further columns that a criterion read and that all systems share.
+    """
 
     name: str
     source: str | None
     references: tuple[str, ...]
+    others: tuple[tuple[str, str], ...]
     outputs: tuple[Output, ...]
     failed: int
     lows: str
@@ -156,15 +161,31 @@ def _items(result: Result, shown: View) -> Iterator[Item]:
     for sample in result.table.samples:
         samples.setdefault(sample.item, []).append(sample)
     found = {(row.item, row.system, row.column): row for row in result.table.rows()}
+    read = _read(result)
     outputs = 0
     for name, rows in samples.items():
         outputs += len(rows)
         if outputs > MOST_OUTPUTS and outputs > len(rows):
             return
-        yield _item(name, rows, found, shown)
+        yield _item(name, rows, found, shown, read)
 
 
-def _item(name: str, samples: list[Sample], found: Mapping[tuple[str, str, str], Score | Failure], shown: View) -> Item:
+def _read(result: Result) -> list[str]:
+    """The further columns of the data that some criterion read."""
+    criteria = (result.info.get("criteria") or {}).values()
+    read = {str(name) for criterion in criteria for name in criterion.get("needs") or ()}
+    return sorted(read - {"source", "output", "reference", "references"})
+
+
+def _item(
+    name: str,
+    samples: list[Sample],
+    found: Mapping[tuple[str, str, str], Score | Failure],
+    shown: View,
+    read: list[str],
+) -> Item:
+    others = [_others(s, read) for s in samples]
+    shared = tuple(pair for pair in others[0] if all(pair in pairs for pairs in others))
     rows = {(s.system, c.name): found.get((name, s.system, c.name)) for s in samples for c in shown.columns}
     lows = [
         min(
@@ -178,13 +199,26 @@ def _item(name: str, samples: list[Sample], found: Mapping[tuple[str, str, str],
         name=name,
         source=next((s.source for s in samples if s.source is not None), None),
         references=next((s.references for s in samples if s.references), ()),
-        outputs=tuple(_output(s, rows, shown) for s in samples),
+        others=shared,
+        outputs=tuple(
+            _output(s, tuple(p for p in own if p not in shared), rows, shown)
+            for s, own in zip(samples, others, strict=True)
+        ),
         failed=sum(isinstance(row, Failure) for row in rows.values()),
         lows=" ".join(low or "-" for low in lows),
     )
 
 
-def _output(sample: Sample, rows: Mapping[tuple[str, str], Score | Failure | None], shown: View) -> Output:
+def _others(sample: Sample, read: list[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, str(sample.extra[name])) for name in read if sample.extra.get(name) is not None)
+
+
+def _output(
+    sample: Sample,
+    others: tuple[tuple[str, str], ...],
+    rows: Mapping[tuple[str, str], Score | Failure | None],
+    shown: View,
+) -> Output:
     judgments: list[Judged] = []
     metrics: list[tuple[str, str]] = []
     for column in shown.columns:
@@ -194,7 +228,7 @@ def _output(sample: Sample, rows: Mapping[tuple[str, str], Score | Failure | Non
         elif row is not None:
             judgments.append(_judged(column, row, max(2, shown.places[column.name])))
     human = ", ".join(f"{name} {value:.3g}" for name, value in sample.human.items())
-    return Output(sample, tuple(judgments), tuple(metrics), human)
+    return Output(sample, others, tuple(judgments), tuple(metrics), human)
 
 
 def _judged(column: Column, row: Score | Failure, places: int) -> Judged:

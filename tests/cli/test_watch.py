@@ -1,0 +1,62 @@
+"""What is shown while a run goes: a bar on a terminal, plain lines elsewhere, nothing when quiet."""
+
+from __future__ import annotations
+
+import io
+import time
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from judge import api, config
+from judge.cli import watch
+from judge.providers.scripted import ScriptedProvider
+from judge.records import Usage
+from judge.runner import Progress
+
+ROWS = [{"item": "a", "output": "x"}]
+
+
+@pytest.fixture
+def prepared() -> api.Prepared:
+    plan = config.plan(given={"criteria": ["fluency"], "metrics": []})
+    return api.prepare(plan, ROWS, provider=ScriptedProvider(lambda _: "3"))
+
+
+def shown(prepared: api.Prepared, counts: Progress, monkeypatch: pytest.MonkeyPatch, **console: Any) -> str:
+    text = io.StringIO()
+    quiet = console.pop("quiet", False)
+    monkeypatch.setattr(watch, "Console", lambda **_: Console(file=text, width=120, **console))
+    with watch.watch(prepared, counts, quiet=quiet):
+        counts.total, counts.done, counts.failed, counts.cached = 10, 4, 1, 2
+        counts.usage = Usage(1234, 5)
+        time.sleep(0.05)
+    return text.getvalue()
+
+
+def test_plain_lines_where_there_is_no_terminal(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
+    text = shown(prepared, Progress(), monkeypatch)
+    assert "judging: 4/10 judgments" in text
+    assert "2 from cache, 1,234 + 5 tokens, price unknown, 1 failed" in text
+    assert len(text.splitlines()) > 1
+    assert "\x1b" not in text
+
+
+def test_a_bar_on_a_terminal(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown(prepared, Progress(), monkeypatch, force_terminal=True)
+    assert "4/10" in text
+    assert "1 failed" in text
+
+
+def test_a_known_price_is_shown(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared.plan = prepared.plan.model_copy(update={"model": "gpt-5.4-mini"})
+    assert prepared.provider is not None
+    prepared.provider.endpoint = "https://api.openai.com/v1"
+    assert "$0.0009" in shown(prepared, Progress(), monkeypatch)  # 1,234 × $0.75 and 5 × $4.50 a million
+
+
+def test_nothing_is_shown_when_quiet(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown(prepared, Progress(), monkeypatch, quiet=True) == ""
+    assert shown(prepared, Progress(), monkeypatch, quiet=True, force_terminal=True) == ""
