@@ -50,9 +50,25 @@ class Retrier:
     async def __call__(self, call: Callable[[], Awaitable[Response]]) -> Response:
         """The call's response. Raises its Refused at once, and its last Transient when patience is at an end."""
 
+        try:
+            response = await self._attempt(call)
+        except ProviderError as error:
+            response = await self._again(call, error)
+        self.proven = True
+        return response
+
+    async def _attempt(self, call: Callable[[], Awaitable[Response]]) -> Response:
+        await self._cool_down()
+        return await call()
+
+    async def _again(self, call: Callable[[], Awaitable[Response]], first: ProviderError) -> Response:
+        """All that follows a first error. Apart, because tenacity takes time even where nothing fails."""
+        failed = [first]
+
         async def attempt() -> Response:
-            await self._cool_down()
-            return await call()
+            if failed:
+                raise failed.pop()
+            return await self._attempt(call)
 
         retrying = AsyncRetrying(
             sleep=self._sleep,
@@ -63,13 +79,11 @@ class Retrier:
             reraise=True,
         )
         try:
-            response: Response = await retrying(attempt)
+            return await retrying(attempt)
         except ProviderError as error:
             if error.stops == "if_first":
                 error.stops = "never" if self.proven else "always"
             raise
-        self.proven = True
-        return response
 
     async def _cool_down(self) -> None:
         now = asyncio.get_running_loop().time()

@@ -90,11 +90,9 @@ def test_a_pickle_is_refused_unread(tmp_path: Path, where: str) -> None:
             row.execute("UPDATE Cache SET raw = 0, key = ?", (bomb,))
     row.close()
     cache = DiskCache(tmp_path)
+    read = {"value": lambda: cache.get_many(["a"]), "key": lambda: list(cache._store)}[where]
     with pytest.raises(StorageError, match="will not read"):
-        if where == "value":
-            cache.get_many(["a"])
-        else:
-            list(cache._store)
+        read()
     cache.close()
     assert not proof.exists()
 

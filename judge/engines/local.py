@@ -23,27 +23,32 @@ async def run(
     The first request goes alone: what it teaches (a wrong key, a parameter the server refuses) is learned
     once and not `concurrency` times. An error that stops the run is raised after the others were cancelled.
     """
-    slots = asyncio.Semaphore(concurrency)
+    turn = asyncio.Lock()
 
-    async def one(request: Request) -> None:
+    async def step() -> bool:
+        """Take one request and see it through; False when there is none left."""
+        async with turn:
+            request = await anext(requests, None)
+        if request is None:
+            return False
         try:
             answer: Answer = await ask(request)
         except ProviderError as error:
             if error.stops != "never":
                 raise
             answer = error
-        finally:
-            slots.release()
         done(request, answer)
+        return True
 
+    async def work() -> None:
+        while await step():
+            pass
+
+    if not await step():
+        return
     try:
         async with asyncio.TaskGroup() as group:
-            led = False
-            async for request in requests:
-                await slots.acquire()
-                task = group.create_task(one(request))
-                if not led:
-                    await asyncio.wait([task])
-                    led = True
+            for _ in range(concurrency):
+                group.create_task(work())
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None

@@ -56,6 +56,7 @@ class OpenAIProvider:
                 f"no key: ${key_env} is not set. Set it, or name a server of your own with --base-url; "
                 "`make demo` shows a run without either"
             )
+        self._url = f"{self.endpoint}/chat/completions"  # whole: the SDK takes longer to join it for each request
         self._key_env = key_env
         self._timeout = timeout
         self._connections = connections
@@ -82,7 +83,7 @@ class OpenAIProvider:
         if self._client is None:
             self._client = self._open()
         try:
-            reply = await self._client.post("/chat/completions", body=body, cast_to=httpx2.Response)
+            reply = await self._client.post(self._url, body=body, cast_to=httpx2.Response)
         except openai.APIStatusError as error:
             raise _status_error(error, self.endpoint) from error
         except openai.APIConnectionError as error:
