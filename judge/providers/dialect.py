@@ -40,11 +40,11 @@ class Dialect:
     def unmet(self, request: Request, body: dict[str, Any]) -> tuple[str, ...]:
         """The wanted parameters which that body does not ask for, or asks less of."""
         wanted = request.params
-        missing = [name for name in wanted if name not in body and name != "max_tokens"]
+        missing = [name for name in wanted if name not in body and name not in ("max_tokens", "top_logprobs")]
         if "max_tokens" in wanted and not body.keys() & {"max_completion_tokens", "max_tokens"}:
             missing.append("max_tokens")
-        if body.get("top_logprobs", 0) < wanted.get("top_logprobs", 0) and "top_logprobs" in body:
-            missing.append("top_logprobs")
+        if "top_logprobs" in wanted and body.get("top_logprobs", 0) < wanted["top_logprobs"]:
+            missing.append("top_logprobs" if "logprobs" in body else "logprobs")
         return tuple(missing)
 
     def learn(self, refused: Refused, body: dict[str, Any]) -> bool:

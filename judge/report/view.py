@@ -174,12 +174,19 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
         "Texts": size,
         "Judge": _joined(info.get("model"), f"at {place}" if place and info.get("model") else place, sep=" "),
         "Language": _joined(language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "),
-        "Weighting": _joined(info.get("weighting")),
+        "Weighting": _joined(info.get("weighting"), _rungs(result), sep=": "),
         "Started": _joined(_moment(info.get("started")), took),
         "Status": _joined(info.get("status")),
         "Version": f"judge {info['judge_version']}" if info.get("judge_version") else "",
     }
     return tuple((name, line(text)) for name, text in found.items() if text)
+
+
+def _rungs(result: Result) -> str:
+    """How many judgments each way of making a score gave: `logprobs 78, single 2`."""
+    criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
+    made = Counter(s.provenance.method for s in result.table.scores if s.column in criteria)
+    return ", ".join(f"{line(method)} {number:,}" for method, number in made.most_common())
 
 
 def _moment(started: Any) -> str:

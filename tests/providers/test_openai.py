@@ -88,7 +88,7 @@ def test_logprobs_that_silently_stay_away_are_said(chat_server: Any) -> None:
 @pytest.mark.parametrize(
     ("refused", "unmet", "requests_sent"),
     [
-        ("logprobs", ("top_logprobs",), 2),
+        ("logprobs", ("logprobs",), 2),
         ("temperature", ("temperature",), 2),
         ("max_completion_tokens", (), 2),
     ],
@@ -116,7 +116,7 @@ def test_a_403_that_only_speaks_of_logprobs_is_understood(
         return 200, {}, make_completion()
 
     chat_server.answer = answer
-    assert ask(chat_server)[0].unmet == ("top_logprobs",)
+    assert ask(chat_server)[0].unmet == ("logprobs",)
 
 
 def test_twenty_alternatives_are_lowered_to_five(chat_server: Any, make_completion: Callable[..., Any]) -> None:
