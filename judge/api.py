@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 
 from judge import __version__, config, registry, samples, text
 from judge import criteria as criteria_module
@@ -44,19 +44,47 @@ _HOW_TO_JUDGE = (
 )
 
 
-def evaluate(data: Data, criteria: Sequence[str | Criterion] | None = None, **options: Any) -> Result:
+class Options(TypedDict, total=False):
+    """What `evaluate` takes beside data, criteria, model and progress: the keys of `config.Plan`."""
+
+    mapping: Mapping[str, str]
+    systems: Sequence[str]
+    limit: int
+    metrics: Sequence[str]
+    language: str
+    base_url: str
+    key_env: str
+    weighting: str
+    min_mass: float
+    temperature: float
+    max_tokens: int
+    max_concurrency: int
+    timeout: float
+    retries: int
+    cache: str | Path | Literal[False]
+    out: str | Path
+    seed: int
+
+
+def evaluate(
+    data: Data,
+    criteria: Sequence[str | Criterion] | None = None,
+    *,
+    model: str | Provider | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[Options],
+) -> Result:
     """Score every output on every criterion and metric, and compare the systems.
 
     `data` is a file (JSONL, JSON, CSV, TSV, Parquet), a DataFrame, or an iterable of dicts or Samples, in long
     form (one row per item and system) or wide form (`systems=["a", "b"]`). `criteria` are built-in names, paths
-    of .jinja files or Criterion objects. `model` is a model's name or a Provider. Every key of `config.Plan`
-    is an option: `model=`, `base_url=`, `metrics=`, `mapping=`, `systems=`, `out=`, `language=`, `weighting=` …;
-    `progress=` takes a `runner.Progress` that is kept up to date.
+    of .jinja files or Criterion objects; none (`[]`) means metrics alone. `model` is a model's name or a Provider.
+    `progress` is kept up to date while the run goes. The options mean what they mean in `config.Plan`.
 
     Works in a script, in a notebook, and inside a running event loop. A judgment that fails is a row of
     `result.failures`; what is wrong with the arguments, the data or the endpoint raises a JudgeError.
     """
-    return _run(evaluate_async(data, criteria, **options))
+    return _run(evaluate_async(data, criteria, model=model, progress=progress, **options))
 
 
 async def evaluate_async(
@@ -65,10 +93,10 @@ async def evaluate_async(
     *,
     model: str | Provider | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Result:
     """`evaluate` for callers with an event loop of their own."""
-    given = dict(options)
+    given: dict[str, Any] = dict(options)
     if "mapping" in given:
         given["map"] = given.pop("mapping")
     if criteria is not None:
@@ -244,6 +272,10 @@ def _metrics(plan: Plan, rows: Sequence[Sample]) -> tuple[dict[str, Metric], lis
     if names is None:
         names = _DEFAULT_METRICS if any(s.references for s in rows) else ()
     notes = [] if names or plan.metrics is not None else ["The data has no references: no reference metrics."]
+    apart = sum(bool(s.references) and text.language([s.output]) != text.language(s.references) for s in rows)
+    if names and apart:
+        note = f"{apart:,} of {len(rows):,} outputs are in another script than their references"
+        notes.append(f"{note}: what compares the two there (ROUGE, BLEU, chrF) says little.")
     return {name: registry.load("metrics", name)() for name in names}, notes
 
 

@@ -154,6 +154,17 @@ def test_without_references_there_are_no_reference_metrics_and_it_is_said(provid
     assert any("no references" in note for note in result.info["notes"])
 
 
+def test_references_in_another_script_are_said(provider: ScriptedProvider) -> None:
+    rows = [row | {"output": "고양이가 매트 위에 앉아 있다."} for row in ROWS[:2]] + ROWS[2:]
+    result = judge.evaluate(rows, ["relevance"], model=provider, metrics=["chrf"])
+    assert any(note.startswith("2 of 6 outputs are in another script") for note in result.info["notes"])
+
+
+def test_every_option_is_a_key_of_the_plan_and_the_other_way_round() -> None:
+    elsewhere = {"data", "criteria", "model"}
+    assert set(api.Options.__annotations__) == set(config.Plan.model_fields) - elsewhere
+
+
 def test_a_limit_takes_the_first_rows(provider: ScriptedProvider) -> None:
     assert len(judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], limit=2).table.samples) == 2
 
