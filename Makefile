@@ -32,7 +32,7 @@ wheel: $(VENV)/.installed-dev  ## build the wheel and try it in a fresh environm
 picture: demo  ## docs/report.png, the picture in the README
 	chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
 	  --disable-component-update --disable-sync --user-data-dir=$$(mktemp -d) --hide-scrollbars \
-	  --force-device-scale-factor=1.5 --window-size=1100,1000 --screenshot=docs/report.png file://$(CURDIR)/runs/demo/report.html
+	  --window-size=1240,1120 --screenshot=docs/report.png file://$(CURDIR)/runs/demo/report.html
 
 clean:
 	rm -rf $(VENV) build dist runs .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage

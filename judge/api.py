@@ -125,8 +125,9 @@ class Prepared:
 
     @property
     def model(self) -> str:
-        """The model's name without the provider before it."""
-        return _split_model(self.plan.model)[1] if self.plan.model else ""
+        """The model's name without the provider before it; of scripted replies the file's name alone."""
+        name, model = _split_model(self.plan.model or "")
+        return Path(model).name if name == "scripted" else model
 
 
 def prepare(

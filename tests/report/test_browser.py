@@ -11,11 +11,18 @@ import pytest
 
 from judge.report import Result
 
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --enable-logging=stderr --virtual-time-budget=2000 "
-    "--host-resolver-rules=MAP*~NOTFOUND"
-).split()
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-logging=stderr",
+    "--virtual-time-budget=2000",
+]
 
 
 def opened(page: str, folder: Path) -> tuple[str, str]:
