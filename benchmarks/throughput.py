@@ -40,8 +40,8 @@ def measured(work: Callable[[], Coroutine[Any, Any, None]]) -> tuple[float, floa
 
 
 async def ours(rows: list[Any], criteria: list[Any], url: str) -> None:
-    provider = OpenAIProvider(base_url=url, connections=CONCURRENCY)
-    settings = Settings("mock", concurrency=CONCURRENCY)
+    provider = OpenAIProvider("mock", base_url=url, connections=CONCURRENCY)
+    settings = Settings(concurrency=CONCURRENCY)
     made: list[Any] = []
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))

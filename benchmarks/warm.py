@@ -29,9 +29,7 @@ def judged(folder: Path) -> tuple[float, int]:
     rows = samples.load(SHARED / "data/summeval.jsonl", mapping={"item": "doc_id", "output": "summary"})
     provider = ScriptedProvider(lambda _: REPLY, endpoint="benchmark")
     cache, made = DiskCache(folder), []
-    run = Run(
-        rows, [load(c) for c in CRITERIA], provider, Settings("m"), cache=cache, retrier=Retrier(), emit=made.append
-    )
+    run = Run(rows, [load(c) for c in CRITERIA], provider, Settings(), cache=cache, retrier=Retrier(), emit=made.append)
     asyncio.run(run())
     cache.close()
     if len(made) != len(rows) * len(CRITERIA) or run.progress.failed:

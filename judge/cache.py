@@ -21,7 +21,7 @@ from judge.errors import StorageError
 from judge.records import Response
 
 _BATCH = 500
-_BROKEN = (sqlite3.DatabaseError, diskcache.Timeout, OSError, TypeError)
+_BROKEN = (sqlite3.DatabaseError, diskcache.Timeout, OSError)
 
 
 class Cache(Protocol):

@@ -54,7 +54,7 @@ def plan(file: str | Path | None = None, given: Mapping[str, Any] | None = None)
     Paths in the file are relative to the file. Raises ConfigError.
     """
     values, lines = _read(Path(file)) if file is not None else ({}, {})
-    values |= {key: value for key, value in (given or {}).items() if value is not None}
+    values |= {key: _listed(key, value) for key, value in (given or {}).items() if value is not None}
     try:
         return Plan.model_validate(values)
     except ValidationError as error:
@@ -86,20 +86,23 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:  # PyYAML lets bad dates and tags through
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
-        raise ConfigError(f"{path}{line}: not YAML: {getattr(error, 'problem', error)}") from error
+        raise ConfigError(f"{path}{line}: not YAML: {getattr(error, 'problem', None) or error}") from error
     if not isinstance(node, yaml.MappingNode) or not isinstance(values, dict):
         raise ConfigError(f"{path}: expected lines of the form key: value, such as data: summaries.jsonl")
-    lines = {str(key.value): key.start_mark.line + 1 for key, _ in node.value}
+    lines: dict[str, int] = {}
+    for key, _ in node.value:
+        if str(key.value) in lines:
+            raise ConfigError(f"{path}:{key.start_mark.line + 1}: {key.value} stands here for the second time")
+        lines[str(key.value)] = key.start_mark.line + 1
     return {str(k): _from_file(str(k), v, path.parent) for k, v in values.items()}, lines
 
 
 def _from_file(key: str, value: Any, folder: Path) -> Any:
-    """A value as the plan wants it: lists may be written with commas, paths start from the file's folder."""
-    if key in ("criteria", "metrics", "systems") and isinstance(value, str):
-        value = split(value)
+    """A value as the plan wants it: paths start from the file's folder."""
+    value = _listed(key, value)
     if key in _PATHS and isinstance(value, str):
         return folder / value
     if key == "criteria" and isinstance(value, list):
@@ -107,6 +110,11 @@ def _from_file(key: str, value: Any, folder: Path) -> Any:
     if key == "model" and isinstance(value, str) and value.startswith("scripted/"):
         return f"scripted/{folder / value.removeprefix('scripted/')}"
     return value
+
+
+def _listed(key: str, value: Any) -> Any:
+    """Lists may be written as one text with commas."""
+    return split(value) if key in ("criteria", "metrics", "systems") and isinstance(value, str) else value
 
 
 def split(text: str) -> list[str]:

@@ -65,8 +65,8 @@ class ProviderError(JudgeError):
 class Transient(ProviderError):
     """A request that may well succeed if asked again, `retry_after` seconds from now where the server said so.
 
-    `status` is the HTTP status, or None where no reply came; `billed` marks a time-out, after which the
-    provider may have done (and charged for) the work.
+    `status` is the HTTP status, or None where no reply came; `unreachable` says that there was nobody to ask;
+    `billed` marks a time-out, after which the provider may have done (and charged for) the work.
     """
 
     def __init__(
@@ -75,12 +75,14 @@ class Transient(ProviderError):
         *,
         status: int | None = None,
         retry_after: float | None = None,
+        unreachable: bool = False,
         billed: bool = False,
         stops: Stops = "never",
     ) -> None:
         super().__init__(message, stops=stops)
         self.status = status
         self.retry_after = retry_after
+        self.unreachable = unreachable
         self.billed = billed
 
 

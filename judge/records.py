@@ -91,8 +91,8 @@ class Scale:
 class Criterion:
     """What is judged and how: one file of prompts/, or a user's own.
 
-    `template` is the file's text, `needs` the sample fields its rendering reads (layouts included), `digest`
-    the sha256 of everything that shapes the prompt (file, layouts), in hex.
+    `template` is the file's text, `layouts` those of the templates it extends or includes by name, `needs` the
+    sample fields its rendering reads (layouts included), `digest` the sha256 of all these texts, in hex.
     """
 
     name: str
@@ -101,6 +101,7 @@ class Criterion:
     reply: ReplyKind = "score"
     needs: frozenset[str] = frozenset()
     digest: str = ""
+    layouts: Mapping[str, str] = field(default_factory=dict)
     weight: float = 1.0
     title: str = ""
     description: str = ""
@@ -161,12 +162,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them. `cached_tokens` are part of `prompt_tokens`."""
+    """Tokens as the provider counted them. Those read from and written to its prompt cache are in `prompt_tokens`."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -174,6 +176,7 @@ class Usage:
             self.completion_tokens + other.completion_tokens,
             self.cached_tokens + other.cached_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
         )
 
 
@@ -192,8 +195,7 @@ class Response:
             [c.text, c.finish_reason, None if c.tokens is None else [[t.text, t.logprob, t.top] for t in c.tokens]]
             for c in self.choices
         ]
-        u = self.usage
-        usage = [u.prompt_tokens, u.completion_tokens, u.cached_tokens, u.reasoning_tokens]
+        usage = [getattr(self.usage, name) for name in Usage.__slots__]
         return json.dumps([1, choices, usage, self.served_by, self.unmet], separators=(",", ":"))
 
     @classmethod

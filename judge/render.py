@@ -19,7 +19,25 @@ from judge.errors import CriterionError
 from judge.records import Criterion, Prompt, ReplyKind, Sample, Scale
 
 _KEY = 8
+_LARGEST = 100_000
 _RUNTIME = (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, which bounds `range` but not what `*` and `**` can blow up."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**":
+            raise OverflowError("** is not for templates")
+        if any(hasattr(side, "__len__") for side in (left, right)) and _size(left) * _size(right) > _LARGEST:
+            raise OverflowError(f"* would make more than {_LARGEST:,} characters or entries")
+        return super().call_binop(context, operator, left, right)
+
+
+def _size(value: Any) -> int:
+    return len(value) if hasattr(value, "__len__") else abs(int(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +102,7 @@ class Renderer:
         self._this = _this(criterion)
         self._labels = {name: criterion.path if name == own else name for name in templates}
         texts = {name: (text, self._labels[name], None) for name, text in templates.items()}
-        env = ImmutableSandboxedEnvironment(
+        env = _Environment(
             loader=FunctionLoader(texts.get),
             undefined=StrictUndefined,
             trim_blocks=True,

@@ -18,8 +18,8 @@ class Policy:
     """How patient to be.
 
     `attempts` tries for errors, but only `first_contact` of them while the endpoint has never answered and
-    cannot be connected to. A rate limit (429) is waited out for up to `patience` seconds instead. Waits grow
-    as `base`·2ⁿ up to `cap` seconds, drawn uniformly from zero (full jitter).
+    cannot be connected to. A rate limit (429) is waited out for up to `patience` seconds instead, and then stops
+    the run. Waits grow as `base`·2ⁿ up to `cap` seconds, drawn uniformly from zero (full jitter).
     """
 
     attempts: int = 6
@@ -32,7 +32,7 @@ class Policy:
 class Retrier:
     """Runs calls under a policy; counts what it had to do; one per run.
 
-    `proven` turns true with the first success: from then on an unreachable endpoint fails single requests and
+    `proven` turns true with the first success: from then on an endpoint in trouble fails single requests and
     no longer the run. `sleep` can be replaced, so that tests do not wait.
     """
 
@@ -88,7 +88,7 @@ class Retrier:
     async def _cool_down(self) -> None:
         now = asyncio.get_running_loop().time()
         while (left := self._resume_at - now) > 0:
-            await self._sleep(left)
+            await self._sleep(left + self._random.uniform(0.0, self.policy.base))
             now = max(asyncio.get_running_loop().time(), now + left)
 
     def _stop(self, state: RetryCallState) -> bool:
@@ -97,9 +97,11 @@ class Retrier:
             error.stops = "always"
             return True
         if error.status == 429:
+            error.stops = "always"
             return (state.seconds_since_start or 0.0) > self.policy.patience
-        hopeless = error.stops == "if_first" and not self.proven
-        return state.attempt_number >= (self.policy.first_contact if hopeless else self.policy.attempts)
+        hopeless = error.unreachable and not self.proven
+        attempts = self.policy.attempts
+        return state.attempt_number >= (min(self.policy.first_contact, attempts) if hopeless else attempts)
 
     def _wait(self, state: RetryCallState) -> float:
         error = _error(state)

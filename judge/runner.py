@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -22,21 +23,19 @@ Weighting = Literal["auto", "logprobs", "single"]
 Row = Score | Failure
 _CHUNK = 64
 _FLUSH_SECONDS = 0.05
+_TOP_LOGPROBS = 20
 _TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the judge is asked. `max_tokens` None leaves the limit to the reply kind; `top_logprobs` is 0–20."""
+    """How the judge is asked. `max_tokens` None leaves the limit to the reply kind."""
 
-    model: str
     weighting: Weighting = "auto"
     min_mass: float = 0.5
     temperature: float = 0.0
     max_tokens: int | None = None
-    top_logprobs: int = 20
     concurrency: int = 64
-    engine: str = "local"
 
 
 @dataclass(slots=True)
@@ -44,7 +43,8 @@ class Progress:
     """What a run has done so far. Written by the run, read by whoever shows it.
 
     Judgments: `total`, `done` (scored or failed), `failed`, `cached` (answered from the cache), `shared`
-    (answered by an equal request of this run). Requests: `sent` (answered), `refused`. `usage` sums what was sent.
+    (answered by an equal request of this run). Requests: `sent` (every try), `answered`, `refused` (given up).
+    `usage` sums the answers'; `unmet` counts, by name, the answers for which a parameter was not honoured.
     `stage` is what the run is busy with.
     """
 
@@ -54,10 +54,11 @@ class Progress:
     cached: int = 0
     shared: int = 0
     sent: int = 0
+    answered: int = 0
     refused: int = 0
     usage: Usage = field(default_factory=Usage)
     stage: str = "judging"
-    unmet: set[str] = field(default_factory=set)
+    unmet: Counter[str] = field(default_factory=Counter)
     served_by: set[str] = field(default_factory=set)
 
 
@@ -68,7 +69,9 @@ class _Judgment:
 
 
 class Run:
-    """One pass of a judge over samples and criteria. Rows go to `emit` as they are made.
+    """One pass of a judge over samples and criteria.
+
+    Rows go to `emit` as they are made; `flush` is called many times a second, when the cache is written too.
 
     `Run(...)()` finishes although judgments fail. It raises ProviderError where going on is pointless (wrong
     key, unknown model, unreachable endpoint) and StorageError where replies can no longer be kept; every row
@@ -85,13 +88,14 @@ class Run:
         cache: Cache,
         retrier: Retrier,
         emit: Callable[[Row], None],
+        flush: Callable[[], None] = lambda: None,
         progress: Progress | None = None,
     ) -> None:
         self.progress = progress if progress is not None else Progress()
         self.progress.total = len(samples) * len(criteria)
         self._samples, self._criteria = samples, criteria
         self._provider, self._settings = provider, settings
-        self._cache, self._retrier, self._emit = cache, retrier, emit
+        self._cache, self._retrier, self._emit, self._flush = cache, retrier, emit, flush
         self._renderers = {c.name: Renderer(c, bodies(c)) for c in criteria}
         self._waiting: dict[str, list[_Judgment]] = {}
 
@@ -100,7 +104,7 @@ class Run:
             renderer.render(self._samples[0])  # a template that cannot be rendered at all stops the run unpaid
         flusher = asyncio.create_task(self._flush_often())
         try:
-            engine = registry.load("engines", self._settings.engine)
+            engine = registry.load("engines", "local")
             work = asyncio.create_task(
                 engine(self._requests(), self._ask, self._answered, concurrency=self._settings.concurrency)
             )
@@ -115,8 +119,8 @@ class Run:
         finally:
             flusher.cancel()
             await asyncio.gather(flusher, return_exceptions=True)
+            self._write()
             await self._provider.aclose()
-            self._cache.flush()
 
     async def _flush_often(self) -> None:
         """Writes block the loop, so a slow disk is written to less often: a tenth of the time at most."""
@@ -124,8 +128,12 @@ class Run:
         while True:
             await asyncio.sleep(max(_FLUSH_SECONDS, 9 * took))
             start = time.perf_counter()
-            self._cache.flush()
+            self._write()
             took = time.perf_counter() - start
+
+    def _write(self) -> None:
+        self._cache.flush()
+        self._flush()
 
     async def _requests(self) -> AsyncIterator[Request]:
         """The requests that have to be sent. What the cache can answer is scored on the way."""
@@ -147,7 +155,8 @@ class Run:
             response = stored.get(key)
             if response is not None and self._usable(response):
                 self.progress.cached += 1
-                self._score(judgment, response)
+                self._note(response)
+                self._finish(self._row(judgment, response))
             elif key in self._waiting:
                 self._waiting[key].append(judgment)
             else:
@@ -159,7 +168,7 @@ class Run:
         try:
             prompt = self._renderers[judgment.criterion.name].render(judgment.sample)
         except CriterionError as error:
-            self._fail(judgment, "render", error)
+            self._finish(_failure(judgment, "render", error))
             return None
         settings = self._settings
         params: dict[str, Any] = {
@@ -167,57 +176,69 @@ class Run:
             "max_tokens": settings.max_tokens or _TOKEN_LIMIT[judgment.criterion.reply],
         }
         if settings.weighting != "single":
-            params["top_logprobs"] = settings.top_logprobs
-        return Request(settings.model, prompt.messages, params, endpoint=self._provider.endpoint)
+            params["top_logprobs"] = _TOP_LOGPROBS
+        return Request(self._provider.model, prompt.messages, params, endpoint=self._provider.endpoint)
 
     def _usable(self, response: Response) -> bool:
-        return self._settings.weighting != "logprobs" or response.choices[0].tokens is not None
+        return self._settings.weighting != "logprobs" or all(c.tokens is not None for c in response.choices)
 
     async def _ask(self, request: Request) -> Response:
-        return await self._retrier(lambda: self._provider.complete(request))
+        async def send() -> Response:
+            self.progress.sent += 1
+            return await self._provider.complete(request)
+
+        return await self._retrier(send)
 
     def _answered(self, request: Request, answer: Response | ProviderError) -> None:
+        """Score an answer for all who wait for it; keep it first, if it could be scored."""
         key = request.key()
         judgments = self._waiting.pop(key)
         if isinstance(answer, ProviderError):
             self.progress.refused += 1
-            for judgment in judgments:
-                self._fail(judgment, "request", answer)
-            return
-        progress = self.progress
-        progress.sent += 1
-        progress.shared += len(judgments) - 1
-        progress.usage += answer.usage
-        progress.unmet.update(answer.unmet)
-        progress.served_by.add(answer.served_by)
-        scored = [self._score(judgment, answer) for judgment in judgments]
-        if any(scored) and self._provider.endpoint:
-            self._cache.put(key, answer)
+            rows: list[Row] = [_failure(judgment, "request", answer) for judgment in judgments]
+        else:
+            self.progress.answered += 1
+            self.progress.shared += len(judgments) - 1
+            self.progress.usage += answer.usage
+            self._note(answer)
+            rows = [self._row(judgment, answer) for judgment in judgments]
+            if self._provider.endpoint and any(isinstance(row, Score) for row in rows):
+                self._cache.put(key, answer)
+        for row in rows:
+            self._finish(row)
 
-    def _score(self, judgment: _Judgment, response: Response) -> bool:
+    def _note(self, response: Response) -> None:
+        self.progress.unmet.update(response.unmet)
+        self.progress.served_by.add(response.served_by)
+
+    def _row(self, judgment: _Judgment, response: Response) -> Row:
         sample, criterion = judgment.sample, judgment.criterion
         try:
-            value, provenance = ladder(response.choices[0], criterion, self._settings)
+            value, provenance = ladder(response, criterion, self._settings)
         except ParseError as error:
-            self._fail(judgment, "parse", error)
-            return False
+            return _failure(judgment, "parse", error)
+        return Score(sample.item, sample.system, criterion.name, value, provenance)
+
+    def _finish(self, row: Row) -> None:
         self.progress.done += 1
-        self._emit(Score(sample.item, sample.system, criterion.name, value, provenance))
-        return True
-
-    def _fail(self, judgment: _Judgment, stage: str, error: JudgeError) -> None:
-        self.progress.done += 1
-        self.progress.failed += 1
-        raw = error.raw if isinstance(error, ParseError) else ""
-        sample, kind = judgment.sample, type(error).__name__
-        self._emit(Failure(sample.item, sample.system, judgment.criterion.name, stage, kind, str(error), raw))
+        self.progress.failed += isinstance(row, Failure)
+        self._emit(row)
 
 
-def ladder(choice: Choice, criterion: Criterion, settings: Settings) -> tuple[float, Provenance]:
-    """The value of one reply by the highest rung that holds: token probabilities, else the score as written.
+def _failure(judgment: _Judgment, stage: str, error: JudgeError) -> Failure:
+    raw = error.raw if isinstance(error, ParseError) else ""
+    sample, kind = judgment.sample, type(error).__name__
+    return Failure(sample.item, sample.system, judgment.criterion.name, stage, kind, str(error), raw)
+
+
+def ladder(response: Response, criterion: Criterion, settings: Settings) -> tuple[float, Provenance]:
+    """The value of a reply by the highest rung that holds: token probabilities, else the score as written.
 
     Raises ParseError where the reply has no score, or where `weighting` is `logprobs` and that rung fails.
     """
+    if not response.choices:
+        raise ParseError("the response holds no reply")
+    choice = response.choices[0]
     found = parse.read(choice, criterion.reply, criterion.scale, criterion.title)
     note = None
     if settings.weighting != "single":

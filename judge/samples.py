@@ -119,8 +119,10 @@ def _check_complete(cells: Mapping[str, Any], where: str, wide: bool) -> None:
     if missing := [field for field in needed if field not in cells]:
         guesses = (next((name for name in _GUESSES[field] if name in cells), "COLUMN") for field in missing)
         line = ",".join(f"{field}={guess}" for field, guess in zip(missing, guesses, strict=True))
+        wide_form = "" if "system" in cells else ", or --systems A,B where columns A and B hold systems' outputs"
+        known = ", ".join(cells)
         raise DataError(
-            f"{where}: no column {' and none '.join(missing)}: add --map {line} (columns: {', '.join(cells)})"
+            f"{where}: no column {' and none '.join(missing)}: add --map {line}{wide_form} (columns: {known})"
         )
 
 
@@ -304,7 +306,7 @@ def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:
 def _parsed(text: str, where: str) -> Any:
     """The value of one line of JSON."""
     try:
-        return json.loads(text)
+        return json.loads(text.rstrip())
     except json.JSONDecodeError as error:
         raise DataError(f"{where}: not JSON: {error.msg} at column {error.colno}") from error
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a list 5,000 deep

@@ -366,8 +366,23 @@ def test_check_is_content_with_samples_that_have_everything(write: Write) -> Non
     text = HEAD + "{{ source }}{{ references }}{{ reference }}{{ genre }}{{ output }}"
     one = criteria.load(write(text))
     criteria.check(one, [sample(source="s", references=("r",), extra={"genre": 0})])
-    criteria.check(criteria.load(write(HEAD + "{{ reference }}")), [sample(extra={"reference": "r"})])
+    criteria.check(criteria.load(write(HEAD + "{{ reference }}{{ output }}")), [sample(extra={"reference": "r"})])
     criteria.check(one, [])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{{ source }}", "{% extends 'layouts/pointwise.jinja' %}{% block output %}{% endblock %}"]
+)
+def test_a_template_that_never_shows_the_judged_text_is_refused(write: Write, text: str) -> None:
+    with pytest.raises(CriterionError, match="never shows the judged text"):
+        criteria.check(criteria.load(write(HEAD + text)), [sample(source="s")])
+
+
+def test_layouts_are_read_once(write: Write) -> None:
+    layout = Path(write("mine {{ output }}", "base.jinja"))
+    one = criteria.load(write(HEAD + "{% extends 'base.jinja' %}"))
+    layout.unlink()
+    assert criteria.sources(one)["base.jinja"] == "mine {{ output }}"
 
 
 def test_a_variable_nobody_has_is_the_templates_fault(write: Write) -> None:
@@ -393,7 +408,10 @@ def test_a_variable_of_a_layout_is_placed_there(write: Write) -> None:
 def test_data_without_any_source_is_the_datas_fault(blank: str | None) -> None:
     with pytest.raises(DataError) as caught:
         criteria.check(criteria.load("relevance"), [sample(source=blank), sample("b", source=blank)])
-    reads = "the criterion relevance reads source, which no sample has; the data has: output"
+    reads = (
+        "the criterion relevance reads source, which no sample has; name its column with --map source=COLUMN, or do "
+        "without it: {% block source %}{% endblock %} (the data has: output)"
+    )
     line = 1 + criteria.sources(criteria.load("relevance"))["layouts/pointwise.jinja"].splitlines().index(
         '{{ source|fenced("source") }}'
     )

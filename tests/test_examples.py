@@ -74,11 +74,10 @@ def test_every_prompt_has_one_rule_and_every_rule_one_prompt(name: str) -> None:
     for criterion in map(criteria.load, plan.criteria):
         renderer = Renderer(criterion, criteria.bodies(criterion))
         prompts += [renderer.render(sample).messages[0]["content"] for sample in samples.load(plan.data)]
-    answers = [
-        [n for n, (texts, _) in enumerate(_rules(name)) if all(t in prompt for t in texts)] for prompt in prompts
-    ]
+    rules = _rules(name)
+    answers = [[n for n, (texts, _) in enumerate(rules) if all(t in prompt for t in texts)] for prompt in prompts]
     assert [len(found) for found in answers] == [1] * len(prompts)
-    assert Counter(n for found in answers for n in found) == Counter(range(len(_rules(name))))
+    assert Counter(n for found in answers for n in found) == Counter(range(len(rules)))
 
 
 @pytest.mark.parametrize(("name", "judgments"), [("quickstart", 96), ("custom_criterion", 12)])

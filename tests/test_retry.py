@@ -87,8 +87,9 @@ def test_one_rate_limit_cools_every_request_down() -> None:
 def test_a_rate_limit_outlasts_the_attempts_until_patience_ends() -> None:
     busy = Transient("busy", status=429, retry_after=0.0)
     assert ask(Retrier(Policy(attempts=2), sleep=Slept()), *[busy] * 20, OK) is OK
-    with pytest.raises(Transient):
+    with pytest.raises(Transient) as caught:
         ask(Retrier(Policy(patience=-1.0), sleep=Slept()), busy, OK)
+    assert caught.value.stops == "always"
 
 
 def test_a_wait_longer_than_patience_stops_the_run() -> None:
@@ -97,19 +98,46 @@ def test_a_wait_longer_than_patience_stops_the_run() -> None:
     assert caught.value.stops == "always"
 
 
-def test_an_endpoint_never_reached_stops_the_run_soon() -> None:
+def refused(times: int) -> list[ProviderError]:
+    return [Transient("refused", unreachable=True, stops="if_first") for _ in range(times)]
+
+
+@pytest.mark.parametrize(("attempts", "sent"), [(6, 2), (1, 1)])
+def test_an_endpoint_never_reached_stops_the_run_soon(attempts: int, sent: int) -> None:
+    retrier = Retrier(Policy(attempts=attempts, first_contact=2), sleep=Slept())
     with pytest.raises(Transient) as caught:
-        ask(
-            Retrier(Policy(first_contact=2), sleep=Slept()), *[Transient("refused", stops="if_first") for _ in range(9)]
-        )
+        ask(retrier, *refused(9))
     assert caught.value.stops == "always"
+    assert retrier.retried == sent - 1
+
+
+def test_an_endpoint_that_only_times_out_stops_the_run_after_the_usual_tries() -> None:
+    retrier = Retrier(Policy(attempts=4), sleep=Slept())
+    with pytest.raises(Transient) as caught:
+        ask(retrier, *[Transient("slow", billed=True, stops="if_first") for _ in range(9)])
+    assert caught.value.stops == "always"
+    assert (retrier.retried, retrier.maybe_billed) == (3, 3)
+
+
+def test_all_do_not_leave_a_cool_down_in_the_same_instant() -> None:
+    slept = Slept()
+    retrier = Retrier(Policy(base=2.0), sleep=slept)
+
+    async def many() -> None:
+        await retrier(script(Transient("busy", status=429, retry_after=50.0), OK))  # type: ignore[arg-type]
+        slept.clear()
+        await asyncio.gather(*(retrier(script(OK)) for _ in range(9)))  # type: ignore[arg-type]
+
+    asyncio.run(many())
+    assert len(set(slept)) == 9
+    assert all(49.0 <= wait <= 52.0 for wait in slept)
 
 
 def test_an_endpoint_lost_later_fails_single_requests() -> None:
     retrier = Retrier(Policy(attempts=4, first_contact=1), sleep=Slept())
     ask(retrier, OK)
     with pytest.raises(Transient) as caught:
-        ask(retrier, *[Transient("refused", stops="if_first") for _ in range(4)])
+        ask(retrier, *refused(4))
     assert caught.value.stops == "never"
     assert retrier.retried == 3
 

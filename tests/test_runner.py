@@ -46,7 +46,7 @@ class Judged:
             samples(3) if rows is None else rows,
             criteria or [load("coherence")],
             self.provider,
-            Settings("m", **settings),
+            Settings(**settings),
             cache=cache or NoCache(),
             retrier=Retrier(Policy(), sleep=no_sleep),
             emit=self.rows.append,
@@ -233,7 +233,7 @@ def test_usage_and_what_the_server_would_not_do_are_summed() -> None:
     response = Response((Choice("4"),), Usage(10, 1, 5, 0), "m-1", ("logprobs",))
     judged = Judged(lambda _: response)()
     assert judged.progress.usage == Usage(30, 3, 15, 0)
-    assert judged.progress.unmet == {"logprobs"}
+    assert judged.progress.unmet == {"logprobs": 3}
     assert judged.progress.served_by == {"m-1"}
 
 
@@ -263,4 +263,6 @@ def test_cancelling_keeps_what_came_back(tmp_path: Path) -> None:
 def test_the_ladder_refuses_a_cut_reply_even_with_probabilities() -> None:
     cut = Choice("1", "length", (Token("1", 0.0, (("1", 0.0),)),))
     with pytest.raises(ParseError):
-        ladder(cut, load("coherence"), Settings("m"))
+        ladder(Response((cut,)), load("coherence"), Settings())
+    with pytest.raises(ParseError, match="holds no reply"):
+        ladder(Response(()), load("coherence"), Settings())

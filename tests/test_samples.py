@@ -403,8 +403,16 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "how", "expected"),
     [
-        ({"summary": "x", "n": 1}, {}, "row 1: no column output: add --map output=summary (columns: summary, n)"),
-        ({"n": 1}, {}, "row 1: no column output: add --map output=COLUMN (columns: n)"),
+        (
+            {"summary": "x", "n": 1},
+            {},
+            "row 1: no column output: add --map output=summary, or --systems A,B where columns A and B hold systems' outputs (columns: summary, n)",
+        ),
+        (
+            {"n": 1},
+            {},
+            "row 1: no column output: add --map output=COLUMN, or --systems A,B where columns A and B hold systems' outputs (columns: n)",
+        ),
         ({"system": "a", "output": "x", "doc_id": 1}, {}, "row 1: no column item: add --map item=doc_id (columns"),
         ({"system": "a", "text": "x"}, {}, "no column item and none output: add --map item=COLUMN,output=text (col"),
         (

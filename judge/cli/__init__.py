@@ -6,6 +6,7 @@ Exit codes: 0 all judged; 1 the run finished and some judgments failed; 2 it cou
 
 from __future__ import annotations
 
+import signal
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -38,17 +39,21 @@ def _option(help: str, *names: str, metavar: str | None = None) -> Any:
     return typer.Option(*names, help=help, metavar=metavar, show_default=False)
 
 
-Criteria = Annotated[str | None, _option("Built-in names or .jinja files; none for metrics alone.", metavar="NAME,...")]
+Criteria = Annotated[
+    list[str] | None, _option("Built-in names or .jinja files; none for metrics alone.", metavar="NAME,...")
+]
 Metrics = Annotated[
-    str | None, _option("rouge, bleu, chrf, or none (default: all where references are).", metavar="NAME,...")
+    list[str] | None, _option("rouge, bleu, chrf, or none (default: all where references are).", metavar="NAME,...")
 ]
 Map = Annotated[
-    str | None,
+    list[str] | None,
     _option(
         "The columns that hold item, system, output, source, references, human.", "--map", metavar="FIELD=COLUMN,..."
     ),
 ]
-Systems = Annotated[str | None, _option("Wide data: the columns that hold the systems' outputs.", metavar="COLUMN,...")]
+Systems = Annotated[
+    list[str] | None, _option("Wide data: the columns that hold the systems' outputs.", metavar="COLUMN,...")
+]
 Language = Annotated[str | None, _option("Language of the prompts: en, ja, ko, zh (default: the data's).")]
 CacheFolder = Annotated[
     Path | None, _option("Cache folder (default: $JUDGE_CACHE, else ~/.cache/judge).", "--cache", metavar="DIR")
@@ -64,6 +69,9 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()
+    except OSError as error:
+        _say(f"judge: cannot write: {error.strerror or error}")
+        sys.exit(2)
 
 
 @app.callback(invoke_without_command=True)
@@ -232,11 +240,12 @@ def _run(data: Path, options: dict[str, Any], quiet: bool) -> tuple[Result, Path
     folder = made.out or Path("runs")
     prepared = api.prepare(made)
     progress = Progress()
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # a cancelled CI job ends cleanly too
     try:
         with watch(prepared, progress, quiet=quiet):
             return asyncio.run(api.run(prepared, progress)), folder
     except KeyboardInterrupt:
-        _say(_how_to_go_on(progress, folder))
+        _say(_how_to_go_on(progress, folder, made.cache is not False))
         raise typer.Exit(130) from None
 
 
@@ -254,17 +263,21 @@ def _show(result: Result) -> None:
     typer.echo(render(result, colour=sys.stdout.isatty()))
 
 
-def _how_to_go_on(progress: Progress, folder: Path) -> str:
-    kept = f"interrupted: {progress.done:,} of {progress.total:,} judgments were made and are kept in {folder}"
-    return f"{kept}\nStart the same command again to go on: what is in the cache is not asked or paid again."
+def _how_to_go_on(progress: Progress, folder: Path, cached: bool) -> str:
+    kept = f" and are kept in {folder}" if progress.done else ""
+    said = f"interrupted: {progress.done:,} of {progress.total:,} judgments were made{kept}"
+    if not cached:
+        return said
+    return f"{said}\nStart the same command again to go on: what is in the cache is not asked or paid again."
 
 
 def _options(options: dict[str, Any]) -> dict[str, Any]:
-    """What was given, lists and mappings read."""
+    """What was given; lists and mappings read, whether given at once with commas or one by one."""
     from judge.config import pairs, split
 
     read = {"criteria": split, "metrics": split, "systems": split, "map": pairs}
-    return {name: read[name](value) if name in read else value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None and value != []}
+    return {name: read[name](",".join(value)) if name in read else value for name, value in given.items()}
 
 
 def _say(message: str) -> None:

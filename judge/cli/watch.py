@@ -36,7 +36,7 @@ def watch(prepared: Prepared, counts: Counts, *, quiet: bool) -> Iterator[None]:
 @contextmanager
 def _bar(prepared: Prepared, counts: Counts, console: Console) -> Iterator[None]:
     columns = (
-        TextColumn("judging"),
+        TextColumn("{task.fields[stage]}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -88,7 +88,7 @@ def _state(prepared: Prepared, counts: Counts, start: float) -> str:
         parts.append(f"{counts.cached:,} from cache")
     if usage != Usage():
         parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens")
-        price = usd(prepared.model, prepared.provider.endpoint if prepared.provider else "", usage)
+        price = usd(prepared.provider.model, prepared.provider.endpoint, usage) if prepared.provider else None
         parts.append("price unknown" if price is None else f"${price:,.4f}")
     if counts.failed:
         parts.append(f"{counts.failed:,} failed")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from judge.criteria.header import read_header
 from judge.criteria.needs import needs
-from judge.criteria.template import builtin_prompts, read_text, sources
+from judge.criteria.template import builtin_prompts, read_layouts, read_text, sources
 from judge.errors import CriterionError
 from judge.records import Criterion
 from judge.registry import unknown
@@ -70,6 +70,7 @@ def _read(path: Path, language: str) -> Criterion:
         language=language,
         path=str(path),
     )
+    criterion = replace(criterion, layouts=read_layouts(criterion))
     texts = sources(criterion)
     digest = hashlib.sha256(json.dumps(list(texts.items())).encode()).hexdigest()
     return replace(criterion, needs=needs(criterion, texts), digest=digest)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from typing import Annotated, Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
 from judge.errors import CriterionError
-from judge.records import ReplyKind, Scale
+from judge.records import ReplyKind, Scale, fold
 from judge.registry import unknown
 
 MAX_LABELS = 1_000
@@ -57,7 +56,7 @@ def _label_scale(labels: Any, values: Any) -> Scale:
     if len(labels) != len(values):
         raise ValueError(f"{len(labels)} labels, but {len(values)} values; each label has one value")
     texts = [str(label).strip() for label in labels]
-    folded = [unicodedata.normalize("NFKC", text).casefold().strip() for text in texts]
+    folded = [fold(text).casefold().strip() for text in texts]
     for position, text in enumerate(folded):
         if (first := folded.index(text)) < position:
             raise ValueError(f"the labels {texts[first]!r} and {texts[position]!r} would be read as the same answer")

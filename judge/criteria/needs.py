@@ -43,7 +43,8 @@ def needs(criterion: Criterion, texts: dict[str, str]) -> frozenset[str]:
 def check(criterion: Criterion, samples: Sequence[Sample]) -> None:
     """Every sample has what the criterion's template reads.
 
-    Raises CriterionError for a variable that no sample has, and DataError for a text that the data were read
+    Raises CriterionError for a variable that no sample has and for a template that never shows the text it is to judge,
+    and DataError for a text that the data were read
     without (source, references), or that some samples lack, naming the first of them.
     """
     lacking = {name: [s for s in samples if not _has(s, name)] for name in sorted(criterion.needs)}
@@ -57,6 +58,10 @@ def check(criterion: Criterion, samples: Sequence[Sample]) -> None:
                 f"{first.where + ': ' if first.where else ''}item {first.item!r} of system {first.system!r} has no "
                 f"{name}, which the criterion {criterion.name} reads; {len(rows)} of {len(samples)} samples lack it"
             )
+    if "output" not in criterion.needs:
+        raise CriterionError(
+            f"{criterion.path}: never shows the judged text; put {{{{ output | fenced('output') }}}} into it"
+        )
 
 
 def _has(sample: Sample, name: str) -> bool:
@@ -75,7 +80,8 @@ def _nowhere(criterion: Criterion, name: str, samples: Sequence[Sample]) -> Crit
     at = _line(criterion, sources(criterion), name)
     if name in _FIELDS:
         reads = f"the criterion {criterion.name} reads {name}, which no sample has"
-        return DataError(f"{at}: {reads}; the data has: {', '.join(known)}")
+        mend = f"name its column with --map {name}=COLUMN, or do without it: {{% block {name} %}}{{% endblock %}}"
+        return DataError(f"{at}: {reads}; {mend} (the data has: {', '.join(known)})")
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ";"
     return CriterionError(f"{at}: unknown variable {name!r}{hint} the data has: {', '.join(known)}")

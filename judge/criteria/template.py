@@ -28,7 +28,12 @@ def builtin_prompts() -> Path:
 
 
 def sources(criterion: Criterion) -> dict[str, str]:
-    """Every text that shapes the prompt, by template name: the criterion's file first, then its layouts.
+    """Every text that shapes the prompt, by template name: the criterion's file first, then its layouts."""
+    return {own(criterion): criterion.template, **criterion.layouts}
+
+
+def read_layouts(criterion: Criterion) -> dict[str, str]:
+    """The texts of the templates that a criterion's file extends or includes, by name, read from the disk.
 
     Raises CriterionError for a template that cannot be found, lies outside the folders, or does not parse.
     """
@@ -44,6 +49,7 @@ def sources(criterion: Criterion) -> dict[str, str]:
             if wanted not in texts and (file := _find(f"{label}:{node.lineno}", node, wanted, folders)):
                 texts[wanted] = read_text(file)
                 queue.append(wanted)
+    del texts[own(criterion)]
     return texts
 
 
@@ -105,6 +111,7 @@ def syntax() -> ImmutableSandboxedEnvironment:
     """What templates are read with; never used to render. Knows the filters and globals that `render` has."""
     env = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
     env.filters["fenced"] = str
+    env.intercepted_binops = frozenset({"*", "**"})  # not worked out while reading: 9**9**9 takes for ever
     # Chance has no place in a prompt: equal samples must give equal requests.
     del env.filters["random"], env.globals["lipsum"]
     return env

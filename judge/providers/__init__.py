@@ -1,7 +1,8 @@
 """Where a request goes: one module each; `judge.registry.PROVIDERS` lists them.
 
 A provider answers one `Request` with one `Response`, or raises `Transient` (ask again) or `Refused` (do not).
-It neither retries nor caches nor knows what a score is.
+It neither retries nor caches nor knows what a score is. A registered one is a class that also has
+`open(model, plan)`, which makes it from what follows `name/` in `--model` and the run's `config.Plan`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from judge.records import Request, Response
 class Provider(Protocol):
     """What a run needs of a provider.
 
-    `name` goes into signatures; `endpoint` into the cache key, so that two servers' answers are never mixed up.
-    An empty `endpoint` means: do not cache. `notice` is a sentence every report must show, or "".
+    `name` and `model` go into signatures; `endpoint` into the cache key, so that two servers' answers are never
+    mixed up. An empty `endpoint` means: do not cache. `notice` is a sentence every report must show, or "".
     """
 
     name: str
+    model: str
     endpoint: str
     notice: str
 

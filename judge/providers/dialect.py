@@ -1,8 +1,9 @@
-"""What one server turned out to accept, found out from its refusals and remembered for the run."""
+"""What one server turned out to accept, learned from its refusals."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from typing import Any
 
 from judge.errors import Refused
@@ -10,21 +11,27 @@ from judge.records import Request
 
 _NAMES = ("top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "temperature", "seed")
 _NAMED = re.compile("|".join(_NAMES))
-_TOP_STEPS = {20: 5}
+_LOWER_TOP = {20: 5}
 """The largest top_logprobs a server takes is 20 at OpenAI and 5 at several others."""
 
+# A refusal may name a parameter and still be about one text: too long for the model, against a policy.
+_OF_THE_PARAMETER = re.compile(
+    r"support|unknown|unrecogni[sz]ed|unexpected|not allowed|not permitted|extra (?:inputs|fields)|must be|at most",
+    re.I,
+)
+_OF_THE_TEXT = re.compile(r"context|policy|too (?:large|long|many)", re.I)
 
+
+@dataclass(frozen=True, slots=True)
 class Dialect:
     """Turns what a request wants into a body this server accepts.
 
-    Every refusal that names a parameter removes or renames that parameter, so a dialect only ever gets
-    shorter: at most one refusal a step, whatever the order in which concurrent requests come back.
+    Every step of `after` takes one more thing away, so that asking again comes to an end.
     """
 
-    def __init__(self) -> None:
-        self.top_logprobs = 20
-        self.limit_name: str | None = "max_completion_tokens"
-        self.dropped: set[str] = set()
+    top_logprobs: int = 20
+    limit_name: str | None = "max_completion_tokens"
+    dropped: frozenset[str] = frozenset()
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON body for `POST /chat/completions`."""
@@ -47,22 +54,29 @@ class Dialect:
             missing.append("top_logprobs" if "logprobs" in body else "logprobs")
         return tuple(missing)
 
-    def learn(self, refused: Refused, body: dict[str, Any]) -> bool:
-        """Whether there is another way to ask what `body` asked, after this refusal of it."""
+    def after(self, refused: Refused, body: dict[str, Any]) -> Dialect | None:
+        """The dialect to try next when `body` was refused, None where no other words would help."""
         name = _offender(refused, body)
+        if name == "top_logprobs" and (lower := _LOWER_TOP.get(body[name])):
+            return replace(self, top_logprobs=lower)
         if name in ("top_logprobs", "logprobs"):
-            lower = _TOP_STEPS.get(body["top_logprobs"]) if name == "top_logprobs" else None
-            if lower:
-                self.top_logprobs = min(self.top_logprobs, lower)
-            else:
-                self.dropped.add("logprobs")
-        elif name == "max_completion_tokens" and refused.status is not None:
-            self.limit_name = "max_tokens" if self.limit_name == name else self.limit_name
-        elif name in ("max_completion_tokens", "max_tokens"):
-            self.limit_name = None
-        elif name:
-            self.dropped.add(name)
-        return name is not None
+            return replace(self, dropped=self.dropped | {"logprobs"})
+        if name == "max_completion_tokens" and refused.status is not None:
+            return replace(self, limit_name="max_tokens")
+        if name in ("max_completion_tokens", "max_tokens"):
+            return replace(self, limit_name=None)
+        return replace(self, dropped=self.dropped | {name}) if name else None
+
+
+def _offender(refused: Refused, body: dict[str, Any]) -> str | None:
+    """The parameter of `body` that the server objects to: as it says, else the first one its message names."""
+    message = str(refused)
+    if refused.status is None:
+        return refused.param if refused.param in body else None
+    if refused.status not in (400, 403, 422) or _OF_THE_TEXT.search(message) or not _OF_THE_PARAMETER.search(message):
+        return None
+    named = [refused.param] if refused.param else _NAMED.findall(message)
+    return next((name for name in named if name in body and name in _NAMES), None)
 
 
 def _sendable(text: str) -> str:
@@ -72,11 +86,3 @@ def _sendable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
-
-
-def _offender(refused: Refused, body: dict[str, Any]) -> str | None:
-    """The parameter of `body` that the server objects to: as it says, else the first one its message names."""
-    if refused.param is None and refused.status not in (400, 403, 422):
-        return None
-    named = [refused.param] if refused.param else _NAMED.findall(str(refused))
-    return next((name for name in named if name in body and name in _NAMES), None)

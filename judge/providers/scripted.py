@@ -10,16 +10,17 @@ from typing import Any
 
 import yaml
 
+from judge.config import Plan
 from judge.errors import ConfigError, ProviderError, Refused
 from judge.records import Choice, Request, Response, Token, Usage
 
-Reply = str | Mapping[str, float] | Response | ProviderError
+Reply = str | int | Mapping[Any, float] | Response | ProviderError
 
 
 class ScriptedProvider:
     """Answers every request with what `script(request)` returns.
 
-    A str is the reply's text; a mapping of labels to probabilities is a one-token reply with those
+    A str (or a number) is the reply's text; a mapping of labels to probabilities is a one-token reply with those
     probabilities (given as log probabilities where the request wants them); a Response passes through; a
     Transient or Refused is raised. `seen` keeps the requests in the order they came.
     """
@@ -27,10 +28,16 @@ class ScriptedProvider:
     name = "scripted"
     notice = "Scripted replies: no model was asked. These scores show how a report looks and nothing else."
 
-    def __init__(self, script: Callable[[Request], Reply], *, endpoint: str = "") -> None:
+    def __init__(self, script: Callable[[Request], Reply], *, model: str = "script", endpoint: str = "") -> None:
+        self.model = model
         self.endpoint = endpoint
         self.seen: list[Request] = []
         self._script = script
+
+    @classmethod
+    def open(cls, model: str, plan: Plan) -> ScriptedProvider:
+        """The provider of `--model scripted/FILE`. Raises ConfigError."""
+        return cls.from_file(model)
 
     @classmethod
     def from_file(cls, path: str | Path) -> ScriptedProvider:
@@ -53,7 +60,7 @@ class ScriptedProvider:
                     return reply
             return Refused(f"{path} holds no reply for this prompt")
 
-        return cls(script, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}")
+        return cls(script, model=Path(path).name, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}")
 
     async def complete(self, request: Request) -> Response:
         self.seen.append(request)
@@ -62,6 +69,8 @@ class ScriptedProvider:
             raise reply
         if isinstance(reply, Response):
             return reply
+        if not isinstance(reply, str | int | Mapping):
+            raise ConfigError(f"a script returns text, probabilities by label, a Response or an error, not {reply!r}")
         return Response((_choice(reply, int(request.params.get("top_logprobs", 0))),), Usage(), "scripted")
 
     async def aclose(self) -> None:
@@ -76,10 +85,10 @@ def _rule(rule: Any) -> tuple[tuple[str, ...], Reply]:
     return texts, str(reply)
 
 
-def _choice(reply: str | Mapping[str, float], top: int) -> Choice:
-    if isinstance(reply, str):
-        return Choice(reply)
+def _choice(reply: str | int | Mapping[Any, float], top: int) -> Choice:
+    if isinstance(reply, str | int):
+        return Choice(str(reply))
     likely = sorted(reply.items(), key=lambda pair: -pair[1])
-    listed = tuple((label, math.log(p)) for label, p in likely if p > 0)
-    text, logprob = listed[0]
+    listed = tuple((str(label), math.log(p)) for label, p in likely if p > 0)
+    text, logprob = listed[0] if listed else ("", 0.0)
     return Choice(text, "stop", (Token(text, logprob, listed[:top]),) if top else None)

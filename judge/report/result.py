@@ -12,7 +12,7 @@ from judge import registry
 from judge.errors import StorageError
 from judge.records import Estimate, Failure
 from judge.report.words import plain
-from judge.table import JOURNAL, SCORES, Table, forget, recover, store
+from judge.table import JOURNAL, SCORES, Table, forget, read_journal, recover, store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RUN = "run.json"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """Scores, failures and the means they support. `estimates` is keyed by (system, column).
 
@@ -30,6 +30,11 @@ class Result:
     table: Table
     estimates: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
     info: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        table = self.table
+        size = f"{len(table.systems)} systems, {len(table.items)} items, {len(table.columns)} columns"
+        return f"<Result: {size}, {len(table.scores)} scores, {len(table.failures)} failures>"
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -69,6 +74,8 @@ class Result:
 def load(folder: str | Path) -> Result:
     """The result stored in a run folder; of a run that was killed, what its journal holds, marked "partial".
 
+    Where a killed run left a journal beside an earlier run's result, the one with more in it is shown.
+
     Raises StorageError where there is neither or where a file is damaged.
     """
     folder = Path(folder)
@@ -77,6 +84,8 @@ def load(folder: str | Path) -> Result:
         return _partial(folder)
     table = Table.load(folder)
     estimates, info = _read_run(folder / RUN)
+    if journal and len(read_journal(folder)) > len(table.scores) + len(table.failures):
+        return _partial(folder)
     if journal:
         note = f"A later run in this folder was cut short; what it had is in {JOURNAL}."
         info = {**info, "notes": [*info.get("notes", ()), note]}

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from judge.records import Column, Estimate
+from judge.records import Column, Estimate, Failure
 from judge.report.result import Result
 from judge.report.words import count, decimals, line, number, seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One system in one column. `best` marks the highest mean shown, ties included, where there is a choice.
+    """One system in one column. `best` marks the highest mean shown, ties included, where there is a choice and all
+    systems were scored on the same items.
 
     `mean` is "–" where nothing was scored; `total` counts the system's texts, `n` the scored ones.
     """
@@ -91,7 +92,7 @@ def _cells(result: Result, places: Mapping[str, int]) -> dict[tuple[str, str], C
     failed = Counter((f.system, f.column) for f in result.table.failures)
     shown = {key: number(e.value, places[key[1]]) for key, e in result.estimates.items() if key[1] in places}
     highest: dict[str, tuple[float, str]] = {}
-    rivals = Counter(column for _, column in shown)
+    rivals = Counter(column for _, column in shown if _same_items(result, column))
     for (_, column), text in shown.items():
         highest[column] = max(highest.get(column, (float("-inf"), "")), (float(text), text))
 
@@ -108,6 +109,14 @@ def _cells(result: Result, places: Mapping[str, int]) -> dict[tuple[str, str], C
     return {(system, column): cell(system, column) for column in places for system in result.table.systems}
 
 
+def _same_items(result: Result, column: str) -> bool:
+    """Whether every system that has scores in a column has them for the same items: only then is one the best."""
+    items: dict[str, set[str]] = {}
+    for score in result.table.of(column):
+        items.setdefault(score.system, set()).add(score.item)
+    return all(scored == next(iter(items.values())) for scored in items.values())
+
+
 def _title(result: Result) -> str:
     data = (result.info.get("data") or {}).get("path")
     name = line(str(data).replace("\\", "/").rsplit("/", 1)[-1]) if data else "Judge report"
@@ -117,13 +126,14 @@ def _title(result: Result) -> str:
 
 def _caption(result: Result, cells: Mapping[tuple[str, str], Cell]) -> str:
     methods = Counter(e.method for e in result.estimates.values() if e.low is not None and e.low != e.high)
-    parts = ["Mean over items"]
+    most = max((cell.total for cell in cells.values()), default=0)
+    parts = [f"Mean over {count(most, 'item')}"]
     if methods:
         parts.append(f"[low, high]: {methods.most_common(1)[0][0]}")
     if others := [f"{name} for {n} of {len(result.estimates)}" for name, n in methods.most_common()[1:]]:
         parts.append("; ".join(others))
     if any(cell.best for cell in cells.values()):
-        parts.append("* highest of its column")
+        parts.append("* highest of its column (where all systems were scored on the same items)")
     if any(cell.coverage for cell in cells.values()):
         parts.append("a/b: scored a of b texts")
     return ". ".join(parts) + "."
@@ -141,7 +151,10 @@ def _banners(result: Result) -> tuple[str, ...]:
     found = [_STATUS[info["status"]]] if info.get("status") in _STATUS else []
     found += [line(str(note)) for note in info.get("notes") or ()]
     if unmet := info.get("unmet"):
-        found.append("The server refused or ignored: " + ", ".join(line(str(name)) for name in unmet) + ".")
+        named = ", ".join(f"{line(str(name))} ({count(n, 'answer')})" for name, n in dict(unmet).items())
+        found.append(f"The server refused or ignored: {named}.")
+    if len(set(Counter(s.system for s in result.table.samples).values())) > 1:
+        found.append("Not every system has a text for every item: means over different items do not compare well.")
     missing = sum(1 for _ in result.table.samples) * len(result.table.columns)
     missing -= len(result.table.scores) + len(result.table.failures)
     if missing > 0:
@@ -154,10 +167,15 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
     for failure in result.failures:
         found.setdefault((failure.stage, failure.error), []).append(failure)
     kinds = [
-        FailureKind(stage, error, len(rows), tuple(dict.fromkeys(f.column for f in rows)), rows[0].message)
+        FailureKind(stage, error, len(rows), tuple(dict.fromkeys(f.column for f in rows)), _example(rows[0]))
         for (stage, error), rows in found.items()
     ]
     return tuple(sorted(kinds, key=lambda kind: -kind.count))
+
+
+def _example(failure: Failure) -> str:
+    reply = f", reply: {failure.raw[:80]!r}" if failure.raw else ""
+    return f"{failure.item}, {failure.system}: {failure.message}{reply}"
 
 
 def _facts(result: Result) -> tuple[tuple[str, str], ...]:
@@ -207,6 +225,8 @@ def _usage(info: Mapping[str, Any]) -> str:
     parts = []
     if requests:
         sent = [f"{requests.get('sent', 0):,} sent"]
+        if requests.get("answered", requests.get("sent")) != requests.get("sent"):
+            sent.append(f"{requests['answered']:,} answered")
         sent += [
             f"{requests[k]:,} {k}" for k in ("cached", "shared", "retried", "timeouts", "failed") if requests.get(k)
         ]

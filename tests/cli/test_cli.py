@@ -302,7 +302,7 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     child = subprocess.Popen(
         [*COMMAND, *args], stderr=subprocess.PIPE, text=True, env=os.environ | {"JUDGE_CACHE": "cache"}
     )
-    while len(chat_server.bodies) < 100:
+    while len(chat_server.bodies) < 100 and child.poll() is None:
         time.sleep(0.01)
     child.send_signal(how)
     _, said = child.communicate(timeout=60)
@@ -315,8 +315,11 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     assert json.loads(kept.out)["info"]["status"] == ("interrupted" if how == signal.SIGINT else "partial")
     assert judge(*args).code == 0
     again = len(chat_server.bodies) - answered
-    lost = answered + again - 400
-    assert 0 <= lost <= 4 + 4  # in flight when it was cut, and what 50 ms bring at this pace
+    paid_twice = answered + again - 400
+    if how == signal.SIGINT:
+        assert 0 <= paid_twice <= 4  # what was in flight
+    else:
+        assert 0 <= paid_twice < answered  # and what had not reached the disk
     assert len(pd.read_parquet(folder / "r" / "scores.parquet")) == 400
 
 

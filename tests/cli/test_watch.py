@@ -31,7 +31,7 @@ def shown(prepared: api.Prepared, counts: Progress, monkeypatch: pytest.MonkeyPa
     with watch.watch(prepared, counts, quiet=quiet):
         counts.total, counts.done, counts.failed, counts.cached = 10, 4, 1, 2
         counts.usage = Usage(1234, 5)
-        time.sleep(0.05)
+        time.sleep(0.2)
     return text.getvalue()
 
 
@@ -51,8 +51,8 @@ def test_a_bar_on_a_terminal(prepared: api.Prepared, monkeypatch: pytest.MonkeyP
 
 
 def test_a_known_price_is_shown(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared.plan = prepared.plan.model_copy(update={"model": "gpt-5.4-mini"})
     assert prepared.provider is not None
+    prepared.provider.model = "gpt-5.4-mini"
     prepared.provider.endpoint = "https://api.openai.com/v1"
     assert "$0.0009" in shown(prepared, Progress(), monkeypatch)  # 1,234 × $0.75 and 5 × $4.50 a million
 

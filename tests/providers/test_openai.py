@@ -9,12 +9,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from judge.errors import ConfigError, ProviderError, Refused, Transient
 from judge.providers import Provider
-from judge.providers.openai import OpenAIProvider
+from judge.providers.openai import OpenAIProvider, _response
 from judge.records import Request, Response, Usage
 
+FIELDS = (
+    "content", "refusal", "token", "logprob", "top_logprobs", "prompt_tokens", "completion_tokens", "message", "code",
+    "prompt_tokens_details", "completion_tokens_details", "cached_tokens", "reasoning_tokens", "choices", "finish_reason",
+)  # fmt: skip
 PARAMS = {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
 
 
@@ -23,7 +29,7 @@ def request(**params: Any) -> Request:
 
 
 def ask(server: Any, *requests: Request, **options: Any) -> list[Response]:
-    provider = OpenAIProvider(base_url=server.url, **options)
+    provider = OpenAIProvider("m", base_url=server.url, **options)
 
     async def all_of_them() -> list[Response]:
         try:
@@ -68,7 +74,7 @@ def test_a_reply_with_probabilities(chat_server: Any, make_completion: Callable[
 
 
 def test_it_is_a_provider_and_can_be_used_in_one_loop_after_another(chat_server: Any) -> None:
-    provider = OpenAIProvider(base_url=chat_server.url)
+    provider = OpenAIProvider("m", base_url=chat_server.url)
     assert isinstance(provider, Provider)
 
     async def once() -> str:
@@ -174,7 +180,8 @@ def test_refusals(chat_server: Any, status: int, stops: str, hint: str) -> None:
 def test_transient_errors(chat_server: Any, status: int) -> None:
     transient = failure(chat_server, status, error())
     assert isinstance(transient, Transient)
-    assert (transient.status, transient.stops, transient.retry_after) == (status, "never", None)
+    stops = "if_first" if status >= 500 else "never"
+    assert (transient.status, transient.stops, transient.retry_after) == (status, stops, None)
     assert len(chat_server.bodies) == 1  # the SDK's own retries are off
 
 
@@ -214,7 +221,7 @@ def test_a_web_page_is_called_one(chat_server: Any, status: int) -> None:
     page = failure(chat_server, status, b"<!doctype html><title>Welcome</title>", {"content-type": "text/html"})
     assert "text/html" in str(page) or "web page" in str(page)
     assert "Welcome" not in str(page)
-    assert page.stops == {200: "if_first", 404: "always", 502: "never"}[status]
+    assert page.stops == {200: "if_first", 404: "always", 502: "if_first"}[status]
 
 
 @pytest.mark.parametrize(
@@ -223,10 +230,12 @@ def test_a_web_page_is_called_one(chat_server: Any, status: int) -> None:
         ({"choices": []}, Refused, "0 choices where 1"),
         ({"object": "list"}, Refused, "no chat completion"),
         ([1], Refused, "no chat completion"),
-        ({"choices": [{}]}, Refused, "cannot be read"),
-        ({"choices": [{"message": {"content": [1]}}]}, Refused, "cannot be read"),
+        ({"choices": [{}]}, Refused, "without a message"),
+        ({"choices": [{"message": {"content": [1]}}]}, Refused, "content is list"),
         ({"error": {"message": "upstream fell over", "code": 502}}, Transient, "upstream fell over"),
+        ({"error": {"message": "slow down", "code": "429"}}, Transient, "slow down"),
         ({"error": {"message": "blocked", "code": "policy"}}, Refused, "blocked"),
+        ({"error": "blocked"}, Refused, "blocked"),
     ],
 )
 def test_a_200_that_is_no_completion(chat_server: Any, body: Any, kind: type[ProviderError], words: str) -> None:
@@ -245,7 +254,7 @@ def test_a_refusal_in_words_is_kept(chat_server: Any, make_completion: Callable[
 def test_a_dropped_connection_is_transient(chat_server: Any) -> None:
     transient = failure(chat_server, 0, None)
     assert isinstance(transient, Transient)
-    assert (transient.billed, transient.stops) == (False, "never")
+    assert (transient.billed, transient.stops) == (False, "if_first")
     assert "dropped" in str(transient)
 
 
@@ -264,7 +273,7 @@ def test_nobody_listening_is_called_so(chat_server: Any) -> None:
     chat_server.close()
     with pytest.raises(Transient, match="cannot connect") as caught:
         ask(chat_server)
-    assert caught.value.stops == "if_first"
+    assert caught.value.unreachable
     chat_server.__init__()
 
 
@@ -272,7 +281,7 @@ def test_the_key_comes_from_the_environment_and_goes_to_the_server_only(
     chat_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_KEY", "sk-very-secret")
-    provider = OpenAIProvider(base_url=chat_server.url, key_env="MY_KEY")
+    provider = OpenAIProvider("m", base_url=chat_server.url, key_env="MY_KEY")
     assert "sk-very-secret" not in repr(vars(provider))
     asyncio.run(_once(provider))
     assert chat_server.headers[0]["authorization"] == "Bearer sk-very-secret"
@@ -285,13 +294,26 @@ async def _once(provider: OpenAIProvider) -> None:
 
 def test_no_key_is_said_before_anything_is_sent() -> None:
     with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
-        OpenAIProvider()
+        OpenAIProvider("m")
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://x/v1", "https://user:secret@example.org/v1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "127.0.0.1:8000",
+        "ftp://x/v1",
+        "https://user:secret@example.org/v1",
+        "https://:secret@example.org/v1",
+        "user:secret@example.org/v1",
+        "https://example.org/v1?key=secret",
+        "example.org/v1?key=secret",
+        "https://example.org/v1#secret",
+        "http://[::1/v1",
+    ],
+)
 def test_a_bad_base_url_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="--base-url") as caught:
-        OpenAIProvider(base_url=url)
+        OpenAIProvider("m", base_url=url)
     assert "secret" not in str(caught.value)
 
 
@@ -299,3 +321,112 @@ def test_a_lone_surrogate_is_sent_as_a_replacement_character(chat_server: Any) -
     broken = Request("m", ({"role": "user", "content": "a\ud800b"},), {})
     ask(chat_server, broken)
     assert chat_server.bodies[0]["messages"][0]["content"] == "a\ufffdb"
+
+
+@pytest.mark.parametrize("key", ["sk-1\nInjected: yes", "sk-ключ"])
+def test_a_key_that_cannot_be_a_key_is_refused_unseen(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(ConfigError, match=r"\$OPENAI_API_KEY holds") as caught:
+        OpenAIProvider("m")
+    assert "sk-" not in str(caught.value)
+
+
+def test_white_space_around_a_key_is_not_sent(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-1\n")
+    ask(chat_server)
+    assert chat_server.headers[0]["authorization"] == "Bearer sk-1"
+
+
+def test_a_named_key_that_is_not_there_is_said(chat_server: Any) -> None:
+    with pytest.raises(ConfigError, match=r"\$NO_SUCH_KEY is not set"):
+        OpenAIProvider("m", base_url=chat_server.url, key_env="NO_SUCH_KEY")
+
+
+@pytest.mark.parametrize("status", [400, 403, 500])
+def test_a_key_that_the_server_repeats_is_blotted_out(
+    chat_server: Any, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    said = failure(chat_server, status, error("the key sk-very-secret may not do that"))
+    assert "the key *** may not" in str(said)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_text_does_not_follow_a_redirect(chat_server: Any, status: int) -> None:
+    refused = failure(chat_server, status, {}, {"location": "http://127.0.0.1:1/v1"})
+    assert isinstance(refused, Refused)
+    assert refused.stops == "always"
+    assert "http://127.0.0.1:1/v1" in str(refused)
+    assert len(chat_server.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "param"),
+    [
+        (400, "'max_completion_tokens' is too large: the model's maximum context length is 4096 tokens", None),
+        (400, "rejected by the content policy (temperature of the debate)", None),
+        (400, "Unsupported parameter: 'response_format'", "response_format"),
+        (400, "this is not supported", None),
+        (401, "logprobs are not supported", None),
+    ],
+)
+def test_a_refusal_of_one_text_changes_nothing_for_the_next(
+    chat_server: Any, make_completion: Callable[..., Any], status: int, message: str, param: str | None
+) -> None:
+    provider = OpenAIProvider("m", base_url=chat_server.url)
+
+    async def two() -> None:
+        chat_server.answer = lambda _: (status, {}, error(message, param=param))
+        with pytest.raises(Refused):
+            await provider.complete(request())
+        chat_server.answer = lambda _: (200, {}, make_completion("4", top={"4": 1.0}))
+        assert (await provider.complete(request())).unmet == ()
+        await provider.aclose()
+
+    asyncio.run(two())
+    assert len(chat_server.bodies) == 2
+    assert chat_server.bodies[0] == chat_server.bodies[1]
+
+
+def test_other_words_that_did_not_help_are_forgotten(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+    provider = OpenAIProvider("m", base_url=chat_server.url)
+
+    async def two() -> None:
+        chat_server.answer = lambda _: (400, {}, error("temperature is not supported, nor anything else"))
+        with pytest.raises(Refused):
+            await provider.complete(request())
+        chat_server.answer = lambda _: (200, {}, make_completion("4", top={"4": 1.0}))
+        assert (await provider.complete(request())).unmet == ()
+        await provider.aclose()
+
+    asyncio.run(two())
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@given(JSON, JSON, JSON)
+def test_a_body_of_any_shape_is_a_response_or_a_provider_error(logprobs: Any, usage: Any, message: Any) -> None:
+    choice = {"message": message, "logprobs": logprobs, "finish_reason": usage}
+    for data in (message, {"choices": message}, {"choices": [choice], "usage": usage}, {"error": usage}):
+        try:
+            response = _response(data, {"logprobs": True}, (), "url")
+        except ProviderError:
+            continue
+        assert Response.from_json(response.to_json()).usage == response.usage
+        assert all(isinstance(c.text, str) and isinstance(c.finish_reason, str) for c in response.choices)
+        assert min(getattr(response.usage, name) for name in Usage.__slots__) >= 0
+
+
+def test_a_malformed_list_of_tokens_costs_the_probabilities_and_not_the_reply(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
+    broken = {"content": [{"token": 4, "logprob": -0.1}]}
+    chat_server.answer = lambda _: (200, {}, make_completion(choice={"logprobs": broken}, usage=[]))
+    (response,) = ask(chat_server)
+    assert (response.choices[0].text, response.choices[0].tokens, response.unmet) == ("4", None, ("logprobs",))
+    assert response.usage == Usage()

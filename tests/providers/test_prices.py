@@ -21,5 +21,11 @@ def test_an_unknown_price_is_none_and_not_zero(model: str, url: str) -> None:
     assert usd(model, url, Usage(10, 10)) is None
 
 
+def test_written_cache_tokens_cost_more_where_they_do() -> None:
+    """gpt-6-luna, November 2026: $0.10 a million input tokens, $0.125 written to the cache."""
+    url = "https://api.openai.com/v1"
+    assert usd("gpt-6-luna", url, Usage(1_000_000, cache_write_tokens=1_000_000)) == pytest.approx(0.125)
+
+
 def test_nothing_used_costs_nothing() -> None:
     assert usd("anything", "", Usage()) == 0.0

@@ -49,6 +49,14 @@ def test_responses_pass_through_and_errors_are_raised() -> None:
             ask(provider, request())
 
 
+def test_numbers_will_do_and_nonsense_is_named() -> None:
+    assert ask(ScriptedProvider(lambda _: 4), request()).choices == (Choice("4"),)
+    assert ask(ScriptedProvider(lambda _: {4: 1.0}), request(top_logprobs=5)).choices[0].text == "4"
+    assert ask(ScriptedProvider(lambda _: {}), request()).choices == (Choice(""),)
+    with pytest.raises(ConfigError, match="not None"):
+        ask(ScriptedProvider(lambda _: None), request())  # type: ignore[arg-type, return-value]
+
+
 def test_rules_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "replies.yaml"
     path.write_text("- {when: [cat, mat], reply: {4: 0.9, 5: 0.1}}\n- {when: cat, reply: 2}\n", encoding="utf-8")

@@ -85,7 +85,7 @@ INFO = {
     "usage": {"prompt_tokens": 12345, "completion_tokens": 678, "cached_tokens": 1024, "reasoning_tokens": 0},
     "requests": {"sent": 15, "cached": 2, "shared": 1, "retried": 1, "timeouts": 0, "failed": 4},
     "cost": {"usd": 0.0123, "note": "list price"},
-    "unmet": ["logprobs"],
+    "unmet": {"logprobs": 6},
     "notes": ["scripted replies: no model was asked"],
     "versions": {"openai": "3.50.0", "numpy": "2.0.0"},
 }

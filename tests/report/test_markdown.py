@@ -38,7 +38,11 @@ def test_every_table_row_has_as_many_cells_as_its_head(result: Result) -> None:
 
 @pytest.mark.parametrize(
     ("message", "expected"),
-    [("a `b` c", "`` a `b` c ``"), ("``x|y``", "``` ``x\\|y`` ```"), ("plain", "`plain`"), ("", "")],
+    [
+        ("a `b` c", "`` doc-1, lead: a `b` c ``"),
+        ("``x|y``", "``` doc-1, lead: ``x\\|y`` ```"),
+        ("plain", "`doc-1, lead: plain`"),
+    ],
 )
 def test_messages_stay_inside_their_code_span(result: Result, message: str, expected: str) -> None:
     failure = Failure("doc-1", "lead", "length", "parse", "ParseError", message)

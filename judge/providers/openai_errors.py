@@ -1,0 +1,102 @@
+"""What went wrong with a request to an OpenAI-compatible endpoint, as `Transient` or `Refused`."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from typing import Any
+
+import aiohttp
+import httpx2
+import openai
+
+from judge.errors import ProviderError, Refused, Stops, Transient
+
+_RETRIED = {408, 409, 429}
+_STOPPING = {401, 404}
+_OUT_OF_MONEY = {"insufficient_quota", "billing_hard_limit_reached"}
+_LONGEST = 300
+
+
+def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderError:
+    """For every status but 2xx. A key that the server repeats is blotted out."""
+    status, headers = error.status_code, error.response.headers
+    said = _said(error)
+    message = f"{url} answered {status}: {said.replace(key, '***') if key else said}"
+    if error.code in _OUT_OF_MONEY:
+        return Refused(f"{message}; top up, then start the same command again", status=status, stops="always")
+    if (status in _RETRIED or status >= 500) and headers.get("x-should-retry") != "false":
+        again: Stops = "if_first" if status >= 500 else "never"
+        return Transient(message, status=status, retry_after=_retry_after(headers), stops=again)
+    if status == 401:
+        message = f"{message.rstrip('.')}; check the key in the environment"
+    elif status == 404:
+        message = f"{message.rstrip('.')}; check --model and --base-url"
+    elif 300 <= status < 400:
+        message = (
+            f"{url} answered {status}: moved to {headers.get('location', 'another place')}; name it with --base-url"
+        )
+    stops: Stops = "always" if status in _STOPPING or status < 400 else "never"
+    param = error.param if isinstance(error.param, str) else None
+    return Refused(message, status=status, param=param, stops=stops)
+
+
+def body_error(data: Any, url: str) -> ProviderError:
+    """For a 200 that holds no completion: some gateways send their errors so."""
+    error = data.get("error") if isinstance(data, dict) else None
+    if isinstance(error, str):
+        error = {"message": error}
+    if isinstance(error, dict):
+        code = str(error.get("code"))
+        status = int(code) if code.isascii() and code.isdigit() else 0
+        message = f"{url} answered: {_cut(error.get('message') or error)}"
+        return Transient(message, status=status) if status in _RETRIED or status >= 500 else Refused(message)
+    return Refused(f"{url} answered with JSON that is no chat completion; is --base-url right?", stops="if_first")
+
+
+def not_an_api(reply: httpx2.Response, url: str) -> Refused:
+    """For a 200 that is not even JSON."""
+    kind = reply.headers.get("content-type", "no content type").partition(";")[0]
+    hint = "is --base-url right? It usually ends in /v1"
+    return Refused(f"{url} answered with {kind} instead of JSON; {hint}", status=reply.status_code, stops="if_first")
+
+
+def connection_error(error: openai.APIConnectionError, url: str, timeout: float) -> Transient:
+    """What really happened: under aiohttp the SDK calls a refused connection a time-out."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL):
+            why = getattr(cause, "strerror", None) or type(cause).__name__
+            return Transient(f"cannot connect to {url} ({why})", unreachable=True, stops="if_first")
+        if isinstance(cause, TimeoutError):
+            return Transient(
+                f"{url} did not answer within {timeout:g} s (see --timeout)", billed=True, stops="if_first"
+            )
+        cause = cause.__cause__
+    return Transient(f"{url} dropped the connection", stops="if_first")
+
+
+def _said(error: openai.APIStatusError) -> str:
+    """The server's own words, without the page around them where it sent one."""
+    body = error.body
+    if isinstance(body, dict) and body.get("message"):
+        return _cut(body["message"])
+    text = _cut(body if isinstance(body, str) else error.response.text)
+    return "a web page, not an API error" if text[:1] == "<" else text or error.response.reason_phrase
+
+
+def _cut(words: Any) -> str:
+    return " ".join(str(words).split())[:_LONGEST]
+
+
+def _retry_after(headers: httpx2.Headers) -> float | None:
+    """Seconds to wait as the server asks: `retry-after-ms`, or `retry-after` in seconds or as a date."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(headers[name]) * scale)
+        except (KeyError, ValueError):
+            continue
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
+    except (KeyError, ValueError):
+        return None
