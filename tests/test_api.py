@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,10 @@ import pytest
 
 import judge
 from judge import api, config
-from judge.errors import ConfigError, CriterionError, DataError, ProviderError, Refused
+from judge.errors import ConfigError, CriterionError, DataError, ProviderError, Refused, StorageError
+from judge.metrics import MetricResult
 from judge.providers.scripted import Reply, ScriptedProvider
+from judge.records import Column, Provenance, Score
 from judge.runner import Progress
 
 ROWS = [
@@ -79,6 +84,35 @@ def test_an_error_inside_a_running_loop_comes_through(provider: ScriptedProvider
 
     with pytest.raises(DataError):
         asyncio.run(cell())
+
+
+class Slow(ScriptedProvider):
+    """A scripted judge that takes its time, and calls for the keyboard's Ctrl-C at its fifth request."""
+
+    async def complete(self, request: Any) -> Any:
+        if len(self.seen) == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(0.01)
+        return await super().complete(request)
+
+
+def test_ctrl_c_in_a_notebook_stops_the_run_and_keeps_what_it_had(tmp_path: Path) -> None:
+    provider = Slow(lambda _: "4")
+    rows = [ROWS[0] | {"item": str(i), "output": f"Text {i}."} for i in range(2000)]
+
+    async def cell() -> None:
+        judge.evaluate(rows, ["relevance"], model=provider, metrics=[], out=tmp_path / "r", max_concurrency=1)
+
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(cell())
+    finally:
+        loop.close()
+    stored = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
+    assert stored.info["status"] == "interrupted"
+    assert 0 < len(stored.table.scores) < 2000
+    assert not any(t.name == "judge" for t in threading.enumerate())
 
 
 def test_awaiting_it(provider: ScriptedProvider) -> None:
@@ -178,6 +212,8 @@ def test_progress_counts(provider: ScriptedProvider) -> None:
     ("options", "error", "words"),
     [
         ({"model": None}, ConfigError, "no judge model is named"),
+        ({"model": dict()}, ConfigError, "this dict has no name, model, endpoint"),
+        ({"criteria": "none", "metrics": "none"}, ConfigError, "nothing to do"),
         ({"model": "gpt-5.4-mini"}, ConfigError, "OPENAI_API_KEY is not set"),
         ({"metrics": ["rogue"]}, ConfigError, "did you mean 'rouge'"),
         ({"criteria": ["relevanse"]}, CriterionError, "did you mean 'relevance'"),
@@ -220,6 +256,95 @@ def test_an_error_nobody_foresaw_keeps_what_the_run_had(tmp_path: Path, provider
     with pytest.raises(ZeroDivisionError):
         asyncio.run(api.run(prepared))
     assert len(judge.report.load(tmp_path / "r").table.scores) == 6  # type: ignore[attr-defined]
+
+
+def test_a_metric_that_is_no_number_is_a_failure(provider: ScriptedProvider) -> None:
+    class Strange:
+        def score(self, samples: Any) -> MetricResult:
+            values = [float("nan"), float("inf"), 0.5]
+            rows = [
+                Score(s.item, s.system, "strange", v, Provenance("metric"))
+                for s, v in zip(samples, values, strict=False)
+            ]
+            return MetricResult((Column("strange", "metric", "strange"),), tuple(rows))
+
+    prepared = api.prepare(config.plan(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
+    prepared.metrics = {"strange": Strange()}
+    result = asyncio.run(api.run(prepared))
+    assert [s.value for s in result.table.scores] == [0.5]
+    assert [(f.stage, f.error) for f in result.failures] == [("metric", "NotANumber")] * 2
+
+
+def test_an_interrupt_does_not_sit_out_a_slow_metric(tmp_path: Path, provider: ScriptedProvider) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    class Endless:
+        def score(self, samples: Any) -> Any:
+            begun.set()
+            release.wait(60)
+
+    plan = config.plan(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"})
+    prepared = api.prepare(plan, ROWS, provider=provider)
+    prepared.metrics = {"endless": Endless()}
+
+    async def interrupted() -> None:
+        task = asyncio.create_task(api.run(prepared))
+        await asyncio.to_thread(begun.wait)
+        task.cancel()
+        await task
+
+    start = time.monotonic()
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(interrupted())
+    assert time.monotonic() - start < 50, "it waited for the metric"
+    release.set()
+    stored = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
+    assert (stored.info["status"], len(stored.table.scores)) == ("interrupted", 6)
+
+
+def test_what_was_judged_by_is_kept_as_it_was(tmp_path: Path) -> None:
+    layout = tmp_path / "base.jinja"
+    layout.write_text("{{ output }}", encoding="utf-8")
+    path = tmp_path / "tone.jinja"
+    path.write_text("---\nscale: [1, 5]\n---\n{% extends 'base.jinja' %}", encoding="utf-8")
+
+    def script(_: Any) -> Reply:
+        layout.unlink(missing_ok=True)
+        return "4"
+
+    result = judge.evaluate(ROWS, [str(path)], model=ScriptedProvider(script), metrics=[])
+    assert result.info["criteria"]["tone"]["templates"]["base.jinja"] == "{{ output }}"
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({}, "t=0|auto|judge"),
+        ({"min_mass": 0.9}, "auto|mass>=0.9|judge"),
+        ({"min_mass": 0.9, "weighting": "single"}, "t=0|single|judge"),
+        ({"max_tokens": 7, "temperature": 0.5}, "t=0.5|max_tokens=7|auto"),
+    ],
+)
+def test_a_signature_names_what_changes_the_numbers(
+    provider: ScriptedProvider, options: dict[str, Any], part: str
+) -> None:
+    result = judge.evaluate(ROWS, "relevance", model=provider, metrics=[], **options)
+    assert f"relevance@{result.info['criteria']['relevance']['digest'][:6]}|scripted/script|" in str(result.info)
+    assert part in result.info["signatures"]["relevance"]
+
+
+def test_a_folder_with_somebody_elses_report_is_left_alone(tmp_path: Path, provider: ScriptedProvider) -> None:
+    (tmp_path / "report.html").write_text("mine", encoding="utf-8")
+    with pytest.raises(StorageError, match="not from judge"):
+        judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path)
+    assert (tmp_path / "report.html").read_text("utf-8") == "mine"
+    assert provider.seen == []
+
+
+def test_lists_may_be_written_with_commas(provider: ScriptedProvider) -> None:
+    result = judge.evaluate(ROWS, "relevance,coherence", model=provider, metrics="bleu")
+    assert [c.name for c in result.table.columns] == ["relevance", "coherence", "bleu"]
+    assert repr(result) == "<Result: 2 systems, 3 items, 3 columns, 18 scores, 0 failures>"
 
 
 def test_a_criterion_called_like_a_metrics_column_is_refused(tmp_path: Path, provider: ScriptedProvider) -> None:
@@ -265,6 +390,9 @@ def test_which_provider_a_model_names(tmp_path: Path, chat_server: Any) -> None:
     scripted = judge.evaluate(ROWS, ["relevance"], model=f"scripted/{replies}", metrics=[], cache=False)
     assert scripted.info["provider"] == "scripted"
     assert any("no model was asked" in note for note in scripted.info["notes"])
+    gateway = judge.evaluate(ROWS, "relevance", model="openai/x", base_url=chat_server.url, metrics=[], cache=False)
+    assert gateway.info["model"] == "openai/x"
+    chat_server.bodies.clear()
     own = judge.evaluate(ROWS, ["relevance"], model="org/a-model", base_url=chat_server.url, metrics=[], cache=False)
     assert (own.info["provider"], own.info["model"]) == ("openai", "org/a-model")
     assert chat_server.bodies[0]["model"] == "org/a-model"

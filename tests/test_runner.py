@@ -211,6 +211,21 @@ def test_a_cache_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
     assert 0 < len(judged.values) < 2000
 
 
+def test_a_reply_is_kept_before_its_row_is_handed_on(tmp_path: Path) -> None:
+    judged = Judged(lambda _: "4", samples(20), cache=DiskCache(tmp_path), concurrency=1)
+    emitted: list[Row] = []
+
+    def emit(row: Row) -> None:
+        if len(emitted) == 5:
+            raise StorageError("the journal's disk is full")
+        emitted.append(row)
+
+    judged.run._emit = emit
+    with pytest.raises(StorageError):
+        judged()
+    assert DiskCache(tmp_path).stats()["responses"] == len(judged.provider.seen) == 6
+
+
 def test_a_template_that_fails_on_some_rows_fails_those_rows(tmp_path: Path) -> None:
     path = tmp_path / "tone.jinja"
     path.write_text("---\nscale: [1, 5]\n---\n{{ output }} {{ 1 / count }}", encoding="utf-8")

@@ -406,12 +406,14 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
         (
             {"summary": "x", "n": 1},
             {},
-            "row 1: no column output: add --map output=summary, or --systems A,B where columns A and B hold systems' outputs (columns: summary, n)",
+            "row 1: no column output: add --map output=summary, or --systems A,B where columns A and B hold systems' "
+            "outputs (columns: summary, n)",
         ),
         (
             {"n": 1},
             {},
-            "row 1: no column output: add --map output=COLUMN, or --systems A,B where columns A and B hold systems' outputs (columns: n)",
+            "row 1: no column output: add --map output=COLUMN, or --systems A,B where columns A and B hold systems' "
+            "outputs (columns: n)",
         ),
         ({"system": "a", "output": "x", "doc_id": 1}, {}, "row 1: no column item: add --map item=doc_id (columns"),
         ({"system": "a", "text": "x"}, {}, "no column item and none output: add --map item=COLUMN,output=text (col"),

@@ -169,6 +169,25 @@ def test_the_cache_is_counted_and_cleared(folder: Path, judge: Callable[..., Don
     assert "0 replies" in judge("cache", "stats").out
 
 
+def test_a_list_may_be_given_one_by_one(folder: Path, judge: Callable[..., Done]) -> None:
+    write(folder / "d.jsonl", '{"id": "1", "text": "x wrote it", "extra": "e"}')
+    done = judge(
+        "run", "d.jsonl", "--map", "item=id", "--map", "output=text", "--model", "scripted/replies.yaml",
+        "--criteria", "fluency_5", "--criteria", "fluency", "--metrics", "none", "--out", "r",
+    )  # fmt: skip
+    assert set(pd.read_parquet(folder / "r" / "scores.parquet")["column"]) == {"fluency_5", "fluency"}
+    assert done.code == 1  # 5 is off the scale of fluency
+
+
+def test_a_full_console_is_said(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [*COMMAND, "criteria", "list"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert "judge: cannot write: No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_the_version(judge: Callable[..., Done]) -> None:
     from judge import __version__
 
@@ -274,7 +293,7 @@ def test_a_second_run_asks_nothing(
     pd.testing.assert_frame_equal(one, two)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     folder: Path, judge: Callable[..., Done], chat_server: Any, make_completion: Any, how: signal.Signals
 ) -> None:
@@ -307,16 +326,17 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     child.send_signal(how)
     _, said = child.communicate(timeout=60)
     answered = len(chat_server.bodies)
-    if how == signal.SIGINT:
+    if how != signal.SIGKILL:
         assert child.returncode == 130
         assert "Start the same command again" in said
     kept = judge("report", "r", "--format", "json")
     assert kept.code == 0
-    assert json.loads(kept.out)["info"]["status"] == ("interrupted" if how == signal.SIGINT else "partial")
+    assert json.loads(kept.out)["table"][0]["n"] > 0
+    assert json.loads(kept.out)["info"]["status"] == ("partial" if how == signal.SIGKILL else "interrupted")
     assert judge(*args).code == 0
     again = len(chat_server.bodies) - answered
     paid_twice = answered + again - 400
-    if how == signal.SIGINT:
+    if how != signal.SIGKILL:
         assert 0 <= paid_twice <= 4  # what was in flight
     else:
         assert 0 <= paid_twice < answered  # and what had not reached the disk

@@ -19,7 +19,7 @@ from judge.records import Request, Response, Usage
 
 FIELDS = (
     "content", "refusal", "token", "logprob", "top_logprobs", "prompt_tokens", "completion_tokens", "message", "code",
-    "prompt_tokens_details", "completion_tokens_details", "cached_tokens", "reasoning_tokens", "choices", "finish_reason",
+    "prompt_tokens_details", "completion_tokens_details", "cached_tokens", "reasoning_tokens", "choices",
 )  # fmt: skip
 PARAMS = {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
 
