@@ -133,7 +133,9 @@ def _caption(result: Result, cells: Mapping[tuple[str, str], Cell]) -> str:
     if others := [f"{name} for {n} of {len(result.estimates)}" for name, n in methods.most_common()[1:]]:
         parts.append("; ".join(others))
     if any(cell.best for cell in cells.values()):
-        parts.append("* highest of its column (where all systems were scored on the same items)")
+        parts.append("* highest of its column")
+    if not all(_same_items(result, column.name) for column in result.table.columns):
+        parts.append("No mark where systems were scored on different items")
     if any(cell.coverage for cell in cells.values()):
         parts.append("a/b: scored a of b texts")
     return ". ".join(parts) + "."
