@@ -31,6 +31,11 @@ def fold(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_FOLDED))
 
 
+def whole(text: str) -> str:
+    """The text as UTF-8 can carry it: a lone surrogate becomes U+FFFD, a pair the character it means."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One system's text for one item.

@@ -102,23 +102,16 @@ class Run:
     async def __call__(self) -> None:
         for renderer in self._renderers.values():
             renderer.render(self._samples[0])  # a template that cannot be rendered at all stops the run unpaid
-        flusher = asyncio.create_task(self._flush_often())
+        engine = registry.load("engines", "local")
+        asking = engine(self._requests(), self._ask, self._answered, concurrency=self._settings.concurrency)
+        work, flusher = asyncio.create_task(asking), asyncio.create_task(self._flush_often())
         try:
-            engine = registry.load("engines", "local")
-            work = asyncio.create_task(
-                engine(self._requests(), self._ask, self._answered, concurrency=self._settings.concurrency)
-            )
-            try:
-                await asyncio.wait([work, flusher], return_when=asyncio.FIRST_COMPLETED)
-                if flusher.done() and not work.done():
-                    await flusher
-                await work
-            finally:
-                work.cancel()
-                await asyncio.gather(work, return_exceptions=True)
+            await asyncio.wait([work, flusher], return_when=asyncio.FIRST_COMPLETED)
+            (work if work.done() else flusher).result()
         finally:
+            work.cancel()
             flusher.cancel()
-            await asyncio.gather(flusher, return_exceptions=True)
+            await asyncio.gather(work, flusher, return_exceptions=True)
             self._write()
             await self._provider.aclose()
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.errors import StorageError
-from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.records import Column, Failure, Provenance, Sample, Score, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -264,10 +264,10 @@ def _array(cells: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _whole(cell: Any) -> Any:
-    """The same text as UTF-8 can hold it: lone surrogates become U+FFFD, pairs the character they mean."""
+    """A cell of `text` or `list` as Parquet can hold it."""
     if isinstance(cell, list):
         return [_whole(part) for part in cell]
-    return cell if cell is None else cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return cell if cell is None else whole(cell)
 
 
 def _json(value: Mapping[str, Any]) -> str:
@@ -276,8 +276,7 @@ def _json(value: Mapping[str, Any]) -> str:
             return dict(other)
         return other.item() if hasattr(other, "item") else str(other)
 
-    text = json.dumps(dict(value), ensure_ascii=False, default=plain)
-    return text if text.isascii() else str(_whole(text))
+    return whole(json.dumps(dict(value), ensure_ascii=False, default=plain))
 
 
 def _read(path: Path, fields: Sequence[str]) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:

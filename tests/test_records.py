@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.errors import ParseError
-from judge.records import Request, Scale, Usage
+from judge.records import Request, Scale, Usage, whole
 
 
 def test_a_scale_of_integers() -> None:
@@ -72,3 +72,17 @@ def test_a_key_of_text_that_utf8_cannot_hold() -> None:
 
 def test_usage_adds_up() -> None:
     assert Usage(1, 2, 3, 4) + Usage(10, 20, 30, 40) == Usage(11, 22, 33, 44)
+
+
+@given(st.text())
+def test_a_whole_text_is_one_that_utf8_can_carry(text: str) -> None:
+    mended = whole(text)
+    assert mended.encode().decode() == mended
+    assert whole(mended) == mended
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        assert mended == text
+
+
+def test_surrogates_alone_and_in_pairs() -> None:
+    assert whole("a\ud800b") == "a\ufffdb"
+    assert whole("\ud83d\ude00") == "😀"

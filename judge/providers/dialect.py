@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from judge.errors import Refused
-from judge.records import Request
+from judge.records import Request, whole
 
 _NAMES = ("top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "temperature", "seed")
 _NAMED = re.compile("|".join(_NAMES))
@@ -35,7 +35,7 @@ class Dialect:
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON body for `POST /chat/completions`."""
-        messages = [{name: _sendable(text) for name, text in m.items()} for m in request.messages]
+        messages = [{name: whole(text) for name, text in m.items()} for m in request.messages]
         body: dict[str, Any] = {"model": request.model, "messages": messages}
         params = dict(request.params)
         if (limit := params.pop("max_tokens", None)) is not None and self.limit_name:
@@ -77,12 +77,3 @@ def _offender(refused: Refused, body: dict[str, Any]) -> str | None:
         return None
     named = [refused.param] if refused.param else _NAMED.findall(message)
     return next((name for name in named if name in body and name in _NAMES), None)
-
-
-def _sendable(text: str) -> str:
-    """The text with lone surrogates, which UTF-8 cannot carry, replaced by U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

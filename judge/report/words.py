@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from judge.records import whole
+
 # Controls that a terminal obeys or a page cannot hold, and the marks that reorder the text around them (the Trojan
 # Source set); the plain direction marks of Arabic and Hebrew stay.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -62,7 +64,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole(value)
     if isinstance(value, Mapping):
         return {str(plain(str(k))): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
