@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 
@@ -101,34 +101,23 @@ def _run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work())
-    outcome: list[T | BaseException] = []
     started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
-    over = threading.Event()
 
     async def noted() -> T:
         task = asyncio.ensure_future(work())
         started.append((asyncio.get_running_loop(), task))
         return await task
 
-    def in_thread() -> None:
-        try:
-            outcome.append(asyncio.run(noted()))
-        except BaseException as error:  # noqa: BLE001  (raised again in the caller's thread)
-            outcome.append(error)
-        finally:
-            over.set()
-
-    threading.Thread(target=in_thread, name="judge").start()
     interrupted = False
-    while not over.is_set():
-        try:
-            over.wait()
-        except KeyboardInterrupt:
-            interrupted = True
-            for loop, task in started:
-                loop.call_soon_threadsafe(task.cancel)
+    with ThreadPoolExecutor(1, "judge") as thread:
+        future = thread.submit(lambda: asyncio.run(noted()))
+        while not future.done():
+            try:
+                wait([future])
+            except KeyboardInterrupt:
+                interrupted = True
+                for loop, task in started:
+                    loop.call_soon_threadsafe(task.cancel)
     if interrupted:
         raise KeyboardInterrupt
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
+    return future.result()

@@ -55,6 +55,7 @@ Systems = Annotated[
     list[str] | None, _option("Wide data: the columns that hold the systems' outputs.", metavar="COLUMN,...")
 ]
 Language = Annotated[str | None, _option("Language of the prompts: en, ja, ko, zh (default: the data's).")]
+Weighting = Annotated[str | None, _option("auto (token probabilities, else the score as written), logprobs, single.")]
 CacheFolder = Annotated[
     Path | None, _option("Cache folder (default: $JUDGE_CACHE, else ~/.cache/judge).", "--cache", metavar="DIR")
 ]
@@ -85,27 +86,19 @@ def _root(
 
 @app.command("run")
 def run_command(
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA|RUN.YAML", help="Data (.jsonl .json .csv .tsv .parquet) or a plan.")
-    ],
+    data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="A data file, or a plan that names one.")],
     *,
     model: Annotated[str | None, _option("The judge, e.g. gpt-5.4-mini; scripted/FILE.yaml for a dry run.")] = None,
-    base_url: Annotated[
-        str | None, _option("Any OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1.", metavar="URL")
-    ] = None,
-    key_env: Annotated[
-        str | None, _option("Environment variable with the key (default: OPENAI_API_KEY).", metavar="NAME")
-    ] = None,
+    base_url: Annotated[str | None, _option("Any OpenAI-compatible server, ending in /v1.", metavar="URL")] = None,
+    key_env: Annotated[str | None, _option("Variable with the key (default: OPENAI_API_KEY).", metavar="NAME")] = None,
     criteria: Criteria = None,
     metrics: Metrics = None,
     map_: Map = None,
     systems: Systems = None,
     language: Language = None,
-    weighting: Annotated[
-        str | None, _option("auto (token probabilities, else the score as written), logprobs, single.")
-    ] = None,
+    weighting: Weighting = None,
     min_mass: Annotated[
-        float | None, _option("Least probability on the scale to trust it (default: 0.5).", metavar="P")
+        float | None, _option("Least probability on the scale to trust (default: 0.5).", metavar="P")
     ] = None,
     temperature: Annotated[float | None, _option("Sampling temperature (default: 0).", metavar="T")] = None,
     max_tokens: Annotated[int | None, _option("Longest reply (default: by reply kind).", metavar="N")] = None,

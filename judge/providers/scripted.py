@@ -63,6 +63,7 @@ class ScriptedProvider:
         return cls(script, model=Path(path).name, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}")
 
     async def complete(self, request: Request) -> Response:
+        """What the script says. Raises what it returns where that is an error, and ConfigError for nonsense."""
         self.seen.append(request)
         reply = self._script(request)
         if isinstance(reply, ProviderError):
