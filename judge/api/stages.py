@@ -117,8 +117,9 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
         for name, metric in prepared.metrics.items():
             progress.stage = name
             found = await _beside(partial(metric.score, prepared.samples))
+            known = [c.name for c in prepared.criteria]
+            _refuse_twins([*known, *(c.name for c in [*measured, *found.columns])])
             measured.extend(found.columns)
-            _refuse_twins([*(c.name for c in prepared.criteria), *(c.name for c in measured)])
             rows.extend(map(_finite, found.rows))
         progress.stage = "done"
         status = "complete"

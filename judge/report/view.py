@@ -233,7 +233,7 @@ def _usage(info: Mapping[str, Any]) -> str:
             f"{requests[k]:,} {k}" for k in ("cached", "shared", "retried", "timeouts", "failed") if requests.get(k)
         ]
         parts.append("requests: " + ", ".join(sent))
-    if usage:
+    if any(usage.values()):
         cached = f" ({usage['cached_tokens']:,} cached)" if usage.get("cached_tokens") else ""
         thought = f" ({usage['reasoning_tokens']:,} reasoning)" if usage.get("reasoning_tokens") else ""
         tokens = f"{usage.get('prompt_tokens', 0):,} in{cached}, {usage.get('completion_tokens', 0):,} out{thought}"
