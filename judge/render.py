@@ -20,7 +20,16 @@ from judge.records import Criterion, Prompt, ReplyKind, Sample, Scale
 
 _KEY = 8
 _LARGEST = 100_000
-_RUNTIME = (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+_RUNTIME = (
+    TemplateError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RecursionError,
+    MemoryError,
+)
 
 
 class _Environment(ImmutableSandboxedEnvironment):

@@ -112,8 +112,10 @@ class Run:
             work.cancel()
             flusher.cancel()
             await asyncio.gather(work, flusher, return_exceptions=True)
-            self._write()
-            await self._provider.aclose()
+            try:
+                self._write()
+            finally:
+                await self._provider.aclose()
 
     async def _flush_often(self) -> None:
         """Writes block the loop, so a slow disk is written to less often: a tenth of the time at most."""

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from heapq import merge
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from judge.errors import StorageError
@@ -141,7 +142,11 @@ class Table:
 
         Raises StorageError where the folder cannot be written; nothing half-written is left.
         """
-        store(folder, {SCORES: _scores_file(self), SAMPLES: _samples_file(self, {})})
+        store(folder, self.files())
+
+    def files(self) -> dict[str, bytes]:
+        """The contents of these two files by name."""
+        return {SCORES: _scores_file(self), SAMPLES: _samples_file(self, {})}
 
     @classmethod
     def load(cls, folder: Path) -> Table:
@@ -197,7 +202,7 @@ def store(folder: Path, files: Mapping[str, bytes]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            ready.append(folder / f".{name}.{os.getpid()}.tmp")
+            ready.append(folder / f".{name}.{os.getpid()}.{get_ident()}.tmp")
             ready[-1].write_bytes(content)
         for name, path in zip(files, ready, strict=True):
             path.replace(folder / name)

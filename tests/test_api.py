@@ -354,6 +354,17 @@ def test_a_criterion_called_like_a_metrics_column_is_refused(tmp_path: Path, pro
         judge.evaluate(ROWS, [str(path)], model=provider, metrics=["bleu"])
 
 
+def test_a_run_cut_short_does_not_replace_a_fuller_one(tmp_path: Path, provider: ScriptedProvider) -> None:
+    before = judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path / "r")
+    left: list[Reply] = ["4"] * 3
+    poor = ScriptedProvider(lambda _: left.pop() if left else Refused("out of money", stops="always"))
+    with pytest.raises(Refused):
+        judge.evaluate(ROWS, ["relevance"], model=poor, metrics=[], out=tmp_path / "r", max_concurrency=1)
+    stored = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
+    assert stored.table == before.table
+    assert any("cut short" in note for note in stored.info["notes"])
+
+
 def test_a_run_that_scored_nothing_leaves_an_earlier_one_alone(tmp_path: Path, provider: ScriptedProvider) -> None:
     before = judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path / "r")
     wrong_key = ScriptedProvider(lambda _: Refused("401", stops="always"))

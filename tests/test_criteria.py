@@ -378,6 +378,11 @@ def test_a_template_that_never_shows_the_judged_text_is_refused(write: Write, te
         criteria.check(criteria.load(write(HEAD + text)), [sample(source="s")])
 
 
+def test_a_template_too_deep_to_be_read_is_refused(write: Write) -> None:
+    with pytest.raises(CriterionError, match="nested too deeply"):
+        criteria.load(write(HEAD + "{{ " + "(" * 20_000 + "output" + ")" * 20_000 + " }}"))
+
+
 def test_layouts_are_read_once(write: Write) -> None:
     layout = Path(write("mine {{ output }}", "base.jinja"))
     one = criteria.load(write(HEAD + "{% extends 'base.jinja' %}"))

@@ -26,7 +26,7 @@ from judge.report import Result
 from judge.retry import Policy, Retrier
 from judge.runner import Progress, Row, Run, Settings
 from judge.stats.resample import means
-from judge.table import Journal, Table, forget
+from judge.table import SCORES, Journal, Table, forget
 
 _DEFAULT_METRICS = ("rouge", "bleu", "chrf")
 _HOW_TO_JUDGE = (
@@ -94,6 +94,8 @@ def prompt(criterion: str, data: Any, *, item: str | None = None, system: str | 
 async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
     """Carry out a prepared run. What was scored is saved (with `out`) however the run ends.
 
+    One cut short does not replace an earlier one that had more: its rows then stay in the journal beside that.
+
     Raises what `runner.Run` raises, and CancelledError when it is interrupted.
     """
     progress = progress if progress is not None else Progress()
@@ -105,9 +107,9 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
     def finish(status: str) -> Result:
         result = _result(prepared, progress, rows, measured, about(status))
         out = prepared.plan.out
-        if out is not None and (rows or status == "complete"):
+        if out is not None and (status == "complete" or len(rows) > _stored_rows(out)):
             result.save(out)
-        elif out is not None:
+        elif out is not None and not rows:
             forget(out)
         return result
 
@@ -173,6 +175,16 @@ async def _judge(
             prepared.samples, prepared.criteria, provider, settings,
             cache=cache, retrier=retrier, emit=keep, flush=flush, progress=progress,
         )()  # fmt: skip
+
+
+def _stored_rows(out: Path) -> int:
+    """How many rows an earlier run left in this folder."""
+    from pyarrow import ArrowException, parquet
+
+    try:
+        return int(parquet.read_metadata(out / SCORES).num_rows)
+    except (OSError, ArrowException):
+        return 0
 
 
 def _finite(row: Row) -> Row:

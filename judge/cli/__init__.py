@@ -233,6 +233,7 @@ def _run(data: Path, options: dict[str, Any], quiet: bool) -> tuple[Result, Path
     folder = made.out or Path("runs")
     prepared = api.prepare(made)
     progress = Progress()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # a cancelled CI job ends cleanly too
     try:
         with watch(prepared, progress, quiet=quiet):

@@ -132,6 +132,8 @@ def checked(label: str, text: str) -> nodes.Template:
         meta.find_undeclared_variables(tree)
     except TemplateSyntaxError as error:
         raise CriterionError(f"{label}:{error.lineno}: {error.message}") from error
+    except (RecursionError, MemoryError) as error:
+        raise CriterionError(f"{label}: nested too deeply to be read") from error
     extends = list(tree.find_all(nodes.Extends))
     if len(extends) > 1 or any(node not in tree.body for node in extends):
         raise CriterionError(f"{label}:{extends[-1].lineno}: a template extends one other, and not inside if or for")

@@ -7,12 +7,14 @@ retries are off: `judge.retry` decides. Redirects are not followed: a text goes 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
 from typing import Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import httpx2
 import openai
 
@@ -26,10 +28,11 @@ DEFAULT_URL = "https://api.openai.com/v1"
 
 
 class OpenAIProvider:
-    """A provider for `POST {base_url}/chat/completions`.
+    """A provider for `POST {base_url}/chat/completions`, in one event loop at a time.
 
-    The key is read from the environment variable `key_env` when the first request is sent, and kept nowhere
-    else. Only the default endpoint insists on one: servers of one's own often want none.
+    The key is read from the environment variable `key_env` when a request is sent, and kept nowhere else; where
+    the server repeats it, it is blotted out. Only the default endpoint insists on one: servers of one's own often
+    want none.
     """
 
     name = "openai"
@@ -95,16 +98,18 @@ class OpenAIProvider:
     async def _post(self, body: dict[str, Any]) -> Any:
         if self._client is None:
             self._client = self._open()
+        key = _key(self._key_env)
         try:
-            reply = await self._client.post(self._url, body=body, cast_to=httpx2.Response)
+            async with asyncio.timeout(self._timeout):  # for the whole reply; the client's own is for each read
+                reply = await self._client.post(self._url, body=body, cast_to=httpx2.Response)
         except openai.APIStatusError as error:
-            raise status_error(error, self.endpoint, _key(self._key_env)) from error
-        except openai.APIConnectionError as error:
+            raise status_error(error, self.endpoint, key) from error
+        except (openai.APIConnectionError, aiohttp.ClientError, TimeoutError) as error:
             raise connection_error(error, self.endpoint, self._timeout) from error
         try:
-            return json.loads(reply.content)
+            return json.loads(reply.content.replace(key.encode(), b"***") if key else reply.content)
         except (ValueError, RecursionError) as error:
-            raise not_an_api(reply, self.endpoint) from error
+            raise not_an_api(reply, self.endpoint, key) from error
 
     def _open(self) -> openai.AsyncOpenAI:
         limits = httpx2.Limits(max_connections=self._connections, max_keepalive_connections=self._connections)

@@ -21,8 +21,7 @@ _LONGEST = 300
 def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderError:
     """For every status but 2xx. A key that the server repeats is blotted out."""
     status, headers = error.status_code, error.response.headers
-    said = _said(error)
-    message = f"{url} answered {status}: {said.replace(key, '***') if key else said}"
+    message = f"{url} answered {status}: {_said(error, key)}"
     if error.code in _OUT_OF_MONEY:
         return Refused(f"{message}; top up, then start the same command again", status=status, stops="always")
     if (status in _RETRIED or status >= 500) and headers.get("x-should-retry") != "false":
@@ -33,9 +32,8 @@ def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderEr
     elif status == 404:
         message = f"{message.rstrip('.')}; check --model and --base-url"
     elif 300 <= status < 400:
-        message = (
-            f"{url} answered {status}: moved to {headers.get('location', 'another place')}; name it with --base-url"
-        )
+        place = _cut(headers.get("location", "another place"), key)
+        message = f"{url} answered {status}: moved to {place}; name it with --base-url"
     stops: Stops = "always" if status in _STOPPING or status < 400 else "never"
     param = error.param if isinstance(error.param, str) else None
     return Refused(message, status=status, param=param, stops=stops)
@@ -54,14 +52,14 @@ def body_error(data: Any, url: str) -> ProviderError:
     return Refused(f"{url} answered with JSON that is no chat completion; is --base-url right?", stops="if_first")
 
 
-def not_an_api(reply: httpx2.Response, url: str) -> Refused:
+def not_an_api(reply: httpx2.Response, url: str, key: str) -> Refused:
     """For a 200 that is not even JSON."""
-    kind = reply.headers.get("content-type", "no content type").partition(";")[0]
+    kind = _cut(reply.headers.get("content-type", "no content type").partition(";")[0], key)
     hint = "is --base-url right? It usually ends in /v1"
     return Refused(f"{url} answered with {kind} instead of JSON; {hint}", status=reply.status_code, stops="if_first")
 
 
-def connection_error(error: openai.APIConnectionError, url: str, timeout: float) -> Transient:
+def connection_error(error: Exception, url: str, timeout: float) -> Transient:
     """What really happened: under aiohttp the SDK calls a refused connection a time-out."""
     cause: BaseException | None = error
     while cause is not None:
@@ -76,17 +74,19 @@ def connection_error(error: openai.APIConnectionError, url: str, timeout: float)
     return Transient(f"{url} dropped the connection", stops="if_first")
 
 
-def _said(error: openai.APIStatusError) -> str:
+def _said(error: openai.APIStatusError, key: str) -> str:
     """The server's own words, without the page around them where it sent one."""
     body = error.body
     if isinstance(body, dict) and body.get("message"):
-        return _cut(body["message"])
-    text = _cut(body if isinstance(body, str) else error.response.text)
+        return _cut(body["message"], key)
+    text = _cut(body if isinstance(body, str) else error.response.text, key)
     return "a web page, not an API error" if text[:1] == "<" else text or error.response.reason_phrase
 
 
-def _cut(words: Any) -> str:
-    return " ".join(str(words).split())[:_LONGEST]
+def _cut(words: Any, key: str = "") -> str:
+    """Words on one line, not too many, with the key blotted out."""
+    text = " ".join(str(words).split())
+    return (text.replace(key, "***") if key else text)[:_LONGEST]
 
 
 def _retry_after(headers: httpx2.Headers) -> float | None:

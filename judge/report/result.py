@@ -58,8 +58,7 @@ class Result:
         The data come first: should a report fail, nothing is lost. Raises StorageError.
         """
         folder = Path(folder)
-        self.table.save(folder)
-        store(folder, {RUN: _run_file(self)})
+        store(folder, {**self.table.files(), RUN: _run_file(self)})
         forget(folder)
         reports = {"report.md": self.report("markdown"), "report.html": self.report("html")}
         store(folder, {name: text.encode() for name, text in reports.items()})
@@ -80,7 +79,7 @@ def load(folder: str | Path) -> Result:
     """
     folder = Path(folder)
     journal = (folder / JOURNAL).exists()
-    if journal and not (folder / SCORES).exists():
+    if journal and not ((folder / SCORES).exists() and (folder / RUN).exists()):
         return _partial(folder)
     table = Table.load(folder)
     estimates, info = _read_run(folder / RUN)

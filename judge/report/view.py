@@ -92,7 +92,8 @@ def _cells(result: Result, places: Mapping[str, int]) -> dict[tuple[str, str], C
     failed = Counter((f.system, f.column) for f in result.table.failures)
     shown = {key: number(e.value, places[key[1]]) for key, e in result.estimates.items() if key[1] in places}
     highest: dict[str, tuple[float, str]] = {}
-    rivals = Counter(column for _, column in shown if _same_items(result, column))
+    comparable = {column for column in places if _same_items(result, column)}
+    rivals = Counter(column for _, column in shown if column in comparable)
     for (_, column), text in shown.items():
         highest[column] = max(highest.get(column, (float("-inf"), "")), (float(text), text))
 

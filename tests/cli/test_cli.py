@@ -179,6 +179,26 @@ def test_a_list_may_be_given_one_by_one(folder: Path, judge: Callable[..., Done]
     assert done.code == 1  # 5 is off the scale of fluency
 
 
+def test_a_run_in_the_background_can_be_ended(folder: Path, chat_server: Any, make_completion: Any) -> None:
+    """A shell starts `judge run … &` with Ctrl-C ignored; SIGTERM must end it all the same."""
+
+    def answer(_: Any) -> tuple[int, dict[str, str], Any]:
+        time.sleep(0.05)
+        return 200, {}, make_completion("4")
+
+    chat_server.answer = answer
+    write(folder / "many.jsonl", "\n".join(json.dumps({"item": str(i), "output": f"Text {i}."}) for i in range(2000)))
+    ignoring = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from judge.cli import main; main()"
+    args = ["run", "many.jsonl", "--model", "m", "--base-url", chat_server.url, "--criteria", "fluency_5"]
+    child = subprocess.Popen([sys.executable, "-c", ignoring, *args, "--metrics", "none"], stderr=subprocess.PIPE)
+    while len(chat_server.bodies) < 10 and child.poll() is None:
+        time.sleep(0.01)
+    child.terminate()
+    child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert len(chat_server.bodies) < 2000
+
+
 def test_a_full_console_is_said(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
         command = [*COMMAND, "criteria", "list"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import email.utils
+import socket
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -288,8 +291,10 @@ def test_the_key_comes_from_the_environment_and_goes_to_the_server_only(
 
 
 async def _once(provider: OpenAIProvider) -> None:
-    await provider.complete(request())
-    await provider.aclose()
+    try:
+        await provider.complete(request())
+    finally:
+        await provider.aclose()
 
 
 def test_no_key_is_said_before_anything_is_sent() -> None:
@@ -430,3 +435,65 @@ def test_a_malformed_list_of_tokens_costs_the_probabilities_and_not_the_reply(
     (response,) = ask(chat_server)
     assert (response.choices[0].text, response.choices[0].tokens, response.unmet) == ("4", None, ("logprobs",))
     assert response.usage == Usage()
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (200, {}, {"model": "sk-very-secret", "choices": [{"message": {"content": "sk-very-secret"}}]}),
+        (200, {}, {"error": {"message": "sk-very-secret"}}),
+        (400, {}, {"error": {"message": "x" * 291 + " sk-very-secret"}}),
+        (307, {"location": "http://127.0.0.1/sk-very-secret"}, {}),
+        (200, {"content-type": "text/sk-very-secret"}, b"no json"),
+    ],
+)
+def test_a_key_comes_back_from_nowhere(
+    chat_server: Any, monkeypatch: pytest.MonkeyPatch, status: int, headers: dict[str, str], body: Any
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    chat_server.answer = lambda _: (status, headers, body)
+    try:
+        said = ask(chat_server)[0].to_json()
+    except ProviderError as error:
+        said = str(error)
+    assert "sk-ver" not in said
+    assert "***" in said or status == 400
+
+
+def answered_by(talk: Callable[[socket.socket], None], *, timeout: float) -> ProviderError:
+    """What the provider makes of a server that talks like this once it was asked."""
+
+    def serve(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(1 << 16)
+            talk(connection)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = threading.Thread(target=serve, args=(listening,))
+        server.start()
+        provider = OpenAIProvider("m", base_url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1", timeout=timeout)
+        with pytest.raises(ProviderError) as caught:
+            asyncio.run(_once(provider))
+        server.join()
+    return caught.value
+
+
+def test_a_reply_in_drops_is_given_up_as_a_whole() -> None:
+    """Each byte comes in time, and the reply never."""
+
+    def drip(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
+        for _ in range(400):
+            connection.sendall(b" ")
+            time.sleep(0.05)
+
+    transient = answered_by(drip, timeout=0.3)
+    assert isinstance(transient, Transient)
+    assert transient.billed
+
+
+def test_a_reply_that_is_not_even_http_is_transient() -> None:
+    transient = answered_by(lambda connection: connection.sendall(b"SSH-2.0-nothing like it\r\n\r\n"), timeout=5.0)
+    assert isinstance(transient, Transient)
+    assert "dropped the connection" in str(transient)
