@@ -17,34 +17,28 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def _shared() -> Path:
-    return Path(os.environ.get("JUDGE_SHARED", ROOT.parent / "shared"))
+def _shared(folder: str, what: str) -> Callable[[str], Path]:
+    """A function that finds a file beside this repository, or skips where it is not on this machine."""
+
+    def find(name: str) -> Path:
+        path = Path(os.environ.get("JUDGE_SHARED", ROOT.parent / "shared")) / folder / name
+        if not path.exists():
+            pytest.skip(f"needs the {what} {name}, which is not part of this repository")
+        return path
+
+    return find
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[[str], Path]:
     """Path of a file of real, human-rated data; skips where that data is not on this machine."""
-
-    def find(name: str) -> Path:
-        path = _shared() / "data" / name
-        if not path.exists():
-            pytest.skip(f"needs the real data file {name}, which is not part of this repository")
-        return path
-
-    return find
+    return _shared("data", "real data file")
 
 
 @pytest.fixture(scope="session")
 def shared_tool() -> Callable[[str], Path]:
     """Path of one of the measuring servers; skips where they are not on this machine."""
-
-    def find(name: str) -> Path:
-        path = _shared() / "tools" / name
-        if not path.exists():
-            pytest.skip(f"needs the server {name}, which is not part of this repository")
-        return path
-
-    return find
+    return _shared("tools", "server")
 
 
 @pytest.fixture(autouse=True)

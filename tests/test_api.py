@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -276,12 +275,13 @@ def test_a_metric_that_is_no_number_is_a_failure(provider: ScriptedProvider) -> 
 
 
 def test_an_interrupt_does_not_sit_out_a_slow_metric(tmp_path: Path, provider: ScriptedProvider) -> None:
-    begun, release = threading.Event(), threading.Event()
+    begun, release, finished = threading.Event(), threading.Event(), threading.Event()
 
     class Endless:
         def score(self, samples: Any) -> Any:
             begun.set()
             release.wait(60)
+            finished.set()
 
     plan = config.plan(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"})
     prepared = api.prepare(plan, ROWS, provider=provider)
@@ -293,10 +293,9 @@ def test_an_interrupt_does_not_sit_out_a_slow_metric(tmp_path: Path, provider: S
         task.cancel()
         await task
 
-    start = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(interrupted())
-    assert time.monotonic() - start < 50, "it waited for the metric"
+    assert not finished.is_set(), "it waited for the metric"
     release.set()
     stored = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
     assert (stored.info["status"], len(stored.table.scores)) == ("interrupted", 6)

@@ -41,6 +41,7 @@ def describe(prepared: Prepared, progress: Progress, retrier: Retrier) -> Callab
     }
 
     def now(status: str) -> dict[str, Any]:
+        """What was fixed at the start, with what the run has done so far."""
         return fixed | {
             "status": status,
             "started": started.isoformat(timespec="seconds"),

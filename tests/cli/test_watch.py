@@ -26,21 +26,22 @@ def prepared() -> api.Prepared:
 
 def shown(prepared: api.Prepared, counts: Progress, monkeypatch: pytest.MonkeyPatch, **console: Any) -> str:
     text = io.StringIO()
-    quiet = console.pop("quiet", False)
+    quiet, lines = console.pop("quiet", False), console.pop("lines", 0)
     monkeypatch.setattr(watch, "Console", lambda **_: Console(file=text, width=120, **console))
     with watch.watch(prepared, counts, quiet=quiet):
         counts.total, counts.done, counts.failed, counts.cached = 10, 4, 1, 2
         counts.usage = Usage(1234, 5)
-        time.sleep(0.2)
+        while text.getvalue().count("\n") < lines:
+            time.sleep(0.01)
     return text.getvalue()
 
 
 def test_plain_lines_where_there_is_no_terminal(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
-    text = shown(prepared, Progress(), monkeypatch)
+    text = shown(prepared, Progress(), monkeypatch, lines=2)
     assert "judging: 4/10 judgments" in text
     assert "2 from cache, 1,234 + 5 tokens, price unknown, 1 failed" in text
-    assert len(text.splitlines()) > 1
+    assert len(text.splitlines()) > 2, "the last word comes when the run is over"
     assert "\x1b" not in text
 
 
