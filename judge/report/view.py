@@ -189,11 +189,7 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
     )
     digest = f"sha256 {str(data['sha256'])[:12]}" if data.get("sha256") else ""
     place = info.get("base_url") or info.get("provider")
-    took = (
-        f"took\u00a0{seconds(info['seconds'])}".replace(" ", "\u00a0")
-        if isinstance(info.get("seconds"), int | float)
-        else ""
-    )
+    took = f"took {seconds(info['seconds'])}" if isinstance(info.get("seconds"), int | float) else ""
     found = {
         "Data": _joined(data.get("path"), digest),
         "Texts": size,
