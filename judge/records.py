@@ -10,13 +10,19 @@ import json
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 from judge.errors import ParseError
 
 ReplyKind = Literal["score", "score_then_reason", "reason_then_score"]
+Form = Literal["text", "json", "decision"]
+"""How a judge is asked to answer: in text, as a JSON object (structured output), or to a typed question."""
+Question = Literal["score", "choice", "predicate"]
+"""The types of question that a decision endpoint takes."""
 Message = Mapping[str, str]
 
+_MOST_LEVELS = 10
 # Characters without width go, and every minus is the one of the keyboard. The super- and subscript minus are named
 # because NFKC would turn them into U+2212 after this table has been used.
 _INVISIBLE = "\u00ad\u034f\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
@@ -68,6 +74,18 @@ class Scale:
         return cls(tuple(str(n) for n in numbers), tuple(float(n) for n in numbers))
 
     @property
+    def question(self) -> Question:
+        """The type of question this scale makes for a decision endpoint.
+
+        Two labels that count 0 and 1 are a predicate; up to 10 levels, each above the one before it, a score; all
+        else is a choice.
+        """
+        if self.values in ((0.0, 1.0), (1.0, 0.0)):
+            return "predicate"
+        rising = all(a < b for a, b in pairwise(self.values))
+        return "score" if rising and len(self.labels) <= _MOST_LEVELS else "choice"
+
+    @property
     def low(self) -> float:
         return min(self.values)
 
@@ -97,7 +115,8 @@ class Criterion:
     """What is judged and how: one file of prompts/, or a user's own.
 
     `template` is the file's text, `layouts` those of the templates it extends or includes by name, `needs` the
-    sample fields its rendering reads (layouts included), `digest` the sha256 of all these texts, in hex.
+    sample fields its rendering reads (layouts included), `digest` the sha256 of all these texts, in hex. `form` is
+    not the file's but the run's: how the answer is asked for.
     """
 
     name: str
@@ -114,24 +133,38 @@ class Criterion:
     version: int = 1
     language: str = "en"
     path: str = ""
+    form: Form = "text"
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether two texts are compared: the template reads `first` and `second` in place of `output`.
+
+        The values of the scale are then what the answer counts for the text shown first: 1 it wins, 0 it loses.
+        """
+        return {"first", "second"} <= self.needs
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A criterion rendered for one sample, ready to be asked."""
+    """A criterion rendered for one sample, or for a pair of them, ready to be asked.
+
+    `question` is what a decision endpoint is asked about the messages; all else has it in the messages.
+    """
 
     item: str
     system: str
     criterion: str
     messages: tuple[Message, ...]
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is asked of a model. Holds no sample id, so that equal prompts are asked once.
 
-    `params` is what we want (temperature, max_tokens, top_logprobs, n); a provider that has to leave one out
-    says so in `Response.unmet`. `draw` numbers repeated draws of one prompt.
+    `params` is what we want (temperature, max_tokens, top_logprobs, n, response_format); a provider that has to leave
+    one out says so in `Response.unmet`. A decision endpoint gets `questions` there and answers with one choice for
+    each. `draw` numbers repeated draws of one prompt; with `n`, it is the first draw's.
     """
 
     model: str
@@ -158,11 +191,15 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One reply. `tokens` is None where the provider gave no log probabilities."""
+    """One reply. `tokens` is None where the provider gave no log probabilities.
+
+    `shares` are the probabilities by label that a decision endpoint returned; `text` is then the likeliest label.
+    """
 
     text: str
     finish_reason: str = "stop"
     tokens: tuple[Token, ...] | None = None
+    shares: tuple[tuple[str, float], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +233,9 @@ class Response:
 
     def to_json(self) -> str:
         """One line of JSON from which `from_json` makes an equal Response."""
-        choices = [
+        choices: list[list[Any]] = [
             [c.text, c.finish_reason, None if c.tokens is None else [[t.text, t.logprob, t.top] for t in c.tokens]]
+            + ([] if c.shares is None else [c.shares])
             for c in self.choices
         ]
         usage = [getattr(self.usage, name) for name in Usage.__slots__]
@@ -215,21 +253,26 @@ class Response:
             raise ValueError(f"not a stored response: {error}") from error
 
 
-def _choice(text: str, finish_reason: str, tokens: list[Any] | None) -> Choice:
+def _choice(text: str, finish_reason: str, tokens: list[Any] | None, shares: list[Any] | None = None) -> Choice:
+    listed = None if shares is None else _listed(shares)
     if tokens is None:
-        return Choice(text, finish_reason)
-    read = tuple(Token(t, p, tuple((str(a), float(q)) for a, q in top)) for t, p, top in tokens)
-    return Choice(text, finish_reason, read)
+        return Choice(text, finish_reason, None, listed)
+    return Choice(text, finish_reason, tuple(Token(t, p, _listed(top)) for t, p, top in tokens), listed)
+
+
+def _listed(pairs: list[Any]) -> tuple[tuple[str, float], ...]:
+    return tuple((str(text), float(number)) for text, number in pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """How a value was made.
 
-    `method` is the rung of the ladder (`logprobs`, `single`) or `metric`. For a judgment: `mass` is the
-    probability found on the scale (0–1), `distribution` that mass by label, `entropy` that of the normalised
-    distribution (nats), `argmax` its likeliest label, `low`/`high` the value's bounds given what was not seen,
-    `n` the draws used, `reason` the judge's words, `raw` its reply, `note` why a higher rung was left.
+    `method` is the rung of the ladder (`logprobs`, `decisions`, `samples`, `single`), `panel`, or `metric`. For a
+    judgment: `mass` is the probability found on the scale (0–1), `distribution` that mass by label, `entropy` that of
+    the normalised distribution (nats), `argmax` its likeliest label, `low`/`high` the value's bounds given what was not
+    seen, `n` the draws used, `reason` the judge's words, `raw` its reply, `note` what else there is to know, such as
+    why a higher rung was left.
     """
 
     method: str
@@ -247,13 +290,18 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A value of one column for one sample."""
+    """A value of one column for one sample.
+
+    In a comparison, `system` was shown first and `rival` second, and `value` is what the answer counts for `system`:
+    1 it wins, 0 it loses.
+    """
 
     item: str
     system: str
     column: str
     value: float
     provenance: Provenance
+    rival: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +319,7 @@ class Failure:
     error: str
     message: str
     raw: str = ""
+    rival: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge import table as module
 from judge.errors import StorageError
 from judge.records import Column, Failure, Provenance, Sample, Score
 from judge.table import Journal, Table, forget, read_journal, recover, store
+from judge.table import journal as module
 
 WEIGHED = Provenance("logprobs", 0.75, {"3": 0.25, "4": 0.5}, 0.6365, "4", 3.1, 4.2, 2, 'because\n"so"', "4", "note")
 METRIC = Provenance("metric")
@@ -76,7 +76,7 @@ def test_the_long_frame_has_a_row_per_score_and_failure() -> None:
     frame = _table().to_frame()
     assert list(frame.columns) == [
         "item", "system", "column", "value", "error", "message", "stage", "method", "mass", "entropy", "argmax",
-        "low", "high", "n", "distribution", "reason", "raw", "note",
+        "low", "high", "n", "distribution", "reason", "raw", "note", "rival",
     ]  # fmt: skip
     assert len(frame) == 6
     failed = frame[frame.error.notna()]

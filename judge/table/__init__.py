@@ -1,0 +1,12 @@
+"""Scores side by side, their files, and the journal of a run under way.
+
+A run folder holds `scores.parquet` (the long table, one row per score or failure) and `samples.parquet` (the texts;
+its schema metadata has the columns). Text is stored as UTF-8, so a lone surrogate becomes U+FFFD; what JSON has no
+type for in `Sample.extra` (dates, tuples) is stored as text or list. All else comes back equal.
+"""
+
+from judge.table.core import Table
+from judge.table.files import SCORES, store
+from judge.table.journal import JOURNAL, Journal, forget, read_journal, recover
+
+__all__ = ["JOURNAL", "SCORES", "Journal", "Table", "forget", "read_journal", "recover", "store"]
