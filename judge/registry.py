@@ -22,6 +22,7 @@ METRICS = {
 }
 PROVIDERS = {
     "openai": "judge.providers.openai:OpenAIProvider",
+    "decisions": "judge.providers.decisions:DecisionsProvider",
     "scripted": "judge.providers.scripted:ScriptedProvider",
 }
 ENGINES = {

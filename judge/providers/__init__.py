@@ -7,7 +7,7 @@ It neither retries nor caches nor knows what a score is. A registered one is a c
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from judge.records import Request, Response
 
@@ -17,13 +17,20 @@ class Provider(Protocol):
     """What a run needs of a provider.
 
     `name` and `model` go into signatures; `endpoint` into the cache key, so that two servers' answers are never
-    mixed up. An empty `endpoint` means: do not cache. `notice` is a sentence every report must show, or "".
+    mixed up. An empty `endpoint` means: do not cache. `notice` is a sentence every report must show, or "". `decides`
+    is True for an endpoint of typed questions, which gives probabilities and no text.
     """
 
     name: str
     model: str
     endpoint: str
     notice: str
+    decides: bool
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """What the server turned out to accept, as plain JSON for the run's record; empty where there is nothing."""
+        ...
 
     async def complete(self, request: Request) -> Response:
         """The response to one request. Raises Transient or Refused."""

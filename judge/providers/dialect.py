@@ -9,8 +9,12 @@ from typing import Any
 from judge.errors import Refused
 from judge.records import Request, whole
 
-_NAMES = ("top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "temperature", "seed")
-_NAMED = re.compile("|".join(_NAMES))
+_EFFORT = "reasoning_effort"
+_NAMES = (
+    "top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "temperature", "seed", "response_format", _EFFORT
+)  # fmt: skip
+_NAMED = re.compile("|".join((*_NAMES, r"json[_ ]schema", r"(?<![\w\\])n(?!\w)")), re.I)
+_MEANT = {"json_schema": "response_format", "json schema": "response_format"}
 _LOWER_TOP = {20: 5}
 """The largest top_logprobs a server takes is 20 at OpenAI and 5 at several others."""
 
@@ -20,18 +24,39 @@ _OF_THE_PARAMETER = re.compile(
     re.I,
 )
 _OF_THE_TEXT = re.compile(r"context|policy|too (?:large|long|many)", re.I)
+_NOT_KNOWN = re.compile(r"unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)", re.I)
+_NOT_TAKEN = re.compile(rf"{_NOT_KNOWN.pattern}|unsupported|not support", re.I)
+_NUMBER = re.compile(r"(?<![\w.-])\d+(?!\w|\.\d)")
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """Turns what a request wants into a body this server accepts.
 
-    Every step of `after` takes one more thing away, so that asking again comes to an end.
+    `n` is the most choices to ask for at once, None as many as are wanted. `unthinking` sends a reasoning effort of
+    `none` with a wish for log probabilities: OpenAI's later models give them only while they do not reason, and most of
+    them do unless told not to. It is tried once, and for nothing less: no model stops reasoning for a temperature.
+    Every other step of `after` takes one more thing away, so that asking again comes to an end.
     """
 
     top_logprobs: int = 20
     limit_name: str | None = "max_completion_tokens"
+    n: int | None = None
+    unthinking: bool = False
     dropped: frozenset[str] = frozenset()
+
+    @property
+    def settled(self) -> dict[str, Any]:
+        """What differs from the words for a server that takes everything, as plain JSON."""
+        dropped = (self.dropped - {_EFFORT}) | ({"max_tokens"} if self.limit_name is None else set())
+        facts = {
+            "n": self.n,
+            "top_logprobs": self.top_logprobs if self.top_logprobs != Dialect().top_logprobs else None,
+            "limit": self.limit_name if self.limit_name != Dialect().limit_name else None,
+            _EFFORT: "none" if self.unthinking else None,
+            "dropped": sorted(dropped),
+        }
+        return {name: fact for name, fact in facts.items() if fact}
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON body for `POST /chat/completions`."""
@@ -42,38 +67,91 @@ class Dialect:
             body[self.limit_name] = limit
         if (top := params.pop("top_logprobs", None)) is not None and "logprobs" not in self.dropped:
             body |= {"logprobs": True, "top_logprobs": min(top, self.top_logprobs)}
-        return body | {name: value for name, value in params.items() if name not in self.dropped}
+        wanted = params.pop("n", 1)
+        if (n := min(wanted, self.n or wanted)) > 1:
+            body["n"] = n
+        body |= {name: value for name, value in params.items() if name not in self.dropped}
+        return {_EFFORT: "none"} | body if self.unthinking and "logprobs" in body else body
 
     def unmet(self, request: Request, body: dict[str, Any]) -> tuple[str, ...]:
-        """The wanted parameters which that body does not ask for, or asks less of."""
-        wanted = request.params
-        missing = [name for name in wanted if name not in body and name not in ("max_tokens", "top_logprobs")]
+        """The wanted parameters which that body does not ask for, or asks less of.
+
+        A temperature of 1 needs no asking: a server that takes none samples so.
+        """
+        wanted = {name: value for name, value in request.params.items() if (name, value) != ("temperature", 1)}
+        missing = [name for name in wanted if name not in body and name not in ("max_tokens", "top_logprobs", "n")]
         if "max_tokens" in wanted and not body.keys() & {"max_completion_tokens", "max_tokens"}:
             missing.append("max_tokens")
         if "top_logprobs" in wanted and body.get("top_logprobs", 0) < wanted["top_logprobs"]:
             missing.append("top_logprobs" if "logprobs" in body else "logprobs")
+        if body.get("n", 1) < wanted.get("n", 1):
+            missing.append("n")
         return tuple(missing)
+
+    def having(self, choices: int, body: dict[str, Any]) -> Dialect:
+        """The dialect for a server that sent this many choices: it need not be asked for more."""
+        return replace(self, n=choices) if choices < body.get("n", 1) else self
 
     def after(self, refused: Refused, body: dict[str, Any]) -> Dialect | None:
         """The dialect to try next when `body` was refused, None where no other words would help."""
-        name = _offender(refused, body)
-        if name == "top_logprobs" and (lower := _LOWER_TOP.get(body[name])):
+        said, name = _words(refused), _offender(refused, body)
+        if name is None and refused.status in (400, 422) and _EFFORT in body:
+            name = _EFFORT  # the one thing in this body that not even the request asked for
+        if name == "n":
+            return replace(self, n=_fewer(said, body["n"]))
+        if name == "top_logprobs" and (lower := _lower_top(said, body[name])):
             return replace(self, top_logprobs=lower)
-        if name in ("top_logprobs", "logprobs"):
-            return replace(self, dropped=self.dropped | {"logprobs"})
         if name == "max_completion_tokens" and refused.status is not None:
             return replace(self, limit_name="max_tokens")
         if name in ("max_completion_tokens", "max_tokens"):
             return replace(self, limit_name=None)
-        return replace(self, dropped=self.dropped | {name}) if name else None
+        name = "logprobs" if name == "top_logprobs" else name
+        known = refused.status in (400, 422) and not _NOT_KNOWN.search(said)
+        return self._without(name, body, known=known) if name else None
+
+    def _without(self, name: str, body: dict[str, Any], *, known: bool) -> Dialect:
+        """The dialect that asks for the log probabilities without reasoning, if that was not tried, else not at all."""
+        if name == _EFFORT:
+            return replace(self, unthinking=False, dropped=self.dropped | {_EFFORT, "logprobs"})
+        tried = _EFFORT in body or _EFFORT in self.dropped
+        if name == "logprobs" and known and not tried:
+            return replace(self, unthinking=True, dropped=self.dropped - {"temperature"})
+        if name == "logprobs":
+            return replace(self, unthinking=False, dropped=self.dropped | {_EFFORT, name})
+        return replace(self, dropped=self.dropped | {name})
+
+
+def _words(refused: Refused) -> str:
+    """What the server said, without the address and the status that stand before it."""
+    message = str(refused)
+    return message.partition(f" answered {refused.status}: ")[2] or message
 
 
 def _offender(refused: Refused, body: dict[str, Any]) -> str | None:
     """The parameter of `body` that the server objects to: as it says, else the first one its message names."""
-    message = str(refused)
+    said = _words(refused)
     if refused.status is None:
         return refused.param if refused.param in body else None
-    if refused.status not in (400, 403, 422) or _OF_THE_TEXT.search(message) or not _OF_THE_PARAMETER.search(message):
+    if refused.status not in (400, 403, 422):
         return None
-    named = [refused.param] if refused.param else _NAMED.findall(message)
-    return next((name for name in named if name in body and name in _NAMES), None)
+    named = [refused.param.partition(".")[0]] if refused.param else [word.lower() for word in _NAMED.findall(said)]
+    meant = [_MEANT.get(word, word) for word in named]
+    first = next((name for name in meant if name in body and name in (*_NAMES, "n")), None)
+    if first in ("n", "response_format"):  # no text is refused in these words
+        return first
+    return first if _OF_THE_PARAMETER.search(said) and not _OF_THE_TEXT.search(said) else None
+
+
+def _fewer(said: str, asked: int) -> int:
+    """How many choices to ask for after so many were refused: what the message allows, else one, or half of them."""
+    return _below(asked, said) or (1 if _NOT_TAKEN.search(said) else asked // 2)
+
+
+def _lower_top(said: str, asked: int) -> int | None:
+    """A smaller top_logprobs to try, None where the message says that the server takes none at all."""
+    return _LOWER_TOP.get(asked) if _below(asked, said) or not _NOT_TAKEN.search(said) else None
+
+
+def _below(asked: int, said: str) -> int:
+    """The largest number in a message that is less than what was asked for; 0 where there is none."""
+    return max((number for number in map(int, _NUMBER.findall(said)) if number < asked), default=0)

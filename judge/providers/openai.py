@@ -1,166 +1,86 @@
-"""Any OpenAI-compatible chat endpoint, through the official SDK.
-
-The SDK's client does authentication, URLs and errors; its aiohttp transport and `client.post(cast_to=Response)`
-skip its parameter transform and model construction, which cost three times the CPU of all the rest. Its own
-retries are off: `judge.retry` decides. Redirects are not followed: a text goes to the host that was named.
-"""
+"""Any OpenAI-compatible chat endpoint."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import math
-import os
-from typing import Any
-from urllib.parse import urlsplit
-
-import aiohttp
-import httpx2
-import openai
+from typing import Any, Unpack
 
 from judge.config import Plan
-from judge.errors import ConfigError, Refused
+from judge.errors import Refused
 from judge.providers.dialect import Dialect
-from judge.providers.openai_errors import body_error, connection_error, not_an_api, status_error
-from judge.records import Choice, Request, Response, Token, Usage
+from judge.providers.http import Endpoint, Options, options, usage
+from judge.providers.openai_errors import body_error
+from judge.records import Choice, Request, Response, Token
 
-DEFAULT_URL = "https://api.openai.com/v1"
+_NO_REASONING = " reasoning_effort=none"
+"""What `served_by` ends in where the model was told not to reason, the price of its log probabilities."""
 
 
 class OpenAIProvider:
-    """A provider for `POST {base_url}/chat/completions`, in one event loop at a time.
-
-    The key is read from the environment variable `key_env` when a request is sent, and kept nowhere else; where
-    the server repeats it, it is blotted out. Only the default endpoint insists on one: servers of one's own often
-    want none.
-    """
+    """A provider for `POST {base_url}/chat/completions`, in one event loop at a time."""
 
     name = "openai"
     notice = ""
+    decides = False
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        key_env: str = "OPENAI_API_KEY",
-        timeout: float = 120.0,
-        connections: int = 64,
-    ) -> None:
+    def __init__(self, model: str, **how: Unpack[Options]) -> None:
         self.model = model
-        self.endpoint = _checked(base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL)
-        if not _key(key_env) and (self.endpoint == DEFAULT_URL or key_env != "OPENAI_API_KEY"):
-            raise ConfigError(
-                f"no key: ${key_env} is not set. Set it, or name a server of your own with --base-url; "
-                "`make demo` shows a run without either"
-            )
-        self._url = f"{self.endpoint}/chat/completions"  # whole: the SDK takes longer to join it for each request
-        self._key_env = key_env
-        self._timeout = timeout
-        self._connections = connections
-        self._client: openai.AsyncOpenAI | None = None
+        self._http = Endpoint(**how)
+        self.endpoint = self._http.url
         self._dialect = Dialect()
 
     @classmethod
     def open(cls, model: str, plan: Plan) -> OpenAIProvider:
         """The provider of a plan. Raises ConfigError."""
-        return cls(
-            model,
-            base_url=plan.base_url,
-            key_env=plan.key_env,
-            timeout=plan.timeout,
-            connections=plan.max_concurrency,
-        )
+        return cls(model, **options(plan))
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        return self._dialect.settled
 
     async def complete(self, request: Request) -> Response:
         """One response, whose `unmet` says what this server would not do. Raises Transient or Refused.
 
-        Words that helped once are used from then on; what did not help is forgotten.
+        It has a choice for each of the `n` wanted, or fewer. Words that helped once are used from then on; what did
+        not help is forgotten.
         """
-        dialect = self._dialect
+        before = dialect = self._dialect
         while True:
             body = dialect.body(request)
             try:
-                response = _response(await self._post(body), body, dialect.unmet(request, body), self.endpoint)
+                data = await self._http.post("/chat/completions", body)
+                response = _response(data, body, dialect.unmet(request, body), self.endpoint)
             except Refused as refused:
                 tried, dialect = dialect, dialect.after(refused, body) or dialect
                 if dialect == tried:
                     raise
             else:
-                self._dialect = dialect
+                dialect = dialect.having(len(response.choices), body)
+                if dialect != before:  # what another request has learned meanwhile is not unlearned by this one
+                    self._dialect = dialect
                 return response
 
     async def aclose(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
-
-    async def _post(self, body: dict[str, Any]) -> Any:
-        if self._client is None:
-            self._client = self._open()
-        key = _key(self._key_env)
-        try:
-            async with asyncio.timeout(self._timeout):  # for the whole reply; the client's own is for each read
-                reply = await self._client.post(self._url, body=body, cast_to=httpx2.Response)
-        except openai.APIStatusError as error:
-            raise status_error(error, self.endpoint, key) from error
-        except (openai.APIConnectionError, aiohttp.ClientError, TimeoutError) as error:
-            raise connection_error(error, self.endpoint, self._timeout) from error
-        try:
-            return json.loads(reply.content.replace(key.encode(), b"***") if key else reply.content)
-        except (ValueError, RecursionError) as error:
-            raise not_an_api(reply, self.endpoint, key) from error
-
-    def _open(self) -> openai.AsyncOpenAI:
-        limits = httpx2.Limits(max_connections=self._connections, max_keepalive_connections=self._connections)
-        timeout = httpx2.Timeout(self._timeout, connect=10.0)
-        return openai.AsyncOpenAI(
-            api_key=_key(self._key_env) or "no-key",
-            base_url=self.endpoint,
-            max_retries=0,
-            timeout=timeout,
-            http_client=openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False),
-        )
-
-
-def _checked(url: str) -> str:
-    """The URL without a slash at its end. Raises ConfigError, which repeats nothing that may be a secret."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        parts = urlsplit("")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise ConfigError(
-            "--base-url must be an address alone: no password, nothing after ? or #; keys go into --key-env"
-        )
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        shown = "" if "@" in url or "?" in url else f" {url!r}"
-        raise ConfigError(f"--base-url{shown} is not a URL; write for example http://127.0.0.1:8000/v1")
-    return url.rstrip("/")
-
-
-def _key(name: str) -> str:
-    """The key in an environment variable. Raises ConfigError where it cannot stand in an HTTP header."""
-    key = os.environ.get(name, "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise ConfigError(f"${name} holds characters that no key has; set it again")
-    return key
+        await self._http.aclose()
 
 
 def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str) -> Response:
     if not isinstance(data, dict) or not isinstance(data.get("choices"), list):
-        raise body_error(data, url)
+        raise body_error(data, url, "chat completion")
     choices = tuple(_choice(choice, url) for choice in data["choices"])
-    usage = _usage(data.get("usage"))
-    if len(choices) != body.get("n", 1):
-        raise Refused(f"{url} sent {len(choices)} choices where {body.get('n', 1)} were asked for")
-    if usage.reasoning_tokens and any(c.finish_reason == "length" and not c.text for c in choices):
+    asked, used = body.get("n", 1), usage(data.get("usage"), "prompt", "completion")
+    if not 1 <= len(choices) <= asked:
+        raise Refused(f"{url} sent {len(choices)} choices where {asked} were asked for")
+    if used.reasoning_tokens and any(c.finish_reason == "length" and not c.text for c in choices):
         limit = next((name for name in ("max_completion_tokens", "max_tokens") if name in body), None)
         raise Refused(f"{url}: the model spent its whole token limit on hidden reasoning", param=limit)
+    if len(choices) < asked and "n" not in unmet:
+        unmet = (*unmet, "n")
     if body.get("logprobs") and any(c.tokens is None for c in choices):
         unmet = (*unmet, "logprobs")
     served_by = "/".join(str(data[k]) for k in ("model", "system_fingerprint") if data.get(k))
-    return Response(choices, usage, served_by, unmet)
+    served_by += _NO_REASONING * ("reasoning_effort" in body)  # not wished for, so it has to be said
+    return Response(choices, used, served_by, unmet)
 
 
 def _choice(data: Any, url: str) -> Choice:
@@ -192,21 +112,3 @@ def _pair(data: Any) -> tuple[str, float]:
     if not isinstance(text, str):
         raise TypeError("a token is text")
     return text, -math.inf if logprob is None else float(logprob)
-
-
-def _usage(data: Any) -> Usage:
-    """The tokens used; what a server does not count, or counts in no way a number should look, is 0."""
-
-    def count(name: str, details: str | None = None) -> int:
-        where = data.get(details) if details and isinstance(data, dict) else data
-        value = where.get(name) if isinstance(where, dict) else None
-        return value if type(value) is int and value >= 0 else 0
-
-    prompt, completion = "prompt_tokens_details", "completion_tokens_details"
-    return Usage(
-        count("prompt_tokens"),
-        count("completion_tokens"),
-        count("cached_tokens", prompt),
-        count("reasoning_tokens", completion),
-        count("cache_write_tokens", prompt),
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import re
 import time
 from typing import Any
 
@@ -16,6 +17,8 @@ _RETRIED = {408, 409, 429}
 _STOPPING = {401, 404}
 _OUT_OF_MONEY = {"insufficient_quota", "billing_hard_limit_reached"}
 _LONGEST = 300
+_MODEL = re.compile(r"(?<![\w/])model\b", re.I)
+"""A 404 that has this word, and not in an address, is about the model."""
 
 
 def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderError:
@@ -36,11 +39,13 @@ def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderEr
         message = f"{url} answered {status}: moved to {place}; name it with --base-url"
     stops: Stops = "always" if status in _STOPPING or status < 400 else "never"
     param = error.param if isinstance(error.param, str) else None
+    if status == 404 and (error.code == "model_not_found" or _MODEL.search(_said(error, key))):
+        param = "model"
     return Refused(message, status=status, param=param, stops=stops)
 
 
-def body_error(data: Any, url: str) -> ProviderError:
-    """For a 200 that holds no completion: some gateways send their errors so."""
+def body_error(data: Any, url: str, what: str) -> ProviderError:
+    """For a 200 that does not hold `what` it should: some gateways send their errors so."""
     error = data.get("error") if isinstance(data, dict) else None
     if isinstance(error, str):
         error = {"message": error}
@@ -49,7 +54,7 @@ def body_error(data: Any, url: str) -> ProviderError:
         status = int(code) if code.isascii() and code.isdigit() else 0
         message = f"{url} answered: {_cut(error.get('message') or error)}"
         return Transient(message, status=status) if status in _RETRIED or status >= 500 else Refused(message)
-    return Refused(f"{url} answered with JSON that is no chat completion; is --base-url right?", stops="if_first")
+    return Refused(f"{url} answered with JSON that is no {what}; is --base-url right?", stops="if_first")
 
 
 def not_an_api(reply: httpx2.Response, url: str, key: str) -> Refused:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +16,36 @@ from judge.errors import ConfigError, ProviderError, Refused
 from judge.records import Choice, Request, Response, Token, Usage
 
 Reply = str | int | Mapping[Any, float] | Response | ProviderError
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class ScriptedProvider:
     """Answers every request with what `script(request)` returns.
 
     A str (or a number) is the reply's text; a mapping of labels to probabilities is a one-token reply with those
-    probabilities (given as log probabilities where the request wants them); a Response passes through; a
-    Transient or Refused is raised. `seen` keeps the requests in the order they came.
+    probabilities (given as log probabilities where the request wants them): the likeliest label, or, at a temperature
+    above 0, labels drawn in these proportions, the same ones every time; a Response passes through; a Transient or
+    Refused is raised. `seen` keeps the requests in the order they came.
+
+    With `decides` it is an endpoint of typed questions: the script is called with each question of a request by
+    itself, and a mapping is that answer's probabilities as they are, a str the one certain label.
     """
 
     name = "scripted"
     notice = "Scripted replies: no model was asked. These scores show how a report looks and nothing else."
 
-    def __init__(self, script: Callable[[Request], Reply], *, model: str = "script", endpoint: str = "") -> None:
+    def __init__(
+        self, script: Callable[[Request], Reply], *, model: str = "script", endpoint: str = "", decides: bool = False
+    ) -> None:
         self.model = model
         self.endpoint = endpoint
+        self.decides = decides
         self.seen: list[Request] = []
         self._script = script
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        return {}
 
     @classmethod
     def open(cls, model: str, plan: Plan) -> ScriptedProvider:
@@ -65,6 +78,12 @@ class ScriptedProvider:
     async def complete(self, request: Request) -> Response:
         """What the script says. Raises what it returns where that is an error, and ConfigError for nonsense."""
         self.seen.append(request)
+        if not self.decides:
+            return self._answer(request)
+        each = [self._answer(replace(request, params={"questions": [q]})) for q in request.params["questions"]]
+        return Response(tuple(choice for response in each for choice in response.choices), Usage(), "scripted")
+
+    def _answer(self, request: Request) -> Response:
         reply = self._script(request)
         if isinstance(reply, ProviderError):
             raise reply
@@ -72,7 +91,10 @@ class ScriptedProvider:
             return reply
         if not isinstance(reply, str | int | Mapping):
             raise ConfigError(f"a script returns text, probabilities by label, a Response or an error, not {reply!r}")
-        return Response((_choice(reply, int(request.params.get("top_logprobs", 0))),), Usage(), "scripted")
+        if self.decides:
+            return Response((_decision(reply),), Usage(), "scripted")
+        draws = range(request.draw, request.draw + int(request.params.get("n", 1)))
+        return Response(tuple(_choice(reply, request, draw) for draw in draws), Usage(), "scripted")
 
     async def aclose(self) -> None:
         return
@@ -86,10 +108,27 @@ def _rule(rule: Any) -> tuple[tuple[str, ...], Reply]:
     return texts, str(reply)
 
 
-def _choice(reply: str | int | Mapping[Any, float], top: int) -> Choice:
+def _choice(reply: str | int | Mapping[Any, float], request: Request, draw: int) -> Choice:
     if isinstance(reply, str | int):
         return Choice(str(reply))
-    likely = sorted(reply.items(), key=lambda pair: -pair[1])
-    listed = tuple((str(label), math.log(p)) for label, p in likely if p > 0)
-    text, logprob = listed[0] if listed else ("", 0.0)
+    top = int(request.params.get("top_logprobs", 0))
+    likely = sorted(((str(label), p) for label, p in reply.items() if p > 0), key=lambda pair: -pair[1])
+    listed = tuple((label, math.log(p)) for label, p in likely)
+    text, logprob = listed[_drawn(likely, draw) if request.params.get("temperature") else 0] if listed else ("", 0.0)
     return Choice(text, "stop", (Token(text, logprob, listed[:top]),) if top else None)
+
+
+def _drawn(likely: list[tuple[str, float]], draw: int) -> int:
+    """The place of the label that a draw has: multiples of the golden ratio fill the unit interval evenly."""
+    left = (draw + 0.5) * _GOLDEN % 1.0 * sum(p for _, p in likely)
+    for place, (_, p) in enumerate(likely):
+        left -= p
+        if left < 0:
+            return place
+    return len(likely) - 1
+
+
+def _decision(reply: str | int | Mapping[Any, float]) -> Choice:
+    shares = reply if isinstance(reply, Mapping) else {reply: 1.0}
+    listed = tuple((str(label), float(p)) for label, p in shares.items())
+    return Choice(max(listed, key=lambda share: share[1], default=("", 0.0))[0], shares=listed)

@@ -97,7 +97,7 @@ def test_logprobs_that_silently_stay_away_are_said(chat_server: Any) -> None:
 @pytest.mark.parametrize(
     ("refused", "unmet", "requests_sent"),
     [
-        ("logprobs", ("logprobs",), 2),
+        ("logprobs", ("logprobs",), 3),  # the second one without reasoning
         ("temperature", ("temperature",), 2),
         ("max_completion_tokens", (), 2),
     ],

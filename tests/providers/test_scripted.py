@@ -57,6 +57,34 @@ def test_numbers_will_do_and_nonsense_is_named() -> None:
         ask(ScriptedProvider(lambda _: None), request())  # type: ignore[arg-type, return-value]
 
 
+QUESTIONS = [
+    {"name": "a", "type": "score", "instructions": "?", "labels": ["1", "2"]},
+    {"name": "b", "type": "predicate", "instructions": "!", "labels": ["no", "yes"]},
+]
+
+
+def test_an_endpoint_of_typed_questions_is_asked_each_by_itself() -> None:
+    script: dict[str, Reply] = {"a": {"1": 0.25, "2": 0.5}, "b": "yes"}
+    provider = ScriptedProvider(lambda r: script[r.params["questions"][0]["name"]], decides=True)
+    assert (provider.decides, provider.learned, ScriptedProvider(lambda _: "").decides) == (True, {}, False)
+    asked = request(questions=QUESTIONS)
+    assert ask(provider, asked).choices == (
+        Choice("2", shares=(("1", 0.25), ("2", 0.5))),
+        Choice("yes", shares=(("yes", 1.0),)),
+    )
+    assert provider.seen == [asked]
+
+
+def test_a_scripted_answer_may_be_a_refusal_or_an_error() -> None:
+    refusal = Response((Choice("", "refusal"),))
+    replies: list[Reply] = [refusal, {"no": 1.0, "yes": 0.0}, Transient("later")]
+    provider = ScriptedProvider(lambda _: replies.pop(0), decides=True)
+    asked = request(questions=QUESTIONS)
+    assert [c.text for c in ask(provider, asked).choices] == ["", "no"]
+    with pytest.raises(Transient):
+        ask(provider, asked)
+
+
 def test_rules_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "replies.yaml"
     path.write_text("- {when: [cat, mat], reply: {4: 0.9, 5: 0.1}}\n- {when: cat, reply: 2}\n", encoding="utf-8")

@@ -1,0 +1,233 @@
+"""An endpoint of typed questions: probabilities over a scale's labels in one forward pass, and no text.
+
+Two forms are in use: OpenAI's `/decisions`, and `/systemone` of servers that run open models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Unpack
+
+from judge.config import Plan
+from judge.errors import ProviderError, Refused, Transient
+from judge.providers.http import Endpoint, Options, options, usage
+from judge.providers.openai_errors import body_error
+from judge.records import Choice, Question, Request, Response, whole
+
+_NO_SUCH_PATH = (404, 405, 501)
+_ROUNDED = 1e-6
+"""By how much a probability in single precision may come out above 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    name: str
+    type: Question
+    instructions: str
+    labels: tuple[str, ...]
+
+
+class _Form(Protocol):
+    """One of the two forms. `types` are its words for the types of question, `truth` is a predicate's probability."""
+
+    path: str
+    types: Mapping[Question, str]
+    truth: str
+
+    def body(self, text: str, questions: Sequence[_Question]) -> dict[str, Any]:
+        """The questions as they are sent."""
+        ...
+
+    def answers(self, data: Any, questions: Sequence[_Question]) -> list[Any]:
+        """The answers in the order of the questions. Raises ValueError."""
+        ...
+
+    def shares(self, question: _Question, given: Any) -> list[tuple[str, Any]]:
+        """The probabilities of an answer by label. Raises what a look into another shape raises."""
+        ...
+
+
+class _OpenAI:
+    path = "/decisions"
+    types: Mapping[Question, str] = {"score": "score", "choice": "choice", "predicate": "predicate"}
+    truth = "probability"
+
+    def body(self, text: str, questions: Sequence[_Question]) -> dict[str, Any]:
+        return {"input": text, "questions": [self._question(q) for q in questions]}
+
+    def _question(self, question: _Question) -> dict[str, Any]:
+        asked = {"name": question.name, "type": question.type, "instructions": question.instructions}
+        if question.type == "score":
+            return asked | {"levels": [{"label": label} for label in question.labels]}
+        return asked | ({"choices": [{"value": x} for x in question.labels]} if question.type == "choice" else {})
+
+    def answers(self, data: Any, questions: Sequence[_Question]) -> list[Any]:
+        if not isinstance(data, list) or len(data) != len(questions):
+            raise ValueError(f"do not come to {len(questions)}, one for each question")
+        names = [answer.get("name") if isinstance(answer, dict) else None for answer in data]
+        if strange := [n for n, q in zip(names, questions, strict=True) if n not in (None, q.name)]:
+            raise ValueError(f"are not in the order of the questions: {strange[0]!r} is out of place")
+        return data
+
+    def shares(self, question: _Question, given: Any) -> list[tuple[str, Any]]:
+        label = "label" if question.type == "score" else "value"
+        return [(one[label], one["probability"]) for one in given]
+
+
+class _SystemOne:
+    path = "/systemone"
+    types: Mapping[Question, str] = {"score": "score", "choice": "choice", "predicate": "noul"}
+    truth = "noul"
+
+    def body(self, text: str, questions: Sequence[_Question]) -> dict[str, Any]:
+        return {"state": text, "questions": {q.name: self._question(q) for q in questions}}
+
+    def _question(self, question: _Question) -> dict[str, Any]:
+        asked: dict[str, Any] = {"type": self.types[question.type], "instructions": question.instructions}
+        if question.type == "score":
+            return asked | {"criteria": list(question.labels)}
+        return asked | ({"criteria": dict.fromkeys(question.labels)} if question.type == "choice" else {})
+
+    def answers(self, data: Any, questions: Sequence[_Question]) -> list[Any]:
+        if not isinstance(data, dict):
+            raise ValueError("do not have the questions' names")
+        if missing := [q.name for q in questions if q.name not in data]:
+            raise ValueError(f"lack one, to {missing[0]!r}")
+        return [data[q.name] for q in questions]
+
+    def shares(self, question: _Question, given: Any) -> list[tuple[str, Any]]:
+        """A level is called by its place: "0" is the first."""
+        if question.type == "choice":
+            return list(given.items())
+        names = {str(place): label for place, label in enumerate(question.labels)}
+        if strange := [place for place in given if place not in names]:
+            raise ValueError(f"has a level that was not offered: {strange[0]!r}")
+        return [(names[place], p) for place, p in given.items()]
+
+
+_FORMS: tuple[_Form, ...] = (_OpenAI(), _SystemOne())
+
+
+class DecisionsProvider:
+    """A provider for `POST {base_url}/decisions` or `POST {base_url}/systemone`, in one event loop at a time.
+
+    Which of the two a server has is found out with the first request it answers.
+    """
+
+    name = "decisions"
+    notice = ""
+    decides = True
+
+    def __init__(self, model: str, **how: Unpack[Options]) -> None:
+        self.model = model
+        self._http = Endpoint(**how)
+        self.endpoint = self._http.url
+        self._form: _Form | None = None
+
+    @classmethod
+    def open(cls, model: str, plan: Plan) -> DecisionsProvider:
+        """The provider of a plan. Raises ConfigError."""
+        return cls(model, **options(plan))
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        return {"path": self._form.path} if self._form else {}
+
+    async def complete(self, request: Request) -> Response:
+        """One choice for each of the `questions`, in their order. Raises Transient or Refused.
+
+        A question that the model refuses has a choice without shares. Of the other parameters none is sent.
+        """
+        questions, text = _questions(request), "\n\n".join(whole(m["content"]) for m in request.messages)
+        known = self._form
+        for form in (known,) if known else _FORMS:
+            try:
+                data = await self._http.post(form.path, {"model": request.model, **form.body(text, questions)})
+            except ProviderError as error:
+                if known is None and _no_such_path(error):
+                    continue
+                raise
+            response = _response(data, form, questions, self.endpoint)
+            self._form = form
+            return response
+        raise Refused(
+            f"{self.endpoint} has neither /decisions nor /systemone: it takes no typed questions; check --base-url, "
+            "or ask a model there that writes, without decisions/ before its name",
+            stops="always",
+        )
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+
+def _no_such_path(error: ProviderError) -> bool:
+    """Whether the server knows no such address; a model that it does not know is another matter."""
+    if not isinstance(error, Refused | Transient) or error.status not in _NO_SUCH_PATH:
+        return False
+    return not (isinstance(error, Refused) and error.param == "model")
+
+
+def _questions(request: Request) -> list[_Question]:
+    """The questions as UTF-8 can carry them, under names of which no two are equal."""
+    asked: list[_Question] = []
+    for given in request.params["questions"]:
+        name = whole(given["name"])
+        while any(name == other.name for other in asked):
+            name += "_"
+        labels = tuple(whole(label) for label in given["labels"])
+        asked.append(_Question(name, given["type"], whole(given["instructions"]), labels))
+    return asked
+
+
+def _response(data: Any, form: _Form, questions: Sequence[_Question], url: str) -> Response:
+    if not isinstance(data, dict) or not isinstance(data.get("answers"), list | dict):
+        raise body_error(data, url, "answer to typed questions")
+    try:
+        answers = form.answers(data["answers"], questions)
+    except ValueError as error:
+        raise Refused(f"{url}{form.path}: the answers {error}") from error
+    choices = tuple(_choice(form, q, answer, url) for q, answer in zip(questions, answers, strict=True))
+    model, used = data.get("model"), usage(data.get("usage"), "input", "output")
+    return Response(choices, used, model if isinstance(model, str) else "")
+
+
+def _choice(form: _Form, question: _Question, answer: Any, url: str) -> Choice:
+    where = f"{url}{form.path}: the answer to {question.name!r}"
+    try:
+        kind = answer["type"]
+        if kind == "refusal":
+            return Choice("", "refusal")
+        if kind != form.types[question.type]:
+            raise ValueError(f"is a {kind}, not a {form.types[question.type]}")
+        shares = _shares(form, question, answer)
+    except ValueError as error:
+        raise Refused(f"{where} {error}") from error
+    except (TypeError, LookupError, AttributeError) as error:
+        raise Refused(f"{where} has not the shape of one") from error
+    likeliest, most = max(shares, key=lambda share: share[1])
+    if not most:
+        raise Refused(f"{where} gives no label any probability")
+    return Choice(likeliest, shares=shares)
+
+
+def _shares(form: _Form, question: _Question, answer: Any) -> tuple[tuple[str, float], ...]:
+    """The probability of each label. Raises ValueError where one is missing, is too many, or is no probability."""
+    if question.type == "predicate":
+        true = _probability(answer[form.truth])
+        return tuple(zip(question.labels, (1 - true, true), strict=True))
+    listed = form.shares(question, answer["probabilities"])
+    found = {label: _probability(p) for label, p in listed}
+    if strange := [label for label in found if label not in question.labels]:
+        raise ValueError(f"has a label that was not offered: {strange[0]!r}")
+    if missing := [label for label in question.labels if label not in found]:
+        raise ValueError(f"has no probability for {missing[0]!r}")
+    if len(listed) > len(found):
+        raise ValueError("has two probabilities for one label")
+    return tuple((label, found[label]) for label in question.labels)
+
+
+def _probability(given: Any) -> float:
+    if type(given) not in (float, int) or not 0 <= given <= 1 + _ROUNDED:
+        raise ValueError(f"holds {str(given)[:40]!r} where a probability should be")
+    return min(float(given), 1.0)

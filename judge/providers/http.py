@@ -1,0 +1,155 @@
+"""JSON over POST to one OpenAI-compatible address, through the official SDK: what its providers share.
+
+The SDK's client does authentication, URLs and errors; its aiohttp transport and `client.post(cast_to=Response)`
+skip its parameter transform and model construction, which cost three times the CPU of all the rest. Its own
+retries are off: `judge.retry` decides. Redirects are not followed: a text goes to the host that was named.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from typing import Any, TypedDict
+from urllib.parse import urlsplit
+
+import aiohttp
+import httpx2
+import openai
+
+from judge.config import Plan
+from judge.errors import ConfigError
+from judge.providers.openai_errors import connection_error, not_an_api, status_error
+from judge.records import Usage
+
+DEFAULT_URL = "https://api.openai.com/v1"
+
+
+class Options(TypedDict, total=False):
+    """How to reach an endpoint.
+
+    `base_url` None is $OPENAI_BASE_URL, else OpenAI itself; `key_env` names the environment variable with the key;
+    `timeout` is for a whole reply, in seconds; `connections` are the most kept open at once.
+    """
+
+    base_url: str | None
+    key_env: str
+    timeout: float
+    connections: int
+
+
+def options(plan: Plan) -> Options:
+    """The part of a plan that says how to reach its endpoint."""
+    return {
+        "base_url": plan.base_url,
+        "key_env": plan.key_env,
+        "timeout": plan.timeout,
+        "connections": plan.max_concurrency,
+    }
+
+
+class Endpoint:
+    """One address, used in one event loop at a time. Raises ConfigError for an address or a key that cannot be one.
+
+    The key is read from the environment variable `key_env` when a request is sent, and kept nowhere else; where
+    the server repeats it, it is blotted out. Only the default address insists on one: servers of one's own often
+    want none.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str | None = None,
+        key_env: str = "OPENAI_API_KEY",
+        timeout: float = 120.0,
+        connections: int = 64,
+    ) -> None:
+        self.url = _checked(base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL)
+        if not _key(key_env) and (self.url == DEFAULT_URL or key_env != "OPENAI_API_KEY"):
+            raise ConfigError(
+                f"no key: ${key_env} is not set. Set it, or name a server of your own with --base-url; "
+                "`make demo` shows a run without either"
+            )
+        self._key_env = key_env
+        self._timeout = timeout
+        self._connections = connections
+        self._client: openai.AsyncOpenAI | None = None
+
+    async def post(self, path: str, body: dict[str, Any]) -> Any:
+        """The JSON that a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
+        if self._client is None:
+            self._client = self._open()
+        key = _key(self._key_env)
+        whole = f"{self.url}{path}"  # the SDK takes longer to join it
+        try:
+            async with asyncio.timeout(self._timeout):  # for the whole reply; the client's own is for each read
+                reply = await self._client.post(whole, body=body, cast_to=httpx2.Response)
+        except openai.APIStatusError as error:
+            raise status_error(error, self.url, key) from error
+        except (openai.APIConnectionError, aiohttp.ClientError, TimeoutError) as error:
+            raise connection_error(error, self.url, self._timeout) from error
+        try:
+            return json.loads(reply.content.replace(key.encode(), b"***") if key else reply.content)
+        except (ValueError, RecursionError) as error:
+            raise not_an_api(reply, self.url, key) from error
+
+    async def aclose(self) -> None:
+        """Let go of connections. The endpoint may be used again afterwards, in another event loop."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _open(self) -> openai.AsyncOpenAI:
+        limits = httpx2.Limits(max_connections=self._connections, max_keepalive_connections=self._connections)
+        timeout = httpx2.Timeout(self._timeout, connect=10.0)
+        return openai.AsyncOpenAI(
+            api_key=_key(self._key_env) or "no-key",
+            base_url=self.url,
+            max_retries=0,
+            timeout=timeout,
+            http_client=openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False),
+        )
+
+
+def usage(data: Any, read: str, written: str) -> Usage:
+    """The tokens used, by the names `{read}_tokens` and `{written}_tokens`.
+
+    What a server does not count, or counts in no way a number should look, is 0.
+    """
+
+    def count(name: str, details: str | None = None) -> int:
+        where = data.get(details) if details and isinstance(data, dict) else data
+        value = where.get(name) if isinstance(where, dict) else None
+        return value if type(value) is int and value >= 0 else 0
+
+    return Usage(
+        count(f"{read}_tokens"),
+        count(f"{written}_tokens"),
+        count("cached_tokens", f"{read}_tokens_details"),
+        count("reasoning_tokens", f"{written}_tokens_details"),
+        count("cache_write_tokens", f"{read}_tokens_details"),
+    )
+
+
+def _checked(url: str) -> str:
+    """The URL without a slash at its end. Raises ConfigError, which repeats nothing that may be a secret."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ConfigError(
+            "--base-url must be an address alone: no password, nothing after ? or #; keys go into --key-env"
+        )
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        shown = "" if "@" in url or "?" in url else f" {url!r}"
+        raise ConfigError(f"--base-url{shown} is not a URL; write for example http://127.0.0.1:8000/v1")
+    return url.rstrip("/")
+
+
+def _key(name: str) -> str:
+    """The key in an environment variable. Raises ConfigError where it cannot stand in an HTTP header."""
+    key = os.environ.get(name, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(f"${name} holds characters that no key has; set it again")
+    return key

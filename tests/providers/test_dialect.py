@@ -1,0 +1,358 @@
+"""What the chat provider learns from refusals: choices at once, reasoning effort, response format."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.errors import Refused
+from judge.providers.dialect import Dialect
+from judge.providers.openai import OpenAIProvider
+from judge.records import Request, Response
+
+Answer = tuple[int, dict[str, str], Any]
+PARAMS = {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
+FORMAT = {"type": "json_schema", "json_schema": {"name": "j", "strict": True, "schema": {"type": "object"}}}
+UNSUPPORTED = "Unsupported parameter: '{}' is not supported with this model."
+
+
+def request(**params: Any) -> Request:
+    return Request("m", ({"role": "user", "content": "p"},), params)
+
+
+def ask(server: Any, *requests: Request) -> tuple[list[Response], dict[str, Any]]:
+    provider = OpenAIProvider("m", base_url=server.url)
+
+    async def all_of_them() -> list[Response]:
+        try:
+            return [await provider.complete(r) for r in requests]
+        finally:
+            await provider.aclose()
+
+    return asyncio.run(all_of_them()), provider.learned
+
+
+@pytest.fixture
+def reply(make_completion: Callable[..., Any]) -> Callable[..., Answer]:
+    """A function that answers a body: as many choices as it asks for, or `count`, with log probabilities if wanted."""
+
+    def made(body: dict[str, Any], count: int | None = None) -> Answer:
+        data = make_completion("4", top={"4": 1.0} if body.get("logprobs") else None)
+        data["choices"] *= body.get("n", 1) if count is None else count
+        return 200, {}, data
+
+    return made
+
+
+def asked_n(server: Any) -> list[int | None]:
+    return [body.get("n") for body in server.bodies]
+
+
+def test_several_choices_come_from_one_request(chat_server: Any, reply: Callable[..., Answer]) -> None:
+    chat_server.answer = reply
+    (several, single), learned = ask(chat_server, request(n=20), request(n=1))
+    assert (len(several.choices), several.unmet, len(single.choices), learned) == (20, (), 1, {})
+    assert asked_n(chat_server) == [20, None]
+
+
+LLAMA = "Field 'n': Value must be between 1 <= value <= {most}, but got {n}"
+REPLAY = "Invalid 'n': integer out of range. Expected a value between 1 and {most}, but got {n} instead."
+
+
+@pytest.mark.parametrize(
+    ("message", "param", "most", "asked"),
+    [
+        (LLAMA, None, 8, [20, 8]),
+        (REPLAY, "n", 8, [20, 8]),
+        ("n is too large", "n", 6, [20, 10, 5]),
+        ("too many choices: n", None, 6, [20, 10, 5]),
+        ("n must be 1 when using greedy sampling, got {n}.", None, 1, [20, None]),
+        ("Unsupported parameter: 'n' is not supported with this model.", "n", 1, [20, None]),
+        ("Unsupported value: 'n' does not support {n}. Only the default (1) value is supported.", "n", 1, [20, None]),
+        ("`n` is capped", None, 1, [20, 10, 5, 2, None]),
+    ],
+)
+def test_a_server_with_a_limit_is_asked_for_fewer_choices(
+    chat_server: Any,
+    reply: Callable[..., Answer],
+    make_error: Any,
+    message: str,
+    param: str | None,
+    most: int,
+    asked: list[int | None],
+) -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        if (n := body.get("n", 1)) > most:
+            return 400, {}, make_error(message.format(n=n, most=most), param=param)
+        return reply(body)
+
+    chat_server.answer = answer
+    (first, second, third), learned = ask(chat_server, request(n=20), request(n=20), request(n=1))
+    got = asked[-1] or 1
+    assert (len(first.choices), len(second.choices), len(third.choices)) == (got, got, 1)
+    assert (first.unmet, second.unmet, third.unmet) == (("n",), ("n",), ())
+    assert asked_n(chat_server) == [*asked, asked[-1], None]
+    assert learned == {"n": got}
+
+
+def test_choices_that_silently_stay_away_are_said_and_not_asked_for_again(
+    chat_server: Any, reply: Callable[..., Answer]
+) -> None:
+    chat_server.answer = lambda body: reply(body, min(3, body.get("n", 1)))
+    (first, second, third), learned = ask(chat_server, request(n=20), request(n=20), request(n=2))
+    assert [len(r.choices) for r in (first, second, third)] == [3, 3, 2]
+    assert [r.unmet for r in (first, second, third)] == [("n",), ("n",), ()]
+    assert asked_n(chat_server) == [20, 3, 2]
+    assert learned == {"n": 3}
+
+
+@pytest.mark.parametrize(("n", "sent"), [(1, 2), (4, 5), (4, 0)])
+def test_more_choices_than_asked_for_or_none_are_refused(
+    chat_server: Any, reply: Callable[..., Answer], n: int, sent: int
+) -> None:
+    chat_server.answer = lambda body: reply(body, sent)
+    with pytest.raises(Refused, match=f"{sent} choices where {n} were asked for"):
+        ask(chat_server, request(n=n))
+
+
+def test_an_address_with_numbers_is_no_limit(make_error: Any) -> None:
+    refused = Refused("http://127.0.0.1:8/v1 answered 400: bad n", status=400)
+    changed = Dialect().after(refused, Dialect().body(request(n=1000)))
+    assert changed == Dialect(n=500)
+
+
+def test_what_one_request_learns_another_under_way_does_not_unlearn(
+    chat_server: Any, reply: Callable[..., Answer], make_error: Any
+) -> None:
+    provider = OpenAIProvider("m", base_url=chat_server.url)
+    slow = asyncio.Event()
+
+    async def both() -> None:
+        post = provider._http.post
+
+        async def held(path: str, body: dict[str, Any]) -> Any:
+            data = await post(path, body)
+            if "n" not in body and body.get("seed") == 1:
+                await slow.wait()
+            return data
+
+        provider._http.post = held  # type: ignore[method-assign]
+        plain = asyncio.create_task(provider.complete(request(seed=1)))
+        await asyncio.sleep(0)
+        await provider.complete(request(n=20))
+        slow.set()
+        await plain
+        await provider.aclose()
+
+    def answer(body: dict[str, Any]) -> Answer:
+        return reply(body) if body.get("n", 1) <= 8 else (400, {}, make_error(LLAMA.format(n=body["n"], most=8)))
+
+    chat_server.answer = answer
+    asyncio.run(both())
+    assert provider.learned == {"n": 8}
+
+
+# Reasoning effort. The models are OpenAI's, as their documentation and users describe them.
+
+
+def reasoning_by_default(body: dict[str, Any], *, efforts: tuple[str, ...], always: tuple[str, ...] = ()) -> str | None:
+    """The parameter that such a model refuses: efforts it has, and what it refuses whatever the effort."""
+    if body.get("reasoning_effort", efforts[0]) not in efforts:
+        return "reasoning_effort"
+    free = body.get("reasoning_effort") == "none"
+    for name in ("temperature", "logprobs"):
+        refused = name in always or not free
+        if name in body and refused and not (name == "temperature" and body[name] == 1):
+            return name
+    return None
+
+
+@pytest.mark.parametrize(
+    ("efforts", "always", "unmet", "learned", "sent"),
+    [
+        (("medium", "none"), (), (), {"reasoning_effort": "none"}, 3),
+        (
+            ("medium", "none"),
+            ("temperature",),
+            ("temperature",),
+            {"reasoning_effort": "none", "dropped": ["temperature"]},
+            4,
+        ),
+        (("medium", "none"), ("logprobs",), ("temperature", "logprobs"), {"dropped": ["logprobs", "temperature"]}, 5),
+        (("medium",), (), ("temperature", "logprobs"), {"dropped": ["logprobs", "temperature"]}, 5),
+    ],
+)
+def test_a_reasoning_model_is_first_asked_not_to_reason(
+    chat_server: Any,
+    reply: Callable[..., Answer],
+    make_error: Any,
+    efforts: tuple[str, ...],
+    always: tuple[str, ...],
+    unmet: tuple[str, ...],
+    learned: dict[str, Any],
+    sent: int,
+) -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        refused = reasoning_by_default(body, efforts=efforts, always=always)
+        return (400, {}, make_error(UNSUPPORTED.format(refused), param=refused)) if refused else reply(body)
+
+    chat_server.answer = answer
+    (first, second), known = ask(chat_server, request(**PARAMS), request(**PARAMS))
+    assert set(first.unmet) == set(second.unmet) == set(unmet)
+    assert known == learned
+    assert len(chat_server.bodies) == sent + 1
+    assert chat_server.bodies[-1] == chat_server.bodies[-2]
+    assert ("reasoning_effort" in chat_server.bodies[-1]) == ("reasoning_effort" in learned)
+
+
+def test_no_model_stops_reasoning_for_a_temperature(
+    chat_server: Any, reply: Callable[..., Answer], make_error: Any
+) -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        refused = reasoning_by_default(body, efforts=("medium", "none"))
+        return (400, {}, make_error(UNSUPPORTED.format(refused), param=refused)) if refused else reply(body)
+
+    chat_server.answer = answer
+    (cold, warm), learned = ask(chat_server, request(temperature=0.0), request(temperature=1.0))
+    assert (cold.unmet, warm.unmet, learned) == (("temperature",), (), {"dropped": ["temperature"]})
+    assert not any("reasoning_effort" in body for body in chat_server.bodies)
+
+
+def test_the_model_may_reason_where_nothing_asks_it_not_to(
+    chat_server: Any, reply: Callable[..., Answer], make_error: Any
+) -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        if "logprobs" in body and "reasoning_effort" not in body:
+            return 400, {}, make_error(UNSUPPORTED.format("logprobs"), param="logprobs")
+        return reply(body)
+
+    chat_server.answer = answer
+    replies, _ = ask(chat_server, request(top_logprobs=20), request(temperature=1.0))
+    assert [body.get("reasoning_effort") for body in chat_server.bodies] == [None, "none", None]
+    assert [reply.served_by.endswith("reasoning_effort=none") for reply in replies] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "Unrecognized request argument supplied: logprobs"),
+        (422, "logprobs: Extra inputs are not permitted"),
+        (403, "You are not allowed to request logprobs from this model"),
+    ],
+)
+def test_a_server_that_knows_no_such_parameter_is_not_asked_about_reasoning(
+    chat_server: Any, reply: Callable[..., Answer], make_error: Any, status: int, message: str
+) -> None:
+    chat_server.answer = lambda body: (status, {}, make_error(message)) if "logprobs" in body else reply(body)
+    (response,), learned = ask(chat_server, request(**PARAMS))
+    assert (response.unmet, learned) == (("logprobs",), {"dropped": ["logprobs"]})
+    assert not any("reasoning_effort" in body for body in chat_server.bodies)
+
+
+@pytest.mark.parametrize("words", [UNSUPPORTED.format("reasoning_effort"), "Bad request"])
+def test_an_effort_refused_in_whatever_words_costs_one_request(
+    chat_server: Any, reply: Callable[..., Answer], make_error: Any, words: str
+) -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        if "reasoning_effort" in body:
+            return 400, {}, make_error(words)
+        if "logprobs" in body:
+            return 400, {}, make_error(UNSUPPORTED.format("logprobs"))
+        return reply(body)
+
+    chat_server.answer = answer
+    (response,), learned = ask(chat_server, request(**PARAMS))
+    assert (response.unmet, learned) == (("logprobs",), {"dropped": ["logprobs"]})
+    assert len(chat_server.bodies) == 3
+
+
+def test_an_effort_that_did_not_help_is_taken_back_and_not_tried_again(
+    chat_server: Any, reply: Callable[..., Answer], make_error: Any
+) -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        for name in ("logprobs", "temperature"):
+            if name in body:
+                return 400, {}, make_error(UNSUPPORTED.format(name), param=name)
+        return reply(body)
+
+    chat_server.answer = answer
+    (response,), learned = ask(chat_server, request(**PARAMS))
+    assert set(response.unmet) == {"logprobs", "temperature"}
+    assert learned == {"dropped": ["logprobs", "temperature"]}
+    assert [body.get("reasoning_effort") for body in chat_server.bodies] == [None, "none", None, None]
+
+
+def test_twenty_alternatives_are_not_lowered_for_a_model_that_reasons(
+    chat_server: Any, reply: Callable[..., Answer], make_error: Any
+) -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        if "top_logprobs" in body and "reasoning_effort" not in body:
+            return 400, {}, make_error(UNSUPPORTED.format("top_logprobs"), param="top_logprobs")
+        return reply(body)
+
+    chat_server.answer = answer
+    (response,), learned = ask(chat_server, request(**PARAMS))
+    assert (response.unmet, learned) == ((), {"reasoning_effort": "none"})
+    assert chat_server.bodies[-1]["top_logprobs"] == 20
+
+
+# Response format.
+
+
+def test_a_response_format_goes_out_as_it_is(chat_server: Any, reply: Callable[..., Answer]) -> None:
+    chat_server.answer = reply
+    (response,), _ = ask(chat_server, request(response_format=FORMAT))
+    assert (chat_server.bodies[0]["response_format"], response.unmet) == (FORMAT, ())
+
+
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        ("Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model", None),
+        ("Invalid schema for response_format 'j': In context=(), 'additionalProperties' is required", None),
+        ("json_schema is not supported", "response_format.type"),
+        ("This response_format type is unavailable now", None),
+        ("Automatic parser generation failed: JSON schema error at #: unrecognized type", None),
+    ],
+)
+def test_a_refused_response_format_is_left_out(
+    chat_server: Any, reply: Callable[..., Answer], make_error: Any, message: str, param: str | None
+) -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        return (400, {}, make_error(message, param=param)) if "response_format" in body else reply(body)
+
+    chat_server.answer = answer
+    (first, second), learned = ask(chat_server, *[request(response_format=FORMAT, temperature=0.0)] * 2)
+    assert first.unmet == second.unmet == ("response_format",)
+    assert learned == {"dropped": ["response_format"]}
+    assert len(chat_server.bodies) == 3
+
+
+# Whatever a server says, asking again comes to an end.
+
+NAMES = ("n", "logprobs", "top_logprobs", "temperature", "max_tokens", "max_completion_tokens", "response_format",
+         "reasoning_effort", "seed")  # fmt: skip
+WORDS = (*NAMES, "unsupported", "must be", "at most", "unknown", "context", "8", "3", "'", "model")
+
+
+@given(
+    st.lists(st.tuples(st.lists(st.sampled_from(WORDS), max_size=5), st.sampled_from((400, 403, 422, None)))),
+    st.sampled_from((None, *NAMES)),
+)
+def test_asking_again_comes_to_an_end(refusals: list[tuple[list[str], int | None]], param: str | None) -> None:
+    asked = request(n=20, seed=1, response_format=FORMAT, **PARAMS)
+    dialect, seen = Dialect(), {Dialect()}
+    for words, status in refusals * 40:
+        changed = dialect.after(Refused(" ".join(words), status=status, param=param), dialect.body(asked))
+        if changed is None or changed == dialect:
+            continue
+        assert changed not in seen
+        seen.add(changed)
+        dialect = changed
+    assert len(seen) < 20
+    assert {"model", "messages"} <= dialect.body(asked).keys()

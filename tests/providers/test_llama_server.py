@@ -1,0 +1,116 @@
+"""Both providers against a real llama.cpp server with a tiny random model, where one can be started."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import math
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.errors import Refused
+from judge.providers.decisions import DecisionsProvider
+from judge.providers.openai import OpenAIProvider
+from judge.records import Request, Response
+
+SLOTS = 3
+TEXT = ({"role": "user", "content": "The ferry left the harbour at noon."},)
+FIVE = {"name": "coherence", "type": "score", "instructions": "How coherent?", "labels": ["1", "2", "3", "4", "5"]}
+CHOICE = {"name": "kind", "type": "choice", "instructions": "Which kind?", "labels": ["news", "opinion"]}
+PREDICATE = {"name": "calm", "type": "predicate", "instructions": "The text is calm.", "labels": ["no", "yes"]}
+
+
+@pytest.fixture(scope="module")
+def llama(shared_tool: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base URL of a llama.cpp server that speaks chat and /systemone; its model is made on the spot."""
+    for package in ("xllamacpp", "gguf"):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"needs the package {package}: pip install xllamacpp gguf")
+    maker, server = shared_tool("make_gguf_decision.py"), shared_tool("xserve.py")
+    folder = tmp_path_factory.mktemp("llama")
+    subprocess.run([sys.executable, maker], cwd=folder, check=True, capture_output=True)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    command = [sys.executable, server, folder / "dec.gguf", str(port), str(SLOTS)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+        assert running.stdout is not None
+        try:
+            assert any(line.startswith("listening") for line in running.stdout), "the server did not start"
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            running.kill()
+
+
+def ask(provider: Any, *requests: Request) -> list[Response]:
+    async def all_of_them() -> list[Response]:
+        try:
+            return [await provider.complete(r) for r in requests]
+        finally:
+            await provider.aclose()
+
+    return asyncio.run(all_of_them())
+
+
+def chat(**params: Any) -> Request:
+    return Request("tiny", TEXT, {"max_tokens": 4, **params})
+
+
+def test_more_choices_than_slots_come_as_many_as_there_are(llama: str) -> None:
+    provider = OpenAIProvider("tiny", base_url=llama)
+    first, second, single = ask(provider, chat(n=20, temperature=1.0), chat(n=2, temperature=1.0), chat())
+    assert [len(r.choices) for r in (first, second, single)] == [SLOTS, 2, 1]
+    assert [r.unmet for r in (first, second, single)] == [("n",), (), ()]
+    assert provider.learned == {"n": SLOTS}
+
+
+def test_token_probabilities(llama: str) -> None:
+    (response,) = ask(OpenAIProvider("tiny", base_url=llama), chat(temperature=0.0, top_logprobs=20))
+    (choice,) = response.choices
+    assert choice.tokens is not None
+    assert response.unmet == ()
+    for token in choice.tokens:
+        assert len(token.top) == 20
+        assert 0 < sum(math.exp(p) for _, p in token.top) <= 1.001
+
+
+def test_a_reply_in_a_schema(llama: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"score": {"type": "integer", "enum": [1, 2, 3, 4, 5]}},
+        "required": ["score"],
+        "additionalProperties": False,
+    }
+    wanted = {"type": "json_schema", "json_schema": {"name": "judgment", "strict": True, "schema": schema}}
+    (response,) = ask(OpenAIProvider("tiny", base_url=llama), chat(max_tokens=256, response_format=wanted))
+    assert response.unmet == ()
+    assert json.loads(response.choices[0].text)["score"] in {1, 2, 3, 4, 5}
+
+
+def test_a_schema_the_server_cannot_read_is_left_out(llama: str) -> None:
+    nonsense = {"type": "json_schema", "json_schema": {"name": "j", "strict": True, "schema": {"type": "nonsense"}}}
+    (response,) = ask(OpenAIProvider("tiny", base_url=llama), chat(response_format=nonsense))
+    assert response.unmet == ("response_format",)
+
+
+def test_typed_questions(llama: str) -> None:
+    provider = DecisionsProvider("tiny", base_url=llama)
+    (response,) = ask(provider, Request("tiny", TEXT, {"questions": [FIVE, CHOICE, PREDICATE]}))
+    for choice, question in zip(response.choices, (FIVE, CHOICE, PREDICATE), strict=True):
+        assert choice.shares is not None
+        assert [label for label, _ in choice.shares] == question["labels"]
+        assert sum(p for _, p in choice.shares) == pytest.approx(1, abs=1e-5)
+    assert response.usage.prompt_tokens > 0
+    assert provider.learned == {"path": "/systemone"}
+
+
+def test_eleven_levels_are_too_many(llama: str) -> None:
+    eleven = {**FIVE, "labels": [str(n) for n in range(11)]}
+    with pytest.raises(Refused, match="2 to 10 levels"):
+        ask(DecisionsProvider("tiny", base_url=llama), Request("tiny", TEXT, {"questions": [eleven]}))
