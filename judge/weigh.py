@@ -1,19 +1,22 @@
 """Token probabilities to a distribution over the scale, and from that to a value with bounds.
 
 The estimator is G-Eval's (Liu et al. 2023, eq. 1) over one reply's own probabilities instead of many draws: what
-each label had at the score's place, normalised over the labels of the scale.
+each label had at the score's place, normalised over the labels of the scale. Over many draws, and over the
+probabilities of a decision endpoint, it is the same mean.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from judge.errors import ParseError
-from judge.records import Scale, Token, fold
+from judge.numerals import DASHES, HAN, UNITS, fold, names, signed
+from judge.records import Scale, Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +46,69 @@ def weigh(tokens: Sequence[Token], start: int, label: str, scale: Scale) -> Weig
     """The distribution over the scale at the place where a reply has its score.
 
     `start` is the position of the score's first character in the joined text of the tokens, `label` the label that
-    was read there. Spellings of a label are added up; sentinels (-9999, -inf, NaN, above 0) and what is no label are
-    left out; no probability is too small to count.
+    was read there. Spellings of a label are added up, number words among them ("4", " ４", "four", "四"); sentinels
+    (-9999, -inf, NaN, above 0) and what is no label are left out; no probability is too small to count.
 
     A token that begins several labels (1 and 10): as part of the reply, its probability is split by the tokens that
     could follow, and stays with `label` where the reply ends; as an alternative, what would have followed is not
-    known, so its probability is `ambiguous`.
+    known, so its probability is `ambiguous`. One that only begins a number word ("on", "fo") is taken for prose, unless
+    the reply itself is such a word cut in tokens; then it is `ambiguous` too.
 
     Raises ParseError where no label has probability, or `start` is not in the tokens.
     """
     tally = _tally(tokens, start, label, _table(scale))
+    if not any(tally.weights.values()):
+        raise ParseError("no probability on any label of the scale", "".join(t.text for t in tokens))
+    return _weighed(tally, scale)
+
+
+def average(labels: Sequence[str | None], scale: Scale) -> Weighed:
+    """The distribution over the scale of draws of one prompt (Liu et al. 2023, G-Eval, section 2.3).
+
+    `labels` holds each draw's label, None for one that did not parse. `distribution` is each label's share of all
+    draws and `mass` the share that parsed; `value` is the mean over those, and the bounds say where it would be if
+    the others had all been the lowest or the highest label.
+
+    Raises ParseError where no draw parsed, or for a label that is not on the scale.
+    """
+    counts = Counter(label for label in labels if label is not None)
+    _check(counts, scale)
+    tally = _Tally({label: count / len(labels) for label, count in counts.items()})
+    tally.unseen = (len(labels) - counts.total()) / max(1, len(labels))
+    return _weighed(tally, scale)
+
+
+def decide(shares: Mapping[str, float], scale: Scale) -> Weighed:
+    """The distribution over the scale that a decision endpoint gave, as probabilities by label.
+
+    What they lack to 1 may have been any label, and widens the bounds. A sum just above 1 is rounding, and scaled.
+
+    Raises ParseError for a label that is not on the scale, for what is no probability, for a sum of more than
+    1.05, and where there is no probability at all.
+    """
+    _check(shares, scale)
+    total = math.fsum(shares.values())
+    if not all(p >= 0 for p in shares.values()) or not total <= _MOST:
+        raise ParseError(f"these are no probabilities: {dict(shares)}")
+    tally = _Tally({label: p / max(1.0, total) for label, p in shares.items()})
+    tally.unseen = max(0.0, 1.0 - total)
+    return _weighed(tally, scale)
+
+
+_MOST = 1.05
+"""The most that rounded probabilities may sum to: those of ten labels, with two decimals each."""
+
+
+def _check(labels: Iterable[str], scale: Scale) -> None:
+    if strange := [label for label in labels if label not in scale.labels]:
+        raise ParseError(f"not on the scale: {', '.join(strange)}")
+
+
+def _weighed(tally: _Tally, scale: Scale) -> Weighed:
+    """Raises ParseError where no label has probability."""
     mass = math.fsum(tally.weights.values())
     if not mass > 0:
-        raise ParseError("no probability on any label of the scale", "".join(t.text for t in tokens))
+        raise ParseError("no probability on any label of the scale")
     distribution = {name: tally.weights[name] for name in scale.labels if tally.weights.get(name)}
     shares = {name: p / mass for name, p in distribution.items()}
     value = min(max(scale.expected(shares), scale.low), scale.high)
@@ -85,6 +138,13 @@ class _Tally:
     def add(self, label: str, weight: float) -> None:
         self.weights[label] = self.weights.get(label, 0.0) + weight
 
+    def count(self, reading: _Reading, weight: float, spelt: bool) -> None:
+        """Add the probability of an alternative. `spelt` says that the beginnings of words may be labels."""
+        if len(reading.labels) == 1 and not reading.vague:
+            self.add(reading.labels[0], weight)
+        elif reading.labels and (spelt or not reading.vague):
+            self.doubt(weight, reading.values)
+
     def doubt(self, weight: float, values: tuple[float, ...]) -> None:
         self.ambiguous += weight
         self.least += weight * min(values)
@@ -93,49 +153,71 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """A scale made ready for looking up: folded label → (label, value), the longest first."""
+    """A scale made ready for looking up: what a label may be called → (label, value), the longest first.
+
+    `words` are the number words apart, in lower case, those that count with a unit only with it.
+    """
 
     entries: dict[str, tuple[str, float]]
+    words: dict[str, tuple[str, float]]
     loose: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a text can be the beginning of: the labels it may become, `final` if it cannot grow into another."""
+    """What a text can be the beginning of: the labels it may become, `final` if it cannot grow into another.
+
+    `vague` says that it can become a label only as the beginning of a number word, as "on" could be "one".
+    """
 
     labels: tuple[str, ...]
     values: tuple[float, ...]
     final: bool
+    vague: bool
 
 
-# What ends a label: anything that is no letter or digit, but not the decimals of another number; or a unit.
-_END = re.compile(r"(?!\.0*[1-9])[\W_]|(?<=[0-9])[점点分]")
+# What ends a label: anything that is no letter or digit, but not what makes another number or mark of it (4.5, 4-5,
+# 4%, A+); or a unit.
+_END = re.compile(rf"(?!\.0*[1-9]|,[0-9]|[:~〜-]\s*[0-9]|[%+{DASHES}-](?!\s))[\W_]|(?<=[0-9{HAN}])[{UNITS}](?![^\W_])")
 _OPENING = " \t\r\n\v\f\u3000*_`\"'“”‘’「『([{:"
 
 
 @lru_cache(maxsize=256)
 def _table(scale: Scale) -> _Table:
-    folded = [fold(label).strip() for label in scale.labels]
-    loose = len({text.casefold() for text in folded}) == len(folded)
-    keys = [text.casefold() if loose else text for text in folded]
-    entries = dict(zip(keys, zip(scale.labels, scale.values, strict=True), strict=True))
-    return _Table({key: entries[key] for key in sorted(entries, key=len, reverse=True)}, loose)
+    called = names(scale)
+    found = {**called.numbers, **called.own}
+    if called.below_zero:
+        found |= {f"+{number}": label for number, label in called.numbers.items() if not number.startswith("-")}
+    spelt = dict(called.words)
+    spelt |= {word + gap + unit: label for word, label in called.counted.items() for gap in ("", " ") for unit in UNITS}
+    entries, words = (
+        {name: (table[name], scale.value(table[name])) for name in sorted(table, key=len, reverse=True)}
+        for table in (found, spelt)
+    )
+    return _Table(entries, words, called.loose)
 
 
 @lru_cache(maxsize=8_192)
 def _read(table: _Table, text: str) -> _Reading:
     """The labels that a reply which begins with this text can have."""
-    begun = fold(text).lstrip(_OPENING)
-    if table.loose:
-        begun = begun.casefold()
-    longer = [entry for key, entry in table.entries.items() if begun and key.startswith(begun) and key != begun]
-    ended = next((entry for key, entry in table.entries.items() if _is(key, begun)), None)
-    entries = [*longer, ended] if ended else longer
-    return _Reading(tuple(label for label, _ in entries), tuple(value for _, value in entries), not longer)
+    begun = signed(fold(text).lstrip(_OPENING))
+    lower = begun.casefold()
+    begun = lower if table.loose else begun
+    longer = [entry for name, entry in table.entries.items() if _begins(begun, name)]
+    spelt = [entry for name, entry in table.words.items() if _begins(lower, name)]
+    ended = [entry for name, entry in table.entries.items() if _is(name, begun)][:1]
+    ended = ended or [entry for name, entry in table.words.items() if _is(name, lower)][:1]
+    found = dict([*longer, *spelt, *ended])
+    final = len(found) == 1 if ended else not found
+    return _Reading(tuple(found), tuple(found.values()), final, bool(spelt) and not longer and not ended)
 
 
-def _is(key: str, begun: str) -> bool:
-    return begun == key or (begun.startswith(key) and _END.match(begun, len(key)) is not None)
+def _begins(begun: str, name: str) -> bool:
+    return begun != "" and name.startswith(begun) and name != begun
+
+
+def _is(name: str, begun: str) -> bool:
+    return begun == name or (begun.startswith(name) and _END.match(begun, len(name)) is not None)
 
 
 def _tally(tokens: Sequence[Token], start: int, label: str, table: _Table) -> _Tally:
@@ -152,14 +234,14 @@ def _tally(tokens: Sequence[Token], start: int, label: str, table: _Table) -> _T
             tally.doubt(missing, _read(table, begun).values)
         else:
             tally.unseen = missing
+        written = begun + token.text.removeprefix(head)
+        reading = _read(table, written)
+        # The beginning of a word ("on") is mere prose beside a digit, and a label only where the reply is one as well.
+        spelt = reading.vague or begun != ""
         for text, p in listed.items():
-            reading = _read(table, begun + (text.removeprefix(head) or "\n" * bool(begun)))
-            if len(reading.labels) == 1:
-                tally.add(reading.labels[0], weight * p)
-            elif reading.labels:
-                tally.doubt(weight * p, reading.values)
-        begun, weight, head = begun + token.text.removeprefix(head), weight * own, ""
-        reading = _read(table, begun)
+            other = _read(table, begun + (text.removeprefix(head) or "\n" * bool(begun)))
+            tally.count(other, weight * p, spelt)
+        begun, weight, head = written, weight * own, ""
         if reading.final:
             tally.add(reading.labels[0] if reading.labels else label, weight)
             return tally

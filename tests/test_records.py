@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.errors import ParseError
-from judge.records import Request, Scale, Usage, whole
+from judge.records import Request, Scale, Usage, fold, whole
 
 
 def test_a_scale_of_integers() -> None:
@@ -29,6 +29,21 @@ def test_mass_off_the_scale_does_not_count() -> None:
 def test_no_mass_is_an_error_and_not_zero(weights: dict[str, float]) -> None:
     with pytest.raises(ParseError):
         Scale.integers(1, 5).expected(weights)
+
+
+@pytest.mark.parametrize(
+    ("scale", "question"),
+    [
+        (Scale.integers(1, 5), "score"),
+        (Scale.integers(-2, 2), "score"),
+        (Scale.integers(0, 100, 10), "choice"),
+        (Scale(("fail", "pass"), (0.0, 1.0)), "predicate"),
+        (Scale(("合格", "不合格"), (1.0, 0.0)), "predicate"),
+        (Scale(("A", "B", "C"), (3.0, 2.0, 1.0)), "choice"),
+    ],
+)
+def test_the_question_a_scale_makes(scale: Scale, question: str) -> None:
+    assert scale.question == question
 
 
 @given(st.dictionaries(st.sampled_from("12345"), st.floats(0.001, 1), min_size=1))
@@ -72,6 +87,15 @@ def test_a_key_of_text_that_utf8_cannot_hold() -> None:
 
 def test_usage_adds_up() -> None:
     assert Usage(1, 2, 3, 4) + Usage(10, 20, 30, 40) == Usage(11, 22, 33, 44)
+
+
+@given(st.text())
+def test_folding_twice_is_folding_once(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+
+
+def test_folding_keeps_case_and_outer_space() -> None:
+    assert fold(" Ａ\u200b４⁻− \n") == " A4-- \n"
 
 
 @given(st.text())

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
+from itertools import pairwise
 from random import Random
+from statistics import fmean
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from judge.errors import ParseError
+from judge.numerals import names
 from judge.parse import find
 from judge.records import ReplyKind, Scale, Token
-from judge.weigh import Weighed, weigh
+from judge.weigh import Weighed, average, decide, weigh
 
 FIVE = Scale.integers(1, 5)
 TEN = Scale.integers(1, 10)
@@ -23,6 +27,12 @@ HALVES = Scale(("0", "0.5", "1"), (0.0, 0.5, 1.0))
 VERDICT = Scale(("fail", "pass"), (0.0, 1.0))
 CASED = Scale(("m", "M"), (1.0, 2.0))
 WORDS = Scale(("good", "good enough", "very good"), (2.0, 1.0, 3.0))
+REMARKS = Scale(("fail", "pass", "pass with remarks"), (0.0, 1.0, 0.5))
+PASSED = Scale(("불합격", "합격"), (0.0, 1.0))
+ALLOWED = Scale(("可", "不可"), (1.0, 0.0))
+ENDS = Scale(("-1", "1"), (-1.0, 1.0))
+POWERS = Scale(("1", "10", "100"), (1.0, 10.0, 100.0))
+SCALES = [FIVE, TEN, SIGNED, HUNDRED, HALVES, VERDICT, CASED, WORDS, REMARKS, PASSED, ALLOWED, ENDS, POWERS]
 
 Place = tuple[str, Mapping[str, float]]
 
@@ -59,6 +69,7 @@ VECTORS = [
     ([("8", {"8": 0.5, "9": 0.3, "1": 0.2})], TEN, "score", 8.375, 0.8),
     # The score's token carries more than the score.
     ([("4\n", {"4\n": 0.5, "5\n": 0.5}), "Clear."], FIVE, "score_then_reason", 4.5, 1.0),
+    ([("4", {"4": 0.5, "5": 0.5}), ("\n", {"\n": 0.5, "0": 0.25, "/": 0.25})], FIVE, "score", 4.5, 1.0),
     ([("**4", {"**4": 0.5, "**5": 0.25, "3": 0.25}), "**"], FIVE, "score", 4.0, 1.0),
     ([("4.", {"4.": 0.5, "4": 0.25, "2.": 0.25})], FIVE, "score", 3.5, 1.0),
     ([("4점", {"4점": 0.5, "5점": 0.25, "3点": 0.25})], FIVE, "score", 4.0, 1.0),
@@ -85,6 +96,65 @@ VECTORS = [
     ([("f", {"f": 0.4, "pass": 0.4, "p": 0.2}), ("ail", {"ail": 0.5, "oo": 0.5})], VERDICT, "score", 0.75, 0.8),
     ([("Pass", {"Pass": 0.3, " PASS": 0.2, "fail": 0.3, "passable": 0.2})], VERDICT, "score", 0.625, 0.8),
     ([("M", {"M": 0.75, "m": 0.25})], CASED, "score", 1.75, 1.0),
+    (
+        ["```json\n", '{"reason": "Has 4', ' facts.", ', '"score": ', ("4", {"4": 0.7, "5": 0.3}), "}\n", "```", ""],
+        FIVE,
+        "reason_then_score",
+        4.3,
+        1.0,
+    ),
+    (["```", "\n", ("4", {"4": 0.5, "5": 0.5}), "\n", "```", ""], FIVE, "score", 4.5, 1.0),
+    (
+        [('{"score":', {'{"score":': 1.0}), ' "', ("pass", {"pass": 0.75, "fail": 0.25}), '"}', ""],
+        VERDICT,
+        "score",
+        0.75,
+        1.0,
+    ),
+    # Thinking is no part of the reply.
+    (["<think>", "4", " or 5?", "</think>", "\n", ("4", {"4": 0.7, "5": 0.3})], FIVE, "score", 4.3, 1.0),
+    (["So", " 2", ".", "</think>", ("\n\n4", {"\n\n4": 0.7, "\n\n5": 0.3}), "\n"], FIVE, "score_then_reason", 4.3, 1.0),
+    # Digits of any script, signs and words of the same label.
+    ([("4", {"4": 0.2, "٤": 0.1, "④": 0.1, "४": 0.1, "5": 0.5})], FIVE, "score", 4.5, 1.0),
+    ([("4", {"4": 0.2, "four": 0.1, "Four": 0.1, "四": 0.05, " FOUR.": 0.05, "five": 0.5})], FIVE, "score", 4.5, 1.0),
+    (
+        [("4", {"4": 0.5, "fourteen": 0.1, "fourth": 0.1, "四十": 0.1, "一致": 0.1, "4,5": 0.05, "4-5": 0.05})],
+        FIVE,
+        "score",
+        4.0,
+        0.5,
+    ),
+    ([("4", {"4": 0.5, "4%": 0.1, "4+": 0.1, "4点5": 0.1, "4:5": 0.1, "٤٫٥": 0.1})], FIVE, "score", 4.0, 0.5),
+    ([("4", {"4": 0.5, "on": 0.1, "On": 0.1, "fo": 0.1, "사": 0.1, "네": 0.1})], FIVE, "score", 4.0, 0.5),
+    ([("Four", {"Four": 0.5, "4": 0.25, "Two": 0.25})], FIVE, "score", 3.5, 1.0),
+    ([("4", {"4": 0.5, "네 점": 0.2, "사점": 0.1, "넷": 0.1, "이": 0.1})], FIVE, "score", 4.0, 0.8),
+    ([("四", {"四": 0.5, "五": 0.25, "四分": 0.25}), "分"], FIVE, "score", 4.25, 1.0),
+    ([("fo", {"fo": 0.5, "4": 0.25, "five": 0.25}), ("ur", {"ur": 0.8, "ols": 0.2})], FIVE, "score", 3.85 / 0.9, 0.9),
+    ([("네", {"네": 0.6, "4": 0.2, "삼": 0.2}), (" 점", {" 점": 0.5, ",": 0.5})], FIVE, "score", 4.0, 0.5),
+    ([("일", {"일": 0.8, "9": 0.2}), ("곱", {"곱": 0.75, "점": 0.25}), "점"], TEN, "score", 6.2, 1.0),
+    ([("ten", {"ten": 0.5, "0": 0.25, "zero": 0.25})], HUNDRED, "score", 5.0, 1.0),
+    ([("+1", {"+1": 0.5, "1": 0.25, "–1": 0.25})], SIGNED, "score", 0.5, 1.0),
+    ([("+", {"+": 0.5, "0": 0.5}), ("2", {"2": 0.5, "1": 0.5})], SIGNED, "score", 0.75, 1.0),
+    ([("–", {"–": 0.5, "0": 0.5}), ("2", {"2": 0.5, "1": 0.5})], SIGNED, "score", -0.75, 1.0),
+    # Labels that begin others, and labels in other scripts.
+    ([("1", {"1": 0.5, "-": 0.25, "-1": 0.25})], ENDS, "score", 0.0, 1.0),
+    (
+        [("1", {"1": 1.0}), ("0", {"0": 0.5, "\n": 0.5}), ("0", {"0": 0.5, "\n": 0.5})],
+        POWERS,
+        "score",
+        0.5 * 1 + 0.25 * 10 + 0.25 * 100,
+        1.0,
+    ),
+    (
+        [("pass", {"pass": 0.8, "fail": 0.2}), (" with", {" with": 0.5, ".": 0.5}), " remarks"],
+        REMARKS,
+        "score",
+        0.4 * 1 + 0.4 * 0.5,
+        1.0,
+    ),
+    ([("합격", {"합격": 0.75, "불": 0.25})], PASSED, "score", 0.75, 1.0),
+    ([("불", {"불": 0.5, "합격": 0.5}), "합격"], PASSED, "score", 0.5, 1.0),
+    ([("不", {"不": 0.5, "可": 0.25, "可能": 0.25}), ("可", {"可": 1.0})], ALLOWED, "score", 1 / 3, 0.75),
     ([("good", {"good": 0.8, "very": 0.2}), (" enough", {" enough": 0.5, ".": 0.5})], WORDS, "score", 1.8, 1.0),
 ]
 
@@ -111,6 +181,14 @@ def test_vectors(reply: list[Place | str], scale: Scale, kind: ReplyKind, value:
         ([("1", {"1": 0.5, "9": 0.5}), ("0", {"0": 0.8})], TEN, 0.1, 8.5 + 0.1, 8.5 + 1.0),
         # An alternative minus is -1 or -2.
         ([("0", {"0": 0.5, "-": 0.5})], SIGNED, 0.5, -1.0, 0.0),
+        # 1, 10 or 100: the alternative could be any of them.
+        ([("100", {"100": 0.5, "1": 0.5})], POWERS, 0.5, 50.5, 100.0),
+        ([("fail", {"fail": 0.5, "pass": 0.5})], REMARKS, 0.5, 0.0, 0.5),
+        # A cut word beside another: 삼 may go on to 삼점, and so it is 3 if it is a score. Beside a digit it is prose.
+        ([("네", {"네": 0.6, "삼": 0.4}), " 점"], FIVE, 0.4, 3.6, 4.0),
+        ([("4", {"4": 0.6, "삼": 0.4})], FIVE, 0.0, 4.0, 4.0),
+        # After "fo", a fifth unlisted: all of it can only be 4.
+        ([("fo", {"fo": 1.0}), ("ur", {"ur": 0.7, "u": 0.1})], FIVE, 0.3, 4.0, 4.0),
         # 10 or 100, where the value is 5: the bounds are never narrower than the value.
         ([("0", {"0": 0.4, "1": 0.2, "10\n": 0.4})], HUNDRED, 0.2, 5.0, 24.0),
     ],
@@ -203,6 +281,123 @@ def test_a_written_label_that_no_token_shows_keeps_its_own_probability() -> None
     assert result.distribution == pytest.approx({"4": 0.5, "5": 0.5})
 
 
+# Draws and decisions.
+
+
+def test_the_mean_over_draws_as_the_table_of_vectors_has_it() -> None:
+    result = average([*["4"] * 13, *["5"] * 6, None], FIVE)
+    assert result.value == pytest.approx(82 / 19)
+    assert round(result.value, 4) == 4.3158
+    assert result.mass == pytest.approx(0.95)
+    assert result.distribution == pytest.approx({"4": 0.65, "5": 0.3})
+    assert (result.low, result.high) == pytest.approx((83 / 20, 87 / 20))
+    assert (result.argmax, result.ambiguous) == ("4", 0.0)
+    assert result.entropy == pytest.approx(-13 / 19 * math.log(13 / 19) - 6 / 19 * math.log(6 / 19))
+
+
+def test_of_labels_drawn_equally_often_the_first_of_the_scale_is_the_likeliest() -> None:
+    assert average(["5", "3", "3", "5", "1"], FIVE).argmax == "3"
+    assert average(["b", "a"], Scale(("b", "a"), (1.0, 0.0))).argmax == "b"
+
+
+def test_draws_that_agree_leave_no_doubt() -> None:
+    result = average(["4"] * 20, FIVE)
+    assert result == Weighed(4.0, 1.0, {"4": 1.0}, 0.0, "4", 4.0, 4.0, 0.0)
+
+
+@pytest.mark.parametrize("labels", [[], [None], [None] * 20])
+def test_no_draw_that_parsed_is_an_error_and_not_zero(labels: list[None]) -> None:
+    with pytest.raises(ParseError, match="no probability"):
+        average(labels, FIVE)
+
+
+@given(st.sampled_from(SCALES), st.data())
+def test_the_value_of_draws_is_their_mean(scale: Scale, data: st.DataObject) -> None:
+    labels = data.draw(st.lists(st.sampled_from([None, *scale.labels]), min_size=1).filter(any))
+    result = average(labels, scale)
+    parsed = [scale.value(label) for label in labels if label is not None]
+    unparsed = len(labels) - len(parsed)
+    assert result.value == pytest.approx(fmean(parsed), abs=1e-12)
+    assert result.mass == pytest.approx(len(parsed) / len(labels))
+    assert result.low == pytest.approx(fmean([*parsed, *[scale.low] * unparsed]), abs=1e-12)
+    assert result.high == pytest.approx(fmean([*parsed, *[scale.high] * unparsed]), abs=1e-12)
+    within_its_bounds(result, scale)
+
+
+def test_the_shares_of_a_decision_are_weighed() -> None:
+    result = decide({"1": 0.0, "2": 0.0, "3": 0.1, "4": 0.6, "5": 0.3}, FIVE)
+    assert result.value == pytest.approx(4.2)
+    assert list(result.distribution) == ["3", "4", "5"]
+    assert (result.mass, result.argmax, result.ambiguous) == (pytest.approx(1.0), "4", 0.0)
+    predicate = decide({"pass": 0.8, "fail": 0.2}, VERDICT)
+    assert (predicate.value, list(predicate.distribution)) == (pytest.approx(0.8), ["fail", "pass"])
+
+
+def test_what_a_decision_lacks_to_one_widens_the_bounds() -> None:
+    result = decide({"4": 0.5, "5": 0.25}, FIVE)
+    assert (result.value, result.mass) == (pytest.approx(3.25 / 0.75), 0.75)
+    assert (result.low, result.high) == pytest.approx((3.25 + 0.25 * 1, 3.25 + 0.25 * 5))
+
+
+def test_a_decisions_rounding_is_scaled() -> None:
+    result = decide({"4": 0.51, "5": 0.51}, FIVE)
+    assert (result.value, result.mass, result.low, result.high) == (pytest.approx(4.5), 1.0, 4.5, 4.5)
+    assert result.distribution == pytest.approx({"4": 0.5, "5": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        ({}, "no probability"),
+        ({"4": 0.0}, "no probability"),
+        ({"4": 0.5, "6": 0.5}, "not on the scale: 6"),
+        ({"٤": 1.0}, "not on the scale"),
+        ({"4": 60.0, "5": 40.0}, "no probabilities"),
+        ({"4": 1.1, "5": -0.1}, "no probabilities"),
+        ({"4": math.nan}, "no probabilities"),
+        ({"4": math.inf}, "no probabilities"),
+    ],
+)
+def test_what_is_no_distribution_over_the_scale_is_an_error(shares: dict[str, float], message: str) -> None:
+    with pytest.raises(ParseError, match=message):
+        decide(shares, FIVE)
+
+
+def test_a_drawn_label_that_is_not_on_the_scale_is_an_error() -> None:
+    with pytest.raises(ParseError, match="not on the scale: 6"):
+        average(["4", "6"], FIVE)
+
+
+@given(st.sampled_from(SCALES), st.data())
+def test_a_decision_is_what_tokens_of_its_probabilities_would_be(scale: Scale, data: st.DataObject) -> None:
+    weights = data.draw(st.lists(st.floats(0, 1), min_size=len(scale.labels), max_size=len(scale.labels)).filter(any))
+    share = data.draw(st.floats(0.01, 1)) / max(sum(weights), 1e-9)
+    shares = {label: weight * share for label, weight in zip(scale.labels, weights, strict=True)}
+    assume(sum(shares.values()) > 0)
+    result = decide(shares, scale)
+    assert result.value == pytest.approx(scale.expected(shares))
+    assert result.mass == pytest.approx(math.fsum(shares.values()))
+    within_its_bounds(result, scale)
+    if scale is FIVE:
+        label = result.argmax
+        listed = tuple((text, math.log(p)) for text, p in shares.items() if p)
+        one = weigh((Token(label, math.log(shares[label]), listed),), 0, label, scale)
+        assert (one.value, one.mass, one.low, one.high) == pytest.approx(
+            (result.value, result.mass, result.low, result.high)
+        )
+
+
+def within_its_bounds(result: Weighed, scale: Scale) -> None:
+    assert scale.low <= result.low <= result.value <= result.high <= scale.high
+    assert 0 < result.mass <= 1
+    assert result.ambiguous >= 0
+    assert set(result.distribution) <= set(scale.labels)
+    assert all(0 < p <= 1 for p in result.distribution.values())
+    assert result.mass == pytest.approx(math.fsum(result.distribution.values()))
+    assert 0 <= result.entropy <= math.log(len(scale.labels)) + 1e-9
+    assert result.distribution[result.argmax] == max(result.distribution.values())
+
+
 # Any probabilities: a reply "1" or "4" among spellings of labels, beginnings of labels and other words.
 SPELLINGS = ["1", " 1", "１", "2", " 2\n", "4", "**4", "5.", "9", "10", " 10", "The", "", "-", "7점", "45", "1.5"]
 
@@ -254,8 +449,68 @@ def test_spellings_of_one_label_add_up(top: dict[str, float], share: float) -> N
     assert (one.value, one.mass, one.low) == pytest.approx((other.value, other.mass, other.low))
 
 
-@given(st.dictionaries(st.text(max_size=4), st.floats(-50, 0), max_size=8), st.sampled_from([FIVE, SIGNED, HALVES]))
-def test_any_alternatives_can_be_weighed(top: dict[str, float], scale: Scale) -> None:
-    result = weigh((Token("1", -1.0, tuple(top.items())),), 0, "1", scale)
-    assert scale.low <= result.low <= result.value <= result.high <= scale.high
-    assert set(result.distribution) <= set(scale.labels)
+# Any tokens whatever, at any place of them, on any scale.
+TEXTS = st.text(max_size=4) | st.sampled_from(
+    [
+        *SPELLINGS,
+        *(label for scale in SCALES for label in scale.labels),
+        "four",
+        "One",
+        "四",
+        "네",
+        " 점",
+        "+",
+        "–",
+        "٤",
+        "p",
+    ]
+)
+LOGPROBS = st.floats(-50, 0) | st.sampled_from([0.0, -9999.0, -math.inf, math.nan, math.inf, 1e-7, 0.5])
+TOKENS = st.builds(Token, TEXTS, LOGPROBS, st.lists(st.tuples(TEXTS, LOGPROBS), max_size=20).map(tuple))
+FINITE = st.floats(-1e6, 1e6)
+ANY_SCALE = st.sampled_from(SCALES) | st.dictionaries(TEXTS, FINITE, min_size=1, max_size=6).map(
+    lambda values: Scale(tuple(values), tuple(values.values()))
+)
+
+
+@given(st.lists(TOKENS, min_size=1, max_size=4), ANY_SCALE, st.data())
+def test_any_tokens_give_a_value_on_the_scale_or_a_parse_error(
+    reply: list[Token], scale: Scale, data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(-1, sum(len(token.text) for token in reply)))
+    label = data.draw(st.sampled_from(scale.labels))
+    shuffled = [Token(t.text, t.logprob, tuple(data.draw(st.permutations(t.top)))) for t in reply]
+    try:
+        result = weigh(reply, start, label, scale)
+    except ParseError as error:
+        with pytest.raises(ParseError, match=re.escape(str(error))):
+            weigh(shuffled, start, label, scale)
+        return
+    within_its_bounds(result, scale)
+    other = weigh(shuffled, start, label, scale)
+    width = max(1.0, scale.high - scale.low)
+    assert dict(other.distribution) == pytest.approx(dict(result.distribution), rel=1e-12, abs=1e-15)
+    assert (other.value, other.low, other.high) == pytest.approx(
+        (result.value, result.low, result.high), abs=1e-12 * width
+    )
+
+
+@given(st.sampled_from(SCALES), st.data())
+def test_what_is_found_counts_wherever_the_tokens_are_cut(scale: Scale, data: st.DataObject) -> None:
+    label = data.draw(st.sampled_from(scale.labels))
+    spelt = [word for word, named in names(scale).words.items() if named == label]
+    counted = [f"{word} 점" for word, named in names(scale).counted.items() if named == label]
+    written = data.draw(st.sampled_from([label, label.upper() if names(scale).loose else label, *spelt, *counted]))
+    form = data.draw(
+        st.sampled_from(["{}", " **{}**\n", "Score: {}.", '{{"score": "{}"}}', "<think>1</think>{}", "```\n{}\n```"])
+    )
+    text = form.format(written)
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1)))) if len(text) > 1 else []
+    pieces = [text[i:j] for i, j in pairwise([0, *cuts, len(text)])]
+    tops = st.lists(st.tuples(TEXTS, st.floats(-50, -1)), max_size=5).map(tuple)
+    reply = [Token(piece, -0.1, data.draw(tops)) for piece in pieces]
+    found = find(text, "score", scale)
+    assert found.label == label
+    result = weigh(reply, found.start, found.label, scale)
+    within_its_bounds(result, scale)
+    assert result.distribution[label] > 0
