@@ -1,4 +1,4 @@
-"""Criterion and sample to `Prompt`, by a Jinja that is sandboxed, strict, and reads nothing from the disk.
+"""Criterion and sample or pair to `Prompt`, by a Jinja that is sandboxed, strict, and reads nothing from the disk.
 
 Templates come as texts (`criteria.bodies`), so that what is rendered is what a run keeps. Judged text is data: it
 is put in once, never rendered again, between marks that it cannot contain.
@@ -7,16 +7,17 @@ is put in once, never rendered again, between marks that it cannot contain.
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import FunctionLoader, StrictUndefined, TemplateError, TemplateSyntaxError
+from jinja2 import ChainableUndefined, FunctionLoader, StrictUndefined, TemplateError, TemplateSyntaxError, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.errors import CriterionError
-from judge.records import Criterion, Prompt, ReplyKind, Sample, Scale
+from judge.records import Criterion, Form, Prompt, ReplyKind, Sample, Scale
 
 _KEY = 8
 _LARGEST = 100_000
@@ -54,7 +55,8 @@ class This:
     """What a template knows of its own criterion, as `this`.
 
     `lowest` and `highest` are the labels of least and greatest value; `whole` says that the labels are the whole
-    numbers between them, without a gap, from the lowest up.
+    numbers between them, without a gap, from the lowest up. `cut` marks where the material ends and the question
+    begins: nothing, except where the two go to a decision endpoint apart.
     """
 
     title: str
@@ -65,6 +67,8 @@ class This:
     lowest: str
     highest: str
     whole: bool
+    form: Form = "text"
+    cut: str = ""
 
 
 def _this(criterion: Criterion) -> This:
@@ -78,6 +82,9 @@ def _this(criterion: Criterion) -> This:
         lowest=scale.labels[scale.values.index(scale.low)],
         highest=scale.labels[scale.values.index(scale.high)],
         whole=scale == Scale.integers(round(scale.low), round(scale.high)),
+        form=criterion.form,
+        # Of chance, and another one in every run: no text can hold it.
+        cut=f"<cut {secrets.token_hex(16)}>" if criterion.form == "decision" else "",
     )
 
 
@@ -98,6 +105,21 @@ def fenced(text: object, label: str) -> str:
     return f"<{label} {key}>\n{body}\n</{label} {key}>"
 
 
+def _environment(templates: Mapping[str, tuple[str, str, None]], undefined: type[Undefined]) -> _Environment:
+    """Jinja as every prompt has it. `templates` are text and label by name."""
+    env = _Environment(
+        loader=FunctionLoader(templates.get),
+        undefined=undefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    env.filters["fenced"] = fenced
+    # Chance has no place in a prompt: equal samples must give equal requests.
+    del env.filters["random"], env.globals["lipsum"]
+    return env
+
+
 class Renderer:
     """A criterion's templates, compiled once.
 
@@ -111,31 +133,54 @@ class Renderer:
         self._this = _this(criterion)
         self._labels = {name: criterion.path if name == own else name for name in templates}
         texts = {name: (text, self._labels[name], None) for name, text in templates.items()}
-        env = _Environment(
-            loader=FunctionLoader(texts.get),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            auto_reload=False,
-        )
-        env.filters["fenced"] = fenced
-        # Chance has no place in a prompt: equal samples must give equal requests.
-        del env.filters["random"], env.globals["lipsum"]
         try:
-            self._template = env.get_template(own)
+            self._template = _environment(texts, StrictUndefined).get_template(own)
         except TemplateSyntaxError as error:
             raise CriterionError(f"{error.filename}:{error.lineno}: {error.message}") from error
 
-    def render(self, sample: Sample) -> Prompt:
-        """One user message for a sample. Raises CriterionError, with file and line, where the template fails."""
+    def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
+        """One user message for a sample, or for a pair of which `sample` is shown first.
+
+        In the form `decision` the message is the material alone, and what follows the cut is the prompt's question.
+        Raises CriterionError, with file and line, where the template fails, has no cut where one is needed, or reads
+        what the two samples do not share.
+        """
+        where = f"({sample.where + ': ' if sample.where else ''}item {sample.item!r})"
+        if self._criterion.pairwise != (rival is not None):
+            takes = "a pair of samples" if self._criterion.pairwise else "one sample"
+            raise CriterionError(f"{self._criterion.path}: takes {takes} {where}")
         try:
-            text = self._template.render(context(sample, self._this)).strip()
+            known = context(sample, self._this, rival)
+            if rival is not None:
+                self._refuse_apart(known, sample, rival)
+            text = self._template.render(known)
         except _RUNTIME as error:
-            where = f"{sample.where}: " if sample.where else ""
             what = str(error) or type(error).__name__
-            raise CriterionError(f"{self._at(error)}: {what} ({where}item {sample.item!r})") from error
-        message = {"role": "user", "content": text}
-        return Prompt(sample.item, sample.system, self._criterion.name, (message,))
+            raise CriterionError(f"{self._at(error)}: {what} {where}") from error
+        material, question = self._parts(text)
+        message = {"role": "user", "content": material}
+        return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
+
+    def _refuse_apart(self, known: Mapping[str, Any], sample: Sample, rival: Sample) -> None:
+        """What a comparison reads beside the two texts must be the same for both."""
+        for name in sorted(self._criterion.needs - known.keys()):
+            one, other = (context(side, self._this).get(name) for side in (sample, rival))
+            if one != other:
+                raise ValueError(
+                    f"reads {name}, which differs between the systems {sample.system!r} and {rival.system!r}"
+                )
+
+    def _parts(self, text: str) -> tuple[str, str]:
+        """The material and the question; all is material where there is no cut."""
+        if not self._this.cut:
+            return text.strip(), ""
+        parts = [part.strip() for part in text.split(self._this.cut)]
+        if len(parts) != 2 or not all(parts):
+            raise CriterionError(
+                f"{self._criterion.path}: a decision endpoint gets the material and the question apart; put "
+                "{{ this.cut }} once, between the texts and what is asked about them"
+            )
+        return parts[0], parts[1]
 
     def _at(self, error: BaseException) -> str:
         """`file:line` of the innermost template line an error came through."""
@@ -150,11 +195,17 @@ class Renderer:
         return found
 
 
-def context(sample: Sample, this: This) -> dict[str, Any]:
+def context(sample: Sample, this: This, rival: Sample | None = None) -> dict[str, Any]:
     """The variables a template sees: what the sample has, and nothing for what it lacks.
 
-    Never the system's name, the people's ratings or the item's id, under whatever column they came.
+    With a rival, the texts `first` (the sample's) and `second` in place of `output`, and of the rest what both samples
+    have alike. Never the system's name, the people's ratings or the item's id, under whatever column they came.
     """
+    if rival is not None:
+        one, other = context(sample, this), context(rival, this)
+        shared = {name: value for name, value in one.items() if name in other and value == other[name]}
+        shared.pop("output", None)
+        return {**shared, "first": sample.output, "second": rival.output}
     known = {name: value for name, value in sample.extra.items() if value is not None}
     if sample.references:
         known.setdefault("reference", sample.references[0])
@@ -167,3 +218,27 @@ def context(sample: Sample, this: This) -> dict[str, Any]:
     known["output"] = sample.output
     known["this"] = this
     return known
+
+
+class _Placeholder(ChainableUndefined):
+    """A sample's field where there is no sample."""
+
+    def __str__(self) -> str:
+        return f"[{self._undefined_name}]"
+
+
+def draft(criterion: Criterion, templates: Mapping[str, str]) -> Prompt:
+    """What a model is asked for a draft of a criterion's steps, in the templates of `criteria.drafting`.
+
+    It is shown the criterion's title, description, text and scale, and no sample: a sample's field is its name in
+    brackets. Raises CriterionError where the criterion's text cannot be rendered so.
+    """
+    env = _environment({name: (text, name, None) for name, text in templates.items()}, _Placeholder)
+    env.filters["fenced"] = lambda text, label: str(text)
+    try:
+        template = env.get_template(Path(criterion.path).name)
+        text = template.render(this=_this(criterion), pairwise=criterion.pairwise).strip()
+    except _RUNTIME as error:
+        what = str(error) or type(error).__name__
+        raise CriterionError(f"{criterion.path}: steps cannot be drafted without a sample: {what}") from error
+    return Prompt("", "", criterion.name, ({"role": "user", "content": text},))

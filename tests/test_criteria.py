@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from judge.records import Sample, Scale
 
 LANGUAGES = ("en", "ja", "ko", "zh")
 NAMES = ("coherence", "consistency", "fluency", "fluency_5", "relevance")
+PAIRWISE = ("coherence", "consistency", "fluency", "overall", "relevance")
 TITLES = {
     "en": {"coherence": "Coherence", "consistency": "Consistency", "fluency": "Fluency", "relevance": "Relevance"},
     "ja": {"coherence": "首尾一貫性", "consistency": "整合性", "fluency": "流暢性", "relevance": "関連性"},
@@ -26,6 +28,8 @@ TITLES = {
 }
 HEAD = "---\nscale: [1, 5]\n---\n"
 EXTENDS = '{% extends "layouts/pointwise.jinja" %}\n'
+PAIR = "---\nscale: {labels: [A, B], values: [1, 0]}\n---\n"
+PAIR_EXTENDS = '{% extends "layouts/pairwise.jinja" %}\n'
 
 Write = Callable[..., str]
 
@@ -41,10 +45,10 @@ def write(tmp_path: Path) -> Write:
     return put
 
 
-def refused(path: str, language: str = "en") -> str:
+def refused(path: str, language: str = "en", pairwise: bool = False) -> str:
     """The message with which a file is refused, its folder left out."""
     with pytest.raises(CriterionError) as caught:
-        criteria.load(path, language=language)
+        criteria.load(path, language=language, pairwise=pairwise)
     return str(caught.value).replace(str(Path(path).parent) + "/", "")
 
 
@@ -69,14 +73,29 @@ def test_built_in_criteria_have_the_known_titles_scales_and_needs(language: str)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_no_criterion_speaks_of_another(language: str) -> None:
+def test_built_in_comparisons_have_the_same_titles_and_compare(language: str) -> None:
+    found = {c.name: c for c in criteria.builtin(language, pairwise=True)}
+    assert tuple(found) == PAIRWISE
+    for name, one in found.items():
+        assert one.title == TITLES[language].get(name, one.title)
+        assert one.scale == Scale(("A", "B"), (1.0, 0.0))
+        assert one.needs == {"first", "second"} | (set() if name == "fluency" else {"source"})
+        assert (one.language, one.reply, one.pairwise) == (language, "score", True)
+        assert one.description
+        assert 3 <= len(one.steps) <= 5
+        criteria.check(one, [sample(source="s")])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("pairwise", [False, True])
+def test_no_criterion_speaks_of_another(language: str, pairwise: bool) -> None:
     stems = {
         "coherence": ("coheren", "首尾一貫", "응집", "连贯"),
         "consistency": ("consisten", "整合", "일관", "一致"),
         "fluency": ("fluen", "流暢", "유창", "流畅"),
         "relevance": ("relevan", "関連", "관련", "相关"),
     }
-    for one in criteria.builtin(language):
+    for one in criteria.builtin(language, pairwise=pairwise):
         text = " ".join(criteria.sources(one).values()).lower()
         for name, words in stems.items():
             said = sum(text.count(word) for word in words)
@@ -93,6 +112,28 @@ def test_fluency_5_asks_what_fluency_asks() -> None:
 def test_a_name_may_carry_its_task() -> None:
     assert criteria.load("summarization/relevance") == criteria.load("relevance")
     assert criteria.languages() == list(LANGUAGES)
+
+
+def test_a_name_means_the_set_that_is_asked_for() -> None:
+    one, two = criteria.load("relevance"), criteria.load("relevance", pairwise=True)
+    assert (one.pairwise, two.pairwise) == (False, True)
+    assert criteria.load("pairwise/relevance", pairwise=True) == two
+    assert criteria.load("relevance", pairwise=None) == one
+    assert criteria.load("overall", pairwise=None) == criteria.load("overall", pairwise=True)
+
+
+def test_a_criterion_for_the_other_command_is_told_so(write: Write) -> None:
+    run, rank = "compares two texts (it reads first and second); judge rank does that", "that is for judge run, while"
+    pair, single = write(PAIR + PAIR_EXTENDS, "pair.jinja"), write(HEAD + EXTENDS, "single.jinja")
+    for name in ("overall", "pairwise/relevance", pair):
+        assert run in refused(name)
+    for name in ("fluency_5", "summarization/relevance", single):
+        assert rank in refused(name, pairwise=True)
+    assert criteria.load(pair, pairwise=True).pairwise
+    half = write(PAIR + "{{ first }}{{ output }}", "half.jinja")
+    says = "half.jinja: reads first alone; a criterion of judge rank reads both first and second"
+    assert refused(half, pairwise=True) == says
+    assert refused("relevanse", pairwise=True).startswith("unknown criterion 'relevanse'; did you mean 'relevance'?")
 
 
 def test_an_unknown_name_or_language_gets_the_nearest() -> None:
@@ -444,3 +485,45 @@ def test_a_column_that_is_empty_somewhere_is_the_datas_fault(write: Write) -> No
     one = criteria.load(write(HEAD + "{{ genre }}"))
     with pytest.raises(DataError, match="has no genre"):
         criteria.check(one, [sample(extra={"genre": "news"}), sample("b", extra={"genre": None})])
+
+
+def test_a_comparison_reads_both_texts_and_no_output(write: Write) -> None:
+    one = criteria.load(write(PAIR + PAIR_EXTENDS + "{% block source %}{% endblock %}"), pairwise=True)
+    criteria.check(one, [sample(), sample("b")])
+    path = write(PAIR + PAIR_EXTENDS + "{% block source %}\n{{ output }}{% endblock %}")
+    with pytest.raises(
+        CriterionError, match=r"my\.jinja:6: a comparison has no output; its texts are first and second"
+    ):
+        criteria.check(criteria.load(path, pairwise=True), [sample()])
+    one = criteria.load(write(PAIR + PAIR_EXTENDS + "{% block source %}{{ firts }}{% endblock %}"), pairwise=True)
+    with pytest.raises(CriterionError, match=r"did you mean 'first'\? the data has: first, second$"):
+        criteria.check(one, [sample()])
+    with pytest.raises(DataError, match="the criterion relevance reads source, which no sample has"):
+        criteria.check(criteria.load("relevance", pairwise=True), [sample()])
+
+
+@pytest.mark.parametrize("name", sorted(criteria.HIDDEN))
+def test_a_comparison_tells_no_more_than_a_judgment(write: Write, name: str) -> None:
+    path = write(f"{PAIR}{{{{ first }}}}{{{{ second }}}}{{{{ {name} }}}}")
+    assert f"{name} is never shown to the judge" in refused(path, pairwise=True)
+
+
+@pytest.mark.parametrize(
+    ("scale", "says"),
+    [
+        ("[0, 1]", None),
+        ("{labels: [A, B, C], values: [1, 0, 0.5]}", None),
+        ("{labels: [x, y], values: [0, 1]}", None),
+        ("[1, 5]", "1 where it is better and 0 where the other is; write {labels: [A, B], values: [1, 0]}"),
+        ("{labels: [A, B], values: [1, -1]}", "scale: values are what an answer counts for the text shown first"),
+        ("{labels: [A, B], values: [1, 0.5]}", "scale: values are what an answer counts for the text shown first"),
+        ("{labels: [A, B], values: [0, 1]}", "A is the text shown first, so A counts 1 and B counts 0"),
+    ],
+)
+def test_the_values_of_a_comparison_say_who_wins(write: Write, scale: str, says: str | None) -> None:
+    one = criteria.load(write(f"---\nscale: {scale}\n---\n{{{{ first }}}}{{{{ second }}}}"), pairwise=True)
+    if says is None:
+        criteria.check(one, [sample()])
+        return
+    with pytest.raises(CriterionError, match=re.escape(says)):
+        criteria.check(one, [sample()])

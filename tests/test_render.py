@@ -11,28 +11,35 @@ import importlib.util
 import os
 import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge import criteria
+from judge import criteria, parse
 from judge.criteria.needs import _has
 from judge.errors import CriterionError
-from judge.records import Criterion, Prompt, Sample, Scale
-from judge.render import Renderer, This, context, fenced
+from judge.records import Choice, Criterion, Form, Prompt, ReplyKind, Sample, Scale
+from judge.render import Renderer, This, context, draft, fenced
 
 GOLDEN = Path(__file__).parent / "golden" / "prompts"
-CASES = [(language, one.name) for language in criteria.languages() for one in criteria.builtin(language)]
+LANGUAGES = criteria.languages()
+CASES = [(language, one.name) for language in LANGUAGES for one in criteria.builtin(language)]
+PAIRS = [(language, one.name) for language in LANGUAGES for one in criteria.builtin(language, pairwise=True)]
+KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
 SOURCE = (
     "Heavy snow closed the mountain pass at Alder Gap on Friday night. The road authority said that two lorries had "
     "slid across both lanes, and that nobody was hurt. Crews hope to reopen one lane by Sunday noon."
 )
 OUTPUT = "Snow has closed the Alder Gap pass after two lorries slid. One lane may reopen on Sunday."
 SAMPLE = Sample("alder", "secret-system", OUTPUT, source=SOURCE, references=("The pass is shut.", "Snow shut it."))
+RIVAL = replace(SAMPLE, system="hidden-system", output="Nobody was hurt when the pass at Alder Gap closed.")
 HEAD = "---\nscale: [1, 5]\n---\n"
+PAIR = "---\nscale: {labels: [A, B], values: [1, 0]}\n---\n"
+WITH_TIE = Scale(("A", "B", "C"), (1.0, 0.0, 0.5))
+VERDICT = Scale(("fail", "pass"), (0.0, 1.0))
 
 Load = Callable[[str], Criterion]
 
@@ -42,41 +49,96 @@ def custom(tmp_path: Path) -> Load:
     def put(text: str) -> Criterion:
         path = tmp_path / "my.jinja"
         path.write_text(text, encoding="utf-8")
-        return criteria.load(str(path))
+        return criteria.load(str(path), pairwise=None)
 
     return put
 
 
-def prompt(criterion: Criterion, sample: Sample = SAMPLE) -> str:
-    return Renderer(criterion, criteria.bodies(criterion)).render(sample).messages[0]["content"]
+def rendered(criterion: Criterion, sample: Sample = SAMPLE, rival: Sample | None = None) -> Prompt:
+    return Renderer(criterion, criteria.bodies(criterion)).render(sample, rival)
 
 
-def failure(criterion: Criterion, sample: Sample = SAMPLE) -> str:
+def prompt(criterion: Criterion, sample: Sample = SAMPLE, rival: Sample | None = None) -> str:
+    return rendered(criterion, sample, rival).messages[0]["content"]
+
+
+def ending(criterion: Criterion, rival: Sample | None = None) -> str:
+    """What a prompt, or its question, says after the criterion's last step."""
+    made = rendered(criterion, SAMPLE, rival)
+    return (made.question or made.messages[0]["content"]).partition(criterion.steps[-1])[2].strip()
+
+
+def failure(criterion: Criterion, sample: Sample = SAMPLE, rival: Sample | None = None) -> str:
     """The message with which a rendering fails, the folder of the criterion left out."""
     renderer = Renderer(criterion, criteria.bodies(criterion))
     with pytest.raises(CriterionError) as caught:
-        renderer.render(sample)
+        renderer.render(sample, rival)
     return str(caught.value).replace(str(Path(criterion.path).parent) + "/", "")
 
 
 # ----------------------------------------------------------------------------------------------------- built-in prompts
 
 
-@pytest.mark.parametrize(("language", "name"), CASES)
-def test_built_in_prompts_are_those_a_person_has_read(language: str, name: str) -> None:
-    text = prompt(criteria.load(name, language=language)) + "\n"
+def golden(text: str, language: str, name: str) -> None:
     file = GOLDEN / language / f"{name}.txt"
     if os.environ.get("JUDGE_GOLDEN") == "write":
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8")
+        file.write_text(text + "\n", encoding="utf-8")
+    assert text + "\n" == file.read_text(encoding="utf-8")
 
 
-def test_every_golden_file_has_its_criterion() -> None:
-    assert {(file.parent.name, file.stem) for file in GOLDEN.glob("*/*.txt")} == set(CASES)
+@pytest.mark.parametrize(("language", "name"), CASES)
+def test_built_in_prompts_are_those_a_person_has_read(language: str, name: str) -> None:
+    golden(prompt(criteria.load(name, language=language)), language, name)
 
 
-@pytest.mark.parametrize("language", criteria.languages())
+@pytest.mark.parametrize(("language", "name"), PAIRS)
+def test_built_in_comparisons_are_those_a_person_has_read(language: str, name: str) -> None:
+    one = criteria.load(name, language=language, pairwise=True)
+    golden(prompt(one, SAMPLE, RIVAL), language, f"pairwise/{name}")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("pairwise", [False, True])
+def test_the_ways_to_answer_are_those_a_person_has_read(language: str, pairwise: bool) -> None:
+    one = criteria.load("consistency", language=language, pairwise=pairwise)
+    rival = RIVAL if pairwise else None
+    asked: list[tuple[str, Criterion]] = [
+        (f"{form}, {kind}", replace(one, form=form, reply=kind)) for form in FORMS for kind in KINDS
+    ]
+    scales = [("ties", WITH_TIE), ("levels", Scale.integers(0, 4))] if pairwise else [("pass or fail", VERDICT)]
+    scaled = [(name, replace(one, scale=_within(scale))) for name, scale in scales]
+    asked += [("decision", replace(one, form="decision")), *scaled]
+    asked += [(f"decision, {name}", replace(other, form="decision")) for name, other in scaled]
+    text = "\n\n".join(f"=== {name}\n{ending(other, rival)}" for name, other in asked)
+    golden(text, language, "answers/pairwise" if pairwise else "answers/pointwise")
+
+
+FORMS: tuple[Form, ...] = ("text", "json")
+
+
+def _within(scale: Scale) -> Scale:
+    """The scale with its values between 0 and 1."""
+    return Scale(scale.labels, tuple(value / scale.high for value in scale.values))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("pairwise", [False, True])
+def test_what_is_asked_for_steps_is_what_a_person_has_read(language: str, pairwise: bool) -> None:
+    one = criteria.load("fluency", language=language, pairwise=pairwise)
+    text = draft(one, criteria.drafting(one)).messages[0]["content"]
+    golden(text, language, "steps/pairwise" if pairwise else "steps/pointwise")
+
+
+def test_every_golden_file_has_its_test() -> None:
+    found = {file.relative_to(GOLDEN).with_suffix("").as_posix() for file in GOLDEN.rglob("*.txt")}
+    both = [f"{folder}/{name}" for folder in ("answers", "steps") for name in ("pointwise", "pairwise")]
+    expected = {f"{language}/{name}" for language, name in CASES}
+    expected |= {f"{language}/pairwise/{name}" for language, name in PAIRS}
+    assert found == expected | {f"{language}/{name}" for language in LANGUAGES for name in both}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_criteria_share_their_prompts_up_to_the_end_of_the_judged_text(language: str) -> None:
     first, *_, last = whole = sorted(prompt(one) for one in criteria.builtin(language) if "source" in one.needs)
     shared = first[: next(n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)]
@@ -104,6 +166,10 @@ def test_the_replay_server_tells_every_built_in_criterion_from_its_prompt(shared
         assert server.Store().criterion(prompt(criteria.load(name, language=language)), names) == name.removesuffix(
             "_5"
         )
+    for language, name in PAIRS:
+        if name != "overall":
+            one = criteria.load(name, language=language, pairwise=True)
+            assert server.Store().criterion(prompt(one, SAMPLE, RIVAL), names) == name
 
 
 @pytest.mark.parametrize(
@@ -178,16 +244,174 @@ def test_what_is_rendered_is_what_check_looks_for(
     source: str | None, references: list[str], extra: dict[str, object]
 ) -> None:
     sample = Sample("i", "s", "o", source=source, references=tuple(references), extra=extra)
-    this = This("t", "d", Scale.integers(1, 5), (), "score", "1", "5", whole=True)
     names = {"source", "reference", "references", "output", "system", "human", "item", "genre"}
-    assert set(context(sample, this)) - {"this"} == {name for name in names if _has(sample, name)}
+    assert set(context(sample, _THIS)) - {"this"} == {name for name in names if _has(sample, name)}
 
 
 def test_this_tells_the_header_and_nothing_of_the_machine() -> None:
     assert {field.name for field in fields(This)} == {
         *("title", "description", "scale", "steps", "reply"),
-        *("lowest", "highest", "whole"),
+        *("lowest", "highest", "whole", "form", "cut"),
     }
+
+
+# ------------------------------------------------------------------------------------------------------ ways to answer
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("pairwise", [False, True])
+def test_an_answer_in_the_form_that_is_asked_for_can_be_read(language: str, pairwise: bool) -> None:
+    one = criteria.load("coherence", language=language, pairwise=pairwise)
+    rival, label = (RIVAL, "B") if pairwise else (None, "4")
+    line = next(
+        line[:-1] + label
+        for line in ending(replace(one, reply="reason_then_score"), rival).splitlines()
+        if line.endswith((": N", ": X"))
+    )
+    texts = {"score": label, "score_then_reason": f"{label}\nIt holds.", "reason_then_score": f"It holds.\n{line}"}
+    value = label if label.isdigit() else f'"{label}"'
+    objects = {
+        "score": f'{{"score": {value}}}',
+        "score_then_reason": f'{{"score": {value}, "reason": "It holds."}}',
+        "reason_then_score": f'{{"reason": "It holds.", "score": {value}}}',
+    }
+    for kind in KINDS:
+        for reply in (texts[kind], objects[kind]):
+            found = parse.read(Choice(reply), kind, one.scale, one.title)
+            assert (found.label, found.reason) == (label, None if kind == "score" else "It holds.")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("rival", [None, RIVAL])
+def test_the_object_is_asked_for_with_its_keys_in_the_order_of_the_kind(language: str, rival: Sample | None) -> None:
+    one = criteria.load("coherence", language=language, pairwise=rival is not None)
+    ends = {kind: ending(replace(one, form="json", reply=kind), rival) for kind in KINDS}
+    assert '"score"' in ends["score"]
+    assert '"reason"' not in ends["score"]
+    assert ends["score_then_reason"].index('"score"') < ends["score_then_reason"].index('"reason"')
+    assert ends["reason_then_score"].index('"reason"') < ends["reason_then_score"].index('"score"')
+
+
+@pytest.mark.parametrize(("language", "name"), CASES)
+def test_a_decision_gets_the_material_apart_from_the_question(language: str, name: str) -> None:
+    one = criteria.load(name, language=language)
+    made = rendered(replace(one, form="decision"))
+    whole = prompt(one)
+    assert made.messages[0]["content"].endswith(fenced(OUTPUT, "output"))
+    assert whole.startswith(f"{made.messages[0]['content']}\n\n{made.question}\n\n")
+    assert made.question.endswith(one.steps[-1])
+    assert rendered(one).question == ""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_comparisons_are_decided_on_one_material(language: str) -> None:
+    every = [replace(one, form="decision") for one in criteria.builtin(language, pairwise=True)]
+    made = [rendered(one, SAMPLE, RIVAL) for one in every if one.name not in ("fluency", "overall")]
+    assert len({prompt.messages[0]["content"] for prompt in made}) == 1
+    assert len({prompt.question for prompt in made}) == 3
+
+
+@pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 0.0)])
+def test_a_predicate_says_which_answer_it_is_about(values: tuple[float, float]) -> None:
+    one = replace(criteria.load("coherence"), scale=Scale(("low", "high"), values), form="decision")
+    right = one.scale.labels[values.index(1.0)]
+    assert ending(one) == f'Judge whether this statement is true: the right answer is "{right}".'
+    assert ending(replace(one, scale=Scale.integers(1, 5))) == ""
+
+
+def test_chance_leaves_no_trace_in_a_decision() -> None:
+    one = replace(criteria.load("relevance"), form="decision")
+    assert rendered(one) == rendered(one)
+
+
+@given(st.text())
+def test_no_text_moves_the_cut(text: str) -> None:
+    made = _DECISION.render(Sample("i", "s", text))
+    assert f"\n{text}\n</output " in made.messages[0]["content"]
+    assert made.question == _DECISION.render(SAMPLE).question
+
+
+_DECISION = Renderer(replace(criteria.load("fluency"), form="decision"), criteria.bodies(criteria.load("fluency")))
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ output }} Good?", "{{ output }}{{ this.cut }}", "{{ this.cut }}", "a{{ this.cut }}b{{ this.cut }}c"]
+)
+def test_a_decision_needs_one_cut_with_something_on_both_sides(custom: Load, text: str) -> None:
+    one = custom(HEAD + text)
+    assert prompt(one) == text.replace("{{ output }}", OUTPUT).replace("{{ this.cut }}", "").strip()
+    message = failure(replace(one, form="decision"))
+    assert message.startswith("my.jinja: a decision endpoint gets the material and the question apart; put {{ this.cut")
+
+
+def test_a_criterion_may_word_the_whole_answer_itself(custom: Load) -> None:
+    layout = '{% extends "layouts/pointwise.jinja" %}'
+    one = custom(HEAD + layout + "{% block answer %}\n\nOne number from 1 to 5.\n{% endblock %}")
+    for form in FORMS:
+        for kind in KINDS:
+            assert prompt(replace(one, form=form, reply=kind)).endswith("Criterion: my\n\n\nOne number from 1 to 5.")
+    one = custom(HEAD + layout + "{% block score %}\nOne number.\n{% endblock %}")
+    assert prompt(one).splitlines()[-2:] == ["Scale: the whole numbers from 1 (lowest) to 5 (highest).", "One number."]
+    assert prompt(replace(one, reply="score_then_reason")).splitlines()[-1] == "a few sentences."
+
+
+# ---------------------------------------------------------------------------------------------------------------- pairs
+
+
+def test_a_pair_is_shown_in_its_order(custom: Load) -> None:
+    one = custom(PAIR + "{{ first }}|{{ second }}|{{ source }}")
+    text = f"{OUTPUT}|{RIVAL.output}|{SOURCE}"
+    assert rendered(one, SAMPLE, RIVAL) == Prompt("alder", "secret-system", "my", ({"role": "user", "content": text},))
+    assert prompt(one, RIVAL, SAMPLE) == f"{RIVAL.output}|{OUTPUT}|{SOURCE}"
+
+
+@pytest.mark.parametrize(("language", "name"), PAIRS)
+def test_comparisons_show_both_texts_and_no_names(language: str, name: str) -> None:
+    one = criteria.load(name, language=language, pairwise=True)
+    text = prompt(one, SAMPLE, RIVAL)
+    assert text.index(fenced(OUTPUT, "A")) < text.index(fenced(RIVAL.output, "B"))
+    assert (SOURCE in text[: text.index(OUTPUT)]) == (name != "fluency")
+    assert not any(system in text for system in (SAMPLE.system, RIVAL.system))
+    assert text.partition(one.title)[2] == prompt(one, RIVAL, SAMPLE).partition(one.title)[2]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", sorted(name for language, name in PAIRS if language == "en"))
+def test_comparisons_ask_for_a_or_b_near_their_end(form: Form, kind: ReplyKind, name: str) -> None:
+    one = replace(criteria.load(name, pairwise=True), form=form, reply=kind)
+    assert re.search(r"\bA or B\b", prompt(one, SAMPLE, RIVAL)[-400:])
+
+
+def test_columns_called_first_and_second_never_take_the_place_of_the_texts(custom: Load) -> None:
+    one = custom(PAIR + "{{ first }}|{{ second }}")
+    extra = {"first": "no", "second": "no"}
+    assert prompt(one, Sample("i", "a", "x", extra=extra), Sample("i", "b", "y", extra=extra)) == "x|y"
+
+
+def test_a_pair_has_what_both_samples_have_alike(custom: Load) -> None:
+    one = custom(PAIR + "{{ first }}{{ second }}{% for v in (genre, output) %}{{ v is defined }}{% endfor %}")
+    pair = [Sample("i", s, "x", extra={"genre": g, "length": n}) for s, g, n in (("a", "news", 1), ("b", "news", 2))]
+    assert set(context(pair[0], _THIS, pair[1])) == {"first", "second", "genre", "this"}
+    assert "output" not in context(pair[0], _THIS, pair[0])
+    assert prompt(one, *pair) == "xxTrueFalse"
+
+
+_THIS = This("t", "d", Scale.integers(1, 5), (), "score", "1", "5", whole=True)
+
+
+@pytest.mark.parametrize("other", ["Another source.", None])
+def test_a_pair_that_differs_in_what_is_read_is_refused(other: str | None) -> None:
+    message = failure(criteria.load("relevance", pairwise=True), SAMPLE, replace(RIVAL, source=other, where="d.csv:9"))
+    reads = "reads source, which differs between the systems 'secret-system' and 'hidden-system' (item 'alder')"
+    assert message == f"relevance.jinja: {reads}"
+    both = (replace(SAMPLE, source=None), replace(RIVAL, source=None))
+    assert "'source' is undefined" in failure(criteria.load("relevance", pairwise=True), *both)
+
+
+def test_a_comparison_takes_two_samples_and_a_judgment_one() -> None:
+    assert failure(criteria.load("fluency", pairwise=True)) == "fluency.jinja: takes a pair of samples (item 'alder')"
+    assert failure(criteria.load("fluency"), SAMPLE, RIVAL) == "fluency.jinja: takes one sample (item 'alder')"
 
 
 # -------------------------------------------------------------------------------------------------- judged text is data
@@ -251,6 +475,8 @@ def test_a_text_of_half_a_character_has_marks_too() -> None:
         ("{% for n in range(1000000000) %}{% endfor %}", "Range too big."),
         ("{{ 1 // (output|length - output|length) }}", "integer division or modulo by zero"),
         ("{{ output + 1 }}", "can only concatenate str"),
+        ("{{ output * 10000 }}", "* would make more than 100,000 characters or entries"),
+        ("{{ 9 ** references|length }}", "** is not for templates"),
         ("{{ this.nosuch }}", "has no attribute 'nosuch'"),
         ("{{ references|fenced('reference') }}", "fenced takes one text, not a list"),
         ("{% block alone %}{{ super() }}{% endblock %}", "there is no parent block called 'alone'."),

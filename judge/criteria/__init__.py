@@ -5,6 +5,19 @@ A file is a YAML header between two `---` lines and a Jinja template, which most
 
 from judge.criteria.files import builtin, languages, load
 from judge.criteria.needs import HIDDEN, check
+from judge.criteria.steps import drafting, read_steps, write_steps
 from judge.criteria.template import bodies, builtin_prompts, sources
 
-__all__ = ["HIDDEN", "bodies", "builtin", "builtin_prompts", "check", "languages", "load", "sources"]
+__all__ = [
+    "HIDDEN",
+    "bodies",
+    "builtin",
+    "builtin_prompts",
+    "check",
+    "drafting",
+    "languages",
+    "load",
+    "read_steps",
+    "sources",
+    "write_steps",
+]

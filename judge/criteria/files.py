@@ -21,27 +21,54 @@ def languages() -> list[str]:
     return ["en", *sorted(folder.parent.name for folder in builtin_prompts().glob("*/layouts"))]
 
 
-def builtin(language: str = "en") -> list[Criterion]:
-    """Every built-in criterion of a language, by name. Raises CriterionError where there is no such language."""
-    return [_read(path, language) for path in _builtin_files(language).values()]
+def builtin(language: str = "en", pairwise: bool = False) -> list[Criterion]:
+    """Every built-in criterion of a language that judges one text, or those that compare two, by name.
+
+    Raises CriterionError where there is no such language.
+    """
+    return [_read(path, language) for name, path in _builtin_files(language).items() if _compares(name) == pairwise]
 
 
-def load(name_or_path: str, *, language: str = "en") -> Criterion:
+def load(name_or_path: str, *, language: str = "en", pairwise: bool | None = False) -> Criterion:
     """The built-in criterion of a name (`relevance`, `summarization/relevance`), or the one in a user's file.
 
     Whatever ends in `.jinja`, or holds a path separator and is no built-in name, is a file. `language` picks the
-    built-in set and the layouts. Raises CriterionError, with file and line where there is one, for all that is wrong.
+    built-in set and the layouts, `pairwise` the set that compares two texts; None takes either, first the one that
+    judges one text. Raises CriterionError, with file and line where there is one, for all that is wrong.
     """
-    files = _builtin_files(language)
+    criterion = _read(_file_of(name_or_path, language, pairwise), language)
+    if pairwise is not None and criterion.pairwise != pairwise:
+        raise CriterionError(f"{criterion.path}: {_mismatch(criterion)}")
+    return criterion
+
+
+def _file_of(name_or_path: str, language: str, pairwise: bool | None) -> Path:
+    # Both sets have a relevance: of two files of that name, the one of the set that was asked for.
+    every = sorted(_builtin_files(language).items(), key=lambda pair: _compares(pair[0]) != bool(pairwise))
     if name_or_path.endswith(".jinja"):
-        return _read(Path(name_or_path), language)
-    for name, path in files.items():
+        return Path(name_or_path)
+    for name, path in every:
         if name_or_path in (name, path.stem):
-            return _read(path, language)
+            return path
     if "/" in name_or_path or os.sep in name_or_path:
-        return _read(Path(name_or_path), language)
-    known = [path.stem for path in files.values()]
-    raise CriterionError(f"{unknown('criterion', name_or_path, known)}; a path to a .jinja file works too")
+        return Path(name_or_path)
+    known = [path.stem for name, path in every if pairwise is None or _compares(name) == pairwise]
+    raise CriterionError(
+        f"{unknown('criterion', name_or_path, list(dict.fromkeys(known)))}; a path to a .jinja file works too"
+    )
+
+
+def _compares(name: str) -> bool:
+    return name.startswith("pairwise/")
+
+
+def _mismatch(criterion: Criterion) -> str:
+    """Why a criterion does not serve the command that asked for it, and which one it does serve."""
+    if criterion.pairwise:
+        return "compares two texts (it reads first and second); judge rank does that, judge run judges one text"
+    if lone := sorted(criterion.needs & {"first", "second"}):
+        return f"reads {lone[0]} alone; a criterion of judge rank reads both first and second"
+    return "judges one text; that is for judge run, while a criterion of judge rank reads first and second"
 
 
 def _builtin_files(language: str) -> dict[str, Path]:

@@ -10,7 +10,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
 from judge.errors import CriterionError
-from judge.records import ReplyKind, Scale, fold
+from judge.numerals import fold
+from judge.records import ReplyKind, Scale
 from judge.registry import unknown
 
 MAX_LABELS = 1_000
@@ -22,6 +23,12 @@ def body(text: str) -> str:
     """A template without its header, if it has one, every line where it was in the file."""
     found = _HEADER.match(text)
     return "\n" * found[0].count("\n") + text[found.end() :] if found else text
+
+
+def head(text: str) -> str:
+    """A text's header from its first `---` up to the line that closes it; "" where there is none."""
+    found = _HEADER.match(text)
+    return text[: found.end("yaml")] if found else ""
 
 
 def _scale(raw: Any) -> Scale:

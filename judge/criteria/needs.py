@@ -43,11 +43,14 @@ def needs(criterion: Criterion, texts: dict[str, str]) -> frozenset[str]:
 def check(criterion: Criterion, samples: Sequence[Sample]) -> None:
     """Every sample has what the criterion's template reads.
 
-    Raises CriterionError for a variable that no sample has and for a template that never shows the text it is to judge,
-    and DataError for a text that the data were read
-    without (source, references), or that some samples lack, naming the first of them.
+    Raises CriterionError for a variable that no sample has, for a template that never shows the text it is to judge,
+    and for a comparison that cannot tell who wins; DataError for a text that the data were read without (source,
+    references), or that some samples lack, naming the first of them.
     """
-    lacking = {name: [s for s in samples if not _has(s, name)] for name in sorted(criterion.needs)}
+    if criterion.pairwise:
+        _check_comparison(criterion)
+    wanted = criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
+    lacking = {name: [s for s in samples if not _has(s, name)] for name in sorted(wanted)}
     for name, rows in lacking.items():
         if rows and len(rows) == len(samples):
             raise _nowhere(criterion, name, samples)
@@ -58,10 +61,25 @@ def check(criterion: Criterion, samples: Sequence[Sample]) -> None:
                 f"{first.where + ': ' if first.where else ''}item {first.item!r} of system {first.system!r} has no "
                 f"{name}, which the criterion {criterion.name} reads; {len(rows)} of {len(samples)} samples lack it"
             )
-    if "output" not in criterion.needs:
+    if not criterion.pairwise and "output" not in criterion.needs:
         raise CriterionError(
             f"{criterion.path}: never shows the judged text; put {{{{ output | fenced('output') }}}} into it"
         )
+
+
+def _check_comparison(criterion: Criterion) -> None:
+    """The two texts are first and second, and the values say which of them an answer is for."""
+    if "output" in criterion.needs:
+        at = _line(criterion, sources(criterion), "output")
+        raise CriterionError(f"{at}: a comparison has no output; its texts are first and second")
+    scale = criterion.scale
+    if (scale.low, scale.high) != (0, 1):
+        raise CriterionError(
+            f"{criterion.path}: scale: values are what an answer counts for the text shown first, 1 where it is better "
+            "and 0 where the other is; write {labels: [A, B], values: [1, 0]}"
+        )
+    if {"A", "B"} <= set(scale.labels) and scale.value("A") < scale.value("B"):
+        raise CriterionError(f"{criterion.path}: scale: A is the text shown first, so A counts 1 and B counts 0")
 
 
 def _has(sample: Sample, name: str) -> bool:
@@ -77,6 +95,8 @@ def _nowhere(criterion: Criterion, name: str, samples: Sequence[Sample]) -> Crit
     """What to raise for a variable that no sample has."""
     candidates = {"output", *_FIELDS}.union(*(sample.extra for sample in samples))
     known = sorted(one for one in candidates if any(_has(sample, one) for sample in samples))
+    if criterion.pairwise:
+        known = sorted({"first", "second", *known} - {"output"})
     at = _line(criterion, sources(criterion), name)
     if name in _FIELDS:
         reads = f"the criterion {criterion.name} reads {name}, which no sample has"

@@ -1,0 +1,263 @@
+"""criteria.steps: a draft of steps is asked for, read and written. Oracles: files edited by hand, and `render`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
+
+from judge import criteria
+from judge.criteria import steps as drafts
+from judge.errors import CriterionError, ParseError
+from judge.records import Criterion, Prompt, Sample
+from judge.render import Renderer, draft
+
+HEAD = "---\nscale: [1, 5]\n---\n"
+EXTENDS = '{% extends "layouts/pointwise.jinja" %}\n'
+
+
+def asked_of(criterion: Criterion) -> Prompt:
+    return draft(criterion, criteria.drafting(criterion))
+
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def put(text: str) -> str:
+        path = tmp_path / "my.jinja"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return put
+
+
+# ----------------------------------------------------------------------------------------------------------- the prompt
+
+
+def test_steps_are_asked_for_by_the_text_of_the_criterion_and_no_sample(write: Write) -> None:
+    text = (
+        "---\ntitle: Tone\ndescription: How it sounds.\nscale: {labels: [rude, polite], values: [0, 1]}\n"
+        f"steps: [Old one.]\n---\n{EXTENDS}{{% block criterion %}}\nFit for {{{{ genre|fenced('x') }}}}"
+        "{% for r in references %}{{ r }}{% endfor %}{% if genre %}?{% endif %}, "
+        "up to {{ this.highest }}.\n{% endblock %}"
+    )
+    made = asked_of(criteria.load(write(text)))
+    asked = made.messages[0]["content"]
+    assert (made.item, made.system, made.criterion, made.question) == ("", "", "my", "")
+    for part in ("Criterion: Tone", "How it sounds.", "Fit for [genre], up to polite.", "Scale: rude, polite."):
+        assert part in asked
+    assert "Old one." not in asked
+    assert "judging one text" in asked
+
+
+def test_steps_of_a_comparison_lead_to_the_better_text() -> None:
+    asked = asked_of(criteria.load("fluency", pairwise=True)).messages[0]["content"]
+    assert "comparing two texts" in asked
+    assert "Which of the two texts is better by this criterion, A or B?" in asked
+
+
+@pytest.mark.parametrize("language", criteria.languages())
+@pytest.mark.parametrize("pairwise", [False, True])
+def test_the_text_for_the_draft_is_that_of_the_prompt(language: str, pairwise: bool) -> None:
+    """The oracle is `render`: what stands between the title and the steps there stands here too."""
+    for one in criteria.builtin(language, pairwise=pairwise):
+        known = Sample("i", "s", "o", source="x")
+        rival = replace(known, system="t") if pairwise else None
+        whole = Renderer(one, criteria.bodies(one)).render(known, rival).messages[0]["content"]
+        text = re.sub(r"\A.*?\n\n(.*?)\n\n[^\n]+\n1\. .*\Z", r"\1", whole.partition(one.title)[2], flags=re.DOTALL)
+        assert len(text) > 100
+        assert text in asked_of(one).messages[0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{{ output }}", "has no text to draft steps from; extend a layout"),
+        (EXTENDS, "has no text to draft steps from"),
+        (EXTENDS + "{% block criterion %}{{ genre + 1 }}{% endblock %}", "without a sample: 'genre' is undefined"),
+        (EXTENDS + "{% block criterion %}{{ 'x' * 10 ** 10 }}{% endblock %}", "** is not for templates"),
+    ],
+)
+def test_criteria_without_a_text_of_their_own_have_no_draft(write: Write, text: str, says: str) -> None:
+    with pytest.raises(CriterionError, match=re.escape(says)):
+        asked_of(criteria.load(write(HEAD + text)))
+
+
+# ---------------------------------------------------------------------------------------------------------- the reading
+
+
+@pytest.mark.parametrize(
+    ("reply", "steps"),
+    [
+        ("1. Read it.\n2. Score it.", ("Read it.", "Score it.")),
+        ("\n 1) Read it: all.  \n\n 2) Score it.\n", ("Read it: all.", "Score it.")),
+        ("- Read it.\n- Score it, 1. to 5.", ("Read it.", "Score it, 1. to 5.")),
+        ("１．原文を読む。\n２．点数を選ぶ。", ("原文を読む。", "点数を選ぶ。")),
+        ("1、阅读原文。\n2、选定分数。", ("阅读原文。", "选定分数。")),
+        ("１）읽는다.\r\n２）고른다.", ("읽는다.", "고른다.")),
+        ("\n".join(f"{n}. Step {n}" for n in range(1, 13)), tuple(f"Step {n}" for n in range(1, 13))),
+    ],
+)
+def test_replies_that_are_lists_of_steps(reply: str, steps: tuple[str, ...]) -> None:
+    assert criteria.read_steps(reply) == steps
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        ("", "0 steps; expected 2 to 12"),
+        ("1. Alone.", "1 steps; expected 2 to 12"),
+        ("\n".join(f"- {n}" for n in range(13)), "13 steps; expected 2 to 12"),
+        ("Here are the steps:\n1. Read.\n2. Score.", "not a list of steps alone: 'Here are the steps:'"),
+        ("1. Read\nthe text.\n2. Score.", "not a list of steps alone: 'the text.'"),
+        ("1. Read.\n- Look.\n2. Score.", "not a list of steps alone: '- Look.'"),
+        ("1. Read.\n3. Score.", "step 2 carries the number 3"),
+        ("2. Read.\n1. Score.", "step 1 carries the number 2"),
+        ("1. Read.\n1.5 Look.", "not a list of steps alone: '1.5 Look.'"),
+        ("1. Read.\n2.", "not a list of steps alone: '2.'"),
+        ("1. Read.\n2. " + "x" * 401, "step 2 has 401 characters; at most 400"),
+        ("1. Read {{ output }}.\n2. Score.", "step 1 holds template syntax"),
+        ("- Read.\n- {% raw %}", "step 2 holds template syntax"),
+        ("- Read.\n- Score. {# so #}", "step 2 holds template syntax"),
+        ("I cannot help with that.", "not a list of steps alone"),
+        ("```\n1. Read.\n2. Score.\n```", "not a list of steps alone: '```'"),
+    ],
+)
+def test_replies_that_are_no_lists_of_steps_are_kept(reply: str, says: str) -> None:
+    with pytest.raises(ParseError, match=re.escape(says)) as caught:
+        criteria.read_steps(reply)
+    assert caught.value.raw == reply
+
+
+# ---------------------------------------------------------------------------------------------------------- the writing
+
+FILE = """---
+# How a reply sounds.
+title: Tone  # of voice
+{steps}scale: [1, 5]
+
+# Last.
+---
+{{{{ output }}}}
+--- and no header: steps: [no]
+"""
+NEW = ("Read it: all.", "- no", "점수를 고른다.", "yes")
+WRITTEN = "steps:\n  - 'Read it: all.'\n  - '- no'\n  - 점수를 고른다.\n  - 'yes'\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("steps: []\n", WRITTEN),
+        ("steps: [a, 'b']  # two\n", WRITTEN[:-1] + "  # two\n"),
+        ("steps:\n  - a\n  - b  # two\n# Then:\n\n", WRITTEN[:-1] + "  # two\n# Then:\n\n"),
+        ("steps: # two\n- a\n\n# more\n- |\n  b\n\n", "steps: # two\n" + WRITTEN[7:-1].replace("  -", "-") + "\n\n"),
+        ("steps:\n    - >-\n      a\n      b\n", WRITTEN.replace("  -", "    -")),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_steps_take_the_place_of_the_old_ones_and_of_nothing_else(
+    tmp_path: Path, old: str, new: str, end: str, mark: bytes
+) -> None:
+    path = tmp_path / "my.jinja"
+    path.write_bytes(mark + FILE.format(steps=old).replace("\n", end).encode())
+    before = criteria.load(str(path))
+    criteria.write_steps(path, NEW, replace=True)
+    assert path.read_bytes() == mark + FILE.format(steps=new).replace("\n", end).encode()
+    after = criteria.load(str(path))
+    assert after.steps == NEW
+    assert replace(after, template="", digest="") == replace(before, template="", digest="", steps=NEW)
+    assert [file.name for file in tmp_path.iterdir()] == ["my.jinja"]
+
+
+def test_steps_go_to_the_end_of_a_header_without_any(write: Write) -> None:
+    path = Path(write(FILE.format(steps="")))
+    criteria.write_steps(path, NEW)
+    assert path.read_text(encoding="utf-8") == FILE.format(steps="").replace("# Last.\n", "# Last.\n" + WRITTEN)
+    path = Path(write("---\n  scale: [1, 5]\n---\n{{ output }}"))
+    criteria.write_steps(str(path), ("a", "b"))
+    written = "---\n  scale: [1, 5]\n  steps:\n    - a\n    - b\n---\n{{ output }}"
+    assert path.read_text(encoding="utf-8") == written
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=30), min_size=2, max_size=12))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_read_is_written_and_loaded(tmp_path: Path, lines: list[str]) -> None:
+    path = tmp_path / "my.jinja"
+    path.write_text(HEAD + EXTENDS, encoding="utf-8")
+    try:
+        steps = criteria.read_steps("\n".join(f"{n}. {line}" for n, line in enumerate(lines, 1)))
+    except ParseError:
+        reject()
+    criteria.write_steps(path, steps)
+    assert criteria.load(str(path)).steps == steps
+
+
+def test_steps_are_not_written_over_others_unasked(write: Write) -> None:
+    text = FILE.format(steps="steps: [a]\n")
+    path = Path(write(text))
+    with pytest.raises(CriterionError, match=r"my\.jinja: has steps already"):
+        criteria.write_steps(path, NEW)
+    assert path.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    "header", ["{scale: [1, 5]}", "scale: [1, 5]\ntitle: &t x\nsteps: [&s a]\ndescription: *s", "scale: 5"]
+)
+def test_a_file_that_steps_do_not_fit_into_stays_as_it_was(write: Write, header: str) -> None:
+    text = f"---\n{header}\n---\n{{{{ output }}}}"
+    path = Path(write(text))
+    with pytest.raises(CriterionError, match=r"my\.jinja: the steps do not fit into this header|5 is not a scale"):
+        criteria.write_steps(path, NEW, replace=True)
+    assert path.read_text(encoding="utf-8") == text
+    assert [file.name for file in path.parent.iterdir()] == ["my.jinja"]
+
+
+@pytest.mark.parametrize("steps", [(), ("a\nb", "c"), ("a", "b\u2028c"), ("a", " "), ("a", ""), ("a", "\ud800")])
+def test_steps_that_are_no_lines_of_text_are_not_written(write: Write, steps: tuple[str, ...]) -> None:
+    path = Path(write(HEAD + "{{ output }}"))
+    with pytest.raises(CriterionError, match=r"my\.jinja: steps are lines of text, one for each, and at least one"):
+        criteria.write_steps(path, steps)
+    assert path.read_text(encoding="utf-8") == HEAD + "{{ output }}"
+
+
+@pytest.mark.parametrize("damage", ["steps:\n- a\n- c\nscale", "steps: [a, b]\ntitle: t\nscale", "scale"])
+def test_what_would_change_more_than_the_steps_is_not_written(
+    write: Write, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    path = Path(write(HEAD + "{{ output }}"))
+    monkeypatch.setattr(drafts, "_with_steps", lambda raw, text, steps: raw.replace("scale", damage))
+    with pytest.raises(CriterionError, match="the steps do not fit into this header"):
+        criteria.write_steps(path, ("a", "b"))
+    assert path.read_text(encoding="utf-8") == HEAD + "{{ output }}"
+
+
+def test_a_folder_that_cannot_be_written_leaves_the_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    path = Path(write(HEAD + "{{ output }}"))
+    monkeypatch.setattr(drafts.os, "fsync", fail)
+    with pytest.raises(CriterionError, match=r"my\.jinja: cannot be written: Permission denied"):
+        criteria.write_steps(path, ("a", "b"))
+    assert [(file.name, file.read_text(encoding="utf-8")) for file in path.parent.iterdir()] == [
+        ("my.jinja", HEAD + "{{ output }}")
+    ]
+
+
+def test_a_link_stays_a_link_and_the_mode_stays(write: Write, tmp_path: Path) -> None:
+    path, link = Path(write(HEAD + "{{ output }}")), tmp_path / "link.jinja"
+    path.chmod(0o640)
+    link.symlink_to(path)
+    criteria.write_steps(link, ("a", "b"))
+    assert link.is_symlink()
+    assert criteria.load(str(path)).steps == ("a", "b")
+    assert path.stat().st_mode & 0o777 == 0o640
