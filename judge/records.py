@@ -22,6 +22,8 @@ Question = Literal["score", "choice", "predicate"]
 """The types of question that a decision endpoint takes."""
 Message = Mapping[str, str]
 
+IDENTICAL = "identical"
+"""The method of a comparison of two equal texts, about which no judge is asked."""
 _MOST_LEVELS = 10
 # Characters without width go, and every minus is the one of the keyboard. The super- and subscript minus are named
 # because NFKC would turn them into U+2212 after this table has been used.
@@ -268,11 +270,11 @@ def _listed(pairs: list[Any]) -> tuple[tuple[str, float], ...]:
 class Provenance:
     """How a value was made.
 
-    `method` is the rung of the ladder (`logprobs`, `decisions`, `samples`, `single`), `panel`, or `metric`. For a
-    judgment: `mass` is the probability found on the scale (0–1), `distribution` that mass by label, `entropy` that of
-    the normalised distribution (nats), `argmax` its likeliest label, `low`/`high` the value's bounds given what was not
-    seen, `n` the draws used, `reason` the judge's words, `raw` its reply, `note` what else there is to know, such as
-    why a higher rung was left.
+    `method` is the rung of the ladder (`logprobs`, `decisions`, `samples`, `single`), `panel`, `identical` or
+    `metric`. For a judgment: `mass` is the probability found on the scale (0–1), `distribution` that mass by label,
+    `entropy` that of the normalised distribution (nats), `argmax` its likeliest label, `low`/`high` the value's bounds
+    given what was not seen, `n` the draws used, `reason` the judge's words, `raw` its reply, `note` what else there is
+    to know, such as why a higher rung was left.
     """
 
     method: str

@@ -1,1 +1,1 @@
-"""What the numbers support: table to estimates. numpy only, seeded, every estimate names its method."""
+"""What the numbers support: table to estimates. Seeded; every estimate names its method."""

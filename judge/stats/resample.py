@@ -37,12 +37,12 @@ def means(
         keys = [(system, column.name) for column in columns for system in table.systems]
         values = [table.matrix(column.name) for column in columns]
         block = np.concatenate(values) if values else np.empty((0, 0))
-        draws = _resampled(block, n_resamples, seed)
+        resampled = _resampled(block, n_resamples, seed)
         found |= {
             key: _estimate(
                 row[~np.isnan(row)], drawn[~np.isnan(drawn)], confidence, f"{n_resamples} resamples, seed {seed}"
             )
-            for key, row, drawn in zip(keys, block, draws, strict=True)
+            for key, row, drawn in zip(keys, block, resampled, strict=True)
             if not np.isnan(row).all()
         }
     return found
@@ -56,7 +56,7 @@ def _resampled(values: Floats, n_resamples: int, seed: int) -> Floats:
     masks = scored[partial].T.astype(np.float64)
     result = np.empty((n_resamples, len(values)))
     at = 0
-    for counts in _draws(values.shape[1], n_resamples, seed):
+    for counts in draws(values.shape[1], n_resamples, seed):
         here = slice(at, at + len(counts))
         number = np.full((len(counts), len(values)), float(values.shape[1]))
         number[:, partial] = counts @ masks
@@ -66,7 +66,7 @@ def _resampled(values: Floats, n_resamples: int, seed: int) -> Floats:
     return result.T
 
 
-def _draws(n_items: int, n_resamples: int, seed: int) -> Iterator[Floats]:
+def draws(n_items: int, n_resamples: int, seed: int) -> Iterator[Floats]:
     """How often each item was drawn, resamples × items, in chunks: the same for the same seed, whatever the chunks."""
     random = np.random.default_rng(seed)
     chunk = max(1, _DRAWN // max(1, n_items))

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from itertools import permutations
+
+import evalica
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.records import Column, Provenance, Sample, Score
+from judge.stats.agreement import alpha
+from judge.table import Table
+
+SINGLE = Provenance("single")
+Ratings = list[list[float | None]]
+
+# Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", section C: 4 observers, 12 units, values missing.
+PUBLISHED: Ratings = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
+    [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
+]
+
+
+def _table(ratings: Ratings, systems: int = 1) -> tuple[Table, list[str]]:
+    """Judges × units, the units being item 0's systems, then item 1's and so on; None where a judgment failed."""
+    units = [(f"i{k // systems}", f"s{k % systems}") for k in range(len(ratings[0]))]
+    names = [f"c@{judge}" for judge in range(len(ratings))]
+    scores = tuple(
+        Score(item, system, name, float(value), SINGLE)
+        for name, row in zip(names, ratings, strict=True)
+        for (item, system), value in zip(units, row, strict=True)
+        if value is not None
+    )
+    samples = tuple(Sample(item, system, "text") for item, system in units)
+    return Table(samples, tuple(Column(name, "criterion", name) for name in names), scores), names
+
+
+def test_the_published_example() -> None:
+    found = alpha(*_table(PUBLISHED))
+    assert found is not None
+    assert found.value == pytest.approx(0.849, abs=5e-4)
+    assert found.n == 11  # the twelfth has one value
+    assert found.method == (
+        "Krippendorff's alpha, interval distance, 4 judges; 95% percentile bootstrap over items, 1000 resamples, seed 0"
+    )
+
+
+_values = st.one_of(st.none(), st.integers(1, 5), st.floats(1, 5))
+_ratings = st.integers(2, 4).flatmap(
+    lambda judges: st.integers(2, 8).flatmap(
+        lambda units: st.lists(st.lists(_values, min_size=units, max_size=units), min_size=judges, max_size=judges)
+    )
+)
+
+
+@given(_ratings)
+@settings(deadline=None)
+def test_the_value_is_evalicas_wherever_it_is_defined(ratings: Ratings) -> None:
+    found = alpha(*_table(ratings), n_resamples=20)
+    frame = pd.DataFrame(ratings, dtype="float64")
+    paired = frame.loc[:, frame.notna().sum() > 1].to_numpy()
+    known = paired[~np.isnan(paired)]
+    if paired.shape[1] < 2 or known.min() == known.max():
+        assert found is None
+    else:
+        assert found is not None
+        assert found.n == paired.shape[1]
+        assert found.value == pytest.approx(evalica.alpha(frame, "interval").alpha, abs=1e-6)
+
+
+def test_the_interval_is_the_percentile_one_over_items_drawn_whole() -> None:
+    random = np.random.default_rng(4)
+    truth = random.normal(3, 1, size=(1, 24))
+    ratings = truth + random.normal(0, 0.6, size=(3, 24))
+    ratings[0, [3, 17]] = np.nan
+    table, names = _table([[None if np.isnan(v) else v for v in row] for row in ratings.tolist()], systems=3)
+    found = alpha(table, names, confidence=0.8, n_resamples=60, seed=7)
+    # in the order of their names, i0 to i7, of three units each
+    by_item = np.split(ratings, 8, axis=1)
+    drawn = np.random.default_rng(7).integers(8, size=(60, 8))
+    theirs = [evalica.alpha(pd.DataFrame(np.hstack([by_item[k] for k in row])), "interval").alpha for row in drawn]
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(theirs, (0.1, 0.9))))
+
+
+def test_a_resample_without_variation_is_left_out() -> None:
+    found = alpha(*_table([[1, 1, 2], [1, 1, 1]]), n_resamples=200)
+    assert found is not None
+    assert found.low is not None
+    assert found.high is not None
+    # what three draws of the units (1, 1), (1, 1) and (2, 1) can make, but for the first two alone
+    possible = [evalica.alpha(pd.DataFrame([[1] * k + [2] * (3 - k), [1] * 3]), "interval").alpha for k in range(3)]
+    assert (found.low, found.high) == (pytest.approx(min(possible)), pytest.approx(max(possible)))
+
+
+def test_chance_is_about_0_and_contrariness_below() -> None:
+    random = np.random.default_rng(0)
+    chance = alpha(*_table(random.integers(1, 6, size=(3, 2000)).tolist()), n_resamples=50)
+    against = alpha(*_table([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]]), n_resamples=50)
+    assert chance is not None
+    assert against is not None
+    assert abs(chance.value) < 0.04
+    assert against.value < -0.5
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=10), st.integers(2, 5))
+@settings(deadline=None)
+def test_judges_that_say_the_same_agree_perfectly(values: list[float], judges: int) -> None:
+    found = alpha(*_table([list(values)] * judges), n_resamples=20)
+    if min(values) == max(values):
+        assert found is None
+    else:
+        assert found is not None
+        assert found.value == pytest.approx(1.0)
+
+
+def test_the_order_of_the_judges_decides_nothing() -> None:
+    table, names = _table(PUBLISHED)
+    found = [alpha(table, order, n_resamples=100) for order in permutations(names)]
+    for estimate in found:
+        assert estimate is not None
+        assert (estimate.value, estimate.low, estimate.high) == pytest.approx(
+            (found[0].value, found[0].low, found[0].high)  # type: ignore[union-attr]
+        )
+
+
+def test_a_scale_moved_and_stretched_agrees_as_much() -> None:
+    moved: Ratings = [[None if v is None else 20 * v - 7 for v in row] for row in PUBLISHED]
+    one, other = alpha(*_table(PUBLISHED)), alpha(*_table(moved))
+    assert one is not None
+    assert other is not None
+    assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
+
+
+@pytest.mark.parametrize(
+    "ratings",
+    [
+        [[1, 2, 3, 4]],  # one judge
+        [[1, None, 3], [None, 2, 1]],  # one text with two values
+        [[1, None], [None, 2]],  # none
+        [[None, None], [None, None]],
+        [[4, 4, 4], [4, 4, 4]],  # no variation
+        [[0.1] * 3, [0.1] * 3],
+        [[4, 4, 5], [4, 4, None]],  # none in what can be paired
+    ],
+)
+def test_where_alpha_is_not_defined_there_is_none(ratings: Ratings) -> None:
+    assert alpha(*_table(ratings)) is None
+
+
+def test_one_item_has_no_interval() -> None:
+    found = alpha(*_table([[1, 2, 4], [1, 3, 4]], systems=3))
+    assert found is not None
+    assert found.value == pytest.approx(evalica.alpha(pd.DataFrame([[1, 2, 4], [1, 3, 4]]), "interval").alpha)
+    assert (found.low, found.high, found.n) == (None, None, 3)
+    assert found.method == "Krippendorff's alpha, interval distance, 2 judges; one item: too few for an interval"
+
+
+def test_comparisons_are_units_of_their_own_and_equal_texts_are_none() -> None:
+    samples = tuple(Sample(item, system, "text") for item in ("i0", "i1") for system in "ab")
+    rows = [
+        ("i0", "a", "b", 1.0, 1.0),
+        ("i0", "b", "a", 0.0, 1.0),
+        ("i1", "a", "b", 1.0, 1.0),
+        ("i1", "b", "a", 0.0, 0.0),
+    ]
+    scores = [Score(i, s, f"c@{j}", v[j], SINGLE, rival) for i, s, rival, *v in rows for j in (0, 1)]
+    ties = [
+        Score("i2", *ends, Provenance("identical", n=0), rival="b") for ends in (("a", "c@0", 0.5), ("a", "c@1", 0.5))
+    ]
+    columns = tuple(Column(name, "criterion", name) for name in ("c@0", "c@1"))
+    found = alpha(Table(samples, columns, (*scores, *ties)), ["c@0", "c@1"])
+    assert found is not None
+    theirs = evalica.alpha(pd.DataFrame([[1, 0, 1, 0], [1, 1, 1, 0]]), "interval").alpha
+    assert (found.value, found.n) == (pytest.approx(theirs), 4)

@@ -1,0 +1,342 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import combinations, pairwise, permutations
+
+import evalica
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from judge.records import Failure, Provenance, Score
+from judge.stats import rank
+from judge.stats.rank import Ranking, Standing, rankings
+
+SINGLE, IDENTICAL = Provenance("single"), Provenance("identical", n=0)
+few = settings(max_examples=25, deadline=None)
+
+
+def _row(item: str, first: str, second: str, value: float, provenance: Provenance = SINGLE) -> Score:
+    return Score(item, first, "better", value, provenance, second)
+
+
+def _failed(item: str, first: str, second: str) -> Failure:
+    return Failure(item, first, "better", "parse", "ParseError", "no label", rival=second)
+
+
+def _both(item: str, a: str, b: str, shown_first: float, shown_second: float) -> list[Score]:
+    """The two rows of a pair: what the answer counts for `a` when it is shown first, for `b` when it is."""
+    return [_row(item, a, b, shown_first), _row(item, b, a, shown_second)]
+
+
+def _only(rows: list[Score], systems: str, failures: list[Failure] | None = None, **options: object) -> Ranking:
+    (found,) = rankings(rows, failures or [], list(systems), ["better"], **{"n_resamples": 50, **options})  # type: ignore[arg-type]
+    return found
+
+
+def _by_system(ranking: Ranking) -> dict[str, Standing]:
+    return {standing.system: standing for standing in ranking.standings}
+
+
+def _random(systems: str, n_items: int, seed: int, hard: bool = False) -> list[Score]:
+    """A judge with a taste for what it is shown first, over all pairs in both orders."""
+    random = np.random.default_rng(seed)
+    quality = dict(zip(systems, random.normal(size=len(systems)), strict=True))
+    rows = []
+    for item in range(n_items):
+        for a, b in permutations(systems, 2):
+            p = 1 / (1 + math.exp(quality[b] - quality[a] - 0.4 + random.normal()))
+            rows.append(_row(f"i{item}", a, b, float(p > 0.5) if hard else p))
+    return rows
+
+
+def _preferences(rows: list[Score]) -> dict[tuple[str, str, str], float]:
+    """Item, a, b and the preference for a, for both directions, from rows in both orders."""
+    value = {(r.item, r.system, r.rival): r.value for r in rows}
+    return {(i, a, b): (v + 1 - value[i, b, a]) / 2 for (i, a, b), v in value.items()}
+
+
+def _logistic(preferences: list[tuple[str, str, float]], met: set[tuple[str, str]], systems: str) -> dict[str, float]:
+    """Strengths that maximise the likelihood of Bradley and Terry with one tie for each of `met`, by BFGS."""
+    at = {name: k for k, name in enumerate(systems)}
+    data = [*preferences, *((a, b, 0.5) for a, b in met)]
+    one, other = (np.array([at[pair[k]] for pair in data]) for k in (0, 1))
+    p = np.array([pair[2] for pair in data])
+
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        gap = theta[one] - theta[other]
+        left = 1 / (1 + np.exp(-gap)) - p
+        size = len(systems)
+        slope = np.bincount(one, left, size) - np.bincount(other, left, size)
+        return float((np.logaddexp(0, gap) - p * gap).sum()), slope
+
+    found = minimize(loss, np.zeros(len(systems)), jac=True, options={"gtol": 1e-7}).x
+    return dict(zip(systems, found - found.mean(), strict=True))
+
+
+def test_for_two_systems_the_win_rate_is_the_mean_preference_as_in_alpacaeval() -> None:
+    shown_first, shown_second = [0.9, 0.2, 0.7, 1.0], [0.3, 0.6, 0.5, 0.2]
+    rows = [r for k in range(4) for r in _both(f"i{k}", "a", "b", shown_first[k], shown_second[k])]
+    found = _by_system(_only(rows, "ab"))
+    # preferences .8, .3, .6, .9
+    assert (found["a"].win_rate, found["b"].win_rate) == (pytest.approx(0.65), pytest.approx(0.35))
+    assert (found["a"].wins, found["a"].losses, found["a"].n) == (3, 1, 4)
+    # one tie added to 2.6 wins and 1.4 losses
+    assert found["a"].strength == pytest.approx(math.log(3.1 / 1.9) / 2, abs=1e-7)
+
+
+def test_strengths_are_evalicas_on_wins_and_losses_with_the_ties_added() -> None:
+    rows = _random("abcde", 12, seed=3, hard=True)
+    xs, ys = [r.system for r in rows], [r.rival for r in rows]
+    winners = [evalica.Winner.X if r.value else evalica.Winner.Y for r in rows]
+    weights = [0.5] * len(rows)  # two rows are one pair
+    for a, b in combinations("abcde", 2):
+        xs, ys, winners, weights = [*xs, a], [*ys, b], [*winners, evalica.Winner.Draw], [*weights, 1.0]
+    theirs = np.log(evalica.bradley_terry(xs, ys, winners, weights=weights, tolerance=1e-12, limit=10_000).scores)
+    for standing in _only(rows, "abcde").standings:
+        assert standing.strength == pytest.approx(theirs[standing.system] - theirs.mean(), abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_strengths_are_those_of_a_logistic_regression_on_preferences(seed: int) -> None:
+    rows = [r for r in _random("abcd", 8, seed) if {r.system, r.rival} != {"a", "d"}]
+    preferences = [(a, b, p) for (_, a, b), p in _preferences(rows).items() if a < b]
+    theirs = _logistic(preferences, {(a, b) for a, b, _ in preferences}, "abcd")
+    for standing in _only(rows, "abcd").standings:
+        assert standing.strength == pytest.approx(theirs[standing.system], abs=1e-5)
+
+
+def test_strengths_exist_where_a_system_wins_every_time() -> None:
+    rows = [r for k in range(20) for a, b in combinations("abc", 2) for r in _both(f"i{k}", a, b, 1.0, 0.0)]
+    found = _only(rows, "abc")
+    assert [(s.system, s.win_rate) for s in found.standings] == [("a", 1.0), ("b", 0.5), ("c", 0.0)]
+    theirs = _logistic([(a, b, 1.0) for a, b in combinations("abc", 2)] * 20, {*combinations("abc", 2)}, "abc")
+    assert [s.strength for s in found.standings] == pytest.approx([theirs[name] for name in "abc"], abs=1e-5)
+
+
+def test_strengths_converge_along_a_chain_of_sure_winners() -> None:
+    names = "abcdefghijkl"
+    pairs = list(pairwise(names))
+    rows = [r for k in range(100) for a, b in pairs for r in _both(f"i{k}", a, b, 1.0, 0.0)]
+    found = _by_system(_only(rows, names, n_resamples=3))
+    for a, b in pairs:  # a tree: every link is a comparison of two, 100.5 to 0.5
+        assert found[a].strength - found[b].strength == pytest.approx(math.log(201), abs=1e-6)  # type: ignore[operator]
+
+
+def test_intervals_are_percentiles_over_items_drawn_with_all_their_pairs() -> None:
+    # b and c do not meet on every item, so that the number of pairs differs between resamples
+    rows = [r for r in _random("abc", 6, seed=5) if {r.system, r.rival} != {"b", "c"} or r.item in ("i0", "i3")]
+    found = _by_system(_only(rows, "abc", n_resamples=40, confidence=0.8, seed=9))
+    preferences = _preferences(rows)
+    drawn = np.random.default_rng(9).integers(6, size=(40, 6))
+    rates: dict[str, list[float]] = {name: [] for name in "abc"}
+    strengths: dict[str, list[float]] = {name: [] for name in "abc"}
+    for items in drawn:
+        picked = [(a, b, p) for k in items for (item, a, b), p in preferences.items() if item == f"i{k}"]
+        fit = _logistic([pair for pair in picked if pair[0] < pair[1]], {*combinations("abc", 2)}, "abc")
+        for name in "abc":
+            rates[name].append(float(np.mean([p for a, _, p in picked if a == name])))
+            strengths[name].append(fit[name])
+    for name in "abc":
+        low, high = np.quantile(rates[name], (0.1, 0.9))
+        assert (found[name].low, found[name].high) == (pytest.approx(low), pytest.approx(high))
+        low, high = np.quantile(strengths[name], (0.1, 0.9))
+        assert found[name].strength_low == pytest.approx(low, abs=1e-5)
+        assert found[name].strength_high == pytest.approx(high, abs=1e-5)
+
+
+def test_the_method_names_the_interval() -> None:
+    found = _only(_random("ab", 5, seed=0), "ab", n_resamples=30, confidence=0.9, seed=4)
+    assert found.method == "90% percentile bootstrap over items, 30 resamples, seed 4"
+
+
+def test_wins_losses_ties_and_flips_by_hand() -> None:
+    rows = [
+        *_both("won", "a", "b", 1.0, 0.0),
+        *_both("lost, though flipped", "a", "b", 0.6, 0.9),
+        *_both("tie", "a", "b", 0.5, 0.5),
+        *_both("half a win: the other order says tie", "a", "b", 1.0, 0.5),
+        *_both("always the first", "a", "b", 1.0, 1.0),
+        *_both("always the first, by probability", "a", "b", 0.9, 0.9),
+        _row("equal", "a", "b", 0.5, IDENTICAL),
+        _row("equal", "b", "a", 0.5, IDENTICAL),
+    ]
+    found = _only(rows, "ab")
+    a, b = _by_system(found)["a"], _by_system(found)["b"]
+    assert (a.wins, a.losses, a.ties, a.undecided, a.n) == (2, 1, 2, 2, 7)
+    assert (b.wins, b.losses, b.ties, b.undecided, b.n) == (1, 2, 2, 2, 7)
+    assert a.flip_rate == b.flip_rate == found.flip_rate == 4 / 6  # equal texts were not asked about
+    assert (found.pairs, found.incomplete, found.failed) == (7, 0, 0)
+    # mean of the first: .5, .75, .5, .75, 1, .9
+    assert found.position_bias == pytest.approx(4.4 / 6 - 0.5)
+
+
+@given(st.floats(0, 1), st.integers(1, 4))
+@few
+def test_answers_that_cancel_out_are_undecided_whatever_their_rounding(value: float, n: int) -> None:
+    found = _only([r for k in range(n) for r in _both(f"i{k}", "a", "b", value, value)], "ab", n_resamples=2)
+    for standing in found.standings:
+        assert (standing.ties, standing.undecided) == ((n, 0) if value == 0.5 else (0, n))
+        assert standing.win_rate == 0.5
+
+
+def test_a_pair_without_one_order_is_not_compared() -> None:
+    rows = [*_both("whole", "a", "b", 0.9, 0.3), _row("half", "a", "b", 1.0), _row("missing", "b", "a", 1.0)]
+    failures = [_failed("half", "b", "a"), _failed("none", "a", "b"), _failed("none", "b", "a")]
+    found = _only(rows, "ab", failures)
+    assert (found.pairs, found.incomplete, found.failed) == (1, 3, 3)
+    assert _by_system(found)["a"].win_rate == pytest.approx(0.8)
+    assert found.position_bias == pytest.approx(0.1)
+
+
+def test_one_order_counts_where_one_order_is_meant() -> None:
+    rows = [_row("i0", "a", "b", 0.9), _row("i1", "b", "a", 0.3), _row("i2", "b", "a", 0.5)]
+    found = _only(rows, "ab", [_failed("i3", "a", "b")], orders=1)
+    a = _by_system(found)["a"]
+    assert a.win_rate == pytest.approx((0.9 + 0.7 + 0.5) / 3)
+    assert (a.wins, a.losses, a.ties, a.undecided) == (2, 0, 1, 0)
+    assert (found.pairs, found.incomplete, found.failed) == (3, 1, 1)
+    assert (found.flip_rate, a.flip_rate, found.position_bias) == (None, None, None)
+
+
+def test_the_matrix_has_a_cell_for_every_two_systems() -> None:
+    rows = [*_both("i0", "b", "a", 1.0, 0.0), *_both("i1", "a", "b", 0.8, 0.4), *_both("i0", "b", "c", 0.9, 0.1)]
+    found = _only(rows, "abcd")
+    assert found.systems == ("a", "b", "c", "d")
+    assert found.n == ((0, 2, 0, 0), (2, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 0))
+    known = [[None if rate is None else round(rate, 12) for rate in row] for row in found.win_rate]
+    assert known == [[None, 0.35, None, None], [0.65, None, 0.9, None], [None, 0.1, None, None], [None] * 4]
+    assert [s.system for s in found.standings] == ["b", "a", "c"]  # d was never compared
+
+
+def test_groups_that_never_met_have_no_strengths() -> None:
+    rows = [r for k in range(3) for pair in ("ab", "cd") for r in _both(f"i{k}", *pair, 0.8, 0.3)]
+    found = _only(rows, "abcd")
+    assert found.note == "The systems fall into 2 groups that never met: no strengths."
+    for standing in found.standings:
+        assert (standing.strength, standing.strength_low, standing.strength_high) == (None, None, None)
+        assert standing.low is not None
+    joined = _only([*rows, *_both("i0", "b", "c", 0.8, 0.3)], "abcd")
+    assert joined.note == ""
+    assert all(standing.strength is not None for standing in joined.standings)
+
+
+def test_a_system_with_one_item_has_no_interval() -> None:
+    rows = [*_both("i0", "a", "b", 0.9, 0.3), *_both("i1", "a", "b", 0.6, 0.3), *_both("i1", "b", "c", 0.6, 0.3)]
+    found = _by_system(_only(rows, "abc"))
+    c = found["c"]
+    assert (c.low, c.high, c.strength_low, c.strength_high) == (None, None, None, None)
+    assert c.strength is not None
+    assert found["a"].low is not None
+    one = _only(rows[:2], "ab")
+    assert one.method == "fewer than two items: too few for an interval"
+    assert {s.low for s in one.standings} == {None}
+
+
+def test_nothing_compared_is_a_ranking_without_standings() -> None:
+    found = _only([_row("i0", "a", "b", 1.0)], "ab", [_failed("i0", "b", "a")])
+    assert (found.standings, found.pairs, found.incomplete, found.failed) == ((), 0, 1, 1)
+    assert found.win_rate == ((None, None), (None, None))
+    assert found.note == "No pair was compared."
+    assert (found.flip_rate, found.position_bias) == (None, None)
+
+
+def test_criteria_are_ranked_apart_and_other_rows_are_left_out() -> None:
+    better = _both("i0", "a", "b", 1.0, 0.0)
+    clearer = [replace(row, column="clearer", value=1 - row.value) for row in better]
+    pointwise = Score("i0", "a", "better", 4.0, SINGLE)
+    stranger = _row("i0", "a", "z", 1.0)
+    one, other = rankings([*better, *clearer, pointwise, stranger], [], ["a", "b"], ["clearer", "better"])
+    assert (one.criterion, one.standings[0].system) == ("clearer", "b")
+    assert (other.criterion, other.standings[0].system) == ("better", "a")
+    assert (other.pairs, other.incomplete) == (1, 0)
+
+
+def test_a_fit_that_did_not_converge_gives_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = _random("abcd", 5, seed=1)
+    monkeypatch.setattr(rank, "_LIMIT", 1)
+    found = _only(rows, "abcd")
+    assert found.note == "The Bradley-Terry fit did not converge: no strengths."
+    assert {s.strength for s in found.standings} == {None}
+    assert None not in {s.low for s in found.standings}
+
+
+def test_a_resampled_fit_that_did_not_converge_takes_the_strengths_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits = iter([np.array([0.5, -0.5]), None, np.array([0.4, -0.4]), None])
+    monkeypatch.setattr(rank, "_fitted", lambda *_: next(fits))
+    found = _only(_random("ab", 5, seed=1), "ab", n_resamples=3)
+    assert found.note == "2 of 3 resampled fits did not converge: strengths have no interval."
+    assert {s.strength for s in found.standings} == {0.5, -0.5}
+    assert {s.strength_low for s in found.standings} == {None}
+
+
+_answers = st.sampled_from([0.0, 0.2, 0.5, 0.7, 1.0])
+_data = st.lists(st.tuples(*[_answers] * 6), min_size=2, max_size=5)
+"""Per item the answers to the three pairs of a, b and c, each in both orders."""
+
+
+def _of(data: list[tuple[float, ...]], names: str = "abc") -> list[Score]:
+    return [
+        row
+        for k, values in enumerate(data)
+        for (a, b), one, other in zip(combinations(names, 2), values[::2], values[1::2], strict=True)
+        for row in _both(f"i{k}", a, b, one, other)
+    ]
+
+
+@given(_data)
+@few
+def test_every_pair_gives_one_win_in_all(data: list[tuple[float, ...]]) -> None:
+    found = _only(_of(data), "abc", n_resamples=5)
+    assert sum(s.win_rate * s.n for s in found.standings) == pytest.approx(found.pairs)
+    assert sum(s.strength or 0.0 for s in found.standings) == pytest.approx(0, abs=1e-9)
+    for standing in found.standings:
+        assert standing.wins + standing.losses + standing.ties + standing.undecided == standing.n
+
+
+@given(_data)
+@few
+def test_the_other_system_in_every_place_mirrors_the_ranking(data: list[tuple[float, ...]]) -> None:
+    rows = _of(data)
+    mirrored = [replace(row, system=row.rival, rival=row.system) for row in rows]
+    ours, theirs = _only(rows, "abc", n_resamples=20), _only(mirrored, "abc", n_resamples=20)
+    assert (ours.flip_rate, ours.position_bias) == (theirs.flip_rate, theirs.position_bias)
+    for name, one in _by_system(ours).items():
+        other = _by_system(theirs)[name]
+        assert (one.wins, one.ties, one.undecided) == (other.losses, other.ties, other.undecided)
+        assert one.win_rate == pytest.approx(1 - other.win_rate)
+        assert one.strength == pytest.approx(-other.strength, abs=1e-6)  # type: ignore[operator]
+        assert one.low == pytest.approx(1 - other.high)  # type: ignore[operator]
+        assert one.strength_high == pytest.approx(-other.strength_low, abs=1e-6)  # type: ignore[operator]
+
+
+@given(_data, st.permutations("abc"), st.randoms(use_true_random=False))
+@few
+def test_names_and_the_order_of_rows_and_systems_decide_nothing(data, names, random) -> None:  # type: ignore[no-untyped-def]
+    ours = _by_system(_only(_of(data), "abc", n_resamples=20))
+    rows = _of(data, "".join(names))
+    random.shuffle(rows)
+    theirs = _by_system(_only(rows, "abc", n_resamples=20))
+    for name, new in zip("abc", names, strict=True):
+        one, other = ours[name], theirs[new]
+        assert (one.n, one.wins, one.losses, one.ties) == (other.n, other.wins, other.losses, other.ties)
+        assert one.flip_rate == other.flip_rate
+        for field in ("win_rate", "low", "high", "strength", "strength_low", "strength_high"):
+            assert getattr(one, field) == pytest.approx(getattr(other, field), abs=1e-6)
+
+
+@given(_data)
+@few
+def test_where_all_met_equally_often_strengths_are_in_the_order_of_win_rates(data: list[tuple[float, ...]]) -> None:
+    standings = _only(_of(data), "abc", n_resamples=2).standings
+    for one, other in combinations(standings, 2):
+        assert one.strength >= other.strength - 1e-7  # type: ignore[operator]
+
+
+def test_the_seed_decides_the_draws() -> None:
+    rows = _random("abc", 10, seed=2)
+    assert _only(rows, "abc", seed=3) == _only(rows, "abc", seed=3)
+    assert _only(rows, "abc", seed=3).standings != _only(rows, "abc", seed=4).standings
