@@ -1,6 +1,7 @@
 """Which of these texts is better, by how much, and how sure are we?
 
-`judge.evaluate(...)` scores texts on criteria with a judge model, beside ROUGE, BLEU and chrF, with intervals.
+`judge.evaluate(...)` scores texts on criteria with a judge model, beside ROUGE, BLEU and chrF, with intervals;
+`judge.rank(...)` compares them two by two.
 Importing this package loads nothing heavy: names are resolved when they are first used.
 """
 
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from judge.api import evaluate as evaluate
     from judge.api import evaluate_async as evaluate_async
+    from judge.api import rank as rank
+    from judge.api import rank_async as rank_async
     from judge.criteria import load as load_criteria
     from judge.errors import JudgeError as JudgeError
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
@@ -30,6 +33,8 @@ _WHERE = {
     "evaluate_async": "judge.api:evaluate_async",
     "load_criteria": "judge.criteria:load",
     "load_samples": "judge.samples:load",
+    "rank": "judge.api:rank",
+    "rank_async": "judge.api:rank_async",
 }
 __all__ = [
     "JudgeError",
@@ -41,6 +46,8 @@ __all__ = [
     "evaluate_async",
     "load_criteria",
     "load_samples",
+    "rank",
+    "rank_async",
 ]
 
 

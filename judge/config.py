@@ -4,23 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from judge.errors import ConfigError
+from judge.records import ReplyKind
 from judge.registry import unknown
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
 _PATHS = ("data", "out", "cache")
 
 
+class Judge(BaseModel):
+    """One judge of a panel; an address or a key's variable of its own goes before the plan's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1)
+    base_url: str | None = None
+    key_env: str | None = None
+
+
+def _judges(given: Any) -> Any:
+    """One name, one mapping, or a list of either."""
+    listed = given if isinstance(given, list | tuple) else [given]
+    return tuple({"name": one} if isinstance(one, str) else one for one in listed)
+
+
 class Plan(BaseModel):
     """All that describes a run; the keys of run.yaml and the long options of `judge run` are these names.
 
     `mapping` (written `map`) names the data's columns, `systems` the columns of wide data. `metrics` None
-    means rouge, bleu and chrf where the data has references. `language` None means the data's own. `cache`
+    means rouge, bleu and chrf where the data has references. `language` None means the data's own. Several judges
+    (`model`) are a panel. `draws` are the replies drawn where a score is a mean of samples; `temperature` None is 1
+    for those and else 0. `reply` None is each criterion's own kind; `structured` asks for it as a JSON object. `cache`
     None is the default folder and False none at all. `retries` are the tries after a failed first one.
     """
 
@@ -33,12 +52,15 @@ class Plan(BaseModel):
     criteria: tuple[str, ...] = DEFAULT_CRITERIA
     metrics: tuple[str, ...] | None = None
     language: Literal["en", "ja", "ko", "zh"] | None = None
-    model: str | None = None
+    model: Annotated[tuple[Judge, ...], BeforeValidator(_judges)] = ()
     base_url: str | None = None
     key_env: str = "OPENAI_API_KEY"
-    weighting: Literal["auto", "logprobs", "single"] = "auto"
+    weighting: Literal["auto", "logprobs", "decisions", "samples", "single"] = "auto"
+    draws: int = Field(20, ge=1, le=1000)
     min_mass: float = Field(0.5, ge=0, le=1)
-    temperature: float = Field(0.0, ge=0, le=2)
+    reply: ReplyKind | None = None
+    structured: bool = False
+    temperature: float | None = Field(None, ge=0, le=2)
     max_tokens: int | None = Field(None, ge=1)
     max_concurrency: int = Field(64, ge=1)
     timeout: float = Field(120.0, gt=0)
@@ -48,32 +70,57 @@ class Plan(BaseModel):
     seed: int = 0
 
 
+class RankPlan(Plan):
+    """What `judge rank` adds: `orders` 2 shows each pair of texts both ways round, 1 only one way, drawn by `seed`.
+
+    `budget` is the most pairs of texts to compare, spread evenly over the pairs of systems; None means all of them.
+    """
+
+    criteria: tuple[str, ...] = ("overall",)
+    metrics: tuple[str, ...] | None = ()
+    orders: Literal[1, 2] = 2
+    budget: int | None = Field(None, ge=1)
+
+
 def plan(file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> Plan:
     """The plan of a YAML file (or none), overridden by what was given on the command line or as arguments.
 
     Paths in the file are relative to the file. Raises ConfigError.
     """
+    return _made(Plan, file, given)
+
+
+def rank_plan(file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> RankPlan:
+    """`plan` for a ranking."""
+    return _made(RankPlan, file, given)
+
+
+P = TypeVar("P", bound=Plan)
+
+
+def _made(kind: type[P], file: str | Path | None, given: Mapping[str, Any] | None) -> P:
     values, lines = _read(Path(file)) if file is not None else ({}, {})
     values |= {key: _listed(key, value) for key, value in (given or {}).items() if value is not None}
     try:
-        return Plan.model_validate(values)
+        return kind.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        key = str(first["loc"][0]) if first["loc"] else ""
+        key, *inner = map(str, first["loc"] or ("",))
         from_file = key in lines and key not in (given or {})
         where = f"{file}:{lines[key]}: {key}" if from_file else f"--{key.replace('_', '-')}"
-        raise ConfigError(f"{where}: {_reason(first, key)}") from error
+        inside = "".join(f" {part}:" for part in inner if not part.isdigit())
+        raise ConfigError(f"{where}:{inside} {_reason(first, key, _keys(kind))}") from error
 
 
-def _reason(first: Any, key: str) -> str:
+def _reason(first: Any, key: str, keys: list[str]) -> str:
     if first["type"] == "extra_forbidden":
-        return unknown("key", key, sorted(_keys()))
+        return unknown("key", key, sorted(keys))
     got = "" if isinstance(first["input"], dict) else f", not {first['input']!r}"
     return f"{first['msg'][0].lower()}{first['msg'][1:]}{got}"
 
 
-def _keys() -> list[str]:
-    return [field.alias or name for name, field in Plan.model_fields.items()]
+def _keys(kind: type[Plan]) -> list[str]:
+    return [field.alias or name for name, field in kind.model_fields.items()]
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
@@ -107,9 +154,18 @@ def _from_file(key: str, value: Any, folder: Path) -> Any:
         return folder / value
     if key == "criteria" and isinstance(value, list):
         return [str(folder / name) if str(name).endswith(".jinja") else name for name in value]
-    if key == "model" and isinstance(value, str) and value.startswith("scripted/"):
-        return f"scripted/{folder / value.removeprefix('scripted/')}"
+    if key == "model":
+        return [_beside(one, folder) for one in (value if isinstance(value, list) else [value])]
     return value
+
+
+def _beside(model: Any, folder: Path) -> Any:
+    """A judge as the file names it; the path of a script starts from the file's folder."""
+    if isinstance(model, dict) and isinstance(model.get("name"), str):
+        return {**model, "name": _beside(model["name"], folder)}
+    if isinstance(model, str) and model.startswith("scripted/"):
+        return f"scripted/{folder / model.removeprefix('scripted/')}"
+    return model
 
 
 def _listed(key: str, value: Any) -> Any:

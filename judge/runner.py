@@ -1,4 +1,4 @@
-"""Samples × criteria → prompts → requests → cache → engine → scores: the front half of every run."""
+"""Judgments → prompts → requests → cache → engine → scores: the front half of every run."""
 
 from __future__ import annotations
 
@@ -6,46 +6,34 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 
-from judge import parse, registry, weigh
+from judge import ladder, registry
 from judge.cache import Cache
 from judge.criteria import bodies
 from judge.errors import CriterionError, JudgeError, ParseError, ProviderError
+from judge.ladder import Answer, Rung, Settings, Untrusted
 from judge.providers import Provider
-from judge.records import Choice, Criterion, Failure, Provenance, Request, Response, Sample, Score, Usage
+from judge.records import Criterion, Failure, Prompt, Request, Response, Sample, Score, Usage
 from judge.render import Renderer
 from judge.retry import Retrier
 
-Weighting = Literal["auto", "logprobs", "single"]
 Row = Score | Failure
 _CHUNK = 64
+_MOST_QUESTIONS = 100
 _FLUSH_SECONDS = 0.05
-_TOP_LOGPROBS = 20
-_TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How the judge is asked. `max_tokens` None leaves the limit to the reply kind."""
-
-    weighting: Weighting = "auto"
-    min_mass: float = 0.5
-    temperature: float = 0.0
-    max_tokens: int | None = None
-    concurrency: int = 64
+_Part = tuple[str, Request]
+"""A reply to be had, by its key, and what would ask for it alone."""
 
 
 @dataclass(slots=True)
-class Progress:
-    """What a run has done so far. Written by the run, read by whoever shows it.
+class Counts:
+    """What one judge has done so far. Written by its run, read by whoever shows it.
 
-    Judgments: `total`, `done` (scored or failed), `failed`, `cached` (answered from the cache), `shared`
+    Judgments: `total`, `done` (scored or failed), `failed`, `cached` (answered from the cache alone), `shared`
     (answered by an equal request of this run). Requests: `sent` (every try), `answered`, `refused` (given up).
     `usage` sums the answers'; `unmet` counts, by name, the answers for which a parameter was not honoured.
-    `stage` is what the run is busy with.
     """
 
     total: int = 0
@@ -57,21 +45,73 @@ class Progress:
     answered: int = 0
     refused: int = 0
     usage: Usage = field(default_factory=Usage)
-    stage: str = "judging"
     unmet: Counter[str] = field(default_factory=Counter)
     served_by: set[str] = field(default_factory=set)
 
 
+@dataclass(slots=True)
+class Progress:
+    """What a run has done so far: the counts of its judges by their names, and `stage`, what it is busy with."""
+
+    stage: str = "judging"
+    judges: dict[str, Counts] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        return sum(counts.total for counts in self.judges.values())
+
+    @property
+    def done(self) -> int:
+        return sum(counts.done for counts in self.judges.values())
+
+    @property
+    def failed(self) -> int:
+        return sum(counts.failed for counts in self.judges.values())
+
+    @property
+    def cached(self) -> int:
+        return sum(counts.cached for counts in self.judges.values())
+
+    @property
+    def usage(self) -> Usage:
+        return sum((counts.usage for counts in self.judges.values()), Usage())
+
+
 @dataclass(frozen=True, slots=True)
-class _Judgment:
+class Judgment:
+    """One thing to be judged: a sample by a criterion, or a sample, shown first, against a rival."""
+
     sample: Sample
     criterion: Criterion
+    rival: Sample | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Case:
+    """A judgment on its way down the ladder: `rungs[0]` is being tried, and `missing` of its replies are to come.
+
+    `answers` are those of this rung by request key; `fresh` are the keys of what the cache does not hold yet. `spare`
+    is a reply from a higher rung that `single` can be read from. `asked` says that it waited for requests, `own` that
+    some of them were sent for it and not for an equal one.
+    """
+
+    judgment: Judgment
+    prompt: Prompt
+    rungs: list[Rung]
+    notes: list[str] = field(default_factory=list)
+    answers: dict[str, Answer | None] = field(default_factory=dict)
+    fresh: set[str] = field(default_factory=set)
+    missing: int = 0
+    spare: Response | None = None
+    asked: bool = False
+    own: bool = False
 
 
 class Run:
-    """One pass of a judge over samples and criteria.
+    """One pass of a judge over judgments.
 
-    Rows go to `emit` as they are made; `flush` is called many times a second, when the cache is written too.
+    Rows go to `emit` as they are made, in the column of the criterion's name and `suffix`; `flush` is called many times
+    a second, when the cache is written too.
 
     `Run(...)()` finishes although judgments fail. It raises ProviderError where going on is pointless (wrong
     key, unknown model, unreachable endpoint) and StorageError where replies can no longer be kept; every row
@@ -80,8 +120,7 @@ class Run:
 
     def __init__(
         self,
-        samples: Sequence[Sample],
-        criteria: Sequence[Criterion],
+        judgments: Sequence[Judgment],
         provider: Provider,
         settings: Settings,
         *,
@@ -89,22 +128,33 @@ class Run:
         retrier: Retrier,
         emit: Callable[[Row], None],
         flush: Callable[[], None] = lambda: None,
-        progress: Progress | None = None,
+        counts: Counts | None = None,
+        concurrency: int = 64,
+        suffix: str = "",
     ) -> None:
-        self.progress = progress if progress is not None else Progress()
-        self.progress.total = len(samples) * len(criteria)
-        self._samples, self._criteria = samples, criteria
+        self.counts = counts if counts is not None else Counts()
+        self.counts.total = len(judgments)
+        self._judgments = judgments
         self._provider, self._settings = provider, settings
         self._cache, self._retrier, self._emit, self._flush = cache, retrier, emit, flush
-        self._renderers = {c.name: Renderer(c, bodies(c)) for c in criteria}
-        self._waiting: dict[str, list[_Judgment]] = {}
+        self._concurrency, self._suffix = concurrency, suffix
+        self._rungs = ladder.rungs(settings, provider.decides)
+        criteria = {j.criterion.name: j.criterion for j in judgments}
+        self._renderers = {name: Renderer(c, bodies(c)) for name, c in criteria.items()}
+        self._leaders = len(criteria) if provider.decides else 1
+        self._waiting: dict[str, list[_Case]] = {}
+        self._bundles: dict[str, tuple[_Part, ...]] = {}
+        self._most_draws = settings.draws
+        self._left: list[_Part] = []
+        self._stepped: list[_Case] = []
+        self._lacking: dict[Rung, str] = {}
+        self._proven: set[Rung] = set()
 
     async def __call__(self) -> None:
-        for renderer in self._renderers.values():
-            renderer.render(self._samples[0])  # a template that cannot be rendered at all stops the run unpaid
-        engine = registry.load("engines", "local")
-        asking = engine(self._requests(), self._ask, self._answered, concurrency=self._settings.concurrency)
-        work, flusher = asyncio.create_task(asking), asyncio.create_task(self._flush_often())
+        for name, renderer in self._renderers.items():
+            first = next(j for j in self._judgments if j.criterion.name == name)
+            renderer.render(first.sample, first.rival)  # a template that cannot be rendered stops the run unpaid
+        work, flusher = asyncio.create_task(self._rounds()), asyncio.create_task(self._flush_often())
         try:
             await asyncio.wait([work, flusher], return_when=asyncio.FIRST_COMPLETED)
             (work if work.done() else flusher).result()
@@ -130,137 +180,217 @@ class Run:
         self._cache.flush()
         self._flush()
 
-    async def _requests(self) -> AsyncIterator[Request]:
+    # Rounds of requests.
+
+    async def _rounds(self) -> None:
+        """Ask until every judgment has its row: one round, and another for what stepped down or came incomplete.
+
+        A round ends early when a rung turns out to be lacking, so that the next one starts with a single request on
+        the rung below: what that one teaches is learned once.
+        """
+        engine = registry.load("engines", "local")
+        rest = self._cases()
+        while True:
+            stepped, self._stepped = self._stepped, []
+            left, self._left = self._left, []
+            first = next(rest, None)
+            if first is None and not stepped and not left:
+                return
+            rest = rest if first is None else chain([first], rest)
+            cases = chain(stepped, rest)
+            await engine(self._requests(left, cases), self._ask, self._answered, concurrency=self._concurrency)
+            rest = cases
+
+    def _cases(self) -> Iterator[_Case]:
+        for judgment in self._judgments:
+            try:
+                prompt = self._renderers[judgment.criterion.name].render(judgment.sample, judgment.rival)
+            except CriterionError as error:
+                self._fail(judgment, "render", error)
+                continue
+            yield _Case(judgment, prompt, list(self._rungs))
+
+    async def _requests(self, left: Sequence[_Part], cases: Iterator[_Case]) -> AsyncIterator[Request]:
         """The requests that have to be sent. What the cache can answer is scored on the way."""
-        judgments = (_Judgment(s, c) for s in self._samples for c in self._criteria)
-        for chunk in _chunks(judgments, _CHUNK):
-            for request in self._unanswered(chunk):
+        lacking = len(self._lacking)
+        for request in self._bundled(left):
+            yield request
+        for chunk in _chunks(cases, self._leaders, _CHUNK):
+            for request in self._bundled(self._unanswered(chunk)):
                 yield request
             await asyncio.sleep(0)
+            if len(self._lacking) > lacking:
+                return
 
-    def _unanswered(self, chunk: Sequence[_Judgment]) -> list[Request]:
-        """One request for each prompt that neither the cache nor a request under way answers.
+    def _unanswered(self, chunk: Sequence[_Case]) -> list[_Part]:
+        """One part for each reply that neither the cache nor a request under way brings.
 
         Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen.
         """
-        asked = [(j, r, r.key()) for j in chunk if (r := self._request(j)) is not None]
-        stored = self._cache.get_many([key for _, _, key in asked]) if self._provider.endpoint else {}
-        new = []
-        for judgment, request, key in asked:
-            response = stored.get(key)
-            if response is not None and self._usable(response):
-                self.progress.cached += 1
-                self._note(response)
-                self._finish(self._row(judgment, response))
-            elif key in self._waiting:
-                self._waiting[key].append(judgment)
-            else:
-                self._waiting[key] = [judgment]
-                new.append(request)
+        asked = [(case, {r.key(): r for r in self._enter(case)}) for case in chunk]
+        keys = [key for _, requests in asked for key in requests]
+        stored = self._cache.get_many(keys) if self._provider.endpoint else {}
+        new: list[_Part] = []
+        for case, requests in asked:
+            case.answers = {key: self._usable(stored.get(key)) for key in requests}
+            missing = [key for key, answer in case.answers.items() if answer is None]
+            case.missing = len(missing)
+            own = [(key, requests[key]) for key in missing if key not in self._waiting]
+            new += own
+            case.asked, case.own = case.asked or bool(missing), case.own or bool(own)
+            for key in missing:
+                self._waiting.setdefault(key, []).append(case)
+            if not missing:
+                self._resolve(case)
         return new
 
-    def _request(self, judgment: _Judgment) -> Request | None:
-        try:
-            prompt = self._renderers[judgment.criterion.name].render(judgment.sample)
-        except CriterionError as error:
-            self._finish(_failure(judgment, "render", error))
-            return None
-        settings = self._settings
-        params: dict[str, Any] = {
-            "temperature": settings.temperature,
-            "max_tokens": settings.max_tokens or _TOKEN_LIMIT[judgment.criterion.reply],
-        }
-        if settings.weighting != "single":
-            params["top_logprobs"] = _TOP_LOGPROBS
-        return Request(self._provider.model, prompt.messages, params, endpoint=self._provider.endpoint)
+    def _enter(self, case: _Case) -> tuple[Request, ...]:
+        """The requests of a case's rung; a rung that is known to be lacking is left at once."""
+        while (why := self._lacking.get(case.rungs[0])) and len(case.rungs) > 1:
+            case.notes.append(why)
+            case.rungs.pop(0)
+        provider = self._provider
+        found = ladder.requests(case.prompt, case.judgment.criterion, case.rungs[0], self._settings)
+        return tuple(replace(r, model=provider.model, endpoint=provider.endpoint) for r in found)
 
-    def _usable(self, response: Response) -> bool:
-        return self._settings.weighting != "logprobs" or all(c.tokens is not None for c in response.choices)
+    def _usable(self, response: Response | None) -> Response | None:
+        """A stored reply, unless it lacks the very thing that was asked for with it."""
+        if response is None:
+            return None
+        bare = self._settings.weighting == "logprobs" and any(c.tokens is None for c in response.choices)
+        if bare:
+            return None
+        self._note(response)
+        return response
+
+    def _bundled(self, parts: Sequence[_Part]) -> Iterator[Request]:
+        """As few requests as these can be asked in: several draws of one prompt, several questions on one text."""
+        alike: dict[tuple[object, ...], list[_Part]] = {}
+        asks = self._provider.decides
+        for key, request in parts:
+            kind = "" if asks else str(sorted(request.params.items()))
+            alike.setdefault((kind, *(tuple(m.items()) for m in request.messages)), []).append((key, request))
+        for group in alike.values():
+            size = _MOST_QUESTIONS if asks else self._most_draws
+            for first in range(0, len(group), size):
+                together = tuple(group[first : first + size])
+                bundle = _questions(together) if asks else _draws(together)
+                self._bundles[bundle.key()] = together
+                yield bundle
 
     async def _ask(self, request: Request) -> Response:
         async def send() -> Response:
-            self.progress.sent += 1
+            self.counts.sent += 1
             return await self._provider.complete(request)
 
         return await self._retrier(send)
 
-    def _answered(self, request: Request, answer: Response | ProviderError) -> None:
-        """Score an answer for all who wait for it; keep it first, if it could be scored."""
-        key = request.key()
-        judgments = self._waiting.pop(key)
+    def _answered(self, request: Request, answer: Answer) -> None:
+        """Give each part of an answer to those who wait for it; what is missing from it is asked for again."""
+        parts = self._bundles.pop(request.key())
         if isinstance(answer, ProviderError):
-            self.progress.refused += 1
-            rows: list[Row] = [_failure(judgment, "request", answer) for judgment in judgments]
+            self.counts.refused += 1
+            for key, _ in parts:
+                self._settle(key, answer)
+            return
+        self.counts.answered += 1
+        self.counts.usage += answer.usage
+        self._note(answer)
+        got = len(answer.choices)
+        if 0 < got < len(parts):
+            self._most_draws = min(self._most_draws, got)
+            self._left += parts[got:]
+        split = replace(answer, unmet=tuple(name for name in answer.unmet if name != "n"))
+        for place, (key, _) in enumerate(parts[: got or None]):
+            usage = answer.usage if place == 0 else Usage()
+            self._settle(key, replace(split, choices=answer.choices[place : place + 1], usage=usage))
+
+    def _settle(self, key: str, answer: Answer) -> None:
+        for case in self._waiting.pop(key):
+            case.answers[key] = answer
+            if isinstance(answer, Response):
+                case.fresh.add(key)
+                if case.rungs[0] == "samples" and ladder.label(answer, case.judgment.criterion) is not None:
+                    self._keep(case, [key])  # a draw with a score stands, whatever becomes of the others
+            case.missing -= 1
+            if not case.missing:
+                self._resolve(case)
+
+    def _resolve(self, case: _Case) -> None:
+        """Score a case whose answers are complete, send it a rung down, or fail it."""
+        judgment = case.judgment
+        answers = [answer for answer in case.answers.values() if answer is not None]
+        try:
+            value, provenance = ladder.read(case.rungs[0], answers, judgment.criterion, self._settings, case.notes)
+        except Untrusted as error:
+            if len(case.rungs) > 1:
+                self._step_down(case, error, answers)
+                return
+            self._fail(judgment, "parse", ParseError(str(error), error.raw))
+        except ParseError as error:
+            self._fail(judgment, "parse", error)
+        except ProviderError as error:
+            self._fail(judgment, "request", error)
         else:
-            self.progress.answered += 1
-            self.progress.shared += len(judgments) - 1
-            self.progress.usage += answer.usage
-            self._note(answer)
-            rows = [self._row(judgment, answer) for judgment in judgments]
-            if self._provider.endpoint and any(isinstance(row, Score) for row in rows):
+            self._proven.add(case.rungs[0])
+            self._keep(case, case.fresh)
+            sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
+            column = judgment.criterion.name + self._suffix
+            self._finish(Score(sample.item, sample.system, column, value, provenance, rival))
+        self.counts.cached += not case.asked
+        self.counts.shared += case.asked and not case.own
+
+    def _step_down(self, case: _Case, error: Untrusted, answers: Sequence[Answer]) -> None:
+        rung = case.rungs.pop(0)
+        if error.lasting and rung not in self._proven:
+            self._lacking[rung] = str(error)
+        if rung == "logprobs":
+            self._keep(case, case.fresh)
+            case.spare = next((answer for answer in answers if isinstance(answer, Response)), None)
+        case.notes.append(str(error))
+        case.answers, case.fresh = {}, set()
+        if case.rungs[0] == "single" and case.spare is not None:
+            case.answers = {"": case.spare}
+            self._resolve(case)
+        else:
+            self._stepped.append(case)
+
+    def _keep(self, case: _Case, keys: Iterable[str]) -> None:
+        """Put these of a case's fresh replies into the cache."""
+        for key in list(keys):
+            answer = case.answers[key]
+            if self._provider.endpoint and isinstance(answer, Response):
                 self._cache.put(key, answer)
-        for row in rows:
-            self._finish(row)
+            case.fresh.discard(key)
 
     def _note(self, response: Response) -> None:
-        self.progress.unmet.update(response.unmet)
-        self.progress.served_by.add(response.served_by)
+        self.counts.unmet.update(response.unmet)
+        self.counts.served_by.add(response.served_by)
 
-    def _row(self, judgment: _Judgment, response: Response) -> Row:
-        sample, criterion = judgment.sample, judgment.criterion
-        try:
-            value, provenance = ladder(response, criterion, self._settings)
-        except ParseError as error:
-            return _failure(judgment, "parse", error)
-        return Score(sample.item, sample.system, criterion.name, value, provenance)
+    def _fail(self, judgment: Judgment, stage: str, error: JudgeError) -> None:
+        raw = error.raw if isinstance(error, ParseError) else ""
+        sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
+        column, kind = judgment.criterion.name + self._suffix, type(error).__name__
+        self._finish(Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival))
 
     def _finish(self, row: Row) -> None:
-        self.progress.done += 1
-        self.progress.failed += isinstance(row, Failure)
+        self.counts.done += 1
+        self.counts.failed += isinstance(row, Failure)
         self._emit(row)
 
 
-def _failure(judgment: _Judgment, stage: str, error: JudgeError) -> Failure:
-    raw = error.raw if isinstance(error, ParseError) else ""
-    sample, kind = judgment.sample, type(error).__name__
-    return Failure(sample.item, sample.system, judgment.criterion.name, stage, kind, str(error), raw)
+def _draws(parts: Sequence[_Part]) -> Request:
+    first = parts[0][1]
+    return first if len(parts) == 1 else replace(first, params={**first.params, "n": len(parts)})
 
 
-def ladder(response: Response, criterion: Criterion, settings: Settings) -> tuple[float, Provenance]:
-    """The value of a reply by the highest rung that holds: token probabilities, else the score as written.
-
-    Raises ParseError where the reply has no score, or where `weighting` is `logprobs` and that rung fails.
-    """
-    if not response.choices:
-        raise ParseError("the response holds no reply")
-    choice = response.choices[0]
-    found = parse.read(choice, criterion.reply, criterion.scale, criterion.title)
-    note = None
-    if settings.weighting != "single":
-        try:
-            return _by_logprobs(choice, criterion, settings.min_mass, found.reason)
-        except ParseError as error:
-            if settings.weighting == "logprobs":
-                raise ParseError(str(error), choice.text) from error
-            note = str(error)
-    value = criterion.scale.value(found.label)
-    return value, Provenance("single", argmax=found.label, reason=found.reason, raw=choice.text, note=note)
+def _questions(parts: Sequence[_Part]) -> Request:
+    questions = [question for _, part in parts for question in part.params["questions"]]
+    return replace(parts[0][1], params={"questions": questions})
 
 
-def _by_logprobs(choice: Choice, criterion: Criterion, min_mass: float, reason: str | None) -> tuple[float, Provenance]:
-    if choice.tokens is None:
-        raise ParseError("the reply came without token probabilities")
-    text = "".join(token.text for token in choice.tokens)
-    place = parse.find(text, criterion.reply, criterion.scale, criterion.title)
-    w = weigh.weigh(choice.tokens, place.start, place.label, criterion.scale)
-    if w.mass < min_mass:
-        raise ParseError(f"only {w.mass:.2g} of the probability is on the scale, less than {min_mass:g}")
-    return w.value, Provenance(
-        "logprobs", w.mass, w.distribution, w.entropy, w.argmax, w.low, w.high, reason=reason, raw=choice.text
-    )
-
-
-def _chunks(things: Iterable[_Judgment], size: int) -> Iterator[list[_Judgment]]:
-    stream = iter(things)
-    while chunk := list(islice(stream, size)):
+def _chunks(things: Iterator[_Case], first: int, size: int) -> Iterator[list[_Case]]:
+    """The things in lists: one of `first` of them, then `size` at a time."""
+    while chunk := list(islice(things, first)):
         yield chunk
+        first = size

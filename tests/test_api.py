@@ -141,7 +141,7 @@ def test_run_json_says_all_that_is_needed_to_do_it_again(
     assert info["plan"]["criteria"] == ["relevance"]
     assert "relevance.jinja" in " ".join(info["criteria"]["relevance"]["templates"])
     assert info["signatures"]["relevance"].startswith("relevance@")
-    assert "t=0|auto|judge" in info["signatures"]["relevance"]
+    assert "t=0|auto|draws=20|judge" in info["signatures"]["relevance"]
     assert "sacrebleu" in info["signatures"]["bleu"]
     assert info["requests"]["sent"] == 6
     for file in (*(tmp_path / "r").iterdir(), *(tmp_path / "c").rglob("*")):
@@ -211,7 +211,8 @@ def test_progress_counts(provider: ScriptedProvider) -> None:
     ("options", "error", "words"),
     [
         ({"model": None}, ConfigError, "no judge model is named"),
-        ({"model": dict()}, ConfigError, "this dict has no name, model, endpoint"),
+        ({"model": object()}, ConfigError, "this object has no name, model, endpoint"),
+        ({"model": {"nam": "x"}}, ConfigError, "--model: name: field required"),
         ({"criteria": "none", "metrics": "none"}, ConfigError, "nothing to do"),
         ({"model": "gpt-5.4-mini"}, ConfigError, "OPENAI_API_KEY is not set"),
         ({"metrics": ["rogue"]}, ConfigError, "did you mean 'rouge'"),
@@ -249,7 +250,7 @@ def test_an_error_nobody_foresaw_keeps_what_the_run_had(tmp_path: Path, provider
             raise ZeroDivisionError
 
     prepared = api.prepare(
-        config.plan(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"}), ROWS, provider=provider
+        config.plan(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"}), ROWS, providers=[provider]
     )
     prepared.metrics["broken"] = Broken()
     with pytest.raises(ZeroDivisionError):
@@ -284,7 +285,7 @@ def test_an_interrupt_does_not_sit_out_a_slow_metric(tmp_path: Path, provider: S
             finished.set()
 
     plan = config.plan(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"})
-    prepared = api.prepare(plan, ROWS, provider=provider)
+    prepared = api.prepare(plan, ROWS, providers=[provider])
     prepared.metrics = {"endless": Endless()}
 
     async def interrupted() -> None:
@@ -318,8 +319,8 @@ def test_what_was_judged_by_is_kept_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        ({}, "t=0|auto|judge"),
-        ({"min_mass": 0.9}, "auto|mass>=0.9|judge"),
+        ({}, "t=0|auto|draws=20|judge"),
+        ({"min_mass": 0.9}, "auto|draws=20|mass>=0.9|judge"),
         ({"min_mass": 0.9, "weighting": "single"}, "t=0|single|judge"),
         ({"max_tokens": 7, "temperature": 0.5}, "t=0.5|max_tokens=7|auto"),
     ],

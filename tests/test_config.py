@@ -26,7 +26,7 @@ def test_a_plan_from_a_file_with_paths_from_its_folder(tmp_path: Path) -> None:
     made = plan(path)
     assert made.data == tmp_path / "d.jsonl"
     assert made.out == tmp_path / "runs/x"
-    assert made.model == f"scripted/{tmp_path / 'replies.yaml'}"
+    assert [one.name for one in made.model] == [f"scripted/{tmp_path / 'replies.yaml'}"]
     assert made.mapping == {"output": "summary"}
     assert made.criteria == ("relevance", str(tmp_path / "my.jinja"))
     assert (made.metrics, made.systems, made.cache) == (("rouge", "bleu"), ("a", "b"), False)
@@ -35,12 +35,12 @@ def test_a_plan_from_a_file_with_paths_from_its_folder(tmp_path: Path) -> None:
 def test_the_command_line_overrides_the_file_and_leaves_the_rest(tmp_path: Path) -> None:
     path = write(tmp_path, "temperature: 0.5\nmodel: a\n")
     made = plan(path, {"model": "b", "base_url": None})
-    assert (made.model, made.temperature, made.base_url) == ("b", 0.5, None)
+    assert (made.model[0].name, made.temperature, made.base_url) == ("b", 0.5, None)
 
 
 def test_defaults() -> None:
     made = plan()
-    assert (made.criteria, made.metrics, made.weighting, made.temperature) == (DEFAULT_CRITERIA, None, "auto", 0.0)
+    assert (made.criteria, made.metrics, made.weighting, made.temperature) == (DEFAULT_CRITERIA, None, "auto", None)
 
 
 def test_a_plan_is_frozen() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import pytest
 
 from judge.cache import DiskCache, NoCache
 from judge.criteria import load
-from judge.errors import CriterionError, ParseError, ProviderError, Refused, StorageError, Transient
+from judge.errors import CriterionError, ProviderError, Refused, StorageError, Transient
+from judge.ladder import Settings
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.records import Choice, Criterion, Failure, Response, Sample, Score, Token, Usage
 from judge.retry import Policy, Retrier
-from judge.runner import Progress, Row, Run, Settings, ladder
+from judge.runner import Counts, Judgment, Row, Run
 
 
 async def no_sleep(_: float) -> None:
@@ -37,20 +39,24 @@ class Judged:
         cache: DiskCache | NoCache | None = None,
         criteria: list[Criterion] | None = None,
         endpoint: str = "test",
+        decides: bool = False,
+        concurrency: int = 64,
         **settings: Any,
     ) -> None:
-        self.provider = ScriptedProvider(script, endpoint=endpoint)
-        self.progress = Progress()
+        self.provider = ScriptedProvider(script, endpoint=endpoint, decides=decides)
+        self.counts = Counts()
         self.rows: list[Row] = []
+        judged = samples(3) if rows is None else rows
+        by = criteria or [load("coherence")]
         self.run = Run(
-            samples(3) if rows is None else rows,
-            criteria or [load("coherence")],
+            [Judgment(sample, criterion) for sample in judged for criterion in by],
             self.provider,
             Settings(**settings),
             cache=cache or NoCache(),
             retrier=Retrier(Policy(), sleep=no_sleep),
             emit=self.rows.append,
-            progress=self.progress,
+            counts=self.counts,
+            concurrency=concurrency,
         )
 
     def __call__(self) -> Judged:
@@ -76,25 +82,11 @@ def test_token_probabilities_become_the_score() -> None:
 
 
 def test_every_criterion_is_asked_of_every_sample() -> None:
-    judged = Judged(lambda _: "3", criteria=[load("coherence"), load("relevance")])()
+    judged = Judged(lambda _: {"3": 1.0}, criteria=[load("coherence"), load("relevance")])()
     assert {(r.item, r.column) for r in judged.rows} == {
         (str(i), c) for i in range(3) for c in ("coherence", "relevance")
     }
-    assert (judged.progress.total, judged.progress.done, judged.progress.sent) == (6, 6, 6)
-
-
-def test_without_probabilities_the_written_score_counts_and_says_why() -> None:
-    judged = Judged(lambda _: "4")()
-    provenance = judged.rows[0].provenance  # type: ignore[union-attr]
-    assert (judged.values, provenance.method) == ([4.0] * 3, "single")
-    assert "without token probabilities" in str(provenance.note)
-
-
-def test_too_little_mass_goes_one_rung_down() -> None:
-    judged = Judged(lambda _: Response((Choice("3", "stop", (Token("3", -3.9, (("I", -0.02), ("3", -3.9))),)),)))()
-    provenance = judged.rows[0].provenance  # type: ignore[union-attr]
-    assert (judged.values[0], provenance.method) == (3.0, "single")
-    assert "0.02" in str(provenance.note)
+    assert (judged.counts.total, judged.counts.done, judged.counts.sent) == (6, 6, 6)
 
 
 def test_strict_weighting_fails_instead_of_stepping_down() -> None:
@@ -114,14 +106,13 @@ def test_a_reply_without_a_score_is_a_failure_that_keeps_it(reply: str) -> None:
     judged = Judged(lambda _: reply)()
     assert judged.values == []
     assert [(f.stage, f.raw) for f in judged.failures] == [("parse", reply)] * 3
-    assert judged.progress.failed == 3
+    assert judged.counts.failed == 3
 
 
 def test_equal_requests_are_sent_once() -> None:
-    judged = Judged(lambda _: "4", samples(5, same=True))()
-    assert len(judged.provider.seen) == 1
+    judged = Judged(lambda _: {"4": 1.0}, samples(5, same=True))()
     assert len(judged.values) == 5
-    assert (judged.progress.sent, judged.progress.shared) == (1, 4)
+    assert (judged.counts.sent, judged.counts.shared) == (2, 3)  # the very first goes alone
 
 
 def test_a_second_run_sends_nothing(tmp_path: Path) -> None:
@@ -129,7 +120,7 @@ def test_a_second_run_sends_nothing(tmp_path: Path) -> None:
     second = Judged(lambda _: Refused("asked again"), cache=DiskCache(tmp_path))()
     assert second.provider.seen == []
     assert second.rows == first.rows
-    assert (second.progress.cached, second.progress.sent) == (3, 0)
+    assert (second.counts.cached, second.counts.sent) == (3, 0)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +147,7 @@ def test_strict_weighting_asks_again_where_the_kept_reply_has_no_probabilities(t
 
 def test_a_provider_without_endpoint_is_never_cached(tmp_path: Path) -> None:
     for _ in range(2):
-        judged = Judged(lambda _: "4", cache=DiskCache(tmp_path), endpoint="")()
+        judged = Judged(lambda _: {"4": 1.0}, cache=DiskCache(tmp_path), endpoint="")()
         assert len(judged.provider.seen) == 3
 
 
@@ -169,7 +160,7 @@ def test_failures_of_single_requests_are_rows_and_the_rest_goes_on() -> None:
     assert [(f.item, f.stage, f.error, f.message) for f in judged.failures] == [
         ("1", "request", "Refused", "content policy")
     ]
-    assert judged.progress.refused == 1
+    assert judged.counts.refused == 1
 
 
 def test_transient_errors_are_outlived() -> None:
@@ -187,7 +178,7 @@ def test_a_wrong_key_stops_the_run_after_one_request() -> None:
 
 
 def test_what_was_scored_before_a_stop_stands(tmp_path: Path) -> None:
-    left: list[Reply | ProviderError] = ["4"] * 10
+    left: list[Reply | ProviderError] = [{"4": 1.0}] * 10
 
     def script(_: Any) -> Reply:
         return left.pop() if left else Refused("out of money", stops="always")
@@ -205,14 +196,14 @@ def test_a_cache_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
             if self._pending:
                 raise StorageError("disk full")
 
-    judged = Judged(lambda _: "4", samples(2000), cache=Full(tmp_path), concurrency=4)
+    judged = Judged(lambda _: {"4": 1.0}, samples(2000), cache=Full(tmp_path), concurrency=4)
     with pytest.raises(StorageError):
         judged()
     assert 0 < len(judged.values) < 2000
 
 
 def test_a_reply_is_kept_before_its_row_is_handed_on(tmp_path: Path) -> None:
-    judged = Judged(lambda _: "4", samples(20), cache=DiskCache(tmp_path), concurrency=1)
+    judged = Judged(lambda _: {"4": 1.0}, samples(20), cache=DiskCache(tmp_path), concurrency=1)
     emitted: list[Row] = []
 
     def emit(row: Row) -> None:
@@ -246,10 +237,10 @@ def test_a_template_that_fails_on_the_first_row_stops_before_anything_is_sent(tm
 
 def test_usage_and_what_the_server_would_not_do_are_summed() -> None:
     response = Response((Choice("4"),), Usage(10, 1, 5, 0), "m-1", ("logprobs",))
-    judged = Judged(lambda _: response)()
-    assert judged.progress.usage == Usage(30, 3, 15, 0)
-    assert judged.progress.unmet == {"logprobs": 3}
-    assert judged.progress.served_by == {"m-1"}
+    judged = Judged(lambda _: response, weighting="single")()
+    assert judged.counts.usage == Usage(30, 3, 15, 0)
+    assert judged.counts.unmet == {"logprobs": 3}
+    assert judged.counts.served_by == {"m-1"}
 
 
 def test_cancelling_keeps_what_came_back(tmp_path: Path) -> None:
@@ -258,7 +249,7 @@ def test_cancelling_keeps_what_came_back(tmp_path: Path) -> None:
     def script(_: Any) -> Reply:
         if len(judged.rows) == 20:
             asyncio.get_running_loop().call_soon(task.cancel)
-        return "4"
+        return {"4": 1.0}
 
     judged = Judged(script, samples(500), cache=DiskCache(tmp_path), concurrency=2)
     task: asyncio.Task[None]
@@ -275,9 +266,134 @@ def test_cancelling_keeps_what_came_back(tmp_path: Path) -> None:
     assert DiskCache(tmp_path).stats()["responses"] == kept
 
 
-def test_the_ladder_refuses_a_cut_reply_even_with_probabilities() -> None:
-    cut = Choice("1", "length", (Token("1", 0.0, (("1", 0.0),)),))
-    with pytest.raises(ParseError):
-        ladder(Response((cut,)), load("coherence"), Settings())
-    with pytest.raises(ParseError, match="holds no reply"):
-        ladder(Response(()), load("coherence"), Settings())
+# Down the ladder.
+
+
+def drawn(request: Any, *texts: str) -> Reply:
+    """As many of the texts as draws were asked for."""
+    return Response(tuple(Choice(text) for text in texts[: request.params.get("n", 1)]))
+
+
+def test_without_probabilities_replies_are_drawn_in_one_request_and_that_is_found_out_once() -> None:
+    judged = Judged(lambda r: drawn(r, *["4"] * 13, *["5"] * 6, "n/a"))()
+    assert judged.values == [pytest.approx(4.3158, abs=5e-5)] * 3
+    assert [r.params.get("n", 1) for r in judged.provider.seen] == [1, 20, 20, 20]
+    assert ["top_logprobs" in r.params for r in judged.provider.seen] == [True, False, False, False]
+    provenance = judged.rows[-1].provenance  # type: ignore[union-attr]
+    assert (provenance.method, provenance.n) == ("samples", 19)
+    assert "without token probabilities" in str(provenance.note)
+
+
+def test_too_little_mass_sends_that_judgment_alone_a_rung_down() -> None:
+    def script(request: Any) -> Reply:
+        if "top_logprobs" not in request.params:
+            return drawn(request, *["2"] * 20)
+        if "text 1" in request.messages[0]["content"]:
+            return Response((Choice("3", "stop", (Token("3", -3.9, (("I", -0.02), ("3", -3.9))),)),))
+        return {"4": 1.0}
+
+    judged = Judged(script)()
+    assert [(r.item, r.value) for r in sorted(judged.rows, key=lambda r: r.item)] == [
+        ("0", 4.0),
+        ("1", 2.0),
+        ("2", 4.0),
+    ]  # type: ignore[union-attr]
+    assert len(judged.provider.seen) == 4
+
+
+def test_one_reply_without_probabilities_among_others_with_them_changes_nothing_for_those() -> None:
+    def script(request: Any) -> Reply:
+        return "3" if "text 1" in request.messages[0]["content"] else {"4": 1.0}
+
+    judged = Judged(script, samples(9), draws=2)()
+    assert sorted(judged.values) == [3.0] + [4.0] * 8
+    assert len(judged.provider.seen) == 10
+
+
+def test_a_server_that_draws_fewer_at_once_is_asked_again_for_the_rest() -> None:
+    left = iter("44455" * 3)
+
+    def script(request: Any) -> Reply:
+        count = min(request.params.get("n", 1), 2)
+        return Response(tuple(Choice(next(left)) for _ in range(count)), unmet=("n",) if count < 5 else ())
+
+    judged = Judged(script, weighting="samples", draws=5)()
+    assert judged.values == [pytest.approx(4.4)] * 3
+    assert sorted(r.params.get("n", 1) for r in judged.provider.seen) == [1, 1, 1, 2, 2, 2, 2, 2, 5]
+    assert next(left, None) is None
+    assert judged.counts.unmet["n"] == 9
+
+
+def test_a_server_without_n_is_asked_once_for_each_draw(tmp_path: Path) -> None:
+    judged = Judged(lambda _: Response((Choice("4"),)), weighting="samples", draws=6, cache=DiskCache(tmp_path))()
+    assert judged.values == [4.0] * 3
+    assert len(judged.provider.seen) == 18
+    assert len({r.key() for r in judged.provider.seen}) == 18
+    assert DiskCache(tmp_path).stats()["responses"] == 18
+
+
+def test_more_draws_ask_only_for_those_that_are_not_kept(tmp_path: Path) -> None:
+    Judged(lambda r: drawn(r, "4", "4", "n/a"), weighting="samples", draws=3, cache=DiskCache(tmp_path))()
+    more = Judged(lambda r: drawn(r, "5", "5"), weighting="samples", draws=5, cache=DiskCache(tmp_path))()
+    assert more.values == [pytest.approx(4.5)] * 3
+    assert [(r.draw, r.params["n"]) for r in more.provider.seen] == [(3, 2)] * 3
+    again = Judged(lambda _: Refused("asked again"), weighting="samples", draws=5, cache=DiskCache(tmp_path))()
+    assert (again.provider.seen, again.rows) == ([], more.rows)
+
+
+def test_a_second_run_down_the_ladder_sends_nothing(tmp_path: Path) -> None:
+    first = Judged(lambda r: drawn(r, *["4"] * 20), cache=DiskCache(tmp_path))()
+    second = Judged(lambda _: Refused("asked again"), cache=DiskCache(tmp_path))()
+    assert (second.provider.seen, second.rows) == ([], first.rows)
+    assert second.counts.cached == 3
+
+
+def test_draws_that_came_are_kept_when_the_run_stops(tmp_path: Path) -> None:
+    left = ["4", "5", "4"]
+
+    def script(_: Any) -> Reply:
+        return Response((Choice(left.pop()),)) if left else Refused("out of money", stops="always")
+
+    judged = Judged(script, samples(1), weighting="samples", draws=6, cache=DiskCache(tmp_path), concurrency=1)
+    with pytest.raises(Refused):
+        judged()
+    assert DiskCache(tmp_path).stats()["responses"] == 3
+    again = Judged(
+        lambda r: drawn(r, "5", "5", "5"), samples(1), weighting="samples", draws=6, cache=DiskCache(tmp_path)
+    )
+    assert again().values == [pytest.approx(28 / 6)]
+
+
+def test_at_temperature_zero_nothing_is_drawn_and_the_first_reply_counts() -> None:
+    judged = Judged(lambda _: "4", temperature=0.0)()
+    assert judged.values == [4.0] * 3
+    assert {row.provenance.method for row in judged.rows} == {"single"}  # type: ignore[union-attr]
+    assert "without token probabilities" in str(judged.rows[0].provenance.note)  # type: ignore[union-attr]
+
+
+def test_draws_none_of_which_parses_fall_back_on_the_reply_at_hand() -> None:
+    judged = Judged(lambda r: "3" if "top_logprobs" in r.params else drawn(r, *["no"] * 20), samples(1))()
+    assert (judged.values, len(judged.provider.seen)) == ([3.0], 2)
+    note = str(judged.rows[0].provenance.note)  # type: ignore[union-attr]
+    assert "without token probabilities" in note
+    assert "none of 20 draws" in note
+
+
+def test_without_a_reply_at_hand_one_more_is_asked_for() -> None:
+    judged = Judged(lambda r: drawn(r, *["no"] * 20) if "n" in r.params else "3", samples(2))()
+    assert judged.values == [3.0, 3.0]
+    assert [r.params.get("n", 1) for r in judged.provider.seen] == [1, 20, 20, 1]
+
+
+def test_questions_on_one_text_are_asked_in_one_request_and_kept_one_by_one(tmp_path: Path) -> None:
+    criteria = [load("coherence"), load("relevance")]
+    asked = [replace(c, form="decision") for c in criteria]
+    shares = {str(n): 0.2 for n in range(1, 6)}
+    first = Judged(lambda _: shares, criteria=asked[:1], decides=True, cache=DiskCache(tmp_path))()
+    assert first.values == [pytest.approx(3.0)] * 3
+    both = Judged(lambda _: shares, criteria=asked, decides=True, cache=DiskCache(tmp_path))()
+    assert len(both.values) == 6
+    assert [[q["name"] for q in r.params["questions"]] for r in both.provider.seen] == [["relevance"]] * 3
+    fresh = Judged(lambda _: shares, criteria=asked, decides=True)()
+    assert fresh.counts.sent == 3
+    assert {row.provenance.method for row in fresh.rows} == {"decisions"}  # type: ignore[union-attr]

@@ -1,6 +1,22 @@
 """The stages of a run in their order, and the only place where sync meets async."""
 
-from judge.api.entry import Options, evaluate, evaluate_async
-from judge.api.stages import Prepared, prepare, prompt, run
+from judge.api.entry import Options, RankOptions, evaluate, evaluate_async, rank, rank_async
+from judge.api.forecast import forecast
+from judge.api.prepare import Prepared, prepare, prompt
+from judge.api.stages import run
+from judge.api.steps import draft_steps
 
-__all__ = ["Options", "Prepared", "evaluate", "evaluate_async", "prepare", "prompt", "run"]
+__all__ = [
+    "Options",
+    "Prepared",
+    "RankOptions",
+    "draft_steps",
+    "evaluate",
+    "evaluate_async",
+    "forecast",
+    "prepare",
+    "prompt",
+    "rank",
+    "rank_async",
+    "run",
+]

@@ -4,71 +4,99 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from judge import __version__
+from judge.config import RankPlan
 from judge.criteria import sources
+from judge.providers import Provider
 from judge.providers.prices import usd
 from judge.records import Column, Criterion, Usage
 from judge.retry import Retrier
-from judge.runner import Progress
+from judge.runner import Counts, Progress
 
 if TYPE_CHECKING:
-    from judge.api.stages import Prepared
+    from judge.api.prepare import Prepared
 
-_PACKAGES = ("openai", "jinja2", "numpy", "rouge-score", "sacrebleu")
+_PACKAGES = ("openai", "jinja2", "numpy", "rouge-score", "sacrebleu", "evalica")
 
 
-def describe(prepared: Prepared, progress: Progress, retrier: Retrier) -> Callable[[str], dict[str, Any]]:
+def describe(
+    prepared: Prepared, progress: Progress, retriers: Mapping[str, Retrier]
+) -> Callable[[str], dict[str, Any]]:
     """A function that says, for a status, how the run stands now. Its clock starts here."""
     started, clock = datetime.now(UTC), time.monotonic()
-    plan, provider = prepared.plan, prepared.provider
+    plan, judges = prepared.plan, prepared.judges
     fixed = {
         "judge_version": __version__,
         "plan": plan.model_dump(mode="json", by_alias=True, exclude_none=True),
         "data": prepared.data,
-        "model": provider.model if provider else None,
-        "provider": provider.name if provider else None,
-        "base_url": (provider.endpoint or None) if provider else None,
+        "model": ", ".join(judges) or None,
+        "provider": _joined(p.name for p in judges.values()),
+        "base_url": _joined(p.endpoint for p in judges.values()),
         "language": prepared.language,
-        "weighting": plan.weighting if provider else None,
+        "weighting": plan.weighting if judges else None,
         "criteria": {c.name: _criterion(c) for c in prepared.criteria},
-        "notes": prepared.notes,
         "versions": {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES},
     }
 
     def now(status: str) -> dict[str, Any]:
         """What was fixed at the start, with what the run has done so far."""
+        each = {name: _judge(p, progress.judges[name], retriers[name]) for name, p in judges.items()}
         return fixed | {
             "status": status,
+            "notes": prepared.notes,
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - clock, 3),
-            "served_by": sorted(progress.served_by),
-            "unmet": dict(progress.unmet),
-            "usage": {name: getattr(progress.usage, name) for name in Usage.__slots__},
-            "requests": _requests(progress, retrier) if provider else {},
-            "cost": _cost(prepared, progress),
+            "served_by": sorted({served for one in each.values() for served in one["served_by"]}),
+            "unmet": _sum(one["unmet"] for one in each.values()),
+            "usage": _sum(one["usage"] for one in each.values()),
+            "requests": _sum(one["requests"] for one in each.values()),
+            "cost": _whole_cost([one["cost"] for one in each.values()]),
+            "judges": each,
         }
 
     return now
 
 
-def column(criterion: Criterion, prepared: Prepared, progress: Progress) -> Column:
-    """The column of a criterion, signed with what is needed to get it again."""
-    plan, provider = prepared.plan, prepared.provider
-    parts = [f"{criterion.name}@{criterion.digest[:6]}", f"{provider.name}/{provider.model}" if provider else ""]
-    parts.append("t=server" if "temperature" in progress.unmet else f"t={plan.temperature:g}")
-    if plan.max_tokens:
-        parts.append(f"max_tokens={plan.max_tokens}")
-    parts.append(plan.weighting)
-    if plan.weighting != "single" and plan.min_mass != type(plan).model_fields["min_mass"].default:
-        parts.append(f"mass>={plan.min_mass:g}")
+def column(criterion: Criterion, provider: Provider, prepared: Prepared, counts: Counts, suffix: str = "") -> Column:
+    """The column of a criterion by one judge, signed with what is needed to get it again."""
+    plan = prepared.plan
+    parts = [f"{criterion.name}@{criterion.digest[:6]}", f"{provider.name}/{provider.model}"]
+    if provider.decides:
+        parts.append("decisions")
+    else:
+        drawn = plan.weighting == "samples"
+        wanted = plan.temperature if plan.temperature is not None else float(drawn)
+        parts.append("t=server" if "temperature" in counts.unmet else f"t={wanted:g}")
+        parts += ["effort=none"] if any(s.endswith("reasoning_effort=none") for s in counts.served_by) else []
+        parts += [f"max_tokens={plan.max_tokens}"] if plan.max_tokens else []
+        parts += [f"reply={criterion.reply}"] if plan.reply else []
+        parts += ["json"] if plan.structured else []
+        parts.append(plan.weighting)
+        parts += [f"draws={plan.draws}"] if plan.weighting in ("auto", "samples") else []
+        if plan.weighting in ("auto", "logprobs") and plan.min_mass != type(plan).model_fields["min_mass"].default:
+            parts.append(f"mass>={plan.min_mass:g}")
+    parts += [f"orders={plan.orders}"] if isinstance(plan, RankPlan) else []
     parts.append(f"judge {__version__}")
     scale = criterion.scale
-    return Column(criterion.name, "criterion", "|".join(parts), scale.low, scale.high, scale.labels)
+    return Column(criterion.name + suffix, "criterion", "|".join(parts), scale.low, scale.high, scale.labels)
+
+
+def _joined(texts: Any) -> str | None:
+    return ", ".join(dict.fromkeys(text for text in texts if text)) or None
+
+
+def _sum(counted: Any) -> dict[str, int]:
+    """Counts by name, added up; the names in the order of their first appearance."""
+    total: Counter[str] = Counter()
+    for one in counted:
+        total.update(one)
+    return dict(total)
 
 
 def _criterion(criterion: Criterion) -> dict[str, Any]:
@@ -78,6 +106,7 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
         "path": criterion.path,
         "scale": list(criterion.scale.labels),
         "reply": criterion.reply,
+        "form": criterion.form,
         "version": criterion.version,
         "steps": list(criterion.steps),
         "needs": sorted(criterion.needs),
@@ -85,24 +114,43 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
     }
 
 
-def _requests(progress: Progress, retrier: Retrier) -> dict[str, int]:
+def _judge(provider: Provider, counts: Counts, retrier: Retrier) -> dict[str, Any]:
+    """One judge, and what its run has found out about it so far."""
     return {
-        "sent": progress.sent,
-        "answered": progress.answered,
-        "cached": progress.cached,
-        "shared": progress.shared,
-        "retried": retrier.retried,
-        "timeouts": retrier.maybe_billed,
-        "failed": progress.refused,
+        "model": provider.model,
+        "provider": provider.name,
+        "base_url": provider.endpoint or None,
+        "served_by": sorted(counts.served_by),
+        "unmet": dict(counts.unmet),
+        "learned": provider.learned,
+        "usage": {name: getattr(counts.usage, name) for name in Usage.__slots__},
+        "requests": {
+            "sent": counts.sent,
+            "answered": counts.answered,
+            "cached": counts.cached,
+            "shared": counts.shared,
+            "retried": retrier.retried,
+            "timeouts": retrier.maybe_billed,
+            "failed": counts.refused,
+        },
+        "cost": _cost(provider, counts),
     }
 
 
-def _cost(prepared: Prepared, progress: Progress) -> dict[str, Any]:
+def _cost(provider: Provider, counts: Counts) -> dict[str, Any]:
     """US dollars for what was answered; None, with the reason, where they are not known."""
-    provider = prepared.provider
-    if provider is None or provider.notice:
+    if provider.notice:
         return {}
-    if progress.sent and progress.usage == Usage():
+    if counts.sent and counts.usage == Usage():
         return {"usd": None, "note": "the server counted no tokens"}
-    price = usd(provider.model, provider.endpoint, progress.usage)
+    price = usd(provider.model, provider.endpoint, counts.usage)
     return {"usd": price, "note": "" if price is not None else "no published price for this model and endpoint"}
+
+
+def _whole_cost(costs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The sum, where every part of it is known."""
+    known = [cost for cost in costs if cost]
+    if not known:
+        return {}
+    unknown = [cost for cost in known if cost["usd"] is None]
+    return unknown[0] if unknown else {"usd": sum(cost["usd"] for cost in known), "note": ""}

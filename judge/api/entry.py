@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 
 from judge import config
-from judge.api.stages import prepare, run
+from judge.api.prepare import prepare
+from judge.api.stages import run
+from judge.config import Plan
 from judge.errors import ConfigError
 from judge.providers import Provider
 from judge.records import Criterion, Sample
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     Data = str | Path | pd.DataFrame | Iterable[Mapping[str, Any] | Sample]
 
 T = TypeVar("T")
+_PROVIDER = ("name", "model", "endpoint", "notice", "decides", "learned", "complete", "aclose")
+
+
+Model = str | Provider | Mapping[str, str] | Sequence[str | Provider | Mapping[str, str]]
 
 
 class Options(TypedDict, total=False):
@@ -35,7 +41,10 @@ class Options(TypedDict, total=False):
     base_url: str
     key_env: str
     weighting: str
+    draws: int
     min_mass: float
+    reply: str
+    structured: bool
     temperature: float
     max_tokens: int
     max_concurrency: int
@@ -46,11 +55,18 @@ class Options(TypedDict, total=False):
     seed: int
 
 
+class RankOptions(Options, total=False):
+    """What `rank` takes besides: the further keys of `config.RankPlan`."""
+
+    orders: int
+    budget: int
+
+
 def evaluate(
     data: Data,
     criteria: str | Sequence[str | Criterion] | None = None,
     *,
-    model: str | Provider | None = None,
+    model: Model | None = None,
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Result:
@@ -58,7 +74,8 @@ def evaluate(
 
     `data` is a file (JSONL, JSON, CSV, TSV, Parquet), a DataFrame, or an iterable of dicts or Samples, in long
     form (one row per item and system) or wide form (`systems=["a", "b"]`). `criteria` are built-in names, paths
-    of .jinja files or Criterion objects; none (`[]`) means metrics alone. `model` is a model's name or a Provider.
+    of .jinja files or Criterion objects; none (`[]`) means metrics alone. `model` is a model's name, a mapping with
+    `name`, `base_url` and `key_env`, or a Provider; a list of these is a panel.
     `progress` is kept up to date while the run goes. The options mean what they mean in `config.Plan`.
 
     Works in a script, in a notebook, and inside a running event loop. A judgment that fails is a row of
@@ -71,28 +88,82 @@ async def evaluate_async(
     data: Data,
     criteria: str | Sequence[str | Criterion] | None = None,
     *,
-    model: str | Provider | None = None,
+    model: Model | None = None,
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Result:
     """`evaluate` for callers with an event loop of their own."""
-    given: dict[str, Any] = dict(options)
+    return await _ask(config.plan, data, criteria, model=model, progress=progress, given=dict(options))
+
+
+def rank(
+    data: Data,
+    criteria: str | Sequence[str | Criterion] | None = None,
+    *,
+    model: Model | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[RankOptions],
+) -> Result:
+    """Compare the systems' texts two by two, and rank the systems by criterion: `result.rankings`.
+
+    `criteria` are names of prompts/pairwise (default: overall), paths or Criterion objects whose templates read `first`
+    and `second`. Every pair of texts of an item is shown in both orders (`orders=1`: in one), or only `budget` pairs;
+    equal texts are a tie without a request. Everything else is as in `evaluate`.
+    """
+    return _run(lambda: rank_async(data, criteria, model=model, progress=progress, **options))
+
+
+async def rank_async(
+    data: Data,
+    criteria: str | Sequence[str | Criterion] | None = None,
+    *,
+    model: Model | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[RankOptions],
+) -> Result:
+    """`rank` for callers with an event loop of their own."""
+    return await _ask(config.rank_plan, data, criteria, model=model, progress=progress, given=dict(options))
+
+
+async def _ask(
+    make: Callable[..., Plan],
+    data: Data,
+    criteria: str | Sequence[str | Criterion] | None,
+    *,
+    model: Model | None,
+    progress: Progress | None,
+    given: dict[str, Any],
+) -> Result:
+    """Arguments to a plan; what a plan cannot hold (providers, criteria, rows) goes beside it."""
     if "mapping" in given:
         given["map"] = given.pop("mapping")
     own = {c.name: c for c in criteria or () if isinstance(c, Criterion)}
     if criteria is not None:
         given["criteria"] = criteria if isinstance(criteria, str) else [getattr(c, "name", c) for c in criteria]
-    if isinstance(model, str):
-        given["model"] = model
-    elif not isinstance(model, Provider | None):
-        lacking = [
-            name for name in ("name", "model", "endpoint", "notice", "complete", "aclose") if not hasattr(model, name)
-        ]
-        raise ConfigError(f"model is a name or a Provider; this {type(model).__name__} has no {', '.join(lacking)}")
     if isinstance(data, str | Path):
         given["data"] = Path(data)
-    provider = None if isinstance(model, str) else model
-    return await run(prepare(config.plan(given=given), data, provider=provider, own=own), progress)
+    models = _listed(model)
+    named = config.plan(given={"model": [one for one in models if isinstance(one, str | Mapping)]})
+    names = iter(named.model)
+    given["model"] = list(named.model)
+    providers = [next(names) if isinstance(one, str | Mapping) else _checked(one) for one in models]
+    made = make(given=given)
+    return await run(prepare(made, data, providers=providers if models else None, own=own), progress)
+
+
+def _listed(model: Model | None) -> list[str | Provider | Mapping[str, str]]:
+    if model is None:
+        return []
+    return list(model) if isinstance(model, list | tuple) else [model]  # type: ignore[list-item]
+
+
+def _checked(model: Any) -> Provider:
+    """A provider, or a ConfigError that says what it lacks to be one."""
+    lacking = [name for name in _PROVIDER if not hasattr(model, name)]
+    if lacking:
+        raise ConfigError(f"model is a name or a Provider; this {type(model).__name__} has no {', '.join(lacking)}")
+    provider: Provider = model
+    return provider
 
 
 def _run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -1,4 +1,4 @@
-"""Prepare, then run: everything is checked before the first request, and what was scored is kept however it ends."""
+"""Run what was prepared; what was scored is kept however it ends."""
 
 from __future__ import annotations
 
@@ -7,88 +7,24 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from judge import criteria as criteria_module
-from judge import registry, samples, text
+from judge.api import panel
 from judge.api.describe import column, describe
+from judge.api.prepare import Prepared, asked, refuse_twins
 from judge.cache import Cache, DiskCache, NoCache, default_folder
-from judge.config import Plan, plan
-from judge.errors import ConfigError, StorageError
-from judge.metrics import Metric, MetricResult
-from judge.providers import Provider
-from judge.records import Column, Criterion, Failure, Prompt, Sample, Score
-from judge.render import Renderer
+from judge.config import RankPlan
+from judge.metrics import MetricResult
+from judge.records import Column, Estimate, Failure, Score
 from judge.report import Result
 from judge.retry import Policy, Retrier
-from judge.runner import Progress, Row, Run, Settings
+from judge.runner import Counts, Judgment, Progress, Row, Run
+from judge.stats.agreement import alpha
+from judge.stats.rank import rankings
 from judge.stats.resample import means
 from judge.table import SCORES, Journal, Table, forget
-
-_DEFAULT_METRICS = ("rouge", "bleu", "chrf")
-_HOW_TO_JUDGE = (
-    "no judge model is named. Name one: --model gpt-5.4-mini (with its key in the environment), "
-    "or --model NAME --base-url URL for a server of your own, or --model scripted/REPLIES.yaml for a dry run; "
-    "or ask for metrics alone with --criteria none"
-)
-
-
-@dataclass(slots=True)
-class Prepared:
-    """Everything a run needs, checked; nothing has been sent or paid yet."""
-
-    plan: Plan
-    samples: list[Sample]
-    criteria: list[Criterion]
-    metrics: dict[str, Metric]
-    provider: Provider | None
-    language: dict[str, str]
-    data: dict[str, Any]
-    notes: list[str] = field(default_factory=list)
-
-
-def prepare(
-    made: Plan, data: Any = None, *, provider: Provider | None = None, own: Mapping[str, Criterion] | None = None
-) -> Prepared:
-    """Read and check everything that can be checked before the first request. Raises JudgeError."""
-    source = data if data is not None else made.data
-    if source is None:
-        raise ConfigError("no data: name a file, for example judge run summaries.jsonl")
-    _check_out(made.out)
-    rows = samples.load(source, mapping=made.mapping, systems=made.systems)[: made.limit]
-    language, how = made.language, "chosen"
-    if language is None:
-        language, how = text.language(t for s in rows for t in (s.output, s.source or "")), "detected"
-    chosen = [(own or {}).get(name) or criteria_module.load(name, language=language) for name in made.criteria]
-    for criterion in chosen:
-        criteria_module.check(criterion, rows)
-    _refuse_twins([c.name for c in chosen])
-    metrics, notes = _metrics(made, rows)
-    if not chosen and not metrics:
-        raise ConfigError("nothing to do: neither criteria nor metrics; name some with --criteria or --metrics")
-    provider = (provider or _provider(made)) if chosen else None
-    if provider is not None and provider.notice:
-        notes.append(provider.notice)
-    about = {"path": str(made.data), "sha256": samples.digest(made.data)} if made.data is not None else {}
-    named = {"name": language, "how": how}
-    return Prepared(made, rows, chosen, metrics, provider, named, {**about, "rows": len(rows)}, notes)
-
-
-def prompt(criterion: str, data: Any, *, item: str | None = None, system: str | None = None, **options: Any) -> Prompt:
-    """The prompt for one sample, as a run would send it. Asks no model. Raises JudgeError."""
-    made = plan(given=options)
-    rows = samples.load(data, mapping=made.mapping, systems=made.systems)
-    language = made.language or text.language(t for s in rows for t in (s.output, s.source or ""))
-    chosen = criteria_module.load(criterion, language=language)
-    criteria_module.check(chosen, rows)
-    for sample in rows:
-        if item in (None, sample.item) and system in (None, sample.system):
-            return Renderer(chosen, criteria_module.bodies(chosen)).render(sample)
-    names = sorted({s.item for s in rows} if item else {s.system for s in rows})
-    raise ConfigError(registry.unknown("item" if item else "system", item or system or "", names[:20]))
 
 
 async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
@@ -99,8 +35,9 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
     Raises what `runner.Run` raises, and CancelledError when it is interrupted.
     """
     progress = progress if progress is not None else Progress()
-    retrier = Retrier(Policy(attempts=prepared.plan.retries + 1))
-    about = describe(prepared, progress, retrier)
+    progress.judges = {name: Counts() for name in prepared.judges}
+    retriers = {name: Retrier(Policy(attempts=prepared.plan.retries + 1)) for name in prepared.judges}
+    about = describe(prepared, progress, retriers)
     rows: list[Row] = []
     measured: list[Column] = []
 
@@ -115,12 +52,11 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
 
     status = "stopped"
     try:
-        await _judge(prepared, retrier, progress, rows.append, about("partial"))
+        await _judge(prepared, retriers, progress, rows.append, about("partial"))
         for name, metric in prepared.metrics.items():
             progress.stage = name
             found = await _beside(partial(metric.score, prepared.samples))
-            known = [c.name for c in prepared.criteria]
-            _refuse_twins([*known, *(c.name for c in [*measured, *found.columns])])
+            refuse_twins([*_names(prepared), *(c.name for c in [*measured, *found.columns])])
             measured.extend(found.columns)
             rows.extend(map(_finite, found.rows))
         progress.stage = "done"
@@ -136,34 +72,76 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
 def _result(
     prepared: Prepared, progress: Progress, rows: list[Row], measured: list[Column], info: dict[str, Any]
 ) -> Result:
-    columns = [*(column(c, prepared, progress) for c in prepared.criteria), *measured]
+    """The table of all rows and what it supports: means, or the rankings of comparisons."""
+    judged = _columns(prepared, progress)
+    if len(prepared.judges) > 1:
+        for criterion in prepared.criteria:
+            rows = rows + panel.means(criterion.name, _by_judge(prepared, criterion.name), rows)
+    columns = [*judged, *measured]
     scores = tuple(row for row in rows if isinstance(row, Score))
     failures = tuple(row for row in rows if isinstance(row, Failure))
     table = Table(tuple(prepared.samples), tuple(columns), scores, failures)
     info = info | {"signatures": {c.name: c.signature for c in columns}}
-    return Result(table, means(table, seed=prepared.plan.seed), info)
+    plan = prepared.plan
+    if isinstance(plan, RankPlan):
+        names = [c.name for c in columns]
+        ranked = rankings(scores, failures, table.systems, names, orders=plan.orders, seed=plan.seed)
+        return Result(table, {}, info, rankings=ranked)
+    return Result(table, means(table, seed=plan.seed), info, agreement=_agreement(prepared, table))
+
+
+def _agreement(prepared: Prepared, table: Table) -> dict[str, Estimate]:
+    """How far the judges of a panel agree, by criterion."""
+    if len(prepared.judges) < 2:
+        return {}
+    found = {
+        c.name: alpha(table, list(_by_judge(prepared, c.name)), seed=prepared.plan.seed) for c in prepared.criteria
+    }
+    return {name: estimate for name, estimate in found.items() if estimate is not None}
+
+
+def _columns(prepared: Prepared, progress: Progress) -> list[Column]:
+    """The columns of the judgments: each criterion's panel mean, where there is a panel, then its judges'."""
+    suffixes = panel.suffixes(list(prepared.judges))
+    found: list[Column] = []
+    for criterion in prepared.criteria:
+        by_judge = [
+            column(criterion, provider, prepared, progress.judges[name], suffixes[name])
+            for name, provider in prepared.judges.items()
+        ]
+        found += [panel.mean_column(criterion, by_judge), *by_judge] if len(by_judge) > 1 else by_judge
+    return found
+
+
+def _by_judge(prepared: Prepared, criterion: str) -> dict[str, str]:
+    """The judges of a criterion by the names of their columns."""
+    return {criterion + suffix: name for name, suffix in panel.suffixes(list(prepared.judges)).items()}
+
+
+def _names(prepared: Prepared) -> list[str]:
+    of_judges = [name for c in prepared.criteria for name in _by_judge(prepared, c.name)]
+    return list(dict.fromkeys([*(c.name for c in prepared.criteria), *of_judges]))
 
 
 async def _judge(
     prepared: Prepared,
-    retrier: Retrier,
+    retriers: Mapping[str, Retrier],
     progress: Progress,
     emit: Callable[[Row], None],
     info: dict[str, Any],
 ) -> None:
-    made, provider = prepared.plan, prepared.provider
-    if provider is None:
+    """Every judge on every judgment, all judges at once."""
+    made = prepared.plan
+    if not prepared.judges:
         return
-    settings = Settings(
-        made.weighting, made.min_mass, made.temperature, made.max_tokens, concurrency=made.max_concurrency
-    )
+    suffixes = panel.suffixes(list(prepared.judges))
     with ExitStack() as closing:
         cache: Cache = NoCache() if made.cache is False else DiskCache(made.cache or default_folder())
         closing.callback(cache.close)
         keep, flush = emit, lambda: None
         if made.out is not None:
-            columns = tuple(column(c, prepared, progress) for c in prepared.criteria)
-            journal = Journal(made.out, Table(tuple(prepared.samples), columns, ()), info)
+            start = Table(tuple(prepared.samples), tuple(_columns(prepared, progress)), ())
+            journal = Journal(made.out, start, info)
             closing.callback(journal.close)
             flush = journal.flush
 
@@ -171,10 +149,32 @@ async def _judge(
                 emit(row)
                 journal.add(row)
 
-        await Run(
-            prepared.samples, prepared.criteria, provider, settings,
-            cache=cache, retrier=retrier, emit=keep, flush=flush, progress=progress,
-        )()  # fmt: skip
+        if prepared.pairs is not None:
+            for tie in prepared.pairs.ties(
+                [c.name + suffix for c in prepared.criteria for suffix in suffixes.values()]
+            ):
+                keep(tie)
+        runs = [
+            Run(
+                _judgments(prepared, name), provider, prepared.settings,
+                cache=cache, retrier=retriers[name], emit=keep, flush=flush, counts=progress.judges[name],
+                concurrency=made.max_concurrency, suffix=suffixes[name],
+            )
+            for name, provider in prepared.judges.items()
+        ]  # fmt: skip
+        try:
+            async with asyncio.TaskGroup() as group:
+                for one in runs:
+                    group.create_task(one())
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+
+def _judgments(prepared: Prepared, judge: str) -> Sequence[Judgment]:
+    criteria = [asked(criterion, prepared.judges[judge]) for criterion in prepared.criteria]
+    if prepared.pairs is not None:
+        return prepared.pairs.judgments(criteria)
+    return [Judgment(sample, criterion) for sample in prepared.samples for criterion in criteria]
 
 
 def _stored_rows(out: Path) -> int:
@@ -214,46 +214,3 @@ async def _beside(work: Callable[[], MetricResult]) -> MetricResult:
 
     threading.Thread(target=in_thread, name="judge-metric", daemon=True).start()
     return await done
-
-
-def _check_out(out: Path | None) -> None:
-    """Refuses a folder that cannot be one, or whose report is somebody else's."""
-    if out is None:
-        return
-    if out.exists() and not out.is_dir():
-        raise StorageError(f"--out {out}: a file stands there; name a folder")
-    if not (out / "run.json").exists() and any((out / name).exists() for name in ("report.html", "report.md")):
-        raise StorageError(f"--out {out}: holds a report that is not from judge; name another folder")
-
-
-def _provider(made: Plan) -> Provider:
-    if made.model is None:
-        raise ConfigError(_HOW_TO_JUDGE)
-    prefix, slash, rest = made.model.partition("/")
-    known = slash and prefix in registry.names("providers")
-    if known and not (prefix == "openai" and made.base_url):  # to other servers, openai/gpt-4o is a model's whole name
-        name, model = prefix, rest
-    else:
-        name, model = "openai", made.model
-    provider: Provider = registry.load("providers", name).open(model, made)
-    return provider
-
-
-def _metrics(made: Plan, rows: Sequence[Sample]) -> tuple[dict[str, Metric], list[str]]:
-    names = made.metrics
-    if names is None:
-        names = _DEFAULT_METRICS if any(s.references for s in rows) else ()
-    notes = [] if names or made.metrics is not None else ["The data has no references: no reference metrics."]
-    apart = sum(bool(s.references) and text.language([s.output]) != text.language(s.references) for s in rows)
-    if names and apart:
-        note = f"{apart:,} of {len(rows):,} outputs are in another script than their references"
-        notes.append(f"{note}: what compares the two there (ROUGE, BLEU, chrF) says little.")
-    return {name: registry.load("metrics", name)() for name in names}, notes
-
-
-def _refuse_twins(names: Sequence[str]) -> None:
-    twins = sorted({name for name in names if list(names).count(name) > 1})
-    if twins:
-        raise ConfigError(
-            f"two columns would be called {twins[0]!r}; a criterion is called by its file's name: rename it"
-        )

@@ -18,6 +18,9 @@ from judge import __version__
 from judge.errors import JudgeError, StorageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judge.config import Plan
     from judge.report import Result
     from judge.runner import Progress
 
@@ -55,10 +58,39 @@ Systems = Annotated[
     list[str] | None, _option("Wide data: the columns that hold the systems' outputs.", metavar="COLUMN,...")
 ]
 Language = Annotated[str | None, _option("Language of the prompts: en, ja, ko, zh (default: the data's).")]
-Weighting = Annotated[str | None, _option("auto (token probabilities, else the score as written), logprobs, single.")]
+Weighting = Annotated[
+    str | None, _option("How scores are made: auto (the best there is), logprobs, decisions, samples, single.")
+]
+Model = Annotated[
+    list[str] | None,
+    _option("The judge, e.g. gpt-5.4-mini; several are a panel; scripted/FILE.yaml for a dry run.", metavar="NAME"),
+]
+BaseUrl = Annotated[str | None, _option("Any OpenAI-compatible server, ending in /v1.", metavar="URL")]
+KeyEnv = Annotated[str | None, _option("Variable with the key (default: OPENAI_API_KEY).", metavar="NAME")]
+Draws = Annotated[int | None, _option("Replies drawn for samples (default: 20).", metavar="N")]
+MinMass = Annotated[float | None, _option("Least probability on the scale to trust (default: 0.5).", metavar="P")]
+Reply = Annotated[
+    str | None, _option("score, score_then_reason or reason_then_score (default: the criterion's).", metavar="KIND")
+]
+Structured = Annotated[
+    bool | None, typer.Option("--structured", help="Ask for replies as JSON objects (response_format).")
+]
+Temperature = Annotated[float | None, _option("Sampling temperature (default: 0, for samples 1).", metavar="T")]
+MaxTokens = Annotated[int | None, _option("Longest reply (default: by reply kind).", metavar="N")]
+MaxConcurrency = Annotated[int | None, _option("Most requests in flight (default: 64).", metavar="N")]
+Timeout = Annotated[float | None, _option("Longest wait for one reply (default: 120).", metavar="SECONDS")]
+Retries = Annotated[int | None, _option("Tries after a failed one (default: 5).", metavar="N")]
+Limit = Annotated[int | None, _option("Only the first N outputs.", metavar="N")]
+Seed = Annotated[int | None, _option("Of all that is drawn (default: 0).", metavar="N")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep replies.")]
+Out = Annotated[Path | None, _option("Folder for the results (default: runs/DATA-TIME).", metavar="DIR")]
+Format = Annotated[str, typer.Option(help="console, markdown, html, json or csv.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no report on the console.")]
 CacheFolder = Annotated[
     Path | None, _option("Cache folder (default: $JUDGE_CACHE, else ~/.cache/judge).", "--cache", metavar="DIR")
 ]
+_OURS = ("no_cache", "format", "quiet")
+"""The options that are the command line's own, not the plan's."""
 
 
 def main() -> None:
@@ -86,41 +118,88 @@ def _root(
 
 @app.command("run")
 def run_command(
+    ctx: typer.Context,
     data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="A data file, or a plan that names one.")],
     *,
-    model: Annotated[str | None, _option("The judge, e.g. gpt-5.4-mini; scripted/FILE.yaml for a dry run.")] = None,
-    base_url: Annotated[str | None, _option("Any OpenAI-compatible server, ending in /v1.", metavar="URL")] = None,
-    key_env: Annotated[str | None, _option("Variable with the key (default: OPENAI_API_KEY).", metavar="NAME")] = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    key_env: KeyEnv = None,
     criteria: Criteria = None,
     metrics: Metrics = None,
     map_: Map = None,
     systems: Systems = None,
     language: Language = None,
     weighting: Weighting = None,
-    min_mass: Annotated[
-        float | None, _option("Least probability on the scale to trust (default: 0.5).", metavar="P")
-    ] = None,
-    temperature: Annotated[float | None, _option("Sampling temperature (default: 0).", metavar="T")] = None,
-    max_tokens: Annotated[int | None, _option("Longest reply (default: by reply kind).", metavar="N")] = None,
-    max_concurrency: Annotated[int | None, _option("Most requests in flight (default: 64).", metavar="N")] = None,
-    timeout: Annotated[float | None, _option("Longest wait for one reply (default: 120).", metavar="SECONDS")] = None,
-    retries: Annotated[int | None, _option("Tries after a failed one (default: 5).", metavar="N")] = None,
-    limit: Annotated[int | None, _option("Only the first N outputs.", metavar="N")] = None,
+    draws: Draws = None,
+    min_mass: MinMass = None,
+    reply: Reply = None,
+    structured: Structured = None,
+    temperature: Temperature = None,
+    max_tokens: MaxTokens = None,
+    max_concurrency: MaxConcurrency = None,
+    timeout: Timeout = None,
+    retries: Retries = None,
+    limit: Limit = None,
+    seed: Seed = None,
     cache: CacheFolder = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep replies.")] = False,
-    out: Annotated[Path | None, _option("Folder for the results (default: runs/DATA-TIME).", metavar="DIR")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no report on the console.")] = False,
+    no_cache: NoCache = False,
+    out: Out = None,
+    quiet: Quiet = False,
 ) -> None:
     """Judge and measure every output, and compare the systems."""
-    options = {
-        "model": model, "base_url": base_url, "key_env": key_env, "criteria": criteria, "metrics": metrics,
-        "map": map_, "systems": systems, "language": language, "weighting": weighting, "min_mass": min_mass,
-        "temperature": temperature, "max_tokens": max_tokens, "max_concurrency": max_concurrency,
-        "timeout": timeout, "retries": retries, "limit": limit, "cache": False if no_cache else cache, "out": out,
-    }  # fmt: skip
-    result, folder = _run(data, options, quiet)
+    from judge.config import plan
+
+    result, folder = _run(ctx, plan)
     if not quiet:
         _show(result)
+    _say(f"report: {folder / 'report.html'}")
+    raise typer.Exit(1 if result.failures else 0)
+
+
+@app.command("rank")
+def rank_command(
+    ctx: typer.Context,
+    data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="A data file, or a plan that names one.")],
+    *,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    key_env: KeyEnv = None,
+    criteria: Annotated[
+        list[str] | None, _option("Names from prompts/pairwise or .jinja files (default: overall).", metavar="NAME,...")
+    ] = None,
+    orders: Annotated[
+        int | None, _option("2: show each pair both ways round (default); 1: one way.", metavar="N")
+    ] = None,
+    budget: Annotated[int | None, _option("Compare a sample of N pairs of texts (default: all).", metavar="N")] = None,
+    map_: Map = None,
+    systems: Systems = None,
+    language: Language = None,
+    weighting: Weighting = None,
+    draws: Draws = None,
+    min_mass: MinMass = None,
+    reply: Reply = None,
+    structured: Structured = None,
+    temperature: Temperature = None,
+    max_tokens: MaxTokens = None,
+    max_concurrency: MaxConcurrency = None,
+    timeout: Timeout = None,
+    retries: Retries = None,
+    limit: Limit = None,
+    seed: Seed = None,
+    cache: CacheFolder = None,
+    no_cache: NoCache = False,
+    out: Out = None,
+    format: Format = "console",
+    quiet: Quiet = False,
+) -> None:
+    """Compare the systems' texts two by two, and rank the systems."""
+    from judge.config import rank_plan
+
+    result, folder = _run(ctx, rank_plan)
+    if not quiet and format == "console":
+        _show(result)
+    elif not quiet:
+        typer.echo(result.report(format), nl=False)
     _say(f"report: {folder / 'report.html'}")
     raise typer.Exit(1 if result.failures else 0)
 
@@ -129,7 +208,7 @@ def run_command(
 def report_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     *,
-    format: Annotated[str, typer.Option(help="console, markdown, html, json or csv.")] = "console",
+    format: Format = "console",
     output: Annotated[
         Path | None, _option("Write here (default: html into the run's folder, others to the console).")
     ] = None,
@@ -192,6 +271,26 @@ def criteria_render(
         typer.echo(message["content"])
 
 
+@criteria_app.command("steps")
+def criteria_steps(
+    file: Annotated[str, typer.Argument(help="A .jinja file of yours.")],
+    *,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    key_env: KeyEnv = None,
+    language: Language = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Write over steps that are there.")] = False,
+) -> None:
+    """Have a model draft the evaluation steps and write them into the file's header, for you to read."""
+    from judge.api import draft_steps
+    from judge.config import plan
+
+    options = _options({"model": model, "base_url": base_url, "key_env": key_env, "language": language})
+    for place, step in enumerate(draft_steps(file, plan(given=options), replace=replace), 1):
+        typer.echo(f"{place}. {step}")
+    _say(f"written into {file}; read them before you judge with them")
+
+
 @cache_app.command("stats")
 def cache_stats(*, cache: CacheFolder = None) -> None:
     """Count the stored replies."""
@@ -215,28 +314,32 @@ def cache_clear(*, cache: CacheFolder = None) -> None:
     store.close()
 
 
-def _run(data: Path, options: dict[str, Any], quiet: bool) -> tuple[Result, Path]:
-    """Plan, run and watch; on Ctrl-C say how to go on."""
+def _run(ctx: typer.Context, make: Callable[..., Plan]) -> tuple[Result, Path]:
+    """Plan, run and watch, with a command's options; on Ctrl-C say how to go on."""
     import asyncio
 
     from judge import api
     from judge.cli.watch import watch
-    from judge.config import plan
     from judge.runner import Progress
 
-    given = _options(options)
+    data: Path = ctx.params["data"]
+    given = _options({name: value for name, value in ctx.params.items() if name not in ("data", *_OURS)})
+    if ctx.params["no_cache"]:
+        given["cache"] = False
     is_plan = data.suffix in (".yaml", ".yml")
-    made = plan(data if is_plan else None, given if is_plan else {"data": data, **given})
+    made = make(data if is_plan else None, given if is_plan else {"data": data, **given})
     if made.out is None:
         stem = (made.data or data).stem
         made = made.model_copy(update={"out": Path("runs") / f"{stem}-{datetime.now():%Y%m%d-%H%M%S}"})
     folder = made.out or Path("runs")
     prepared = api.prepare(made)
+    if not ctx.params["quiet"] and (said := api.forecast(prepared)):
+        _say(said)
     progress = Progress()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # a cancelled CI job ends cleanly too
     try:
-        with watch(prepared, progress, quiet=quiet):
+        with watch(prepared, progress, quiet=ctx.params["quiet"]):
             return asyncio.run(api.run(prepared, progress)), folder
     except KeyboardInterrupt:
         _say(_how_to_go_on(progress, folder, made.cache is not False))
@@ -270,7 +373,7 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
     from judge.config import pairs, split
 
     read = {"criteria": split, "metrics": split, "systems": split, "map": pairs}
-    given = {name: value for name, value in options.items() if value is not None and value != []}
+    given = {name.rstrip("_"): value for name, value in options.items() if value not in (None, (), [])}
     return {name: read[name](",".join(value)) if name in read else value for name, value in given.items()}
 
 

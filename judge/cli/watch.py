@@ -23,7 +23,7 @@ _PLAIN_SECONDS = 10.0
 def watch(prepared: Prepared, counts: Counts, *, quiet: bool) -> Iterator[None]:
     """Show the counts on standard error while the block runs. The run itself is not touched."""
     console = Console(stderr=True)
-    if quiet or prepared.provider is None:
+    if quiet or not prepared.judges:
         yield
     elif console.is_terminal:
         with _bar(prepared, counts, console):
@@ -88,8 +88,10 @@ def _state(prepared: Prepared, counts: Counts, start: float) -> str:
         parts.append(f"{counts.cached:,} from cache")
     if usage != Usage():
         parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens")
-        price = usd(prepared.provider.model, prepared.provider.endpoint, usage) if prepared.provider else None
-        parts.append("price unknown" if price is None else f"${price:,.4f}")
+        asked = [(prepared.judges[name], of.usage) for name, of in counts.judges.items()]
+        prices = [usd(judge.model, judge.endpoint, used) for judge, used in asked]
+        known = [price for price in prices if price is not None]
+        parts.append(f"${sum(known):,.4f}" if len(known) == len(prices) else "price unknown")
     if counts.failed:
         parts.append(f"{counts.failed:,} failed")
     return ", ".join(parts)

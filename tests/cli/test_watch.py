@@ -13,7 +13,7 @@ from judge import api, config
 from judge.cli import watch
 from judge.providers.scripted import ScriptedProvider
 from judge.records import Usage
-from judge.runner import Progress
+from judge.runner import Counts, Progress
 
 ROWS = [{"item": "a", "output": "x"}]
 
@@ -21,7 +21,7 @@ ROWS = [{"item": "a", "output": "x"}]
 @pytest.fixture
 def prepared() -> api.Prepared:
     plan = config.plan(given={"criteria": ["fluency"], "metrics": []})
-    return api.prepare(plan, ROWS, provider=ScriptedProvider(lambda _: "3"))
+    return api.prepare(plan, ROWS, providers=[ScriptedProvider(lambda _: "3")])
 
 
 def shown(prepared: api.Prepared, counts: Progress, monkeypatch: pytest.MonkeyPatch, **console: Any) -> str:
@@ -29,8 +29,7 @@ def shown(prepared: api.Prepared, counts: Progress, monkeypatch: pytest.MonkeyPa
     quiet, lines = console.pop("quiet", False), console.pop("lines", 0)
     monkeypatch.setattr(watch, "Console", lambda **_: Console(file=text, width=120, **console))
     with watch.watch(prepared, counts, quiet=quiet):
-        counts.total, counts.done, counts.failed, counts.cached = 10, 4, 1, 2
-        counts.usage = Usage(1234, 5)
+        counts.judges = {"script": Counts(total=10, done=4, failed=1, cached=2, usage=Usage(1234, 5))}
         while text.getvalue().count("\n") < lines:
             time.sleep(0.01)
     return text.getvalue()
@@ -52,9 +51,8 @@ def test_a_bar_on_a_terminal(prepared: api.Prepared, monkeypatch: pytest.MonkeyP
 
 
 def test_a_known_price_is_shown(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert prepared.provider is not None
-    prepared.provider.model = "gpt-5.4-mini"
-    prepared.provider.endpoint = "https://api.openai.com/v1"
+    prepared.judges["script"].model = "gpt-5.4-mini"
+    prepared.judges["script"].endpoint = "https://api.openai.com/v1"
     assert "$0.0009" in shown(prepared, Progress(), monkeypatch)  # 1,234 × $0.75 and 5 × $4.50 a million
 
 

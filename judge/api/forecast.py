@@ -1,0 +1,56 @@
+"""What a run is going to ask, said before it starts."""
+
+from __future__ import annotations
+
+from judge.api.prepare import Prepared, asked
+from judge.criteria import bodies
+from judge.providers.prices import usd
+from judge.records import Usage
+from judge.render import Renderer
+
+_LOOKED_AT = 20
+_CHARACTERS_PER_TOKEN = 4
+
+
+def forecast(prepared: Prepared) -> str:
+    """One line for a ranking: its judgments, n·(k choose 2) pairs in each order, and about what they cost to read.
+
+    Tokens are counted as characters / 4 on the first prompts; what the judges write and what the cache holds is not
+    known yet and left out.
+    """
+    pairs = prepared.pairs
+    if pairs is None:
+        return ""
+    shown = f"{pairs.chosen:,} pair{'s' * (pairs.chosen != 1)} of texts"
+    orders = getattr(prepared.plan, "orders", 1)
+    parts = [f"{shown} in {'both orders' if orders == 2 else 'one order'}"]
+    for many, what in ((prepared.criteria, "criteria"), (list(prepared.judges), "judges")):
+        parts += [f"{len(many)} {what}"] if len(many) > 1 else []
+    judgments = len(pairs.compared) * len(prepared.criteria) * len(prepared.judges)
+    tokens, price = _reading(prepared)
+    said = f"{' × '.join(parts)}: {judgments:,} judgments to make, about {tokens:,} tokens to read"
+    cost = "" if price is None else f" (${price:,.4f})"
+    equal = f"; {len(pairs.equal) // orders:,} pairs are equal texts and cost nothing" if pairs.equal else ""
+    return f"{said}{cost}{equal}; less what the cache holds"
+
+
+def _reading(prepared: Prepared) -> tuple[int, float | None]:
+    """About the tokens of all prompts, and US dollars for them where prices are known."""
+    total, price = 0, 0.0
+    known = True
+    compared = prepared.pairs.compared if prepared.pairs else ()
+    some = compared[:: max(1, len(compared) // _LOOKED_AT)]
+    for provider in prepared.judges.values():
+        characters = 0
+        for criterion in prepared.criteria:
+            renderer = Renderer(asked(criterion, provider), bodies(criterion))
+            prompts = [renderer.render(first, second) for first, second in some]
+            characters += sum(len(m["content"]) for p in prompts for m in p.messages) + sum(
+                len(p.question) for p in prompts
+            )
+        tokens = round(characters / _CHARACTERS_PER_TOKEN * len(compared) / max(1, len(some)))
+        total += tokens
+        found = usd(provider.model, provider.endpoint, Usage(prompt_tokens=tokens))
+        known = known and found is not None and not provider.notice
+        price += found or 0.0
+    return total, price if known else None

@@ -1,0 +1,181 @@
+"""Everything a run needs, read and checked before the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from judge import criteria as criteria_module
+from judge import ladder, registry, samples, text
+from judge.api.pairs import Pairs, choose
+from judge.config import Judge, Plan, RankPlan, plan
+from judge.errors import ConfigError, StorageError
+from judge.ladder import Settings
+from judge.metrics import Metric
+from judge.providers import Provider
+from judge.records import Criterion, Prompt, Sample
+from judge.render import Renderer
+
+_DEFAULT_METRICS = ("rouge", "bleu", "chrf")
+_HOW_TO_JUDGE = (
+    "no judge model is named. Name one: --model gpt-5.4-mini (with its key in the environment), "
+    "or --model NAME --base-url URL for a server of your own, or --model scripted/REPLIES.yaml for a dry run"
+)
+
+
+@dataclass(slots=True)
+class Prepared:
+    """Everything a run needs, checked; nothing has been sent or paid yet.
+
+    `judges` are the providers by the name a panel's columns have; a panel is two or more. `pairs` are what a ranking
+    compares.
+    """
+
+    plan: Plan
+    samples: list[Sample]
+    criteria: list[Criterion]
+    metrics: dict[str, Metric]
+    judges: dict[str, Provider]
+    settings: Settings
+    language: dict[str, str]
+    data: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+    pairs: Pairs | None = None
+
+
+def prepare(
+    made: Plan,
+    data: Any = None,
+    *,
+    providers: Sequence[Judge | Provider] | None = None,
+    own: Mapping[str, Criterion] | None = None,
+) -> Prepared:
+    """Read and check everything that can be checked before the first request. Raises JudgeError.
+
+    `providers` are the judges where they are not all in the plan, `own` criteria that are not read from files.
+    """
+    source = data if data is not None else made.data
+    if source is None:
+        raise ConfigError("no data: name a file, for example judge run summaries.jsonl")
+    check_out(made.out)
+    rows = samples.load(source, mapping=made.mapping, systems=made.systems)[: made.limit]
+    language, how = made.language, "chosen"
+    if language is None:
+        language, how = text.language(t for s in rows for t in (s.output, s.source or "")), "detected"
+    chosen = _criteria(made, rows, language, own or {})
+    metrics, notes = _metrics(made, rows)
+    if not chosen and not metrics:
+        raise ConfigError("nothing to do: neither criteria nor metrics; name some with --criteria or --metrics")
+    settings = Settings(made.weighting, made.min_mass, made.temperature, made.max_tokens, made.draws)
+    judges = _judges(made, providers) if chosen else {}
+    for provider in judges.values():
+        ladder.rungs(settings, provider.decides)
+    notes += dict.fromkeys(provider.notice for provider in judges.values() if provider.notice)
+    about = {"path": str(made.data), "sha256": samples.digest(made.data)} if made.data is not None else {}
+    named = {"name": language, "how": how}
+    pairs = None
+    if isinstance(made, RankPlan):
+        pairs = choose(rows, orders=made.orders, budget=made.budget, seed=made.seed)
+        notes += _about_pairs(pairs)
+    return Prepared(made, rows, chosen, metrics, judges, settings, named, {**about, "rows": len(rows)}, notes, pairs)
+
+
+def prompt(criterion: str, data: Any, *, item: str | None = None, system: str | None = None, **options: Any) -> Prompt:
+    """The prompt for one sample, as a run would send it. Asks no model. Raises JudgeError."""
+    made = plan(given=options)
+    rows = samples.load(data, mapping=made.mapping, systems=made.systems)
+    language = made.language or text.language(t for s in rows for t in (s.output, s.source or ""))
+    (chosen,) = _criteria(made.model_copy(update={"criteria": (criterion,)}), rows, language, {})
+    for sample in rows:
+        if item in (None, sample.item) and system in (None, sample.system):
+            return Renderer(chosen, criteria_module.bodies(chosen)).render(sample)
+    names = sorted({s.item for s in rows} if item else {s.system for s in rows})
+    raise ConfigError(registry.unknown("item" if item else "system", item or system or "", names[:20]))
+
+
+def asked(criterion: Criterion, provider: Provider) -> Criterion:
+    """The criterion as this provider is asked it."""
+    return replace(criterion, form="decision") if provider.decides else criterion
+
+
+def open_judge(made: Plan, judge: Judge) -> Provider:
+    """The provider of one judge of a plan. Raises ConfigError."""
+    own = {name: value for name, value in (("base_url", judge.base_url), ("key_env", judge.key_env)) if value}
+    made = made.model_copy(update=own)
+    prefix, slash, rest = judge.name.partition("/")
+    known = slash and prefix in registry.names("providers")
+    if known and not (prefix == "openai" and made.base_url):  # to other servers, openai/gpt-4o is a model's whole name
+        name, model = prefix, rest
+    else:
+        name, model = "openai", judge.name
+    provider: Provider = registry.load("providers", name).open(model, made)
+    return provider
+
+
+def refuse_twins(names: Sequence[str]) -> None:
+    """Raises ConfigError where two columns would have one name."""
+    twins = sorted({name for name in names if list(names).count(name) > 1})
+    if twins:
+        raise ConfigError(
+            f"two columns would be called {twins[0]!r}; a criterion is called by its file's name: rename it"
+        )
+
+
+def check_out(out: Path | None) -> None:
+    """Refuses a folder that cannot be one, or whose report is somebody else's."""
+    if out is None:
+        return
+    if out.exists() and not out.is_dir():
+        raise StorageError(f"--out {out}: a file stands there; name a folder")
+    if not (out / "run.json").exists() and any((out / name).exists() for name in ("report.html", "report.md")):
+        raise StorageError(f"--out {out}: holds a report that is not from judge; name another folder")
+
+
+def _criteria(made: Plan, rows: Sequence[Sample], language: str, own: Mapping[str, Criterion]) -> list[Criterion]:
+    pairs = isinstance(made, RankPlan)
+    chosen = []
+    for name in made.criteria:
+        criterion = own.get(name) or criteria_module.load(name, language=language, pairwise=pairs)
+        form = "json" if made.structured else criterion.form
+        chosen.append(replace(criterion, reply=made.reply or criterion.reply, form=form))
+        criteria_module.check(chosen[-1], rows)
+    refuse_twins([c.name for c in chosen])
+    return chosen
+
+
+def _judges(made: Plan, providers: Sequence[Judge | Provider] | None) -> dict[str, Provider]:
+    given: Sequence[Judge | Provider] = made.model if providers is None else providers
+    if not given:
+        none = "" if isinstance(made, RankPlan) else "; or ask for metrics alone with --criteria none"
+        raise ConfigError(_HOW_TO_JUDGE + none)
+    opened = [open_judge(made, one) if isinstance(one, Judge) else one for one in given]
+    names = [one.model for one in opened]
+    if len(set(names)) < len(names):  # one model at several addresses
+        names = [f"{one.model}@{urlsplit(one.endpoint).netloc or one.endpoint}" for one in opened]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"two judges would be called {max(names, key=names.count)!r}; a panel's judges differ")
+    return dict(zip(names, opened, strict=True))
+
+
+def _about_pairs(pairs: Pairs) -> list[str]:
+    notes = []
+    if pairs.chosen < pairs.possible:
+        notes.append(f"A sample: {pairs.chosen:,} of {pairs.possible:,} pairs of texts are compared.")
+    if pairs.alone:
+        notes.append(f"{pairs.alone:,} pairs of systems and items have only one text or none, and are not compared.")
+    return notes
+
+
+def _metrics(made: Plan, rows: Sequence[Sample]) -> tuple[dict[str, Metric], list[str]]:
+    names = made.metrics
+    if names is None:
+        names = _DEFAULT_METRICS if any(s.references for s in rows) else ()
+    notes = [] if names or made.metrics is not None else ["The data has no references: no reference metrics."]
+    apart = sum(bool(s.references) and text.language([s.output]) != text.language(s.references) for s in rows)
+    if names and apart:
+        note = f"{apart:,} of {len(rows):,} outputs are in another script than their references"
+        notes.append(f"{note}: what compares the two there (ROUGE, BLEU, chrF) says little.")
+    return {name: registry.load("metrics", name)() for name in names}, notes

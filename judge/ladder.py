@@ -1,0 +1,215 @@
+"""The ladder: the ways in which a judgment may come to its number, what each of them asks, and how it is read.
+
+From the top: `logprobs` (the probabilities of one reply's tokens), `decisions` (those of an endpoint of typed
+questions), `samples` (the mean over replies drawn anew; Liu et al. 2023, G-Eval, section 2.3) and `single` (one reply
+as it is written).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from judge import parse, weigh
+from judge.errors import ConfigError, ParseError, ProviderError
+from judge.records import Choice, Criterion, Prompt, Provenance, Request, Response
+
+Rung = Literal["logprobs", "decisions", "samples", "single"]
+Weighting = Literal["auto", "logprobs", "decisions", "samples", "single"]
+Answer = Response | ProviderError
+
+_TOP_LOGPROBS = 20
+_TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
+_GIVEN_A_REASON = "probabilities given one reason that the judge wrote first"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the judge is asked.
+
+    `temperature` None is 0, and 1 where replies are drawn; `max_tokens` None leaves the limit to the reply kind.
+    """
+
+    weighting: Weighting = "auto"
+    min_mass: float = 0.5
+    temperature: float | None = None
+    max_tokens: int | None = None
+    draws: int = 20
+
+
+class Untrusted(ParseError):
+    """A reply that holds a score, but not one this rung can weigh: the next rung's turn.
+
+    `lasting` says that the model cannot do it at all, and need not be asked so again.
+    """
+
+    def __init__(self, message: str, raw: str = "", *, lasting: bool = False) -> None:
+        super().__init__(message, raw)
+        self.lasting = lasting
+
+
+def rungs(settings: Settings, decides: bool) -> tuple[Rung, ...]:
+    """The rungs to try, the highest first. `decides` says that the endpoint takes typed questions and nothing else.
+
+    Raises ConfigError for a weighting that the endpoint does not have.
+    """
+    wanted = settings.weighting
+    if decides:
+        if wanted not in ("auto", "decisions"):
+            raise ConfigError(
+                f"--weighting {wanted}: a decision endpoint gives probabilities by itself; leave --weighting out"
+            )
+        return ("decisions",)
+    if wanted == "decisions":
+        raise ConfigError(
+            "--weighting decisions takes a decision endpoint: --model decisions/NAME, for example decisions/gpt-6-luna"
+        )
+    if wanted == "samples" and settings.temperature == 0:
+        raise ConfigError("--temperature 0 with --weighting samples would draw the same reply every time")
+    if wanted == "auto":
+        return ("logprobs", "single") if settings.temperature == 0 else ("logprobs", "samples", "single")
+    return (wanted,)
+
+
+def requests(prompt: Prompt, criterion: Criterion, rung: Rung, settings: Settings) -> tuple[Request, ...]:
+    """What a rung asks, one request for each reply that is kept on its own; model and endpoint are left open."""
+    if rung == "decisions":
+        return (Request("", prompt.messages, {"questions": [_question(prompt, criterion)]}),)
+    drawn = rung == "samples"
+    params: dict[str, Any] = {
+        "temperature": settings.temperature if settings.temperature is not None else float(drawn),
+        "max_tokens": settings.max_tokens or _TOKEN_LIMIT[criterion.reply],
+    }
+    if rung == "logprobs":
+        params["top_logprobs"] = _TOP_LOGPROBS
+    if criterion.form == "json":
+        params["response_format"] = _schema(criterion)
+    count = settings.draws if drawn else 1
+    return tuple(Request("", prompt.messages, params, draw) for draw in range(count))
+
+
+def read(
+    rung: Rung, answers: Sequence[Answer], criterion: Criterion, settings: Settings, notes: Sequence[str] = ()
+) -> tuple[float, Provenance]:
+    """The value that a rung's answers give, and how.
+
+    `notes` say why higher rungs were left. Raises ParseError where there is no score, Untrusted where the next rung
+    should be tried, and the first ProviderError where nothing was answered.
+    """
+    replies = [answer for answer in answers if isinstance(answer, Response)]
+    if not replies:
+        raise next(answer for answer in answers if isinstance(answer, ProviderError))
+    if not all(reply.choices for reply in replies):
+        raise ParseError("the response holds no reply")
+    choices = [reply.choices[0] for reply in replies]
+    if rung == "samples":
+        return _by_samples(choices, len(answers), criterion, notes)
+    if rung == "logprobs":
+        return _by_logprobs(choices[0], criterion, settings.min_mass)
+    if rung == "decisions":
+        return _by_decision(choices[0], criterion)
+    found = parse.read(choices[0], criterion.reply, criterion.scale, criterion.title)
+    note = "; ".join(notes) or None
+    value = criterion.scale.value(found.label)
+    return value, Provenance("single", argmax=found.label, reason=found.reason, raw=choices[0].text, note=note)
+
+
+def label(answer: Answer, criterion: Criterion) -> str | None:
+    """The label of one reply, None where it has none."""
+    if not isinstance(answer, Response) or not answer.choices:
+        return None
+    try:
+        return parse.read(answer.choices[0], criterion.reply, criterion.scale, criterion.title).label
+    except ParseError:
+        return None
+
+
+def _by_logprobs(choice: Choice, criterion: Criterion, min_mass: float) -> tuple[float, Provenance]:
+    reason = parse.read(choice, criterion.reply, criterion.scale, criterion.title).reason
+    if choice.tokens is None:
+        raise Untrusted("the reply came without token probabilities", choice.text, lasting=True)
+    text = "".join(token.text for token in choice.tokens)
+    try:
+        place = parse.find(text, criterion.reply, criterion.scale, criterion.title)
+        w = weigh.weigh(choice.tokens, place.start, place.label, criterion.scale)
+    except ParseError as error:
+        raise Untrusted(str(error), choice.text) from error
+    if w.mass < min_mass:
+        message = f"only {w.mass:.2g} of the probability is on the scale, less than {min_mass:g}"
+        raise Untrusted(message, choice.text)
+    note = _GIVEN_A_REASON if criterion.reply == "reason_then_score" else None
+    return w.value, _weighed("logprobs", w, reason=reason, raw=choice.text, note=note)
+
+
+def _by_samples(
+    choices: Sequence[Choice], asked: int, criterion: Criterion, notes: Sequence[str]
+) -> tuple[float, Provenance]:
+    """The mean over the draws that have a score; those that have none are counted and noted."""
+    found: list[parse.Found | None] = []
+    trouble: ParseError | None = None
+    for choice in choices:
+        try:
+            found.append(parse.read(choice, criterion.reply, criterion.scale, criterion.title))
+        except ParseError as error:
+            found.append(None)
+            trouble = trouble or error
+    raw = json.dumps([choice.text for choice in choices], ensure_ascii=False)
+    read = [place for place in found if place is not None]
+    if not read:
+        raise Untrusted(f"none of {len(choices)} draws has a score: {trouble}", raw)
+    w = weigh.average([place.label if place else None for place in found], criterion.scale)
+    reason = next(place.reason for place in read if place.label == w.argmax)
+    told = list(notes)
+    if unread := len(choices) - len(read):
+        told.append(f"{unread} of {len(choices)} draws had no score: {trouble}")
+    if unanswered := asked - len(choices):
+        told.append(f"{unanswered} of {asked} draws were not answered")
+    note = "; ".join(told) or None
+    return w.value, _weighed("samples", w, n=len(read), reason=reason, raw=raw, note=note)
+
+
+def _by_decision(choice: Choice, criterion: Criterion) -> tuple[float, Provenance]:
+    if choice.shares is None:
+        raise ParseError("the judge refused to answer the question", choice.text)
+    w = weigh.decide(dict(choice.shares), criterion.scale)
+    return w.value, _weighed("decisions", w)
+
+
+def _weighed(
+    method: Rung,
+    w: weigh.Weighed,
+    *,
+    n: int = 1,
+    reason: str | None = None,
+    raw: str | None = None,
+    note: str | None = None,
+) -> Provenance:
+    return Provenance(method, w.mass, w.distribution, w.entropy, w.argmax, w.low, w.high, n, reason, raw, note)
+
+
+def _question(prompt: Prompt, criterion: Criterion) -> dict[str, Any]:
+    """A criterion as a typed question. The labels of a predicate are the false one, then the true one."""
+    scale, kind = criterion.scale, criterion.scale.question
+    labels = sorted(scale.labels, key=scale.value) if kind == "predicate" else list(scale.labels)
+    return {"name": criterion.name, "type": kind, "instructions": prompt.question, "labels": labels}
+
+
+def _schema(criterion: Criterion) -> dict[str, Any]:
+    """The `response_format` of a reply that is one JSON object."""
+    labels = criterion.scale.labels
+    numbers = all(one.removeprefix("-").isascii() and one.removeprefix("-").isdigit() for one in labels)
+    score = {"type": "integer", "enum": [int(one) for one in labels]} if numbers else _words(labels)
+    reason = {"type": "string"}
+    properties = {
+        "score": {"score": score},
+        "score_then_reason": {"score": score, "reason": reason},
+        "reason_then_score": {"reason": reason, "score": score},
+    }[criterion.reply]
+    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {"type": "json_schema", "json_schema": {"name": "judgment", "strict": True, "schema": schema}}
+
+
+def _words(labels: Sequence[str]) -> dict[str, Any]:
+    return {"type": "string", "enum": list(labels)}

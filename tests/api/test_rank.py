@@ -1,0 +1,164 @@
+"""rank(): comparisons from data to a ranking, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge import report
+from judge.api import forecast, prepare
+from judge.config import rank_plan
+from judge.errors import ConfigError, CriterionError, Refused
+from judge.providers.scripted import Reply, ScriptedProvider
+
+QUALITY = {"good": 2.0, "fair": 1.0, "poor": 0.0}
+ROWS = [
+    {"item": item, "system": system, "source": f"Request {item}.", "output": f"A {system} answer to {item}."}
+    for item in "1234" for system in QUALITY
+]  # fmt: skip
+
+
+def better(request: Any) -> Reply:
+    """Prefers the better text with 0.8, in either order."""
+    first, second = _shown(request)
+    return {"A": 0.8, "B": 0.2} if QUALITY[first] > QUALITY[second] else {"A": 0.2, "B": 0.8}
+
+
+def _shown(request: Any) -> list[str]:
+    """The systems of a prompt's texts, the one shown first before the other."""
+    return re.findall(r"A (\w+) answer to", request.messages[0]["content"])
+
+
+def test_the_whole_path_from_rows_to_a_ranking() -> None:
+    provider = ScriptedProvider(better)
+    result = judge.rank(ROWS, model=provider)
+    (ranking,) = result.rankings
+    assert [s.system for s in ranking.standings] == ["good", "fair", "poor"]
+    assert [s.win_rate for s in ranking.standings] == pytest.approx([0.8, 0.5, 0.2])
+    assert (ranking.flip_rate, ranking.position_bias) == (0.0, pytest.approx(0.0))
+    assert len(provider.seen) == 4 * 3 * 2
+    assert {(s.wins, s.losses, s.n) for s in ranking.standings} == {(8, 0, 8), (4, 4, 8), (0, 8, 8)}
+
+
+def test_a_judge_that_always_takes_the_first_ranks_nobody() -> None:
+    result = judge.rank(ROWS, model=ScriptedProvider(lambda _: {"A": 0.9, "B": 0.1}))
+    (ranking,) = result.rankings
+    assert [s.win_rate for s in ranking.standings] == pytest.approx([0.5] * 3)
+    assert (ranking.flip_rate, ranking.position_bias) == (1.0, pytest.approx(0.4))
+
+
+def test_equal_texts_cost_nothing_and_are_ties() -> None:
+    rows = [row | {"output": "The same."} if row["system"] != "good" else row for row in ROWS]
+    provider = ScriptedProvider(lambda r: {"A": 1.0})
+    result = judge.rank(rows, model=provider)
+    assert all(_shown(request) == ["good"] for request in provider.seen)
+    (ranking,) = result.rankings
+    assert ranking.win_rate[1][2] == 0.5
+    assert [s.ties for s in ranking.standings if s.system != "good"] == [4, 4]
+
+
+def test_one_failed_order_leaves_its_pair_out_and_says_so() -> None:
+    def script(request: Any) -> Reply:
+        refused = _shown(request) == ["good", "fair"] and "Request 1." in request.messages[0]["content"]
+        return Refused("content policy") if refused else better(request)
+
+    result = judge.rank(ROWS, model=ScriptedProvider(script))
+    (ranking,) = result.rankings
+    assert (ranking.pairs, ranking.incomplete, ranking.failed) == (11, 1, 1)
+    assert [(f.system, f.rival, f.stage) for f in result.failures] == [("good", "fair", "request")]
+
+
+def test_a_tie_is_no_answer_where_none_is_allowed() -> None:
+    result = judge.rank(ROWS[:3], model=ScriptedProvider(lambda _: "C"), weighting="single")
+    assert {(f.stage, f.error, f.raw) for f in result.failures} == {("parse", "ParseError", "C")}
+    assert len(result.failures) == 6
+    assert result.table.scores == ()
+
+
+def test_a_tie_counts_half_where_it_is_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "with_ties.jinja"
+    path.write_text(
+        "---\nscale: {labels: [A, B, C], values: [1, 0, 0.5]}\n---\n"
+        '{% extends "layouts/pairwise.jinja" %}{% block criterion %}Which is better?{% endblock %}',
+        encoding="utf-8",
+    )
+    result = judge.rank(ROWS, [str(path)], model=ScriptedProvider(lambda _: {"C": 0.6, "A": 0.4}))
+    (ranking,) = result.rankings
+    assert [s.value for s in result.table.scores] == pytest.approx([0.7] * 24)
+    assert [s.win_rate for s in ranking.standings] == pytest.approx([0.5] * 3)
+    assert ranking.criterion == "with_ties"
+
+
+def test_one_order_asks_half(tmp_path: Path) -> None:
+    provider = ScriptedProvider(better)
+    result = judge.rank(ROWS, model=provider, orders=1)
+    assert len(provider.seen) == 12
+    assert result.rankings[0].flip_rate is None
+    assert [s.system for s in result.rankings[0].standings] == ["good", "fair", "poor"]
+
+
+def test_a_ranking_comes_back_as_it_was_stored(tmp_path: Path) -> None:
+    result = judge.rank(ROWS, model=ScriptedProvider(better), out=tmp_path / "r")
+    stored = report.load(tmp_path / "r")
+    assert stored.rankings == result.rankings
+    assert stored.table == result.table
+    assert (tmp_path / "r" / "report.html").exists()
+
+
+def test_a_ranking_that_was_killed_can_be_shown(tmp_path: Path) -> None:
+    left = [1] * 20
+
+    def script(request: Any) -> Reply:
+        return better(request) if left and left.pop() else Refused("out of money", stops="always")
+
+    with pytest.raises(Refused):
+        judge.rank(ROWS, model=ScriptedProvider(script), out=tmp_path / "r", max_concurrency=1)
+    stored = report.load(tmp_path / "r")
+    assert len(stored.table.scores) == 20
+    assert stored.rankings[0].pairs == 10
+
+
+def test_a_panel_ranks_by_each_judge_and_by_their_mean() -> None:
+    fond = ScriptedProvider(lambda _: {"A": 1.0}, model="fond")
+    result = judge.rank(ROWS, model=[ScriptedProvider(better, model="fair-minded"), fond])
+    assert [r.criterion for r in result.rankings] == ["overall", "overall/fair-minded", "overall/fond"]
+    assert [s.win_rate for s in result.rankings[0].standings] == pytest.approx([0.65, 0.5, 0.35])
+
+
+def test_what_it_will_ask_is_said_before() -> None:
+    plan = rank_plan(given={"budget": 5})
+    rows = [row | {"output": "same"} if row["item"] == "1" else row for row in ROWS]
+    prepared = prepare(plan, rows, providers=[ScriptedProvider(better)])
+    said = forecast(prepared)
+    assert said.startswith("5 pairs of texts in both orders: ")
+    assert prepared.notes[-1] == "A sample: 5 of 12 pairs of texts are compared."
+    judgments = int(said.split(": ")[1].split()[0])
+    assert judgments == len(prepared.pairs.compared)  # type: ignore[union-attr]
+    result = asyncio.run(judge.api.run(prepared))  # type: ignore[attr-defined]
+    assert result.info["requests"]["sent"] == judgments
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"criteria": ["summarization/relevance"]}, CriterionError, "judge run"),
+        ({"model": None}, ConfigError, "no judge model is named"),
+        ({"orders": 3}, ConfigError, "--orders: input should be 1 or 2"),
+        ({"budget": 0}, ConfigError, "--budget"),
+    ],
+)
+def test_mistakes_are_said_before_anything_is_sent(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    provider = ScriptedProvider(better)
+    with pytest.raises(error, match=words):
+        judge.rank(ROWS, **{"model": provider} | options)
+    assert provider.seen == []
+
+
+def test_a_comparison_is_refused_where_one_text_is_judged() -> None:
+    with pytest.raises(CriterionError, match="judge rank"):
+        judge.evaluate(ROWS, ["pairwise/overall"], model=ScriptedProvider(better), metrics=[])
