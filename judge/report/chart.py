@@ -58,12 +58,12 @@ class Axis:
 def axis(column: Column, estimates: Sequence[Estimate]) -> Axis:
     """A criterion's axis is its whole scale; a metric's starts at 0 (or below) and ends at a round number above all."""
     if column.kind == "criterion" and column.low is not None and column.high is not None and column.low < column.high:
-        return _axis(column.low, column.high, _steps(column))
+        return even(column.low, column.high, _steps(column))
     ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None and math.isfinite(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     step = _round_step((high - low) or 1.0)
     low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
-    return _axis(low, high if high > low else low + step, step)
+    return even(low, high if high > low else low + step, step)
 
 
 def _steps(column: Column) -> float:
@@ -78,7 +78,8 @@ def _round_step(span: float) -> float:
     return next(m * power for m in (1, 2, 5, 10) if m * power * 5 >= span * 0.999)
 
 
-def _axis(low: float, high: float, step: float) -> Axis:
+def even(low: float, high: float, step: float) -> Axis:
+    """An axis from `low` to `high` with a tick at every step."""
     places = max(0, -math.floor(math.log10(step) + 1e-9)) if step < 1 else 0
     at = [low + k * step for k in range(math.floor((high - low) / step + 1e-9) + 1)]
     ticks = tuple(Tick(round(100 * (value - low) / (high - low), 2), number(value, places)) for value in at)

@@ -3,33 +3,69 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
+from judge.report.about import about
 from judge.report.result import Result
 from judge.report.view import Cell, view
 from judge.report.words import plain
 
 
 def render(result: Result) -> str:
-    """An object with `systems`, `columns`, `table` (a row per system and column), `failures` by kind and `info`.
+    """The numbers, `failures` by kind and `info` as one object.
+
+    Of means: `systems`, `columns` and `table`, a row per system and column. Of rankings: `systems`, a row per system
+    and criterion, and `criteria`, each with its matrix. Of a panel: `agreement`, a row per criterion.
 
     Strict JSON: numbers that do not exist are null.
     """
+    found = _ranking(result) if result.rankings else _means(result)
+    if result.agreement:
+        found["agreement"] = [_agreed(name, asdict(e)) for name, e in result.agreement.items()]
+    found["failures"] = [
+        {"stage": f.stage, "error": f.error, "count": f.count, "columns": f.columns, "example": f.example}
+        for f in about(result).failures
+    ]
+    found["info"] = result.info
+    return json.dumps(plain(found), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _means(result: Result) -> dict[str, Any]:
     shown = view(result)
-    found = {
+    return {
         "systems": shown.systems,
         "columns": [{"name": c.name, "kind": c.kind, "signature": c.signature} for c in shown.columns],
         "table": [_row(*key, cell) for key, cell in shown.cells.items()],
-        "failures": [
-            {"stage": f.stage, "error": f.error, "count": f.count, "columns": f.columns, "example": f.example}
-            for f in shown.failures
-        ],
-        "info": result.info,
     }
-    return json.dumps(plain(found), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def _row(system: str, column: str, cell: Cell) -> dict[str, Any]:
     e = cell.estimate
     ends = {"mean": e and e.value, "low": e and e.low, "high": e and e.high}
     return {"system": system, "column": column, **ends, "n": cell.n, "total": cell.total, "method": e and e.method}
+
+
+def _agreed(criterion: str, estimate: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: estimate[name] for name in ("low", "high", "n", "method")}
+    return {"criterion": criterion, "alpha": estimate["value"], **kept}
+
+
+def _ranking(result: Result) -> dict[str, Any]:
+    return {
+        "systems": [asdict(standing) for ranking in result.rankings for standing in ranking.standings],
+        "criteria": [
+            {
+                "criterion": r.criterion,
+                "pairs": r.pairs,
+                "incomplete": r.incomplete,
+                "failed": r.failed,
+                "flip_rate": r.flip_rate,
+                "position_bias": r.position_bias,
+                "matrix": {"systems": r.systems, "win_rate": r.win_rate, "n": r.n},
+                "method": r.method,
+                "note": r.note,
+            }
+            for r in result.rankings
+        ],
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,17 @@ from judge.table import JOURNAL, SCORES, Table, forget, read_journal, recover, s
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judge.stats.rank import Ranking
+
 RUN = "run.json"
 
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """Scores, failures and the means they support. `estimates` is keyed by (system, column).
+    """Scores, failures and what they support.
+
+    `estimates` are means by (system, column); `agreement` is Krippendorff's alpha of a panel's judges by criterion. Of
+    comparisons there are `rankings` instead, one for each column.
 
     `info` says how the run went (model, data, usage, templates, versions); it is plain JSON and holds no key.
     """
@@ -30,6 +35,8 @@ class Result:
     table: Table
     estimates: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
     info: Mapping[str, Any] = field(default_factory=dict)
+    agreement: Mapping[str, Estimate] = field(default_factory=dict)
+    rankings: tuple[Ranking, ...] = ()
 
     def __repr__(self) -> str:
         table = self.table
@@ -81,21 +88,28 @@ def load(folder: str | Path) -> Result:
     journal = (folder / JOURNAL).exists()
     if journal and not ((folder / SCORES).exists() and (folder / RUN).exists()):
         return _partial(folder)
-    table = Table.load(folder)
-    estimates, info = _read_run(folder / RUN)
-    if journal and len(read_journal(folder)) > len(table.scores) + len(table.failures):
+    result = _read_run(folder / RUN, Table.load(folder))
+    if journal and len(read_journal(folder)) > len(result.table.scores) + len(result.table.failures):
         return _partial(folder)
     if journal:
         note = f"A later run in this folder was cut short; what it had is in {JOURNAL}."
-        info = {**info, "notes": [*info.get("notes", ()), note]}
-    return Result(table, estimates, info)
+        return replace(result, info={**result.info, "notes": [*result.info.get("notes", ()), note]})
+    return result
 
 
 def _partial(folder: Path) -> Result:
+    from judge.stats.rank import rankings
     from judge.stats.resample import means
 
     table, info = recover(folder)
-    return Result(table, means(table), {**info, "status": "partial"})
+    info = {**info, "status": "partial"}
+    orders = info.get("plan", {}).get("orders")
+    if orders:
+        names = [c.name for c in table.columns]
+        return Result(
+            table, {}, info, rankings=rankings(table.scores, table.failures, table.systems, names, orders=orders)
+        )
+    return Result(table, means(table), info)
 
 
 def _run_file(result: Result) -> bytes:
@@ -103,14 +117,35 @@ def _run_file(result: Result) -> bytes:
         {"system": system, "column": column, **asdict(estimate)}
         for (system, column), estimate in result.estimates.items()
     ]
-    run = {"info": result.info, "columns": [asdict(c) for c in result.table.columns], "estimates": estimates}
+    run = {
+        "info": result.info,
+        "columns": [asdict(c) for c in result.table.columns],
+        "estimates": estimates,
+        "agreement": {name: asdict(estimate) for name, estimate in result.agreement.items()},
+        "rankings": [asdict(ranking) for ranking in result.rankings],
+    }
     return (json.dumps(plain(run), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
 
 
-def _read_run(path: Path) -> tuple[dict[tuple[str, str], Estimate], dict[str, Any]]:
+def _read_run(path: Path, table: Table) -> Result:
+    """The result whose table and run.json these are. Raises StorageError."""
     try:
         run = json.loads(path.read_bytes())
         estimates = {(e.pop("system"), e.pop("column")): Estimate(**e) for e in run["estimates"]}
-        return estimates, run["info"]
+        agreement = {name: Estimate(**e) for name, e in run["agreement"].items()}
+        ranked = tuple(_ranking(r) for r in run["rankings"])
+        return Result(table, estimates, run["info"], agreement, ranked)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StorageError(f"cannot read {path}: {error}; run again to make it anew") from error
+
+
+def _ranking(found: dict[str, Any]) -> Ranking:
+    from judge.stats.rank import Ranking, Standing
+
+    lists = {
+        "systems": tuple(found["systems"]),
+        "standings": tuple(Standing(**standing) for standing in found["standings"]),
+        "win_rate": tuple(map(tuple, found["win_rate"])),
+        "n": tuple(map(tuple, found["n"])),
+    }
+    return Ranking(**{**found, **lists})

@@ -1,16 +1,16 @@
-"""What every format shows, laid out once: columns in order, cells with their marks, failures by kind, the facts."""
+"""The means as every format shows them, laid out once: columns in order, cells with their marks, agreement."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass, replace
 
-from judge.records import Column, Estimate, Failure
+from judge.records import Column, Estimate
+from judge.report.about import About, about
+from judge.report.panel import Agreed, Group, agreement, groups
 from judge.report.result import Result
-from judge.report.words import count, decimals, line, number, seconds
+from judge.report.words import count, decimals, number, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,49 +36,36 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class FailureKind:
-    """Failures of one stage and error, with the first one's message."""
-
-    stage: str
-    error: str
-    count: int
-    columns: tuple[str, ...]
-    example: str
-
-
-@dataclass(frozen=True, slots=True)
 class View:
     """A result laid out. `columns` has the criteria first; `places` the decimals of each column."""
 
-    title: str
+    about: About
     systems: tuple[str, ...]
     columns: tuple[Column, ...]
+    groups: tuple[Group, ...]
     places: Mapping[str, int]
     cells: Mapping[tuple[str, str], Cell]
     caption: str
-    banners: tuple[str, ...]
-    failures: tuple[FailureKind, ...]
-    facts: tuple[tuple[str, str], ...]
-    usage: str
+    agreement: tuple[Agreed, ...]
 
 
 def view(result: Result) -> View:
     """Lay a result out for showing."""
     table = result.table
-    columns = tuple(sorted(table.columns, key=lambda c: c.kind != "criterion"))  # stable: else the table's order
+    found = groups(result)
+    columns = tuple(column for group in found for column in group.columns)
     places = {c.name: _places(result, c) for c in columns}
     cells = _cells(result, places)
+    told = about(result)
     return View(
-        title=_title(result),
+        about=replace(told, banners=(*told.banners, *_lacking(result, found))),
         systems=table.systems,
         columns=columns,
+        groups=found,
         places=places,
         cells=cells,
-        caption=_caption(result, cells),
-        banners=_banners(result),
-        failures=_failures(result),
-        facts=_facts(result),
-        usage=_usage(result.info),
+        caption=_caption(result, cells, found),
+        agreement=agreement(result),
     )
 
 
@@ -101,9 +88,7 @@ def _cells(result: Result, places: Mapping[str, int]) -> dict[tuple[str, str], C
         estimate = result.estimates.get((system, column))
         if estimate is None:
             return Cell("–", "", 0, total[system], failed[system, column], False, None)
-        mean, interval = shown[system, column], ""
-        if estimate.low is not None and estimate.high is not None:
-            interval = f"[{number(estimate.low, places[column])}, {number(estimate.high, places[column])}]"
+        mean, interval = shown[system, column], span(estimate.low, estimate.high, places[column])
         best = rivals[column] > 1 and mean == highest[column][1]
         return Cell(mean, interval, estimate.n, total[system], failed[system, column], best, estimate)
 
@@ -118,14 +103,7 @@ def _same_items(result: Result, column: str) -> bool:
     return all(scored == next(iter(items.values())) for scored in items.values())
 
 
-def _title(result: Result) -> str:
-    data = (result.info.get("data") or {}).get("path")
-    name = line(str(data).replace("\\", "/").rsplit("/", 1)[-1]) if data else "Judge report"
-    model = result.info.get("model")
-    return f"{name}, judged by {line(str(model))}" if model else name
-
-
-def _caption(result: Result, cells: Mapping[tuple[str, str], Cell]) -> str:
+def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], found: tuple[Group, ...]) -> str:
     methods = Counter(e.method for e in result.estimates.values() if e.low is not None and e.low != e.high)
     most = max((cell.total for cell in cells.values()), default=0)
     parts = [f"Mean over {count(most, 'item')}"]
@@ -139,107 +117,19 @@ def _caption(result: Result, cells: Mapping[tuple[str, str], Cell]) -> str:
         parts.append("No mark where systems were scored on different items")
     if any(cell.coverage for cell in cells.values()):
         parts.append("a/b: scored a of b texts")
+    if any(group.judged for group in found):
+        parts.append("A panel's mean is over the texts that all of its judges scored")
     return ". ".join(parts) + "."
 
 
-_STATUS = {
-    "interrupted": "This run was interrupted. What had come back is shown; run the same command again to go on.",
-    "stopped": "This run was stopped by an error. What had come back is shown.",
-    "partial": "This run did not finish. Shown is what its journal holds; run the same command again to go on.",
-}
-
-
-def _banners(result: Result) -> tuple[str, ...]:
-    info = result.info
-    found = [_STATUS[info["status"]]] if info.get("status") in _STATUS else []
-    found += [line(str(note)) for note in info.get("notes") or ()]
-    if unmet := info.get("unmet"):
-        named = ", ".join(f"{line(str(name))} ({count(n, 'answer')})" for name, n in dict(unmet).items())
-        found.append(f"The server refused or ignored: {named}.")
+def _lacking(result: Result, columns: tuple[Group, ...]) -> tuple[str, ...]:
+    """What is missing in the table of means. A panel's own come from its judges' scores, and are not asked for."""
+    means = {group.name for group in columns if group.judged}
+    found = []
     if len(set(Counter(s.system for s in result.table.samples).values())) > 1:
         found.append("Not every system has a text for every item: means over different items do not compare well.")
-    missing = sum(1 for _ in result.table.samples) * len(result.table.columns)
-    missing -= len(result.table.scores) + len(result.table.failures)
+    missing = len(result.table.samples) * (len(result.table.columns) - len(means))
+    missing -= sum(row.column not in means for row in result.table.rows())
     if missing > 0:
         found.append(f"{count(missing, 'value')} of the table not asked for or not come back.")
     return tuple(found)
-
-
-def _failures(result: Result) -> tuple[FailureKind, ...]:
-    found: dict[tuple[str, str], list[Any]] = {}
-    for failure in result.failures:
-        found.setdefault((failure.stage, failure.error), []).append(failure)
-    kinds = [
-        FailureKind(stage, error, len(rows), tuple(dict.fromkeys(f.column for f in rows)), _example(rows[0]))
-        for (stage, error), rows in found.items()
-    ]
-    return tuple(sorted(kinds, key=lambda kind: -kind.count))
-
-
-def _example(failure: Failure) -> str:
-    reply = f", reply: {failure.raw[:80]!r}" if failure.raw else ""
-    return f"{failure.item}, {failure.system}: {failure.message}{reply}"
-
-
-def _facts(result: Result) -> tuple[tuple[str, str], ...]:
-    info, table = result.info, result.table
-    data, language = info.get("data") or {}, info.get("language") or {}
-    size = (
-        f"{count(len(table.samples), 'text')}: {count(len(table.items), 'item')}, {count(len(table.systems), 'system')}"
-    )
-    digest = f"sha256 {str(data['sha256'])[:12]}" if data.get("sha256") else ""
-    place = info.get("base_url") or info.get("provider")
-    took = f"took {seconds(info['seconds'])}" if isinstance(info.get("seconds"), int | float) else ""
-    found = {
-        "Data": _joined(data.get("path"), digest),
-        "Texts": size,
-        "Judge": _joined(info.get("model"), f"at {place}" if place and info.get("model") else place, sep=" "),
-        "Language": _joined(language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "),
-        "Weighting": _joined(info.get("weighting"), _rungs(result), sep=": "),
-        "Started": _joined(_moment(info.get("started")), took),
-        "Status": _joined(info.get("status")),
-        "Version": f"judge {info['judge_version']}" if info.get("judge_version") else "",
-    }
-    return tuple((name, line(text)) for name, text in found.items() if text)
-
-
-def _rungs(result: Result) -> str:
-    """How many judgments each way of making a score gave: `logprobs 78, single 2`."""
-    criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
-    made = Counter(s.provenance.method for s in result.table.scores if s.column in criteria)
-    return ", ".join(f"{line(method)} {number:,}" for method, number in made.most_common())
-
-
-def _moment(started: Any) -> str:
-    """`2027-01-05 09:30 UTC` for an ISO moment, anything else as it is."""
-    try:
-        return f"{datetime.fromisoformat(str(started)):%Y-%m-%d %H:%M %Z}".rstrip()
-    except ValueError:
-        return str(started or "")
-
-
-def _joined(*parts: Any, sep: str = ", ") -> str:
-    return sep.join(str(part) for part in parts if part)
-
-
-def _usage(info: Mapping[str, Any]) -> str:
-    """Requests, tokens and cost in one line."""
-    requests, usage, cost = info.get("requests") or {}, info.get("usage") or {}, info.get("cost") or {}
-    parts = []
-    if requests:
-        sent = [f"{requests.get('sent', 0):,} sent"]
-        if requests.get("answered", requests.get("sent")) != requests.get("sent"):
-            sent.append(f"{requests['answered']:,} answered")
-        sent += [
-            f"{requests[k]:,} {k}" for k in ("cached", "shared", "retried", "timeouts", "failed") if requests.get(k)
-        ]
-        parts.append("requests: " + ", ".join(sent))
-    if any(usage.values()):
-        cached = f" ({usage['cached_tokens']:,} cached)" if usage.get("cached_tokens") else ""
-        thought = f" ({usage['reasoning_tokens']:,} reasoning)" if usage.get("reasoning_tokens") else ""
-        tokens = f"{usage.get('prompt_tokens', 0):,} in{cached}, {usage.get('completion_tokens', 0):,} out{thought}"
-        parts.append("tokens: " + tokens)
-    if cost:
-        price = "unknown" if cost.get("usd") is None else f"${cost['usd']:,.4f}"
-        parts.append(_joined(f"cost: {price}", f"({cost['note']})" if cost.get("note") else "", sep=" "))
-    return line(" · ".join(parts))

@@ -42,21 +42,31 @@ def number(value: float, places: int) -> str:
     return text.removeprefix("-") if not text.strip("-0.") else text
 
 
+def span(low: float | None, high: float | None, places: int) -> str:
+    """`[2.50, 3.80]`, or nothing where there is no interval."""
+    return "" if low is None or high is None else f"[{number(low, places)}, {number(high, places)}]"
+
+
+def percent(share: float | None, none: str = "–") -> str:
+    """A share as `62.5%`; `none` where there is no such number."""
+    return none if share is None else f"{number(100 * share, 1)}%"
+
+
 def count(n: int, what: str) -> str:
     """`1 item`, `1,600 items`."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def seconds(value: float) -> str:
-    """A duration as people say it: `0.8 s`, `42 s`, `3 min 05 s`, `2 h 10 min`."""
+    """A duration as people say it: `0.8 s`, `42 s`, `3 min 05 s`, `2 h 10 min`; no number leaves its unit (U+00A0)."""
     if value < 10:
-        return f"{value:.1f} s"
+        return f"{value:.1f}\u00a0s"
     whole = round(value)
     if whole < 60:
-        return f"{whole} s"
+        return f"{whole}\u00a0s"
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+        return f"{whole // 60}\u00a0min {whole % 60:02d}\u00a0s"
+    return f"{whole // 3600}\u00a0h {whole % 3600 // 60:02d}\u00a0min"
 
 
 def plain(value: Any) -> Any:

@@ -1,15 +1,18 @@
-"""One small result built by hand, for every format's golden file."""
+"""Small results built by hand: means and a ranking for every format's golden files, and a panel."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from judge.records import Column, Estimate, Failure, Provenance, Sample, Score
+from judge.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.report import Result
+from judge.stats.rank import rankings
 from judge.table import Table
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "report"
@@ -86,6 +89,13 @@ INFO = {
     "requests": {"sent": 15, "cached": 2, "shared": 1, "retried": 1, "timeouts": 0, "failed": 4},
     "cost": {"usd": 0.0123, "note": "list price"},
     "unmet": {"logprobs": 6},
+    "judges": {
+        "small-judge": {
+            "model": "small-judge",
+            "unmet": {"logprobs": 6},
+            "learned": {"limit": "max_tokens", "dropped": ["logprobs"]},
+        }
+    },
     "notes": ["scripted replies: no model was asked"],
     "versions": {"openai": "3.50.0", "numpy": "2.0.0"},
 }
@@ -126,6 +136,136 @@ def result() -> Result:
     failures = tuple(row for row in rows if isinstance(row, Failure))
     estimates = {key: Estimate("mean", mean, low, high, n, HOW) for key, (mean, low, high, n) in ESTIMATES.items()}
     return Result(Table(samples, COLUMNS, scores, failures), estimates, INFO)
+
+
+VERDICTS = {
+    ("doc-1", "lead", "システム二"): (0.2, 0.9),
+    ("doc-1", "lead", EVIL): (0.8, 0.3),
+    ("doc-1", "システム二", EVIL): (1.0, None),
+    ("文書2", "lead", "システム二"): (0.7, 0.6),
+    ("文書2", "lead", EVIL): (0.5, 0.5),
+    ("文書2", "システム二", EVIL): (0.75, 0.25),
+    ("doc-3", "lead", "システム二"): (0.5, 0.5),
+    ("doc-3", "lead", EVIL): (0.9, 0.1),
+    ("doc-3", "システム二", EVIL): (0.8, 0.8),
+}
+"""The value of the text shown first, as named and the other way round."""
+STANDINGS = {
+    "システム二": (0.5, 0.75, 0.31, -0.1, 0.8),
+    "lead": (0.375, 0.7, 0.14, None, None),
+    EVIL: (None, None, -0.45, None, None),
+}
+"""Ends of the win rate's interval, strength and its ends: as a bootstrap might have them."""
+JUDGE = {
+    "model": "small-judge",
+    "provider": "openai",
+    "base_url": "http://127.0.0.1:8000/v1",
+    "served_by": ["small-judge-1"],
+    "unmet": {"top_logprobs": 12, "n": 1},
+    "learned": {"n": 8, "top_logprobs": 5, "dropped": ["temperature"]},
+    "usage": {"prompt_tokens": 900, "completion_tokens": 15},
+    "requests": {"sent": 16, "answered": 15},
+    "cost": {"usd": None, "note": "no published price for this model and endpoint"},
+}
+
+
+def _compared(item: str, first: str, second: str, value: float | None) -> Score | Failure:
+    if value is None:
+        message = "no answer in the reply"
+        return Failure(item, first, "overall", "parse", "ParseError", message, f"Neither. {HOSTILE}", second)
+    if item == "文書2" and EVIL in (first, second) and "lead" in (first, second):
+        equal = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked")
+        return Score(item, first, "overall", value, equal, second)
+    reply = "A" if value > 0.5 else "B"
+    made = Provenance("logprobs", 1.0, {"A": value, "B": 1 - value}, 0.5, reply, value, value, 1, None, reply, None)
+    if item == "doc-1":
+        reason = "It names the bridge.\n" + HOSTILE
+        made = Provenance("single", argmax=reply, reason=reason, raw=f"{reply}\n{reason}", note="no logprobs <here>")
+    return Score(item, first, "overall", value, made, second)
+
+
+@pytest.fixture(scope="session")
+def ranking() -> Result:
+    """Three systems compared on one criterion in both orders: ties, flips, a failure, equal texts, hostile text."""
+    samples = tuple(
+        Sample(item, system, texts[place], source, references)
+        for place, (item, (source, references)) in enumerate(ITEMS.items())
+        for system, texts in OUTPUTS.items()
+    )
+    rows = [
+        _compared(item, *names, value)
+        for (item, one, other), values in VERDICTS.items()
+        for names, value in zip(((one, other), (other, one)), values, strict=True)
+    ]
+    scores = tuple(row for row in rows if isinstance(row, Score))
+    failures = tuple(row for row in rows if isinstance(row, Failure))
+    column = Column("overall", "criterion", "overall@51cc02|openai/small-judge|auto|orders=2", 0.0, 1.0, ("A", "B"))
+    table = Table(samples, (column,), scores, failures)
+    (found,) = rankings(scores, failures, table.systems, ["overall"], n_resamples=9)
+    fixed = ("low", "high", "strength", "strength_low", "strength_high")
+    standings = [replace(s, **dict(zip(fixed, STANDINGS[s.system], strict=True))) for s in found.standings]
+    how = "95% percentile bootstrap over items, 1000 resamples, seed 0"
+    found = replace(found, standings=tuple(standings), method=how, note="Three items are few: intervals are rough.")
+    info = {name: INFO[name] for name in ("judge_version", "data", "model", "base_url", "weighting", "versions")}
+    info |= {"status": "complete", "plan": {"orders": 2}, "judges": {"small-judge": JUDGE}, "seconds": 1.62}
+    return Result(table, {}, info, rankings=(found,))
+
+
+@pytest.fixture(scope="session")
+def panel() -> Result:
+    """Two judges on one criterion: draws that are replies alone and draws with reasons, a failure, and alpha."""
+    scale = (1.0, 5.0, LABELS)
+    columns = (
+        Column("rougeL", "metric", "rougeL"),
+        Column("fluency", "criterion", "mean of 2 judges", *scale),
+        Column("fluency/a", "criterion", "a", *scale),
+        Column("fluency/org/b", "criterion", "b", *scale),
+    )
+    samples = (Sample("i", "s", "An output."), Sample("j", "s", "Another."), Sample("k", "s", "A third."))
+    note = "the reply came without token probabilities; 1 of 20 draws had no score"
+    shares = {"4": 13 / 20, "5": 6 / 20}
+    plain = json.dumps(["4"] * 13 + ["5"] * 6 + ["n/a"])
+    told = json.dumps(["4\nIt reads well."] * 2 + ["5\nSmooth."])
+    scores = (
+        Score(
+            "i",
+            "s",
+            "fluency/a",
+            4.3158,
+            Provenance("samples", 0.95, shares, 0.6, "4", 4.15, 4.35, 19, None, plain, note),
+        ),
+        Score(
+            "j",
+            "s",
+            "fluency/a",
+            4.3333,
+            Provenance("samples", 1.0, {"4": 2 / 3, "5": 1 / 3}, 0.6, "4", n=3, reason="It reads well.", raw=told),
+        ),
+        Score("i", "s", "fluency/org/b", 3.5, Provenance("decisions", 0.98, {"3": 0.5, "4": 0.48}, 0.7, "3", 3.4, 3.6)),
+        Score("j", "s", "fluency/org/b", 4.0, Provenance("single", argmax="4", raw="4", note="refused")),
+        Score("k", "s", "fluency/org/b", 2.0, Provenance("single", argmax="2", raw='["2"]')),
+        Score("i", "s", "fluency", 3.9079, Provenance("panel", n=2, note="a: 4.316; org/b: 3.5")),
+        Score("j", "s", "fluency", 4.1667, Provenance("panel", n=2, note="a: 4.333; org/b: 4")),
+    )
+    failures = (
+        Failure("k", "s", "fluency", "panel", "IncompletePanel", "no score by a"),
+        Failure(
+            "k",
+            "s",
+            "fluency/a",
+            "parse",
+            "ParseError",
+            "none of 2 draws has a score",
+            '["Sorry.", "I shall not say."]',
+        ),
+    )
+    estimates = {("s", c.name): Estimate("mean", 4.0, 3.5, 4.5, 2, HOW) for c in columns[1:]}
+    judges = {"a": {**JUDGE, "model": "a"}, "org/b": {"model": "org/b", "unmet": {}, "learned": {}}}
+    info = {"model": "a, org/b", "judges": judges, "status": "complete"}
+    agreement = {
+        "fluency": Estimate("alpha", 0.8125, 0.5, 0.95, 2, "Krippendorff's alpha, interval distance, 2 judges")
+    }
+    return Result(Table(samples, columns, scores, failures), estimates, info, agreement)
 
 
 @pytest.fixture(scope="session")

@@ -53,3 +53,27 @@ def test_a_script_that_is_not_the_pages_own_does_not_run(result: Result, tmp_pat
     document, console = opened(page, tmp_path)
     assert "<title>pwned" not in document
     assert "Content Security Policy" in console
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("typed", "items", "said"),
+    [
+        ("", {"doc-1", "文書2", "doc-3"}, ""),
+        ("NAMES bridge", {"doc-1"}, "1 of 3 items, 24 hits"),
+        ("&quot;neither. &lt;script&quot;", {"doc-1"}, "1 of 3 items, 1 hit"),
+        ("ＢＲＩＤＧＥ", {"doc-1"}, "1 of 3 items, 14 hits"),
+        ("橋 直す", {"文書2"}, "1 of 3 items, 8 hits"),
+        ("bridge 橋", set(), "0 of 3 items, 0 hits"),
+    ],
+)
+def test_the_search_finds_all_of_its_words_in_texts_reasons_and_replies(
+    ranking: Result, tmp_path: Path, typed: str, items: set[str], said: str
+) -> None:
+    page = ranking.report("html").replace('id="find"', f'id="find" value="{typed}"')
+    document, console = opened(page, tmp_path)
+    assert console == ""
+    shown = re.findall(r'<details class="item"(?![^>]* hidden)[^>]*>\s*<summary><b dir="auto">([^<]*)', document)
+    assert set(shown) == items
+    (found,) = re.findall(r'<output id="found">([^<]*)</output>', document)
+    assert found == said

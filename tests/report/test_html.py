@@ -5,12 +5,14 @@ import hashlib
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import combinations
 
 import pytest
 
 from judge.records import Column, Failure, Provenance, Sample, Score
 from judge.report import Result
 from judge.report.html import render, summary
+from judge.stats.rank import Ranking
 from judge.table import Table
 
 VOID = {"meta", "br", "input", "link", "img", "hr"}
@@ -152,14 +154,105 @@ def test_provenance_is_told_as_far_as_it_is_known() -> None:
         samples, (column,), (Score("i", "s", "c", 4.5, drawn),), (Failure("i", "t", "c", "request", "Refused", "no"),)
     )
     text = Page(render(Result(table))).text
-    assert "4.50 4: 50%, 5: 50% samples, 20 draws, mass 1.00 " in text
+    assert "4.50 4: 50%, 5: 50% samples, 20 draws " in text
     assert "its own sourceanother source" in text
     assert "failed request: Refused. no " in text
 
 
 def test_items_can_be_put_in_the_order_of_their_lowest_score(page: str) -> None:
-    lows = [attrs["data-lows"] for _, attrs in Page(page).tags if "data-lows" in attrs]
-    assert lows == ["1 2 0.25 7", "2 2 0.125 12", "1.5 1 0 20"]
+    keys = [attrs["data-keys"] for _, attrs in Page(page).tags if "data-keys" in attrs]
+    assert keys == ["1 2 0.25 7", "2 2 0.125 12", "1.5 1 0 20"]
+
+
+def test_a_reason_is_read_without_opening_anything(page: str) -> None:
+    shown = re.sub(r"<details class=\"told\">.*?</details>", "", page, flags=re.DOTALL)
+    assert shown.count('<p class="reason" dir="auto">原文と一致している。') == 6
+
+
+def test_draws_are_told_with_their_counts(panel: Result) -> None:
+    text = Page(render(panel)).text
+    assert "samples, 19 of 20 draws, bounds 4.15–4.35, entropy 0.60; the reply came without" in text
+    assert "replies 4 ×13, 5 ×6, n/a ×1" in text
+    assert "3 replies4 It reads well. ×25 Smooth." in text
+    assert "failed parse: ParseError. none of 2 draws has a score replies Sorry. ×1, I shall not say. ×1" in text
+    assert 'reply ["2"]' in text
+    assert "decisions, mass 0.98, bounds 3.40–3.60, entropy 0.70" in text
+
+
+def test_a_panels_scores_stand_under_the_criterion(panel: Result) -> None:
+    page = render(panel)
+    first = page[page.index('<ul class="judged">') : page.index("</ul>")]
+    assert re.findall(r'<li( class="part")?><span class="of">([^<]*)', first) == [
+        ("", "fluency"),
+        (' class="part"', "a"),
+        (' class="part"', "org/b"),
+    ]
+
+
+def test_a_ranking_is_shown_with_its_texts_once_and_its_comparisons(ranking: Result) -> None:
+    page = render(ranking)
+    found = Page(page)
+    assert (found.count("script"), found.count("style")) == (1, 1)
+    assert not set(page) & {"\x00", "\x1b", "\u202e"}
+    targets = {attrs["id"] for _, attrs in found.tags if "id" in attrs}
+    assert {(attrs["href"] or "")[1:] for tag, attrs in found.tags if tag == "a"} <= targets
+    assert [attrs.get("class") for _, attrs in found.tags if "hidden" in attrs] == ["controls"]
+    for sample in ranking.table.samples:
+        if sample.output and "\x00" not in sample.output and sample.output not in (sample.source or ""):
+            assert found.text.count(sample.output) == 1
+    assert len(re.findall(r'<tr class="flipped">', page)) == 2
+    assert [attrs["data-keys"] for _, attrs in found.tags if "data-keys" in attrs] == ["0", "-1", "-1"]
+    assert "lead against システム二システム二 0.80システム二 0.900.15" in found.text
+    assert "lead against システム二lead 0.70システム二 0.600.55 flip" in found.text
+    assert "システム二 against evil|<b>*sys*システム二 1.00failed–" in found.text
+    assert found.text.count("identical texts: a tie") == 1
+    assert "システム二 first:" in found.text
+
+
+def test_a_rankings_bars_and_matrix_hold_every_number(ranking: Result) -> None:
+    page = render(ranking)
+    found = Page(page)
+    assert found.count("circle") == 2 * 3
+    cells = re.findall(r'<td class="(won|lost|even)" style="--shade: (\d+)%" title="[^"]*">([\d.]+)</td>', page)
+    (of,) = ranking.rankings
+    rates = sorted(rate for row in of.win_rate for rate in row if rate is not None)
+    assert sorted(float(text) for *_, text in cells) == pytest.approx([100 * rate for rate in rates], abs=0.05)
+    assert all(int(shade) == round(abs(float(text) - 50)) for _, shade, text in cells)
+    assert {kind for kind, _, text in cells if float(text) > 50} == {"won"}
+
+
+def _compared(items: int, systems: int) -> Result:
+    names = [f"s{k}" for k in range(systems)]
+    samples = tuple(Sample(f"i{k}", name, "text") for k in range(items) for name in names)
+    scores = tuple(
+        Score(f"i{k}", one, "c", 1.0, Provenance("single"), other)
+        for k in range(items)
+        for one, other in combinations(names, 2)
+    )
+    table = Table(samples, (Column("c", "criterion", "c"),), scores)
+    of = Ranking(
+        "c", tuple(names), (), ((None,) * systems,) * systems, ((0,) * systems,) * systems, 0, 0, 0, None, None, ""
+    )
+    return Result(table, {}, {"plan": {"orders": 1}}, rankings=(of,))
+
+
+@pytest.mark.parametrize(
+    ("items", "systems", "said"),
+    [
+        (1001, 2, "The first 1,000 of 1,001 items (2,000 of 2,002 texts) are shown"),
+        (120, 10, "The first 111 of 120 items (1,110 of 1,200 texts) are shown"),
+    ],
+)
+def test_a_large_ranking_shows_its_first_items_and_says_so(items: int, systems: int, said: str) -> None:
+    assert said in Page(render(_compared(items, systems))).text
+
+
+def test_items_of_which_nothing_was_compared_are_not_listed() -> None:
+    result = _compared(3, 2)
+    some = tuple(score for score in result.table.scores if score.item != "i1")
+    text = Page(render(replace(result, table=replace(result.table, scores=some)))).text
+    assert ("i0 text" in text, "i1 text" in text, "i2 text" in text) == (True, False, True)
+    assert "are shown; all are in" not in text
 
 
 def test_the_summary_alone_is_what_notebooks_show(result: Result) -> None:

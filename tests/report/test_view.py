@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from judge.records import Column, Estimate, Sample
 from judge.report import Result
+from judge.report.about import about
 from judge.report.view import view
 from judge.table import Table
 
@@ -36,65 +35,13 @@ def test_a_lone_system_is_not_marked() -> None:
     assert shown.caption == "Mean over 1 item."
 
 
-def test_failures_are_counted_by_stage_and_error_the_commonest_first(result: Result) -> None:
-    kinds = view(result).failures
-    assert [(k.stage, k.error, k.count, k.columns) for k in kinds] == [
-        ("parse", "ParseError", 4, ("一貫性", "coherence")),
-        ("metric", "DataError", 2, ("length",)),
-    ]
-
-
-def test_banners_name_the_status_the_notes_and_what_is_missing(result: Result) -> None:
-    assert view(result).banners == (
-        "This run was interrupted. What had come back is shown; run the same command again to go on.",
-        "scripted replies: no model was asked",
-        "The server refused or ignored: logprobs (6 answers).",
-    )
+def test_banners_say_what_is_missing(result: Result) -> None:
+    assert view(result).about.banners == about(result).banners
     cut = replace(result, table=replace(result.table, scores=result.table.scores[1:]), info={"status": "complete"})
-    assert view(cut).banners == ("1 value of the table not asked for or not come back.",)
+    assert view(cut).about.banners == ("1 value of the table not asked for or not come back.",)
 
 
 def test_a_caption_names_the_second_method_too(result: Result) -> None:
     key = next(iter(result.estimates))
     other = {**result.estimates, key: replace(result.estimates[key], method="95% percentile bootstrap")}
     assert "95% percentile bootstrap for 1 of 11" in view(replace(result, estimates=other)).caption
-
-
-@pytest.mark.parametrize(
-    ("info", "title"),
-    [
-        ({"data": {"path": "a\\b\\c.csv"}, "model": "m"}, "c.csv, judged by m"),
-        ({"data": {"path": "/x/d.jsonl"}}, "d.jsonl"),
-        ({"model": "m"}, "Judge report, judged by m"),
-        ({}, "Judge report"),
-    ],
-)
-def test_the_title_names_data_and_model(info: dict[str, object], title: str) -> None:
-    assert view(Result(Table((), (), ()), {}, info)).title == title
-
-
-def test_facts_are_only_those_that_are_known() -> None:
-    info = {"provider": "scripted", "started": "yesterday", "language": {"name": "ko"}}
-    assert view(Result(Table((), (), ()), {}, info)).facts == (
-        ("Texts", "0 texts: 0 items, 0 systems"),
-        ("Judge", "scripted"),
-        ("Language", "ko"),
-        ("Started", "yesterday"),
-    )
-
-
-@pytest.mark.parametrize(
-    ("info", "expected"),
-    [
-        ({}, ""),
-        ({"requests": {"sent": 1200, "cached": 0, "failed": 2}}, "requests: 1,200 sent, 2 failed"),
-        (
-            {"usage": {"prompt_tokens": 10, "completion_tokens": 5, "reasoning_tokens": 4}},
-            "tokens: 10 in, 5 out (4 reasoning)",
-        ),
-        ({"cost": {"usd": None, "note": "no list price"}}, "cost: unknown (no list price)"),
-        ({"requests": {"sent": 0, "cached": 9}, "cost": {"usd": 0.0}}, "requests: 0 sent, 9 cached · cost: $0.0000"),
-    ],
-)
-def test_usage_is_one_line(info: dict[str, object], expected: str) -> None:
-    assert view(Result(Table((), (), ()), {}, info)).usage == expected

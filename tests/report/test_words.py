@@ -58,10 +58,22 @@ def test_count() -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(0.84, "0.8 s"), (42.2, "42 s"), (59.6, "1 min 00 s"), (185, "3 min 05 s"), (7830, "2 h 10 min")],
+    [(0.84, "0.8~s"), (42.2, "42~s"), (59.6, "1~min 00~s"), (185, "3~min 05~s"), (7830, "2~h 10~min")],
 )
-def test_seconds(value: float, expected: str) -> None:
-    assert words.seconds(value) == expected
+def test_seconds_keep_their_unit(value: float, expected: str) -> None:
+    assert words.seconds(value) == expected.replace("~", "\u00a0")
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"), [(0.625, "62.5%"), (1, "100.0%"), (-0.0001, "0.0%"), (None, "–"), (0.0, "0.0%")]
+)
+def test_percent(share: float | None, expected: str) -> None:
+    assert words.percent(share) == expected
+
+
+def test_a_span_has_both_ends_or_is_none() -> None:
+    assert words.span(-0.001, 2.5, 2) == "[0.00, 2.50]"
+    assert [words.span(None, 1.0, 2), words.span(1.0, None, 2)] == ["", ""]
 
 
 def test_plain_is_what_strict_json_can_hold() -> None:

@@ -1,0 +1,68 @@
+"""A panel of judges as every format shows it: its columns under their criterion, and how far the judges agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from judge.records import Column, Estimate
+from judge.report.result import Result
+from judge.report.words import number, span
+
+ALPHA = "Krippendorff's alpha: 1 is perfect agreement, 0 that of chance; below 0 they disagree more than by chance."
+_MEAN = "panel mean"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Columns under one heading: a criterion's of a panel, its mean before its judges, or one column alone.
+
+    `parts` are the columns' headings under it, by the columns' names: nothing for a column alone.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    parts: Mapping[str, str]
+
+    @property
+    def judged(self) -> bool:
+        """Whether a panel's judges have columns of their own."""
+        return len(self.columns) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """How far a panel's judges agree on one criterion: Krippendorff's alpha over `n` texts."""
+
+    criterion: str
+    alpha: str
+    interval: str
+    n: str
+    estimate: Estimate
+
+
+def groups(result: Result) -> tuple[Group, ...]:
+    """The columns, criteria before metrics, a panel's together; else in the table's order."""
+    columns = {c.name: c for c in sorted(result.table.columns, key=lambda c: c.kind != "criterion")}
+    judges = [str(name) for name in result.info.get("judges") or ()]
+    parts = {
+        name: {f"{name}/{judge}": judge for judge in judges if f"{name}/{judge}" in columns} if len(judges) > 1 else {}
+        for name in columns
+    }
+    judged = {name for of_judges in parts.values() for name in of_judges}
+    return tuple(
+        Group(
+            name,
+            tuple(columns[one] for one in (name, *parts[name])),
+            {name: _MEAN if parts[name] else "", **parts[name]},
+        )
+        for name in columns
+        if name not in judged
+    )
+
+
+def agreement(result: Result) -> tuple[Agreed, ...]:
+    """The panel's agreement by criterion."""
+    return tuple(
+        Agreed(name, number(e.value, 2), span(e.low, e.high, 2), f"{e.n:,}", e) for name, e in result.agreement.items()
+    )

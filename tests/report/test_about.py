@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+
+from judge.report import Result
+from judge.report.about import Signed, about
+from judge.table import Table
+
+
+def test_failures_are_counted_by_stage_and_error_the_commonest_first(result: Result) -> None:
+    kinds = about(result).failures
+    assert [(k.stage, k.error, k.count, k.columns) for k in kinds] == [
+        ("parse", "ParseError", 4, ("一貫性", "coherence")),
+        ("metric", "DataError", 2, ("length",)),
+    ]
+
+
+def test_a_failed_comparison_names_both_systems(ranking: Result) -> None:
+    (kind,) = about(ranking).failures
+    assert kind.example.startswith("doc-1, evil|<b>*sys* against システム二: no answer in the reply, reply: 'Neither. ")
+
+
+def test_banners_name_the_status_the_notes_and_what_a_judge_did_not_do(result: Result) -> None:
+    assert about(result).banners == (
+        "This run was interrupted. What had come back is shown; run the same command again to go on.",
+        "scripted replies: no model was asked",
+        "small-judge: gives no token probabilities (6 answers).",
+    )
+
+
+def test_columns_say_how_many_scores_each_way_gave(result: Result, panel: Result) -> None:
+    made = {one.name: one.made for one in about(result).signed}
+    assert made == {"coherence": "logprobs 8", "一貫性": "single 6", "rougeL": "", "length": ""}
+    assert about(panel).signed == (
+        Signed("fluency", "mean of 2 judges", "panel 2"),
+        Signed("fluency/a", "a", "samples 2"),
+        Signed("fluency/org/b", "b", "single 2, decisions 1"),
+        Signed("rougeL", "rougeL", ""),
+    )
+
+
+def test_the_weighting_counts_judgments_alone(panel: Result, ranking: Result) -> None:
+    assert dict(about(panel).facts)["Weighting"] == "samples 2, single 2, decisions 1"
+    assert dict(about(ranking).facts)["Weighting"] == "auto: logprobs 10, single 5"
+
+
+def test_judges_say_what_they_refused_and_those_of_a_panel_what_they_cost(panel: Result, ranking: Result) -> None:
+    assert about(ranking).judges == (
+        (
+            "small-judge",
+            "lists at most 5 probabilities for a token (12 answers); takes n ≤ 8 (1 answer); temperature not taken",
+        ),
+    )
+    (a,) = about(panel).judges
+    assert a[0] == "a"
+    assert a[1].startswith("http://127.0.0.1:8000/v1 · lists at most 5 ")
+    assert " · requests: 16 sent, 15 answered · tokens: 900 in, 15 out · cost: unknown (no published price" in a[1]
+    assert dict(about(panel).facts)["Judges"] == "a, org/b"
+
+
+@pytest.mark.parametrize(
+    ("info", "title"),
+    [
+        ({"data": {"path": "a\\b\\c.csv"}, "model": "m"}, "c.csv, judged by m"),
+        ({"data": {"path": "/x/d.jsonl"}}, "d.jsonl"),
+        ({"model": "m"}, "Judge report, judged by m"),
+        ({}, "Judge report"),
+    ],
+)
+def test_the_title_names_data_and_model(info: dict[str, object], title: str) -> None:
+    assert about(Result(Table((), (), ()), {}, info)).title == title
+
+
+def test_facts_are_only_those_that_are_known() -> None:
+    info = {"provider": "scripted", "started": "yesterday", "language": {"name": "ko"}}
+    assert about(Result(Table((), (), ()), {}, info)).facts == (
+        ("Texts", "0 texts: 0 items, 0 systems"),
+        ("Judge", "scripted"),
+        ("Language", "ko"),
+        ("Started", "yesterday"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        ({}, ""),
+        ({"requests": {"sent": 1200, "cached": 0, "failed": 2}}, "requests: 1,200 sent, 2 failed"),
+        (
+            {"usage": {"prompt_tokens": 10, "completion_tokens": 5, "reasoning_tokens": 4}},
+            "tokens: 10 in, 5 out (4 reasoning)",
+        ),
+        ({"cost": {"usd": None, "note": "no list price"}}, "cost: unknown (no list price)"),
+        ({"requests": {"sent": 0, "cached": 9}, "cost": {"usd": 0.0}}, "requests: 0 sent, 9 cached · cost: $0.0000"),
+    ],
+)
+def test_usage_is_one_line(info: dict[str, object], expected: str) -> None:
+    assert about(Result(Table((), (), ()), {}, info)).usage == expected

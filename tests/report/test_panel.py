@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from judge.report import Result
+from judge.report.console import render
+from judge.report.panel import ALPHA, agreement, groups
+from judge.report.view import view
+
+
+def test_a_judges_columns_stand_under_their_criterion(panel: Result) -> None:
+    assert [(g.name, g.judged, dict(g.parts)) for g in groups(panel)] == [
+        ("fluency", True, {"fluency": "panel mean", "fluency/a": "a", "fluency/org/b": "org/b"}),
+        ("rougeL", False, {"rougeL": ""}),
+    ]
+    assert [c.name for c in view(panel).columns] == ["fluency", "fluency/a", "fluency/org/b", "rougeL"]
+
+
+def test_columns_found_apart_are_put_together(panel: Result) -> None:
+    apart = replace(panel, table=replace(panel.table, columns=panel.table.columns[::-1]))
+    assert [c.name for c in view(apart).columns] == [c.name for c in view(panel).columns]
+
+
+def test_without_a_panel_a_slash_is_part_of_the_name(panel: Result) -> None:
+    alone = replace(panel, info={"judges": {"a": {}}})
+    assert [group.name for group in groups(alone)] == ["fluency", "fluency/a", "fluency/org/b", "rougeL"]
+
+
+def test_the_panels_means_are_not_missed(panel: Result) -> None:
+    assert "3 values of the table not asked for" in " ".join(view(panel).about.banners)
+    unasked = tuple(score for score in panel.table.scores if score.column != "fluency")
+    partial = replace(panel, table=replace(panel.table, scores=unasked))
+    assert view(partial).about.banners == view(panel).about.banners
+
+
+def test_the_console_heads_a_column_with_criterion_and_judge(panel: Result) -> None:
+    rows = render(panel, width=80).split("\n")
+    at = next(k for k, row in enumerate(rows) if "panel mean" in row)
+    assert rows[at - 1].split() == ["fluency"] * 3
+    assert rows[at].split() == ["system", "panel", "mean", "a", "org/b", "rougeL"]
+
+
+def test_agreement_is_told_in_every_format(panel: Result) -> None:
+    (one,) = agreement(panel)
+    assert (one.criterion, one.alpha, one.interval, one.n) == ("fluency", "0.81", "[0.50, 0.95]", "2")
+    text = re.sub(r"\s+", " ", panel.report("console"))
+    assert "Agreement of the judges" in text
+    assert "fluency 0.81 2" in text
+    assert ALPHA in text
+    assert "| fluency | 0.81 [0.50, 0.95] | 2 |" in panel.report("markdown")
+    page = panel.report("html")
+    assert '<a href="#agreement">' in page
+    assert '<th scope="row">fluency</th><td>0.81<br><small>[0.50, 0.95]</small></td><td>2</td>' in page
+    (row,) = json.loads(panel.report("json"))["agreement"]
+    assert row == {
+        "criterion": "fluency",
+        "alpha": 0.8125,
+        "low": 0.5,
+        "high": 0.95,
+        "n": 2,
+        "method": "Krippendorff's alpha, interval distance, 2 judges",
+    }
+
+
+def test_one_judge_agrees_with_nobody(result: Result) -> None:
+    for format in ("console", "markdown", "html", "json"):
+        assert "greement" not in result.report(format)
+
+
+def test_the_page_spans_a_criterion_over_its_judges(panel: Result) -> None:
+    page = panel.report("html")
+    assert '<th scope="colgroup" class="group" colspan="3">fluency</th><th scope="col" rowspan="2">rougeL</th>' in page
+    assert '<th scope="col">panel mean</th><th scope="col">a</th><th scope="col">org/b</th></tr>' in page
