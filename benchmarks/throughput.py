@@ -22,10 +22,11 @@ import openai
 from judge import samples
 from judge.cache import DiskCache
 from judge.criteria import bodies, load
+from judge.ladder import Settings
 from judge.providers.openai import OpenAIProvider
 from judge.render import Renderer
 from judge.retry import Retrier
-from judge.runner import Run, Settings
+from judge.runner import Judgment, Run
 
 SHARED = Path(os.environ.get("JUDGE_SHARED", "../shared"))
 LATENCY, CONCURRENCY, OUTPUTS, ROUNDS = 0.2, 100, 200, 5
@@ -41,15 +42,16 @@ def measured(work: Callable[[], Coroutine[Any, Any, None]]) -> tuple[float, floa
 
 async def ours(rows: list[Any], criteria: list[Any], url: str) -> None:
     provider = OpenAIProvider("mock", base_url=url, connections=CONCURRENCY)
-    settings = Settings(concurrency=CONCURRENCY)
+    asked = [Judgment(sample, criterion) for sample in rows for criterion in criteria]
     made: list[Any] = []
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
-        run = Run(rows, criteria, provider, settings, cache=cache, retrier=Retrier(), emit=made.append)
+        kept = {"cache": cache, "retrier": Retrier(), "emit": made.append, "concurrency": CONCURRENCY}
+        run = Run(asked, provider, Settings(), **kept)
         await run()
         cache.close()
-    if run.progress.failed or len(made) != len(rows) * len(criteria):
-        sys.exit(f"not all judged: {run.progress}")
+    if run.counts.failed or len(made) != len(asked):
+        sys.exit(f"not all judged: {run.counts}")
 
 
 async def bare(prompts: list[str], url: str) -> None:

@@ -14,9 +14,10 @@ from pathlib import Path
 from judge import samples
 from judge.cache import DiskCache
 from judge.criteria import load
+from judge.ladder import Settings
 from judge.providers.scripted import ScriptedProvider
 from judge.retry import Retrier
-from judge.runner import Run, Settings
+from judge.runner import Judgment, Run
 
 SHARED = Path(os.environ.get("JUDGE_SHARED", "../shared"))
 CRITERIA = ("relevance", "coherence", "consistency", "fluency_5")
@@ -29,11 +30,13 @@ def judged(folder: Path) -> tuple[float, int]:
     rows = samples.load(SHARED / "data/summeval.jsonl", mapping={"item": "doc_id", "output": "summary"})
     provider = ScriptedProvider(lambda _: REPLY, endpoint="benchmark")
     cache, made = DiskCache(folder), []
-    run = Run(rows, [load(c) for c in CRITERIA], provider, Settings(), cache=cache, retrier=Retrier(), emit=made.append)
+    criteria = [load(name) for name in CRITERIA]
+    asked = [Judgment(sample, criterion) for sample in rows for criterion in criteria]
+    run = Run(asked, provider, Settings(), cache=cache, retrier=Retrier(), emit=made.append)
     asyncio.run(run())
     cache.close()
-    if len(made) != len(rows) * len(CRITERIA) or run.progress.failed:
-        sys.exit(f"not all judged: {run.progress}")
+    if len(made) != len(asked) or run.counts.failed:
+        sys.exit(f"not all judged: {run.counts}")
     return time.perf_counter() - start, len(provider.seen)
 
 

@@ -116,7 +116,7 @@ def read(
     return value, Provenance("single", argmax=found.label, reason=found.reason, raw=choices[0].text, note=note)
 
 
-def label(answer: Answer, criterion: Criterion) -> str | None:
+def label(answer: Answer | None, criterion: Criterion) -> str | None:
     """The label of one reply, None where it has none."""
     if not isinstance(answer, Response) or not answer.choices:
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -14,6 +13,7 @@ from judge.cache import Cache
 from judge.criteria import bodies
 from judge.errors import CriterionError, JudgeError, ParseError, ProviderError
 from judge.ladder import Answer, Rung, Settings, Untrusted
+from judge.progress import Counts
 from judge.providers import Provider
 from judge.records import Criterion, Failure, Prompt, Request, Response, Sample, Score, Usage
 from judge.render import Renderer
@@ -25,56 +25,6 @@ _MOST_QUESTIONS = 100
 _FLUSH_SECONDS = 0.05
 _Part = tuple[str, Request]
 """A reply to be had, by its key, and what would ask for it alone."""
-
-
-@dataclass(slots=True)
-class Counts:
-    """What one judge has done so far. Written by its run, read by whoever shows it.
-
-    Judgments: `total`, `done` (scored or failed), `failed`, `cached` (answered from the cache alone), `shared`
-    (answered by an equal request of this run). Requests: `sent` (every try), `answered`, `refused` (given up).
-    `usage` sums the answers'; `unmet` counts, by name, the answers for which a parameter was not honoured.
-    """
-
-    total: int = 0
-    done: int = 0
-    failed: int = 0
-    cached: int = 0
-    shared: int = 0
-    sent: int = 0
-    answered: int = 0
-    refused: int = 0
-    usage: Usage = field(default_factory=Usage)
-    unmet: Counter[str] = field(default_factory=Counter)
-    served_by: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class Progress:
-    """What a run has done so far: the counts of its judges by their names, and `stage`, what it is busy with."""
-
-    stage: str = "judging"
-    judges: dict[str, Counts] = field(default_factory=dict)
-
-    @property
-    def total(self) -> int:
-        return sum(counts.total for counts in self.judges.values())
-
-    @property
-    def done(self) -> int:
-        return sum(counts.done for counts in self.judges.values())
-
-    @property
-    def failed(self) -> int:
-        return sum(counts.failed for counts in self.judges.values())
-
-    @property
-    def cached(self) -> int:
-        return sum(counts.cached for counts in self.judges.values())
-
-    @property
-    def usage(self) -> Usage:
-        return sum((counts.usage for counts in self.judges.values()), Usage())
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,20 +251,26 @@ class Run:
             self._most_draws = min(self._most_draws, got)
             self._left += parts[got:]
         split = replace(answer, unmet=tuple(name for name in answer.unmet if name != "n"))
+        settled: list[_Case] = []
         for place, (key, _) in enumerate(parts[: got or None]):
             usage = answer.usage if place == 0 else Usage()
-            self._settle(key, replace(split, choices=answer.choices[place : place + 1], usage=usage))
+            settled += self._settle(key, replace(split, choices=answer.choices[place : place + 1], usage=usage))
+        for case in dict.fromkeys(settled):
+            if case.missing:  # a draw with a score stands, whatever becomes of the others
+                has_score = [key for key in case.fresh if ladder.label(case.answers[key], case.judgment.criterion)]
+                self._keep(case, has_score)
 
-    def _settle(self, key: str, answer: Answer) -> None:
-        for case in self._waiting.pop(key):
+    def _settle(self, key: str, answer: Answer) -> list[_Case]:
+        """Hand a reply to the cases that wait for it, and resolve those that waited for nothing else."""
+        cases = self._waiting.pop(key)
+        for case in cases:
             case.answers[key] = answer
             if isinstance(answer, Response):
                 case.fresh.add(key)
-                if case.rungs[0] == "samples" and ladder.label(answer, case.judgment.criterion) is not None:
-                    self._keep(case, [key])  # a draw with a score stands, whatever becomes of the others
             case.missing -= 1
             if not case.missing:
                 self._resolve(case)
+        return cases
 
     def _resolve(self, case: _Case) -> None:
         """Score a case whose answers are complete, send it a rung down, or fail it."""

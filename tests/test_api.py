@@ -17,9 +17,9 @@ import judge
 from judge import api, config
 from judge.errors import ConfigError, CriterionError, DataError, ProviderError, Refused, StorageError
 from judge.metrics import MetricResult
+from judge.progress import Progress
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.records import Column, Provenance, Score
-from judge.runner import Progress
 
 ROWS = [
     {

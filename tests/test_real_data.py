@@ -50,28 +50,100 @@ def replay(shared_tool: Callable[[str], Path], shared_data: Callable[[str], Path
 
 
 @pytest.mark.parametrize("language", ["english", "korean"])
+@pytest.mark.parametrize(
+    ("flags", "method", "requests"),
+    [
+        (("--as-logprobs",), "logprobs", 20),
+        (("--no-logprobs",), "samples", 21),  # the first one finds out, and twenty draws are one request
+        (("--no-logprobs", "--reasoning", "--max-n", 8), "samples", 61),
+    ],
+)
 def test_the_g_eval_estimate_is_the_mean_of_the_recorded_replies(
-    replay: Callable[..., Replay], shared_data: Callable[[str], Path], tmp_path: Path, language: str
+    replay: Callable[..., Replay],
+    shared_data: Callable[[str], Path],
+    tmp_path: Path,
+    language: str,
+    flags: tuple[Any, ...],
+    method: str,
+    requests: int,
 ) -> None:
-    r"""Twenty recorded draws as token probabilities: the weighted score is their mean, item by item.
+    r"""Twenty recorded draws, as token probabilities or as draws: the score is their mean, item by item.
 
     One English item is recorded as scored 0 for the reply "\n2", which its own parser missed; the replies count here.
     """
     name = f"geval_{language}.jsonl"
     rows = [json.loads(line) for line in shared_data(name).read_text("utf-8").splitlines()]
     recorded = {r["item_id"]: sum(float(re.findall(r"\d", x)[-1]) for x in r["responses"]) / 20 for r in rows}
-    server = replay(name, "--as-logprobs")
+    server = replay(name, *flags)
     options: dict[str, Any] = {
         "model": "gpt-4-0125-preview", "base_url": server.url, "metrics": [], "cache": tmp_path,
         "mapping": {"item": "item_id", "output": "summary"},
     }  # fmt: skip
     result = judge.evaluate(shared_data(name), ["relevance"], **options)
     assert {s.item: s.value for s in result.table.scores} == pytest.approx(recorded)
-    assert {s.provenance.method for s in result.table.scores} == {"logprobs"}
+    assert {s.provenance.method for s in result.table.scores} == {method}
     assert result.info["language"]["name"] == language[:2]
+    assert result.info["requests"]["answered"] == requests
+    asked = server.stats()["requests"]
     again = judge.evaluate(shared_data(name), ["relevance"], **options)
-    assert again.table == result.table
-    assert server.stats()["requests"] == 20
+    assert again.table.scores == result.table.scores
+    assert server.stats()["requests"] == asked
+
+
+def test_published_preferences_come_back_from_the_recorded_probabilities(
+    replay: Callable[..., Replay], shared_data: Callable[[str], Path]
+) -> None:
+    """AlpacaEval 2 (Dubois et al. 2024): the preference of each pair, and with it the win rate."""
+    data = shared_data("alpaca_logprobs_smoke.jsonl")
+    rows = {row["id"]: row for row in map(json.loads, data.read_text("utf-8").splitlines())}
+    server = replay(data.name)
+    result = judge.rank(
+        data,
+        systems=["output_1", "output_2"],
+        mapping={"item": "id", "source": "instruction"},
+        model="gpt-4-1106-preview",
+        base_url=server.url,
+        orders=1,
+        weighting="logprobs",
+        min_mass=0.0,
+        cache=False,
+    )
+    second = {s.item: s.value if s.system == "output_2" else 1 - s.value for s in result.table.scores}
+    assert {item: 1 + value for item, value in second.items()} == pytest.approx(
+        {item: row["preference"] for item, row in rows.items()}, abs=1e-6
+    )
+    asked = sum(row["output_1"] != row["output_2"] for row in rows.values())
+    assert server.stats()["requests"] == asked < len(rows)
+
+
+def test_a_judge_with_a_bias_for_the_first_is_found_out_and_corrected(
+    replay: Callable[..., Replay], shared_data: Callable[[str], Path]
+) -> None:
+    data = shared_data("alpaca_logprobs_smoke.jsonl")
+    found = []
+    for bias in (0.0, 1.5):
+        server = replay(data.name, "--position-bias", bias)
+        found.append(
+            judge.rank(
+                data,
+                systems=["output_1", "output_2"],
+                mapping={"item": "id", "source": "instruction"},
+                model="m",
+                base_url=server.url,
+                weighting="logprobs",
+                min_mass=0.0,
+                cache=False,
+            ).rankings[0]
+        )
+    fair, biased = found
+    assert fair.flip_rate == 0.0
+    assert fair.position_bias == pytest.approx(0.0, abs=1e-9)
+    assert biased.flip_rate is not None
+    assert biased.position_bias is not None
+    assert biased.flip_rate > 0.05
+    assert biased.position_bias > 0.05
+    assert [s.system for s in biased.standings] == [s.system for s in fair.standings]
+    assert biased.standings[0].win_rate == pytest.approx(fair.standings[0].win_rate, abs=0.05)
 
 
 def test_a_server_with_every_fault_costs_no_judgment(

@@ -14,10 +14,11 @@ from judge.cache import DiskCache, NoCache
 from judge.criteria import load
 from judge.errors import CriterionError, ProviderError, Refused, StorageError, Transient
 from judge.ladder import Settings
+from judge.progress import Counts
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.records import Choice, Criterion, Failure, Response, Sample, Score, Token, Usage
 from judge.retry import Policy, Retrier
-from judge.runner import Counts, Judgment, Row, Run
+from judge.runner import Judgment, Row, Run
 
 
 async def no_sleep(_: float) -> None:

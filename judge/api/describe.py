@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from judge import __version__
 from judge.config import RankPlan
 from judge.criteria import sources
+from judge.progress import Counts, Progress
 from judge.providers import Provider
 from judge.providers.prices import usd
 from judge.records import Column, Criterion, Usage
 from judge.retry import Retrier
-from judge.runner import Counts, Progress
 
 if TYPE_CHECKING:
     from judge.api.prepare import Prepared

@@ -13,10 +13,10 @@ from judge.api.prepare import prepare
 from judge.api.stages import run
 from judge.config import Plan
 from judge.errors import ConfigError
+from judge.progress import Progress
 from judge.providers import Provider
 from judge.records import Criterion, Sample
 from judge.report import Result
-from judge.runner import Progress
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,7 @@ def forecast(prepared: Prepared) -> str:
     pairs = prepared.pairs
     if pairs is None:
         return ""
-    shown = f"{pairs.chosen:,} pair{'s' * (pairs.chosen != 1)} of texts"
+    shown = f"{_pairs(pairs.chosen)} of texts"
     orders = getattr(prepared.plan, "orders", 1)
     parts = [f"{shown} in {'both orders' if orders == 2 else 'one order'}"]
     for many, what in ((prepared.criteria, "criteria"), (list(prepared.judges), "judges")):
@@ -30,8 +30,12 @@ def forecast(prepared: Prepared) -> str:
     tokens, price = _reading(prepared)
     said = f"{' × '.join(parts)}: {judgments:,} judgments to make, about {tokens:,} tokens to read"
     cost = "" if price is None else f" (${price:,.4f})"
-    equal = f"; {len(pairs.equal) // orders:,} pairs are equal texts and cost nothing" if pairs.equal else ""
-    return f"{said}{cost}{equal}; less what the cache holds"
+    equal = f"; {_pairs(len(pairs.equal) // orders)} of equal texts cost nothing" if pairs.equal else ""
+    return f"{said}{cost}, less what the cache holds{equal}"
+
+
+def _pairs(number: int) -> str:
+    return f"{number:,} pair{'s' * (number != 1)}"
 
 
 def _reading(prepared: Prepared) -> tuple[int, float | None]:

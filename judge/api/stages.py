@@ -17,10 +17,11 @@ from judge.api.prepare import Prepared, asked, refuse_twins
 from judge.cache import Cache, DiskCache, NoCache, default_folder
 from judge.config import RankPlan
 from judge.metrics import MetricResult
+from judge.progress import Counts, Progress
 from judge.records import Column, Estimate, Failure, Score
 from judge.report import Result
 from judge.retry import Policy, Retrier
-from judge.runner import Counts, Judgment, Progress, Row, Run
+from judge.runner import Judgment, Row, Run
 from judge.stats.agreement import alpha
 from judge.stats.rank import rankings
 from judge.stats.resample import means

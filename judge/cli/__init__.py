@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judge.config import Plan
+    from judge.progress import Progress
     from judge.report import Result
-    from judge.runner import Progress
 
 app = typer.Typer(
     help="Which of these texts is better, by how much, and how sure are we?",
@@ -320,7 +320,7 @@ def _run(ctx: typer.Context, make: Callable[..., Plan]) -> tuple[Result, Path]:
 
     from judge import api
     from judge.cli.watch import watch
-    from judge.runner import Progress
+    from judge.progress import Progress
 
     data: Path = ctx.params["data"]
     given = _options({name: value for name, value in ctx.params.items() if name not in ("data", *_OURS)})

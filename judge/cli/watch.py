@@ -12,9 +12,9 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from judge.api import Prepared
+from judge.progress import Progress as Counts
 from judge.providers.prices import usd
 from judge.records import Usage
-from judge.runner import Progress as Counts
 
 _PLAIN_SECONDS = 10.0
 

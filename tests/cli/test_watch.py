@@ -11,9 +11,9 @@ from rich.console import Console
 
 from judge import api, config
 from judge.cli import watch
+from judge.progress import Counts, Progress
 from judge.providers.scripted import ScriptedProvider
 from judge.records import Usage
-from judge.runner import Counts, Progress
 
 ROWS = [{"item": "a", "output": "x"}]
 
