@@ -110,9 +110,19 @@ def test_quickstart_tells_the_story_of_its_readme(quickstart: Result) -> None:
 
 def test_quickstart_has_one_reply_without_probabilities(quickstart: Result) -> None:
     judged = [s for s in quickstart.table.scores if s.provenance.method != "metric"]
-    single = [s for s in judged if s.provenance.method == "single"]
-    assert [(s.item, s.system, s.column, s.value) for s in single] == [("library", "terse", "coherence", 2.0)]
-    assert {s.provenance.method for s in judged} == {"logprobs", "single"}
+    drawn = [s for s in judged if s.provenance.method == "samples"]
+    assert [(s.item, s.system, s.column, s.value) for s in drawn] == [("library", "terse", "coherence", 2.0)]
+    assert {s.provenance.method for s in judged} == {"logprobs", "samples"}
+
+
+def test_the_ranking_is_what_its_readme_tells(tmp_path: Path) -> None:
+    made = ["rank", str(EXAMPLES / "ranking" / "run.yaml"), "--out", str(tmp_path / "r"), "--quiet"]
+    done = CliRunner().invoke(app, made)
+    assert done.exit_code == 0, done.output
+    (ranking,) = load(tmp_path / "r").rankings
+    assert [s.system for s in ranking.standings] == ["plain", "brief", "chatty"]
+    assert (ranking.pairs, ranking.standings[0].ties) == (15, 1)
+    assert ranking.flip_rate == pytest.approx(1 / 14)  # percent alone, of the 14 pairs that a judge was asked about
 
 
 def test_quickstart_leads_are_the_first_words_of_their_sources() -> None:

@@ -322,7 +322,7 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
 
     def answer(_: Any) -> tuple[int, dict[str, str], Any]:
         time.sleep(0.02)
-        return 200, {}, make_completion("4")
+        return 200, {}, make_completion("4", top={"4": 1.0})
 
     chat_server.answer = answer
     args = [
