@@ -11,7 +11,7 @@ demo: $(VENV)/.installed  ## a whole run, offline: judgments, metrics, report
 test: $(VENV)/.installed-dev  ## all tests that need neither a browser nor torch
 	$(BIN)/python -m pytest -m "not browser"
 
-test-all: $(VENV)/.installed-dev  ## every test; installs what they need
+test-all: $(VENV)/.installed-all  ## every test; installs what they need
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 	$(BIN)/python -m pytest --cov --cov-report=term
 
@@ -44,4 +44,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	touch $@
+
+# A real server of chat and typed questions, for the providers' tests: llama.cpp, and what makes a tiny model for it.
+$(VENV)/.installed-all: $(VENV)/.installed-dev
+	$(BIN)/pip install -q -c constraints.txt xllamacpp gguf
 	touch $@
