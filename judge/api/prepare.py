@@ -65,7 +65,7 @@ def prepare(
     language, how = made.language, "chosen"
     if language is None:
         language, how = text.language(t for s in rows for t in (s.output, s.source or "")), "detected"
-    chosen = _criteria(made, rows, language, own or {})
+    chosen = _criteria(made, rows, language, own or {}, pairwise=isinstance(made, RankPlan))
     metrics, notes = _metrics(made, rows)
     if not chosen and not metrics:
         raise ConfigError("nothing to do: neither criteria nor metrics; name some with --criteria or --metrics")
@@ -83,17 +83,40 @@ def prepare(
     return Prepared(made, rows, chosen, metrics, judges, settings, named, {**about, "rows": len(rows)}, notes, pairs)
 
 
-def prompt(criterion: str, data: Any, *, item: str | None = None, system: str | None = None, **options: Any) -> Prompt:
-    """The prompt for one sample, as a run would send it. Asks no model. Raises JudgeError."""
-    made = plan(given=options)
+def prompt(
+    criterion: str,
+    data: Any,
+    *,
+    item: str | None = None,
+    system: str | None = None,
+    rival: str | None = None,
+    **options: Any,
+) -> Prompt:
+    """The prompt for one sample, or for a comparison with `rival`'s text, as a run would send it. Asks no model.
+
+    What is not named is the first there is. Raises JudgeError.
+    """
+    made = plan(given={**options, "criteria": [criterion]})
     rows = samples.load(data, mapping=made.mapping, systems=made.systems)
     language = made.language or text.language(t for s in rows for t in (s.output, s.source or ""))
-    (chosen,) = _criteria(made.model_copy(update={"criteria": (criterion,)}), rows, language, {})
-    for sample in rows:
-        if item in (None, sample.item) and system in (None, sample.system):
-            return Renderer(chosen, criteria_module.bodies(chosen)).render(sample)
-    names = sorted({s.item for s in rows} if item else {s.system for s in rows})
-    raise ConfigError(registry.unknown("item" if item else "system", item or system or "", names[:20]))
+    (chosen,) = _criteria(made, rows, language, {}, pairwise=None)
+    first = _first(rows, item=item, system=system)
+    renderer = Renderer(chosen, criteria_module.bodies(chosen))
+    if not chosen.pairwise:
+        return renderer.render(first)
+    others = [s for s in rows if s.system != first.system]
+    return renderer.render(first, _first(others, item=first.item, system=rival))
+
+
+def _first(rows: Sequence[Sample], *, item: str | None, system: str | None) -> Sample:
+    """The first sample of an item and a system, as far as they are named. Raises ConfigError."""
+    of_item = [s for s in rows if item in (None, s.item)]
+    if not of_item:
+        raise ConfigError(registry.unknown("item", item or "", sorted({s.item for s in rows})[:20]))
+    found = next((s for s in of_item if system in (None, s.system)), None)
+    if found is None:
+        raise ConfigError(registry.unknown("system", system or "", sorted({s.system for s in of_item})[:20]))
+    return found
 
 
 def asked(criterion: Criterion, provider: Provider) -> Criterion:
@@ -134,11 +157,13 @@ def check_out(out: Path | None) -> None:
         raise StorageError(f"--out {out}: holds a report that is not from judge; name another folder")
 
 
-def _criteria(made: Plan, rows: Sequence[Sample], language: str, own: Mapping[str, Criterion]) -> list[Criterion]:
-    pairs = isinstance(made, RankPlan)
+def _criteria(
+    made: Plan, rows: Sequence[Sample], language: str, own: Mapping[str, Criterion], *, pairwise: bool | None
+) -> list[Criterion]:
+    """The criteria of a plan in the form it wants them, checked against the data."""
     chosen = []
     for name in made.criteria:
-        criterion = own.get(name) or criteria_module.load(name, language=language, pairwise=pairs)
+        criterion = own.get(name) or criteria_module.load(name, language=language, pairwise=pairwise)
         form = "json" if made.structured else criterion.form
         chosen.append(replace(criterion, reply=made.reply or criterion.reply, form=form))
         criteria_module.check(chosen[-1], rows)

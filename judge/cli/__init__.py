@@ -232,9 +232,11 @@ def criteria_list(*, language: Language = None) -> None:
     """Name the built-in criteria."""
     from judge.criteria import builtin
 
-    for criterion in builtin(language or "en"):
-        ends = f"{criterion.scale.labels[0]}–{criterion.scale.labels[-1]}"
-        typer.echo(f"{criterion.name:<14} {ends:<6} {criterion.title}: {criterion.description}")
+    for pairwise, command in ((False, "judge run: one text"), (True, "judge rank: two texts")):
+        typer.echo(f"{command}")
+        for criterion in builtin(language or "en", pairwise=pairwise):
+            ends = f"{criterion.scale.labels[0]}–{criterion.scale.labels[-1]}"
+            typer.echo(f"  {criterion.name:<14} {ends:<6} {criterion.title}: {criterion.description}")
 
 
 @criteria_app.command("show")
@@ -244,7 +246,7 @@ def criteria_show(
     """Print a criterion's file, and what a sample needs for it."""
     from judge.criteria import load
 
-    criterion = load(name, language=language or "en")
+    criterion = load(name, language=language or "en", pairwise=None)
     typer.echo(criterion.template.rstrip())
     typer.echo(
         f"\nneeds: {', '.join(sorted(criterion.needs))}\ndigest: {criterion.digest[:6]}\nfile: {criterion.path}",
@@ -259,15 +261,18 @@ def criteria_render(
     *,
     item: Annotated[str | None, _option("The item to render (default: the first).")] = None,
     system: Annotated[str | None, _option("The system whose output to take (default: the first).")] = None,
+    rival: Annotated[str | None, _option("To compare: the other system (default: the next).")] = None,
     map_: Map = None,
     systems: Systems = None,
     language: Language = None,
+    reply: Reply = None,
+    structured: Structured = None,
 ) -> None:
-    """Print the prompt for one sample, exactly as it would be sent. Asks no model."""
+    """Print the prompt for one sample or one comparison, exactly as it would be sent. Asks no model."""
     from judge.api import prompt
 
-    options = _options({"map": map_, "systems": systems, "language": language})
-    for message in prompt(name, data, item=item, system=system, **options).messages:
+    given = {"map": map_, "systems": systems, "language": language, "reply": reply, "structured": structured}
+    for message in prompt(name, data, item=item, system=system, rival=rival, **_options(given)).messages:
         typer.echo(message["content"])
 
 

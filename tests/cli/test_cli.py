@@ -144,20 +144,23 @@ def test_failed_judgments_finish_the_run_and_exit_1(folder: Path, judge: Callabl
 
 
 def test_criteria_are_listed_shown_and_rendered(folder: Path, judge: Callable[..., Done]) -> None:
-    listed = judge("criteria", "list").out
-    assert [line.split()[0] for line in listed.splitlines()] == [
-        "coherence",
-        "consistency",
-        "fluency",
-        "fluency_5",
-        "relevance",
-    ]
+    one, two = judge("criteria", "list").out.split("judge rank: two texts\n")
+    assert [line.split()[0] for line in one.splitlines()[1:]] == [
+        "coherence", "consistency", "fluency", "fluency_5", "relevance"
+    ]  # fmt: skip
+    assert [line.split()[0] for line in two.splitlines()] == [
+        "coherence", "consistency", "fluency", "overall", "relevance"
+    ]  # fmt: skip
     assert "首尾一貫性" in judge("criteria", "list", "--language", "ja").out
     shown = judge("criteria", "show", "fluency_5")
     assert "scale: [1, 5]" in shown.out
     assert "needs: output" in shown.err
     rendered = judge("criteria", "render", "relevance", "data.jsonl", "--item", "b", "--system", "y")
     assert "y wrote this about b." in rendered.out
+    compared = judge("criteria", "render", "overall", "data.jsonl", "--item", "b", "--system", "y", "--structured")
+    assert compared.out.index("y wrote this about b.") < compared.out.index("x wrote this about b.")
+    assert 'one JSON object and nothing else. Its only key is "score"' in compared.out
+    assert judge("criteria", "render", "overall", "data.jsonl", "--rival", "z").code == 2
 
 
 def test_the_cache_is_counted_and_cleared(folder: Path, judge: Callable[..., Done]) -> None:
