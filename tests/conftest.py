@@ -13,8 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
+
+settings.register_profile("judge", deadline=None)  # no test depends on how busy the machine is
+settings.load_profile("judge")
 
 
 def _shared(folder: str, what: str) -> Callable[[str], Path]:

@@ -193,8 +193,10 @@ def rank_command(
     quiet: Quiet = False,
 ) -> None:
     """Compare the systems' texts two by two, and rank the systems."""
+    from judge import registry
     from judge.config import rank_plan
 
+    registry.load("formats", format)  # a name nobody knows is said before anything is paid
     result, folder = _run(ctx, rank_plan)
     if not quiet and format == "console":
         _show(result)

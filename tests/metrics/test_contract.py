@@ -26,7 +26,7 @@ ANY_TEXT = st.one_of(
     st.lists(st.sampled_from(" ".join(TEXTS).split()), max_size=10).map(" ".join),
 )
 with_each = pytest.mark.parametrize("name", registry.METRICS)
-with_any_text = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+with_any_text = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
 
 def metric(name: str) -> Metric:

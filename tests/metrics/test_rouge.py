@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
@@ -45,7 +45,6 @@ def test_gold_of_rouge_score_on_summeval(shared_data, stemmer: bool, variant: st
         assert row.value == pytest.approx(item[variant][name][2], abs=1e-9)
 
 
-@settings(deadline=None)
 @given(ENGLISH, st.lists(ENGLISH.filter(str.strip), min_size=1, max_size=3), st.booleans())
 def test_best_reference_of_the_package_itself(output: str, references: list[str], stemmer: bool) -> None:
     """All but rougeLsum, for which the sentences are ours."""

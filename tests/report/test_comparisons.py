@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.records import IDENTICAL, Failure, Provenance, Score
@@ -64,7 +64,6 @@ def test_pairs_stand_in_the_systems_order() -> None:
     assert [(pair.one, pair.other) for pair in found] == [("a", "b"), ("a", "d"), ("b", "d")]
 
 
-@settings(deadline=None)  # the first example imports scipy
 @given(st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])] * 2), min_size=1, max_size=8))
 def test_flips_are_those_the_statistics_count(values: list[tuple[float, float]]) -> None:
     rows = [

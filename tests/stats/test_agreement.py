@@ -6,7 +6,7 @@ import evalica
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.records import Column, Provenance, Sample, Score
@@ -58,7 +58,6 @@ _ratings = st.integers(2, 4).flatmap(
 
 
 @given(_ratings)
-@settings(deadline=None)
 def test_the_value_is_evalicas_wherever_it_is_defined(ratings: Ratings) -> None:
     found = alpha(*_table(ratings), n_resamples=20)
     frame = pd.DataFrame(ratings, dtype="float64")
@@ -108,7 +107,6 @@ def test_chance_is_about_0_and_contrariness_below() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=10), st.integers(2, 5))
-@settings(deadline=None)
 def test_judges_that_say_the_same_agree_perfectly(values: list[float], judges: int) -> None:
     found = alpha(*_table([list(values)] * judges), n_resamples=20)
     if min(values) == max(values):

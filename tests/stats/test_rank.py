@@ -16,7 +16,7 @@ from judge.stats import rank
 from judge.stats.rank import Ranking, Standing, rankings
 
 SINGLE, IDENTICAL = Provenance("single"), Provenance("identical", n=0)
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=25)
 
 
 def _row(item: str, first: str, second: str, value: float, provenance: Provenance = SINGLE) -> Score:
