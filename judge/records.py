@@ -226,7 +226,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back. `unmet` names the wanted parameters that the server refused or silently ignored."""
+    """What came back. `unmet` names the wanted parameters that the server refused or silently ignored.
+
+    `reasoning` among them: it was given up for the token probabilities.
+    """
 
     choices: tuple[Choice, ...]
     usage: Usage = Usage()
@@ -329,7 +332,8 @@ class Column:
     """A column of the comparison: a criterion or a metric.
 
     `signature` names all that is needed to get the column again. `low`/`high` are the ends of the scale, None
-    where it has none; `labels` the labels of a criterion's scale.
+    where it has none; `labels` the labels of a criterion's scale. `criterion` is what a judge's column is of; `judge`
+    whose it is, where several judges are a panel, and nothing for their mean.
     """
 
     name: str
@@ -338,6 +342,8 @@ class Column:
     low: float | None = None
     high: float | None = None
     labels: tuple[str, ...] = ()
+    criterion: str = ""
+    judge: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,12 @@ def describe(
     return now
 
 
-def column(criterion: Criterion, provider: Provider, prepared: Prepared, counts: Counts, suffix: str = "") -> Column:
+def suffix(prepared: Prepared, judge: str) -> str:
+    """What a judge's columns have after the criterion's name: nothing where it is the only judge."""
+    return f"/{judge}" if len(prepared.judges) > 1 else ""
+
+
+def column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepared, counts: Counts) -> Column:
     """The column of a criterion by one judge, signed with what is needed to get it again."""
     plan = prepared.plan
     parts = [f"{criterion.name}@{criterion.digest[:6]}", f"{provider.name}/{provider.model}"]
@@ -73,7 +78,7 @@ def column(criterion: Criterion, provider: Provider, prepared: Prepared, counts:
         drawn = plan.weighting == "samples"
         wanted = plan.temperature if plan.temperature is not None else float(drawn)
         parts.append("t=server" if "temperature" in counts.unmet else f"t={wanted:g}")
-        parts += ["effort=none"] if any(s.endswith("reasoning_effort=none") for s in counts.served_by) else []
+        parts += ["effort=none"] if "reasoning" in counts.unmet else []
         parts += [f"max_tokens={plan.max_tokens}"] if plan.max_tokens else []
         parts += [f"reply={criterion.reply}"] if plan.reply else []
         parts += ["json"] if plan.structured else []
@@ -83,8 +88,17 @@ def column(criterion: Criterion, provider: Provider, prepared: Prepared, counts:
             parts.append(f"mass>={plan.min_mass:g}")
     parts += [f"orders={plan.orders}"] if isinstance(plan, RankPlan) else []
     parts.append(f"judge {__version__}")
-    scale = criterion.scale
-    return Column(criterion.name + suffix, "criterion", "|".join(parts), scale.low, scale.high, scale.labels)
+    scale, own = criterion.scale, suffix(prepared, judge)
+    return Column(
+        criterion.name + own,
+        "criterion",
+        "|".join(parts),
+        scale.low,
+        scale.high,
+        scale.labels,
+        criterion=criterion.name,
+        judge=judge if own else "",
+    )
 
 
 def _joined(texts: Any) -> str | None:
@@ -106,7 +120,6 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
         "path": criterion.path,
         "scale": list(criterion.scale.labels),
         "reply": criterion.reply,
-        "form": criterion.form,
         "version": criterion.version,
         "steps": list(criterion.steps),
         "needs": sorted(criterion.needs),

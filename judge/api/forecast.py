@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from judge.api.prepare import Prepared, asked
+from judge.api.prepare import Prepared, for_provider
+from judge.config import RankPlan
 from judge.criteria import bodies
 from judge.providers.prices import usd
 from judge.records import Usage
@@ -18,19 +19,18 @@ def forecast(prepared: Prepared) -> str:
     Tokens are counted as characters / 4 on the first prompts; what the judges write and what the cache holds is not
     known yet and left out.
     """
-    pairs = prepared.pairs
-    if pairs is None:
+    plan, pairs = prepared.plan, prepared.pairs
+    if pairs is None or not isinstance(plan, RankPlan):
         return ""
     shown = f"{_pairs(pairs.chosen)} of texts"
-    orders = getattr(prepared.plan, "orders", 1)
-    parts = [f"{shown} in {'both orders' if orders == 2 else 'one order'}"]
+    parts = [f"{shown} in {'both orders' if plan.orders == 2 else 'one order'}"]
     for many, what in ((prepared.criteria, "criteria"), (list(prepared.judges), "judges")):
         parts += [f"{len(many)} {what}"] if len(many) > 1 else []
     judgments = len(pairs.compared) * len(prepared.criteria) * len(prepared.judges)
     tokens, price = _reading(prepared)
     said = f"{' × '.join(parts)}: {judgments:,} judgments to make, about {tokens:,} tokens to read"
     cost = "" if price is None else f" (${price:,.4f})"
-    equal = f"; {_pairs(len(pairs.equal) // orders)} of equal texts cost nothing" if pairs.equal else ""
+    equal = f"; {_pairs(len(pairs.equal) // plan.orders)} of equal texts cost nothing" if pairs.equal else ""
     return f"{said}{cost}, less what the cache holds{equal}"
 
 
@@ -47,7 +47,7 @@ def _reading(prepared: Prepared) -> tuple[int, float | None]:
     for provider in prepared.judges.values():
         characters = 0
         for criterion in prepared.criteria:
-            renderer = Renderer(asked(criterion, provider), bodies(criterion))
+            renderer = Renderer(for_provider(criterion, provider), bodies(criterion))
             prompts = [renderer.render(first, second) for first, second in some]
             characters += sum(len(m["content"]) for p in prompts for m in p.messages) + sum(
                 len(p.question) for p in prompts

@@ -119,7 +119,7 @@ def _first(rows: Sequence[Sample], *, item: str | None, system: str | None) -> S
     return found
 
 
-def asked(criterion: Criterion, provider: Provider) -> Criterion:
+def for_provider(criterion: Criterion, provider: Provider) -> Criterion:
     """The criterion as this provider is asked it."""
     return replace(criterion, form="decision") if provider.decides else criterion
 
@@ -177,11 +177,15 @@ def _judges(made: Plan, providers: Sequence[Judge | Provider] | None) -> dict[st
         none = "" if isinstance(made, RankPlan) else "; or ask for metrics alone with --criteria none"
         raise ConfigError(_HOW_TO_JUDGE + none)
     opened = [open_judge(made, one) if isinstance(one, Judge) else one for one in given]
+    # By the model alone; where that is not enough, with its provider, then with its address.
     names = [one.model for one in opened]
-    if len(set(names)) < len(names):  # one model at several addresses
-        names = [f"{one.model}@{urlsplit(one.endpoint).netloc or one.endpoint}" for one in opened]
     if len(set(names)) < len(names):
-        raise ConfigError(f"two judges would be called {max(names, key=names.count)!r}; a panel's judges differ")
+        names = [f"{one.name}/{one.model}" for one in opened]
+    if len(set(names)) < len(names):
+        names = [f"{name}@{urlsplit(one.endpoint).netloc}" for name, one in zip(names, opened, strict=True)]
+    if len(set(names)) < len(names):
+        twin = max(names, key=names.count)
+        raise ConfigError(f"two judges are both {twin!r}: a panel's judges differ in their model or address")
     return dict(zip(names, opened, strict=True))
 
 
@@ -196,6 +200,8 @@ def _about_pairs(pairs: Pairs) -> list[str]:
 
 def _metrics(made: Plan, rows: Sequence[Sample]) -> tuple[dict[str, Metric], list[str]]:
     names = made.metrics
+    if isinstance(made, RankPlan):
+        return {}, ["A ranking has no metrics; judge run has them."] if names else []
     if names is None:
         names = _DEFAULT_METRICS if any(s.references for s in rows) else ()
     notes = [] if names or made.metrics is not None else ["The data has no references: no reference metrics."]

@@ -11,20 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from judge.api import panel
-from judge.api.describe import column, describe
-from judge.api.prepare import Prepared, asked, refuse_twins
+from judge.api.describe import column, describe, suffix
+from judge.api.prepare import Prepared, for_provider, refuse_twins
 from judge.cache import Cache, DiskCache, NoCache, default_folder
 from judge.config import RankPlan
 from judge.metrics import MetricResult
 from judge.progress import Counts, Progress
-from judge.records import Column, Estimate, Failure, Score
+from judge.records import Column, Failure
 from judge.report import Result
 from judge.retry import Policy, Retrier
 from judge.runner import Judgment, Row, Run
-from judge.stats.agreement import alpha
-from judge.stats.rank import rankings
-from judge.stats.resample import means
+from judge.stats import panel
+from judge.stats.conclude import conclude
 from judge.table import SCORES, Journal, Table, forget
 
 
@@ -44,8 +42,8 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
 
     def finish(status: str) -> Result:
         result = _result(prepared, progress, rows, measured, about(status))
-        out = prepared.plan.out
-        if out is not None and (status == "complete" or len(rows) > _stored_rows(out)):
+        out, size = prepared.plan.out, len(result.table.scores) + len(result.failures)
+        if out is not None and (status == "complete" or size > _stored_rows(out)):
             result.save(out)
         elif out is not None and not rows:
             forget(out)
@@ -57,7 +55,7 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
         for name, metric in prepared.metrics.items():
             progress.stage = name
             found = await _beside(partial(metric.score, prepared.samples))
-            refuse_twins([*_names(prepared), *(c.name for c in [*measured, *found.columns])])
+            refuse_twins([c.name for c in [*_columns(prepared, progress), *measured, *found.columns]])
             measured.extend(found.columns)
             rows.extend(map(_finite, found.rows))
         progress.stage = "done"
@@ -73,55 +71,25 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
 def _result(
     prepared: Prepared, progress: Progress, rows: list[Row], measured: list[Column], info: dict[str, Any]
 ) -> Result:
-    """The table of all rows and what it supports: means, or the rankings of comparisons."""
-    judged = _columns(prepared, progress)
-    if len(prepared.judges) > 1:
-        for criterion in prepared.criteria:
-            rows = rows + panel.means(criterion.name, _by_judge(prepared, criterion.name), rows)
-    columns = [*judged, *measured]
-    scores = tuple(row for row in rows if isinstance(row, Score))
-    failures = tuple(row for row in rows if isinstance(row, Failure))
-    table = Table(tuple(prepared.samples), tuple(columns), scores, failures)
-    info = info | {"signatures": {c.name: c.signature for c in columns}}
+    """All rows, and what they support."""
+    columns = [*_columns(prepared, progress), *measured]
     plan = prepared.plan
-    if isinstance(plan, RankPlan):
-        names = [c.name for c in columns]
-        ranked = rankings(scores, failures, table.systems, names, orders=plan.orders, seed=plan.seed)
-        return Result(table, {}, info, rankings=ranked)
-    return Result(table, means(table, seed=plan.seed), info, agreement=_agreement(prepared, table))
-
-
-def _agreement(prepared: Prepared, table: Table) -> dict[str, Estimate]:
-    """How far the judges of a panel agree, by criterion."""
-    if len(prepared.judges) < 2:
-        return {}
-    found = {
-        c.name: alpha(table, list(_by_judge(prepared, c.name)), seed=prepared.plan.seed) for c in prepared.criteria
-    }
-    return {name: estimate for name, estimate in found.items() if estimate is not None}
+    orders = plan.orders if isinstance(plan, RankPlan) else None
+    found = conclude(prepared.samples, columns, rows, orders=orders, seed=plan.seed)
+    info = info | {"signatures": {c.name: c.signature for c in columns}}
+    return Result(found.table, found.estimates, info, found.agreement, found.rankings)
 
 
 def _columns(prepared: Prepared, progress: Progress) -> list[Column]:
-    """The columns of the judgments: each criterion's panel mean, where there is a panel, then its judges'."""
-    suffixes = panel.suffixes(list(prepared.judges))
+    """The columns of the judgments: of a panel, each criterion's mean, then its judges'."""
     found: list[Column] = []
     for criterion in prepared.criteria:
-        by_judge = [
-            column(criterion, provider, prepared, progress.judges[name], suffixes[name])
+        of_judges = [
+            column(criterion, name, provider, prepared, progress.judges[name])
             for name, provider in prepared.judges.items()
         ]
-        found += [panel.mean_column(criterion, by_judge), *by_judge] if len(by_judge) > 1 else by_judge
+        found += [panel.mean_column(of_judges), *of_judges] if len(of_judges) > 1 else of_judges
     return found
-
-
-def _by_judge(prepared: Prepared, criterion: str) -> dict[str, str]:
-    """The judges of a criterion by the names of their columns."""
-    return {criterion + suffix: name for name, suffix in panel.suffixes(list(prepared.judges)).items()}
-
-
-def _names(prepared: Prepared) -> list[str]:
-    of_judges = [name for c in prepared.criteria for name in _by_judge(prepared, c.name)]
-    return list(dict.fromkeys([*(c.name for c in prepared.criteria), *of_judges]))
 
 
 async def _judge(
@@ -135,31 +103,23 @@ async def _judge(
     made = prepared.plan
     if not prepared.judges:
         return
-    suffixes = panel.suffixes(list(prepared.judges))
     with ExitStack() as closing:
         cache: Cache = NoCache() if made.cache is False else DiskCache(made.cache or default_folder())
         closing.callback(cache.close)
+        columns = _columns(prepared, progress)
         keep, flush = emit, lambda: None
         if made.out is not None:
-            start = Table(tuple(prepared.samples), tuple(_columns(prepared, progress)), ())
-            journal = Journal(made.out, start, info)
+            journal = Journal(made.out, Table(tuple(prepared.samples), tuple(columns), ()), info)
             closing.callback(journal.close)
-            flush = journal.flush
-
-            def keep(row: Row) -> None:
-                emit(row)
-                journal.add(row)
-
+            keep, flush = _both(emit, journal.add), journal.flush
         if prepared.pairs is not None:
-            for tie in prepared.pairs.ties(
-                [c.name + suffix for c in prepared.criteria for suffix in suffixes.values()]
-            ):
+            for tie in prepared.pairs.ties([c.name for c in columns if c.judge or len(prepared.judges) == 1]):
                 keep(tie)
         runs = [
             Run(
                 _judgments(prepared, name), provider, prepared.settings,
                 cache=cache, retrier=retriers[name], emit=keep, flush=flush, counts=progress.judges[name],
-                concurrency=made.max_concurrency, suffix=suffixes[name],
+                concurrency=made.max_concurrency, suffix=suffix(prepared, name),
             )
             for name, provider in prepared.judges.items()
         ]  # fmt: skip
@@ -171,8 +131,16 @@ async def _judge(
             raise errors.exceptions[0] from None
 
 
+def _both(emit: Callable[[Row], None], add: Callable[[Row], None]) -> Callable[[Row], None]:
+    def keep(row: Row) -> None:
+        emit(row)
+        add(row)
+
+    return keep
+
+
 def _judgments(prepared: Prepared, judge: str) -> Sequence[Judgment]:
-    criteria = [asked(criterion, prepared.judges[judge]) for criterion in prepared.criteria]
+    criteria = [for_provider(criterion, prepared.judges[judge]) for criterion in prepared.criteria]
     if prepared.pairs is not None:
         return prepared.pairs.judgments(criteria)
     return [Judgment(sample, criterion) for sample in prepared.samples for criterion in criteria]

@@ -74,7 +74,7 @@ class Dialect:
         return {_EFFORT: "none"} | body if self.unthinking and "logprobs" in body else body
 
     def unmet(self, request: Request, body: dict[str, Any]) -> tuple[str, ...]:
-        """The wanted parameters which that body does not ask for, or asks less of.
+        """The wanted parameters which that body does not ask for, or asks less of; and reasoning, where it is given up.
 
         A temperature of 1 needs no asking: a server that takes none samples so.
         """
@@ -86,6 +86,8 @@ class Dialect:
             missing.append("top_logprobs" if "logprobs" in body else "logprobs")
         if body.get("n", 1) < wanted.get("n", 1):
             missing.append("n")
+        if _EFFORT in body:  # nobody wished for it, so it has to be said
+            missing.append("reasoning")
         return tuple(missing)
 
     def having(self, choices: int, body: dict[str, Any]) -> Dialect:

@@ -12,9 +12,6 @@ from judge.providers.http import Endpoint, Options, options, usage
 from judge.providers.openai_errors import body_error
 from judge.records import Choice, Request, Response, Token
 
-_NO_REASONING = " reasoning_effort=none"
-"""What `served_by` ends in where the model was told not to reason, the price of its log probabilities."""
-
 
 class OpenAIProvider:
     """A provider for `POST {base_url}/chat/completions`, in one event loop at a time."""
@@ -79,7 +76,6 @@ def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str)
     if body.get("logprobs") and any(c.tokens is None for c in choices):
         unmet = (*unmet, "logprobs")
     served_by = "/".join(str(data[k]) for k in ("model", "system_fingerprint") if data.get(k))
-    served_by += _NO_REASONING * ("reasoning_effort" in body)  # not wished for, so it has to be said
     return Response(choices, used, served_by, unmet)
 
 

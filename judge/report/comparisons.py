@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from judge.records import IDENTICAL, Failure, Score
 from judge.report.findings import Finding, finding
 from judge.report.words import number
-
-_TIE = 0.5
+from judge.stats.comparison import TIE, verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +72,16 @@ def compared(
 
 
 def _pair(one: str, other: str, answers: Sequence[Score | Failure | None], orders: int) -> Pair:
-    first, second = answers
-    preferences = [row.value for row in (first,) if isinstance(row, Score)]
-    preferences += [1 - row.value for row in (second,) if isinstance(row, Score)]
-    identical = any(isinstance(row, Score) and row.provenance.method == IDENTICAL for row in answers)
-    signs = {(p > _TIE) - (p < _TIE) for p in preferences}
+    scores = [row if isinstance(row, Score) else None for row in answers]
+    asked = [score for score in scores if score is not None]
+    found = verdict(*scores) if asked else None
     return Pair(
         one,
         other,
-        (_verdict(one, other, first), _verdict(other, one, second)),
-        number(sum(preferences) / len(preferences), 2) if len(preferences) >= orders else "–",
-        len(signs) > 1 and not identical,
-        identical,
+        (_verdict(one, other, answers[0]), _verdict(other, one, answers[1])),
+        number(found.preference, 2) if found and len(asked) >= orders else "–",
+        bool(found and found.flipped),
+        any(score.provenance.method == IDENTICAL for score in asked),
     )
 
 
@@ -94,5 +91,5 @@ def _verdict(first: str, second: str, row: Score | Failure | None) -> Verdict | 
     found = finding(row, (), 2)
     if isinstance(row, Failure):
         return Verdict(first, "", "", found)
-    preferred = "" if row.value == _TIE else first if row.value > _TIE else second
+    preferred = "" if row.value == TIE else first if row.value > TIE else second
     return Verdict(first, preferred, number(max(row.value, 1 - row.value), 2), found)

@@ -11,6 +11,7 @@ from typing import Any
 from judge.report.result import Result
 from judge.report.view import view
 from judge.report.words import plain
+from judge.stats.comparison import Standing
 
 HEADER = ("system", "column", "kind", "mean", "low", "high", "n", "total", "failed", "signature")
 
@@ -36,12 +37,10 @@ def _means(result: Result) -> Iterator[list[Any]]:
 
 
 def _ranking(result: Result) -> str:
-    from judge.stats.rank import Standing
-
     names = [field.name for field in fields(Standing)]
     signatures = {column.name: column.signature for column in result.table.columns}
     standings = [standing for ranking in result.rankings for standing in ranking.standings]
-    rows = ([*(getattr(one, name) for name in names), signatures.get(one.criterion)] for one in standings)
+    rows = ([*(getattr(one, name) for name in names), signatures.get(one.column)] for one in standings)
     return _written([*names, "signature"], rows)
 
 

@@ -16,7 +16,7 @@ def render(result: Result) -> str:
     """The numbers, `failures` by kind and `info` as one object.
 
     Of means: `systems`, `columns` and `table`, a row per system and column. Of rankings: `systems`, a row per system
-    and criterion, and `criteria`, each with its matrix. Of a panel: `agreement`, a row per criterion.
+    and column, and `rankings`, each with its matrix. Of a panel: `agreement`, a row per criterion.
 
     Strict JSON: numbers that do not exist are null.
     """
@@ -54,18 +54,8 @@ def _agreed(criterion: str, estimate: dict[str, Any]) -> dict[str, Any]:
 def _ranking(result: Result) -> dict[str, Any]:
     return {
         "systems": [asdict(standing) for ranking in result.rankings for standing in ranking.standings],
-        "criteria": [
-            {
-                "criterion": r.criterion,
-                "pairs": r.pairs,
-                "incomplete": r.incomplete,
-                "failed": r.failed,
-                "flip_rate": r.flip_rate,
-                "position_bias": r.position_bias,
-                "matrix": {"systems": r.systems, "win_rate": r.win_rate, "n": r.n},
-                "method": r.method,
-                "note": r.note,
-            }
-            for r in result.rankings
+        "rankings": [
+            {name: value for name, value in asdict(ranking).items() if name != "standings"}
+            for ranking in result.rankings
         ],
     }

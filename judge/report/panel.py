@@ -43,21 +43,12 @@ class Agreed:
 
 def groups(result: Result) -> tuple[Group, ...]:
     """The columns, criteria before metrics, a panel's together; else in the table's order."""
-    columns = {c.name: c for c in sorted(result.table.columns, key=lambda c: c.kind != "criterion")}
-    judges = [str(name) for name in result.info.get("judges") or ()]
-    parts = {
-        name: {f"{name}/{judge}": judge for judge in judges if f"{name}/{judge}" in columns} if len(judges) > 1 else {}
-        for name in columns
-    }
-    judged = {name for of_judges in parts.values() for name in of_judges}
+    together: dict[str, list[Column]] = {}
+    for column in sorted(result.table.columns, key=lambda c: (c.kind != "criterion", bool(c.judge))):
+        together.setdefault(column.criterion or column.name, []).append(column)
     return tuple(
-        Group(
-            name,
-            tuple(columns[one] for one in (name, *parts[name])),
-            {name: _MEAN if parts[name] else "", **parts[name]},
-        )
-        for name in columns
-        if name not in judged
+        Group(name, tuple(columns), {c.name: c.judge or (_MEAN if len(columns) > 1 else "") for c in columns})
+        for name, columns in together.items()
     )
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from judge.records import IDENTICAL
 from judge.report.about import About, about
 from judge.report.panel import Agreed, agreement, groups
 from judge.report.result import Result
 from judge.report.words import count, number, percent, span
-
-if TYPE_CHECKING:
-    from judge.stats.rank import Ranking, Standing
+from judge.stats.comparison import Ranking, Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,7 @@ class Ranked:
 
 def ranked(result: Result) -> Ranked:
     """Lay a ranking out for showing."""
-    rankings = {ranking.criterion: ranking for ranking in result.rankings}
+    rankings = {ranking.column: ranking for ranking in result.rankings}
     contests = tuple(
         _contest(result, rankings[column.name], group.name, group.parts[column.name])
         for group in groups(result)
@@ -110,7 +107,7 @@ def _contest(result: Result, ranking: Ranking, criterion: str, part: str) -> Con
     order += [system for system in ranking.systems if system not in order]
     standings = {standing.system: standing for standing in ranking.standings}
     return Contest(
-        name=ranking.criterion,
+        name=ranking.column,
         criterion=criterion,
         part=part,
         places=tuple(_place(system, standings.get(system)) for system in order),
@@ -155,7 +152,7 @@ def _matrix(ranking: Ranking, order: list[str]) -> tuple[tuple[Met, ...], ...]:
 
 def _told(result: Result, ranking: Ranking) -> tuple[str, ...]:
     """What was compared and how far the order of showing mattered, for someone who has not seen a ranking before."""
-    identical = _identical(result, ranking.criterion)
+    identical = _identical(result, ranking.column)
     found = [f"{count(ranking.pairs, 'pair')} of texts compared."]
     if identical:
         found.append(f"In {identical:,} of them the texts are identical: a tie, about which no judge was asked.")

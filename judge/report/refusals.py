@@ -12,6 +12,7 @@ _WORDS = {
     "top_logprobs": "lists fewer probabilities than asked for",
     "max_tokens": "limit on the reply's length not taken",
     "response_format": "JSON schema not taken",
+    "reasoning": "told not to reason, the price of its token probabilities",
     "n": "sends fewer replies at a time than asked for",
 }
 # Fewer replies at a time are asked for again: the scores are none the worse for it.
@@ -21,6 +22,7 @@ _HARMLESS = "n"
 def refusals(judge: Mapping[str, Any]) -> tuple[str, ...]:
     """What one judge of `info["judges"]` did not do, or not as asked: a phrase for each parameter."""
     unmet, learned = dict(judge.get("unmet") or {}), dict(judge.get("learned") or {})
+    learned.pop("reasoning_effort", None)  # said by "reasoning"
     dropped = learned.pop("dropped", None) or ()
     found = [_phrase(name, n, learned) for name, n in unmet.items()]
     found += [_phrase(name, 0, learned) for name in dropped if name not in unmet]
@@ -30,9 +32,8 @@ def refusals(judge: Mapping[str, Any]) -> tuple[str, ...]:
 
 def warnings(info: Mapping[str, Any]) -> tuple[str, ...]:
     """A sentence for each judge that did not honour what its scores were to be made with."""
-    judges = info.get("judges") or {info.get("model") or "The judge": {"unmet": info.get("unmet")}}
     found = []
-    for name, judge in judges.items():
+    for name, judge in (info.get("judges") or {}).items():
         unmet = {what: n for what, n in (judge.get("unmet") or {}).items() if what != _HARMLESS}
         learned = {what: value for what, value in (judge.get("learned") or {}).items() if what in unmet}
         if unmet:
@@ -55,8 +56,6 @@ def _fact(name: str, value: Any) -> str:
         return f"lists at most {value} probabilities for a token"
     if name == "limit":
         return f"takes the limit on the reply's length as {value}"
-    if name == "reasoning_effort":
-        return f"asked with reasoning effort {value}, to get token probabilities"
     if name == "path":
         return f"asked at {value}"
     return f"{name}: {value}"

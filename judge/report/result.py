@@ -12,14 +12,14 @@ from judge import registry
 from judge.errors import StorageError
 from judge.records import Estimate, Failure
 from judge.report.words import plain
+from judge.stats.comparison import Ranking, Standing
 from judge.table import JOURNAL, SCORES, Table, forget, read_journal, recover, store
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judge.stats.rank import Ranking
-
 RUN = "run.json"
+_FORMAT = 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,27 +89,28 @@ def load(folder: str | Path) -> Result:
     if journal and not ((folder / SCORES).exists() and (folder / RUN).exists()):
         return _partial(folder)
     result = _read_run(folder / RUN, Table.load(folder))
-    if journal and len(read_journal(folder)) > len(result.table.scores) + len(result.table.failures):
-        return _partial(folder)
+    if journal and read_journal(folder):
+        partial = _partial(folder)
+        if _size(partial) > _size(result):
+            return partial
     if journal:
         note = f"A later run in this folder was cut short; what it had is in {JOURNAL}."
         return replace(result, info={**result.info, "notes": [*result.info.get("notes", ()), note]})
     return result
 
 
+def _size(result: Result) -> int:
+    return len(result.table.scores) + len(result.failures)
+
+
 def _partial(folder: Path) -> Result:
-    from judge.stats.rank import rankings
-    from judge.stats.resample import means
+    from judge.stats.conclude import conclude
 
     table, info = recover(folder)
-    info = {**info, "status": "partial"}
-    orders = info.get("plan", {}).get("orders")
-    if orders:
-        names = [c.name for c in table.columns]
-        return Result(
-            table, {}, info, rankings=rankings(table.scores, table.failures, table.systems, names, orders=orders)
-        )
-    return Result(table, means(table), info)
+    plan = info.get("plan") or {}
+    rows = list(table.rows())
+    found = conclude(table.samples, table.columns, rows, orders=plan.get("orders"), seed=plan.get("seed", 0))
+    return Result(found.table, found.estimates, {**info, "status": "partial"}, found.agreement, found.rankings)
 
 
 def _run_file(result: Result) -> bytes:
@@ -118,6 +119,7 @@ def _run_file(result: Result) -> bytes:
         for (system, column), estimate in result.estimates.items()
     ]
     run = {
+        "format": _FORMAT,
         "info": result.info,
         "columns": [asdict(c) for c in result.table.columns],
         "estimates": estimates,
@@ -132,16 +134,14 @@ def _read_run(path: Path, table: Table) -> Result:
     try:
         run = json.loads(path.read_bytes())
         estimates = {(e.pop("system"), e.pop("column")): Estimate(**e) for e in run["estimates"]}
-        agreement = {name: Estimate(**e) for name, e in run["agreement"].items()}
-        ranked = tuple(_ranking(r) for r in run["rankings"])
+        agreement = {name: Estimate(**e) for name, e in run.get("agreement", {}).items()}
+        ranked = tuple(_ranking(r) for r in run.get("rankings", ()))
         return Result(table, estimates, run["info"], agreement, ranked)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StorageError(f"cannot read {path}: {error}; run again to make it anew") from error
 
 
 def _ranking(found: dict[str, Any]) -> Ranking:
-    from judge.stats.rank import Ranking, Standing
-
     lists = {
         "systems": tuple(found["systems"]),
         "standings": tuple(Standing(**standing) for standing in found["standings"]),

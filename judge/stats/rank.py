@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from judge.records import IDENTICAL, Failure, Score
+from judge.records import Failure, Score
+from judge.stats.comparison import TIE, Ranking, Standing, verdict
 from judge.stats.resample import Floats, draws
 
 Ints = np.ndarray[Any, np.dtype[np.intp]]
@@ -18,66 +19,10 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Orders = Literal[1, 2]
 """In how many orders every pair of texts was meant to be asked."""
 
-_TIE = 0.5
 _TOLERANCE, _LIMIT = 1e-9, 20_000
 # How far the likelihood equations may be from zero, per comparison. Where strengths are far apart, evalica's tolerance
 # is below the rounding of its scores and it goes on to the limit with nothing left to gain: the equations decide.
 _RESIDUAL = 1e-8
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How one system did against the others on one criterion.
-
-    `win_rate` (0–1) is the mean preference over its pairs, in which every pair of texts weighs the same: systems that
-    met different rivals are not alike in it, `strength` takes the rivals into account. `low`/`high` are None where its
-    pairs come from one item. `strength` is in log-odds, mean zero over the systems: that of `a` less that of `b` is the
-    log-odds of `a` being preferred. It is None where `Ranking.note` says why.
-
-    `n` pairs are `wins` + `losses` + `ties` + `undecided`: a tie is a pair of which every order said 0.5, undecided one
-    whose two orders cancel out. `flip_rate` is the share of its pairs whose verdict changed with the order, None where
-    none was asked in both.
-    """
-
-    system: str
-    criterion: str
-    win_rate: float
-    low: float | None
-    high: float | None
-    strength: float | None
-    strength_low: float | None
-    strength_high: float | None
-    n: int
-    wins: int
-    losses: int
-    ties: int
-    undecided: int
-    flip_rate: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The systems of one criterion, `standings` by win rate, best first; a system never compared has none.
-
-    `win_rate[a][b]` is the mean preference for `systems[a]` over `systems[b]` in `n[a][b]` pairs of texts, None where
-    there are none. `pairs` were compared; `incomplete` were asked, but lack the answer to an order; `failed` counts the
-    judgments that failed. `position_bias` is the mean value of the text shown first less 0.5, over pairs asked in both
-    orders, so that the texts' quality cancels out: 0.5 where the first always wins. It and `flip_rate` leave out
-    identical texts, about which no judge was asked. `method` says how the intervals were made.
-    """
-
-    criterion: str
-    systems: tuple[str, ...]
-    standings: tuple[Standing, ...]
-    win_rate: tuple[tuple[float | None, ...], ...]
-    n: tuple[tuple[int, ...], ...]
-    pairs: int
-    incomplete: int
-    failed: int
-    flip_rate: float | None
-    position_bias: float | None
-    method: str
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +70,14 @@ def rankings(
     scores: Iterable[Score],
     failures: Iterable[Failure],
     systems: Sequence[str],
-    criteria: Iterable[str],
+    columns: Iterable[str],
     *,
     orders: Orders = 2,
     n_resamples: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> tuple[Ranking, ...]:
-    """One `Ranking` for each of `criteria`, from its rows with a rival; rows of other columns or systems are left out.
+    """One `Ranking` for each of `columns`, from its rows with a rival; rows of other columns or systems are left out.
 
     The preference for `a` in a pair of texts is the mean of `a`'s value when shown first and 1 − `b`'s value when `b`
     is. With `orders=2` a pair without both is not compared, as the position's bias would go into it uncorrected; with
@@ -152,19 +97,19 @@ def rankings(
     for row in every:
         if {row.system, row.rival} <= known:
             rows[row.column].append(row)
-    return tuple(_ranking(name, rows[name], tuple(systems), orders, interval) for name in criteria)
+    return tuple(_ranking(name, rows[name], tuple(systems), orders, interval) for name in columns)
 
 
 def _ranking(
-    criterion: str, rows: Sequence[Score | Failure], systems: tuple[str, ...], orders: Orders, interval: _Interval
+    column: str, rows: Sequence[Score | Failure], systems: tuple[str, ...], orders: Orders, interval: _Interval
 ) -> Ranking:
     pairs = _pairs(rows, systems, orders)
-    standings, note = _standings(pairs, criterion, interval)
+    standings, note = _standings(pairs, column, interval)
     rates, met = _matrices(pairs, systems)
     bias = _mean(pairs.first)
     bounded = any(standing.low is not None for standing in standings)
     return Ranking(
-        criterion,
+        column,
         systems,
         tuple(sorted(standings, key=lambda standing: -standing.win_rate)),
         rates,
@@ -173,14 +118,14 @@ def _ranking(
         incomplete=pairs.incomplete,
         failed=sum(isinstance(row, Failure) for row in rows),
         flip_rate=_mean(pairs.flipped),
-        position_bias=None if bias is None else bias - _TIE,
+        position_bias=None if bias is None else bias - TIE,
         method=interval.method if bounded else "fewer than two items: too few for an interval",
         note=note,
     )
 
 
 def _pairs(rows: Iterable[Score | Failure], systems: Sequence[str], orders: Orders) -> _Pairs:
-    """The rows of one criterion, two orders put together."""
+    """The rows of one column, two orders put together."""
     place = {name: at for at, name in enumerate(systems)}
     asked: dict[tuple[str, str, str], list[Score | None]] = {}
     for row in rows:
@@ -196,24 +141,17 @@ def _pairs(rows: Iterable[Score | Failure], systems: Sequence[str], orders: Orde
     at = {name: k for k, name in enumerate(names)}
     items = {item: k for k, item in enumerate(dict.fromkeys(item for item, _, _ in whole))}
     item, a, b = np.array([(items[item], at[a], at[b]) for item, a, b in whole], dtype=np.intp).reshape(-1, 3).T
-    verdicts = [_verdict(one, other, orders) for one, other in whole.values()]
+    verdicts = [_figures(one, other, orders) for one, other in whole.values()]
     p, tied, flipped, first = np.array(verdicts, dtype=np.float64).reshape(-1, 4).T
     return _Pairs(names, item, a, b, p, tied > 0, flipped, first, len(asked) - len(whole))
 
 
-def _verdict(one: Score | None, other: Score | None, orders: Orders) -> tuple[float, bool, float, float]:
+def _figures(one: Score | None, other: Score | None, orders: Orders) -> tuple[float, bool, float, float]:
     """Preference, tied, flipped and mean value of the first, of one pair: `one` was shown first, then `other`."""
-    answers = [row for row in (one, other) if row is not None]
-    tied = all(row.value == _TIE for row in answers)
-    if one is None or other is None:
-        value = answers[0].value
-        return (value if other is None else 1 - value), tied, np.nan, np.nan
-    # in this form, answers that cancel out make exactly 0.5
-    p = 0.5 + (one.value - other.value) / 2
-    if orders == 1 or any(row.provenance.method == IDENTICAL for row in answers):
-        return p, tied, np.nan, np.nan
-    flipped = np.sign(one.value - _TIE) != np.sign(_TIE - other.value)
-    return p, tied, float(flipped), (one.value + other.value) / 2
+    found = verdict(one, other)
+    both = one is not None and other is not None and orders == 2 and found.flipped is not None
+    first = (one.value + other.value) / 2 if both and one and other else np.nan
+    return found.preference, found.tied, float(bool(found.flipped)) if both else np.nan, first
 
 
 def _matrices(
@@ -252,7 +190,7 @@ def _cells(pairs: _Pairs) -> _Cells:
     return _Cells(found // size, found % size, of.astype(np.intp), preferred, met)
 
 
-def _standings(pairs: _Pairs, criterion: str, interval: _Interval) -> tuple[list[Standing], str]:
+def _standings(pairs: _Pairs, column: str, interval: _Interval) -> tuple[list[Standing], str]:
     """The standings in the order of the systems, and what there is to say about the strengths."""
     if not pairs.systems:
         return [], "No pair was compared."
@@ -267,9 +205,7 @@ def _standings(pairs: _Pairs, criterion: str, interval: _Interval) -> tuple[list
         strength = None if strengths is None else float(strengths[at])
         low, high = interval.of(rates[:, at]) if enough else (None, None)
         ends = interval.of(resampled[:, at]) if enough and resampled is not None else (None, None)
-        found.append(
-            Standing(system, criterion, _rate(pairs, at), low, high, strength, *ends, **_counts(pairs, at, its))
-        )
+        found.append(Standing(system, column, _rate(pairs, at), low, high, strength, *ends, **_counts(pairs, at, its)))
     return found, note
 
 
@@ -278,7 +214,7 @@ def _rate(pairs: _Pairs, at: int) -> float:
 
 
 def _counts(pairs: _Pairs, at: int, its: Bools) -> Mapping[str, Any]:
-    sign = np.sign(pairs.p - _TIE)[its] * np.where(pairs.a == at, 1, -1)[its]
+    sign = np.sign(pairs.p - TIE)[its] * np.where(pairs.a == at, 1, -1)[its]
     ties = int(pairs.tied[its].sum())
     return {
         "n": len(sign),

@@ -70,14 +70,17 @@ class Table:
         return merge(self.scores, self.failures, key=self._place)
 
     def matrix(self, column: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        """Values of one column, systems × items; NaN masks what has no score (failed, not asked, no such text)."""
+        """Values of one column, systems × items; NaN masks what has no score (failed, not asked, no such text).
+
+        Comparisons are left out: they are about two texts.
+        """
         import numpy as np
 
         down = {name: place for place, name in enumerate(self.systems)}
         across = {name: place for place, name in enumerate(self.items)}
         values = np.full((len(down), len(across)), np.nan)
         for score in self.of(column):
-            if score.system in down and score.item in across:
+            if score.system in down and score.item in across and not score.rival:
                 values[down[score.system], across[score.item]] = score.value
         return values
 
@@ -95,14 +98,21 @@ class Table:
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """The long table of `scores.parquet`, or, `wide`, one row per item and system with one column per score column.
 
+        Wide comparisons have a row per item, system shown first and rival shown second.
         A failure's value is null; the long table says in `error`, `stage` and `message` what went wrong.
         """
         import pandas as pd
 
         if wide:
-            found = {(s.item, s.system, s.column): s.value for s in self.scores}
-            keys = [(s.item, s.system) for s in self.samples]
-            frame = pd.DataFrame(keys, columns=["item", "system"])
+            found: dict[tuple[str, ...], float] = {}
+            keys: list[tuple[str, ...]] = [(s.item, s.system) for s in self.samples]
+            names = ["item", "system"]
+            if any(row.rival for row in self.rows()):
+                keys = list(dict.fromkeys((row.item, row.system, row.rival) for row in self.rows()))
+                names = ["item", "system", "rival"]
+            for s in self.scores:
+                found[(*(s.item, s.system, s.rival)[: len(names)], s.column)] = s.value
+            frame = pd.DataFrame(keys, columns=names)
             for column in self.columns:
                 frame[column.name] = pd.Series([found.get((*key, column.name)) for key in keys], dtype="float64")
             return frame

@@ -7,13 +7,16 @@ from typing import Any
 import pytest
 
 import judge
-from judge.api import panel
 from judge.config import plan
 from judge.errors import ConfigError, Refused
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.records import IDENTICAL, Failure, Provenance, Score
+from judge.records import IDENTICAL, Column, Failure, Provenance, Score
+from judge.stats import panel
 
 ROWS = [{"item": item, "system": s, "source": "The source.", "output": f"{s} {item}"} for item in "1234" for s in "xy"]
+
+
+COLUMNS = [Column(f"c/{name}", "criterion", name, criterion="c", judge=name) for name in "ab"]
 
 
 def scale(low: int) -> Any:
@@ -58,22 +61,24 @@ def test_agreement_is_one_for_judges_that_agree_and_less_for_others() -> None:
 def test_a_panel_has_no_value_where_one_of_its_judges_has_none() -> None:
     row = Score("1", "x", "c/a", 4.0, Provenance("single"))
     failed = Failure("1", "x", "c/b", "parse", "ParseError", "no score")
-    (mean,) = panel.means("c", {"c/a": "a", "c/b": "b"}, [row, failed])
+    (mean,) = panel.means(COLUMNS, [row, failed])
     assert isinstance(mean, Failure)
     assert (mean.column, mean.stage, mean.message) == ("c", "panel", "no score by b")
 
 
 def test_equal_texts_stay_equal_texts() -> None:
     rows = [Score("1", "x", f"c/{name}", 0.5, Provenance(IDENTICAL), "y") for name in "ab"]
-    (mean,) = panel.means("c", {"c/a": "a", "c/b": "b"}, rows)
+    (mean,) = panel.means(COLUMNS, rows)
     assert isinstance(mean, Score)
     assert (mean.column, mean.provenance.method, mean.rival) == ("c", IDENTICAL, "y")
 
 
 def test_judges_may_have_addresses_of_their_own(chat_server: Any) -> None:
-    made = plan(given={"model": ["m", {"name": "m", "base_url": chat_server.url}], "base_url": "http://127.0.0.1:9/v1"})
-    prepared = judge.api.prepare(made, ROWS)  # type: ignore[attr-defined]
-    assert list(prepared.judges) == ["m@127.0.0.1:9", f"m@{chat_server.url.split('/')[2]}"]
+    given = {"model": ["m", {"name": "m", "base_url": chat_server.url}], "base_url": "http://127.0.0.1:9/v1"}
+    prepared = judge.api.prepare(plan(given=given), ROWS)  # type: ignore[attr-defined]
+    assert list(prepared.judges) == ["openai/m@127.0.0.1:9", f"openai/m@{chat_server.url.split('/')[2]}"]
+    both = plan(given={"model": ["m", "decisions/m"], "base_url": chat_server.url})
+    assert list(judge.api.prepare(both, ROWS).judges) == ["openai/m", "decisions/m"]  # type: ignore[attr-defined]
 
 
 def test_the_same_judge_twice_is_no_panel() -> None:

@@ -91,7 +91,7 @@ def test_a_tie_counts_half_where_it_is_allowed(tmp_path: Path) -> None:
     (ranking,) = result.rankings
     assert [s.value for s in result.table.scores] == pytest.approx([0.7] * 24)
     assert [s.win_rate for s in ranking.standings] == pytest.approx([0.5] * 3)
-    assert ranking.criterion == "with_ties"
+    assert ranking.column == "with_ties"
 
 
 def test_one_order_asks_half(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_ranking_that_was_killed_can_be_shown(tmp_path: Path) -> None:
 def test_a_panel_ranks_by_each_judge_and_by_their_mean() -> None:
     fond = ScriptedProvider(lambda _: {"A": 1.0}, model="fond")
     result = judge.rank(ROWS, model=[ScriptedProvider(better, model="fair-minded"), fond])
-    assert [r.criterion for r in result.rankings] == ["overall", "overall/fair-minded", "overall/fond"]
+    assert [r.column for r in result.rankings] == ["overall", "overall/fair-minded", "overall/fond"]
     assert [s.win_rate for s in result.rankings[0].standings] == pytest.approx([0.65, 0.5, 0.35])
 
 

@@ -175,11 +175,11 @@ def reasoning_by_default(body: dict[str, Any], *, efforts: tuple[str, ...], alwa
 @pytest.mark.parametrize(
     ("efforts", "always", "unmet", "learned", "sent"),
     [
-        (("medium", "none"), (), (), {"reasoning_effort": "none"}, 3),
+        (("medium", "none"), (), ("reasoning",), {"reasoning_effort": "none"}, 3),
         (
             ("medium", "none"),
             ("temperature",),
-            ("temperature",),
+            ("temperature", "reasoning"),
             {"reasoning_effort": "none", "dropped": ["temperature"]},
             4,
         ),
@@ -234,7 +234,7 @@ def test_the_model_may_reason_where_nothing_asks_it_not_to(
     chat_server.answer = answer
     replies, _ = ask(chat_server, request(top_logprobs=20), request(temperature=1.0))
     assert [body.get("reasoning_effort") for body in chat_server.bodies] == [None, "none", None]
-    assert [reply.served_by.endswith("reasoning_effort=none") for reply in replies] == [True, False]
+    assert [reply.unmet for reply in replies] == [("reasoning",), ()]
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_twenty_alternatives_are_not_lowered_for_a_model_that_reasons(
 
     chat_server.answer = answer
     (response,), learned = ask(chat_server, request(**PARAMS))
-    assert (response.unmet, learned) == ((), {"reasoning_effort": "none"})
+    assert (response.unmet, learned) == (("reasoning",), {"reasoning_effort": "none"})
     assert chat_server.bodies[-1]["top_logprobs"] == 20
 
 

@@ -217,9 +217,9 @@ def panel() -> Result:
     scale = (1.0, 5.0, LABELS)
     columns = (
         Column("rougeL", "metric", "rougeL"),
-        Column("fluency", "criterion", "mean of 2 judges", *scale),
-        Column("fluency/a", "criterion", "a", *scale),
-        Column("fluency/org/b", "criterion", "b", *scale),
+        Column("fluency", "criterion", "mean of 2 judges", *scale, criterion="fluency"),
+        Column("fluency/a", "criterion", "a", *scale, criterion="fluency", judge="a"),
+        Column("fluency/org/b", "criterion", "b", *scale, criterion="fluency", judge="org/b"),
     )
     samples = (Sample("i", "s", "An output."), Sample("j", "s", "Another."), Sample("k", "s", "A third."))
     note = "the reply came without token probabilities; 1 of 20 draws had no score"

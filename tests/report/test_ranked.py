@@ -106,8 +106,9 @@ def test_a_ranking_of_nothing_has_every_report() -> None:
 def test_a_panels_ranking_comes_before_its_judges() -> None:
     names = ("overall", "overall/a", "overall/b")
     result = _ranked(2, criteria=names)
-    shown = ranked(replace(result, info={"judges": {"a": {}, "b": {}}}, rankings=result.rankings[::-1]))
-    assert [contest.label for contest in shown.contests] == ["overall, panel mean", "overall, a", "overall, b"]
+    columns = tuple(replace(c, criterion="overall", judge=c.name[8:]) for c in result.table.columns[::-1])
+    shown = ranked(replace(result, table=replace(result.table, columns=columns)))
+    assert [contest.label for contest in shown.contests] == ["overall, panel mean", "overall, b", "overall, a"]
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 132])
@@ -137,15 +138,15 @@ def test_the_console_shows_the_matrix_of_three_to_twelve_systems(systems: int, s
 
 def test_json_holds_every_number(ranking: Result) -> None:
     found = json.loads(ranking.report("json"), parse_constant=pytest.fail)
-    assert list(found) == ["systems", "criteria", "failures", "info"]
+    assert list(found) == ["systems", "rankings", "failures", "info"]
     (of,) = ranking.rankings
     assert [Standing(**row) for row in found["systems"]] == list(of.standings)
-    (criterion,) = found["criteria"]
-    assert criterion["matrix"]["systems"] == list(of.systems)
-    assert criterion["matrix"]["win_rate"] == [list(row) for row in of.win_rate]
-    assert criterion["matrix"]["n"] == [list(row) for row in of.n]
-    for name in ("criterion", "pairs", "incomplete", "failed", "flip_rate", "position_bias", "method", "note"):
-        assert criterion[name] == getattr(of, name)
+    (ranking,) = found["rankings"]
+    assert ranking["systems"] == list(of.systems)
+    assert ranking["win_rate"] == [list(row) for row in of.win_rate]
+    assert ranking["n"] == [list(row) for row in of.n]
+    for name in ("column", "pairs", "incomplete", "failed", "flip_rate", "position_bias", "method", "note"):
+        assert ranking[name] == getattr(of, name)
 
 
 def test_csv_has_a_row_per_standing(ranking: Result) -> None:

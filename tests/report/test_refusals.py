@@ -21,7 +21,11 @@ from judge.report.refusals import refusals, warnings
         ({"top_logprobs": 3}, {"top_logprobs": 5}, ("lists at most 5 probabilities for a token (3 answers)",)),
         ({"response_format": 3}, {"dropped": ["response_format"]}, ("JSON schema not taken (3 answers)",)),
         ({}, {"dropped": ["seed"]}, ("seed not taken",)),
-        ({}, {"reasoning_effort": "none"}, ("asked with reasoning effort none, to get token probabilities",)),
+        (
+            {"reasoning": 9},
+            {"reasoning_effort": "none"},
+            ("told not to reason, the price of its token probabilities (9 answers)",),
+        ),
         ({}, {"path": "/v1/systemone"}, ("asked at /v1/systemone",)),
         ({}, {"colour\n": "blue"}, ("colour : blue",)),
     ],
@@ -34,7 +38,7 @@ def test_all_that_a_server_can_teach_has_words() -> None:
     taught = Dialect(5, "max_tokens", 8, True, frozenset({"logprobs", "temperature", "response_format"})).settled
     said = "; ".join(refusals({"learned": taught}))
     assert "_" not in said.replace("max_tokens", "")
-    assert len(taught) + 2 == said.count(";") + 1
+    assert len(taught) + 1 == said.count(";") + 1  # three parameters dropped; the effort is said by `unmet`
 
 
 def test_every_judge_that_left_something_out_is_warned_of() -> None:
@@ -46,9 +50,3 @@ def test_every_judge_that_left_something_out_is_warned_of() -> None:
     assert warnings({"judges": judges, "unmet": {"logprobs": 80, "temperature": 80, "n": 4}}) == (
         "gpt: gives no token probabilities (80 answers); temperature not taken (80 answers).",
     )
-
-
-@pytest.mark.parametrize(("info", "name"), [({"model": "m"}, "m"), ({}, "The judge")])
-def test_a_record_without_judges_is_warned_of_as_a_whole(info: dict[str, Any], name: str) -> None:
-    assert warnings({**info, "unmet": {"temperature": 2}}) == (f"{name}: temperature not taken (2 answers).",)
-    assert warnings(info) == ()

@@ -250,8 +250,8 @@ def test_criteria_are_ranked_apart_and_other_rows_are_left_out() -> None:
     pointwise = Score("i0", "a", "better", 4.0, SINGLE)
     stranger = _row("i0", "a", "z", 1.0)
     one, other = rankings([*better, *clearer, pointwise, stranger], [], ["a", "b"], ["clearer", "better"])
-    assert (one.criterion, one.standings[0].system) == ("clearer", "b")
-    assert (other.criterion, other.standings[0].system) == ("better", "a")
+    assert (one.column, one.standings[0].system) == ("clearer", "b")
+    assert (other.column, other.standings[0].system) == ("better", "a")
     assert (other.pairs, other.incomplete) == (1, 0)
 
 
