@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from judge.api import evaluate_async as evaluate_async
     from judge.api import rank as rank
     from judge.api import rank_async as rank_async
-    from judge.criteria import load as load_criteria
+    from judge.criteria import load as load_criterion
     from judge.errors import JudgeError as JudgeError
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
     from judge.records import Sample as Sample
@@ -31,7 +31,7 @@ _WHERE = {
     "ScriptedProvider": "judge.providers.scripted:ScriptedProvider",
     "evaluate": "judge.api:evaluate",
     "evaluate_async": "judge.api:evaluate_async",
-    "load_criteria": "judge.criteria:load",
+    "load_criterion": "judge.criteria:load",
     "load_samples": "judge.samples:load",
     "rank": "judge.api:rank",
     "rank_async": "judge.api:rank_async",
@@ -44,7 +44,7 @@ __all__ = [
     "__version__",
     "evaluate",
     "evaluate_async",
-    "load_criteria",
+    "load_criterion",
     "load_samples",
     "rank",
     "rank_async",

@@ -32,14 +32,14 @@ class Found:
 
 
 _CUT = {
-    "length": "the reply was cut off at the token limit; allow the judge more tokens",
+    "length": "the reply was cut off at the token limit; allow more with --max-tokens",
     "content_filter": "the provider's content filter stopped the reply",
     "refusal": "the judge refused to answer",
     "abort": "the server broke the reply off",
 }
 
 
-def whole(choice: Choice) -> str:
+def reply_text(choice: Choice) -> str:
     """The text of one reply of a model, without the thinking before it and white space around it.
 
     Raises ParseError for a cut, filtered, refused or empty one, and for one that ended inside its thinking.

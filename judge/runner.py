@@ -11,7 +11,7 @@ from itertools import chain, islice
 from judge import ladder, registry
 from judge.cache import Cache
 from judge.criteria import bodies
-from judge.errors import CriterionError, JudgeError, ParseError, ProviderError
+from judge.errors import CriterionError, JudgeError, ParseError, ProviderError, Refused
 from judge.ladder import Answer, Rung, Settings, Untrusted
 from judge.progress import Counts
 from judge.providers import Provider
@@ -23,6 +23,7 @@ Row = Score | Failure
 _CHUNK = 64
 _MOST_QUESTIONS = 100
 _FLUSH_SECONDS = 0.05
+_TEMPERATURE = "temperature"
 _Part = tuple[str, Request]
 """A reply to be had, by its key, and what would ask for it alone."""
 
@@ -96,6 +97,7 @@ class Run:
         self._bundles: dict[str, tuple[_Part, ...]] = {}
         self._most_draws = settings.draws
         self._left: list[_Part] = []
+        self._alone: set[str] = set()
         self._stepped: list[_Case] = []
         self._lacking: dict[Rung, str] = {}
         self._proven: set[Rung] = set()
@@ -177,7 +179,7 @@ class Run:
 
         Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen.
         """
-        asked = [(case, {r.key(): r for r in self._enter(case)}) for case in chunk]
+        asked = [(case, {r.key(): r for r in self._enter(case)}) for case in chunk if not self._hopeless(case)]
         keys = [key for _, requests in asked for key in requests]
         stored = self._cache.get_many(keys) if self._provider.endpoint else {}
         new: list[_Part] = []
@@ -193,6 +195,13 @@ class Run:
             if not missing:
                 self._resolve(case)
         return new
+
+    def _hopeless(self, case: _Case) -> bool:
+        """Fail a case whose only rung is known to be lacking, without paying for it."""
+        why = self._lacking.get(case.rungs[0]) if len(case.rungs) == 1 else None
+        if why:
+            self._fail(case.judgment, "request", ParseError(f"not asked: {why}; --weighting auto does without"))
+        return bool(why)
 
     def _enter(self, case: _Case) -> tuple[Request, ...]:
         """The requests of a case's rung; a rung that is known to be lacking is left at once."""
@@ -219,6 +228,7 @@ class Run:
         asks = self._provider.decides
         for key, request in parts:
             kind = "" if asks else str(sorted(request.params.items()))
+            kind = key if key in self._alone else kind
             alike.setdefault((kind, *(tuple(m.items()) for m in request.messages)), []).append((key, request))
         for group in alike.values():
             size = _MOST_QUESTIONS if asks else self._most_draws
@@ -238,6 +248,10 @@ class Run:
     def _answered(self, request: Request, answer: Answer) -> None:
         """Give each part of an answer to those who wait for it; what is missing from it is asked for again."""
         parts = self._bundles.pop(request.key())
+        if isinstance(answer, Refused) and len(parts) > 1 and self._provider.decides:
+            self._alone.update(key for key, _ in parts)  # one question may be what all were refused for
+            self._left += parts
+            return
         if isinstance(answer, ProviderError):
             self.counts.refused += 1
             for key, _ in parts:
@@ -282,6 +296,7 @@ class Run:
             if len(case.rungs) > 1:
                 self._step_down(case, error, answers)
                 return
+            self._learn(case, error)
             self._fail(judgment, "parse", ParseError(str(error), error.raw))
         except ParseError as error:
             self._fail(judgment, "parse", error)
@@ -289,6 +304,8 @@ class Run:
             self._fail(judgment, "request", error)
         else:
             self._proven.add(case.rungs[0])
+            drawn = [answer for answer in answers if isinstance(answer, Response)]
+            self.counts.unmet.update({_TEMPERATURE: 1} if any(_TEMPERATURE in one.unmet for one in drawn) else ())
             self._keep(case, case.fresh)
             sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
             column = judgment.criterion.name + self._suffix
@@ -297,9 +314,8 @@ class Run:
         self.counts.shared += case.asked and not case.own
 
     def _step_down(self, case: _Case, error: Untrusted, answers: Sequence[Answer]) -> None:
+        self._learn(case, error)
         rung = case.rungs.pop(0)
-        if error.lasting and rung not in self._proven:
-            self._lacking[rung] = str(error)
         if rung == "logprobs":
             self._keep(case, case.fresh)
             case.spare = next((answer for answer in answers if isinstance(answer, Response)), None)
@@ -311,6 +327,10 @@ class Run:
         else:
             self._stepped.append(case)
 
+    def _learn(self, case: _Case, error: Untrusted) -> None:
+        if error.lasting and case.rungs[0] not in self._proven:
+            self._lacking[case.rungs[0]] = str(error)
+
     def _keep(self, case: _Case, keys: Iterable[str]) -> None:
         """Put these of a case's fresh replies into the cache."""
         for key in list(keys):
@@ -320,7 +340,8 @@ class Run:
             case.fresh.discard(key)
 
     def _note(self, response: Response) -> None:
-        self.counts.unmet.update(response.unmet)
+        """Take down what a reply tells of its server; its temperature only counts if the reply does."""
+        self.counts.unmet.update(name for name in response.unmet if name != _TEMPERATURE)
         self.counts.served_by.add(response.served_by)
 
     def _fail(self, judgment: Judgment, stage: str, error: JudgeError) -> None:

@@ -141,7 +141,7 @@ def test_run_json_says_all_that_is_needed_to_do_it_again(
     assert info["plan"]["criteria"] == ["relevance"]
     assert "relevance.jinja" in " ".join(info["criteria"]["relevance"]["templates"])
     assert info["signatures"]["relevance"].startswith("relevance@")
-    assert "t=0|auto|draws=20|judge" in info["signatures"]["relevance"]
+    assert "t=0/1|auto|draws=20|judge" in info["signatures"]["relevance"]
     assert "sacrebleu" in info["signatures"]["bleu"]
     assert info["requests"]["sent"] == 6
     for file in (*(tmp_path / "r").iterdir(), *(tmp_path / "c").rglob("*")):
@@ -169,7 +169,7 @@ def test_a_criterion_of_ones_own_reads_further_columns(tmp_path: Path) -> None:
     result = judge.evaluate(ROWS, [str(path)], model=provider, metrics=[])
     assert result.estimates["x", "tone"].value == 1.0
     assert "Is the tone calm?" in provider.seen[0].messages[0]["content"]
-    as_object = judge.evaluate(ROWS, [judge.load_criteria(str(path))], model=provider, metrics=[])
+    as_object = judge.evaluate(ROWS, [judge.load_criterion(str(path))], model=provider, metrics=[])
     assert as_object.estimates == result.estimates
 
 
@@ -319,7 +319,7 @@ def test_what_was_judged_by_is_kept_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        ({}, "t=0|auto|draws=20|judge"),
+        ({}, "t=0/1|auto|draws=20|judge"),
         ({"min_mass": 0.9}, "auto|draws=20|mass>=0.9|judge"),
         ({"min_mass": 0.9, "weighting": "single"}, "t=0|single|judge"),
         ({"max_tokens": 7, "temperature": 0.5}, "t=0.5|max_tokens=7|auto"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from judge.errors import ParseError
 from judge.numerals import fold, names
-from judge.parse import Found, find, read, whole
+from judge.parse import Found, find, read, reply_text
 from judge.records import Choice, ReplyKind, Scale
 
 THREE = Scale.integers(1, 3)
@@ -378,7 +378,7 @@ def test_thinking_before_the_reply_does_not_count(tag: str, form: str, kind: Rep
         text = before + after
         place = len(before) + after.index("4")
         assert find(text, kind, FIVE, "Coherence") == Found("4", place, place + 1, reason)
-        assert whole(Choice(text)) == after
+        assert reply_text(Choice(text)) == after
 
 
 @pytest.mark.parametrize(
@@ -414,9 +414,9 @@ def test_a_reason_may_speak_of_thinking() -> None:
 
 def test_a_whole_reply_ended_by_itself() -> None:
     with pytest.raises(ParseError, match="cut off"):
-        whole(Choice("1. Read", "length"))
+        reply_text(Choice("1. Read", "length"))
     with pytest.raises(ParseError, match="empty"):
-        whole(Choice(" \u200b\n"))
+        reply_text(Choice(" \u200b\n"))
 
 
 @pytest.mark.parametrize(

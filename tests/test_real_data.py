@@ -164,8 +164,9 @@ def test_a_server_with_every_fault_costs_no_judgment(
         max_concurrency=8,
     )
     assert result.failures == ()
-    assert set(result.info["unmet"]) == {"logprobs", "temperature"}
-    assert "|t=server|" in result.info["signatures"]["relevance"]
+    assert set(result.info["unmet"]) == {"logprobs"}
+    assert result.info["judges"]["a-reasoning-model"]["learned"] == {"dropped": ["logprobs", "temperature"]}
+    assert "|t=0/1|auto|draws=20|" in result.info["signatures"]["relevance"]
     human = {(s.item, s.system): s.human for s in result.table.samples}
     for score in result.table.scores:
         rated = human[score.item, score.system][score.column.removesuffix("_5")]

@@ -93,7 +93,11 @@ def test_every_criterion_is_asked_of_every_sample() -> None:
 def test_strict_weighting_fails_instead_of_stepping_down() -> None:
     judged = Judged(lambda _: "4", weighting="logprobs")()
     assert judged.values == []
-    assert {(f.stage, f.error, f.raw) for f in judged.failures} == {("parse", "ParseError", "4")}
+    first, *others = judged.failures
+    assert (first.stage, first.error, first.raw) == ("parse", "ParseError", "4")
+    assert [(f.stage, f.raw) for f in others] == [("request", "")] * 2
+    assert "not asked" in others[0].message
+    assert len(judged.provider.seen) == 1
 
 
 def test_single_weighting_does_not_ask_for_probabilities() -> None:

@@ -1,4 +1,4 @@
-"""The stages of a run in their order, and the only place where sync meets async."""
+"""The stages of a run in their order."""
 
 from judge.api.entry import Options, RankOptions, evaluate, evaluate_async, rank, rank_async
 from judge.api.forecast import forecast

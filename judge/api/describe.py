@@ -75,9 +75,9 @@ def column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepa
     if provider.decides:
         parts.append("decisions")
     else:
-        drawn = plan.weighting == "samples"
-        wanted = plan.temperature if plan.temperature is not None else float(drawn)
-        parts.append("t=server" if "temperature" in counts.unmet else f"t={wanted:g}")
+        usual = {"auto": "0/1", "samples": "1"}.get(plan.weighting, "0")  # 0, and 1 for draws
+        wanted = usual if plan.temperature is None else f"{plan.temperature:g}"
+        parts.append("t=server" if "temperature" in counts.unmet else f"t={wanted}")
         parts += ["effort=none"] if "reasoning" in counts.unmet else []
         parts += [f"max_tokens={plan.max_tokens}"] if plan.max_tokens else []
         parts += [f"reply={criterion.reply}"] if plan.reply else []

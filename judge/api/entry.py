@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from judge import config
+from judge.api.loop import in_a_loop
 from judge.api.prepare import prepare
 from judge.api.stages import run
 from judge.config import Plan
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     Data = str | Path | pd.DataFrame | Iterable[Mapping[str, Any] | Sample]
 
-T = TypeVar("T")
 _PROVIDER = ("name", "model", "endpoint", "notice", "decides", "learned", "complete", "aclose")
 
 
@@ -81,7 +79,7 @@ def evaluate(
     Works in a script, in a notebook, and inside a running event loop. A judgment that fails is a row of
     `result.failures`; what is wrong with the arguments, the data or the endpoint raises a JudgeError.
     """
-    return _run(lambda: evaluate_async(data, criteria, model=model, progress=progress, **options))
+    return in_a_loop(lambda: evaluate_async(data, criteria, model=model, progress=progress, **options))
 
 
 async def evaluate_async(
@@ -110,7 +108,7 @@ def rank(
     and `second`. Every pair of texts of an item is shown in both orders (`orders=1`: in one), or only `budget` pairs;
     equal texts are a tie without a request. Everything else is as in `evaluate`.
     """
-    return _run(lambda: rank_async(data, criteria, model=model, progress=progress, **options))
+    return in_a_loop(lambda: rank_async(data, criteria, model=model, progress=progress, **options))
 
 
 async def rank_async(
@@ -143,11 +141,10 @@ async def _ask(
     if isinstance(data, str | Path):
         given["data"] = Path(data)
     models = _listed(model)
-    named = config.plan(given={"model": [one for one in models if isinstance(one, str | Mapping)]})
-    names = iter(named.model)
-    given["model"] = list(named.model)
-    providers = [next(names) if isinstance(one, str | Mapping) else _checked(one) for one in models]
+    given["model"] = [one for one in models if isinstance(one, str | Mapping)]
     made = make(given=given)
+    names = iter(made.model)
+    providers = [next(names) if isinstance(one, str | Mapping) else _checked(one) for one in models]
     return await run(prepare(made, data, providers=providers if models else None, own=own), progress)
 
 
@@ -164,31 +161,3 @@ def _checked(model: Any) -> Provider:
         raise ConfigError(f"model is a name or a Provider; this {type(model).__name__} has no {', '.join(lacking)}")
     provider: Provider = model
     return provider
-
-
-def _run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run in a loop of its own: here, or in a thread where this thread's loop is running already (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work())
-    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
-
-    async def noted() -> T:
-        task = asyncio.ensure_future(work())
-        started.append((asyncio.get_running_loop(), task))
-        return await task
-
-    interrupted = False
-    with ThreadPoolExecutor(1, "judge") as thread:
-        future = thread.submit(lambda: asyncio.run(noted()))
-        while not future.done():
-            try:
-                wait([future])
-            except KeyboardInterrupt:
-                interrupted = True
-                for loop, task in started:
-                    loop.call_soon_threadsafe(task.cancel)
-    if interrupted:
-        raise KeyboardInterrupt
-    return future.result()

@@ -57,7 +57,10 @@ def choose(samples: Sequence[Sample], *, orders: int, budget: int | None, seed: 
     ]
     every = [pair for item in zip(*_padded(by_systems), strict=True) for pair in item if pair is not None]
     if not every:
-        raise ConfigError(f"nothing to compare: no item has texts of two systems (systems: {', '.join(systems[:10])})")
+        raise ConfigError(
+            f"nothing to compare: no item has texts of two systems (systems: {', '.join(systems[:10])}); name the "
+            "column of the systems with --map system=COLUMN, or those of their texts with --systems A,B"
+        )
     chosen = every if budget is None or budget >= len(every) else _sampled(by_systems, budget, seed)
     shown = [shown for pair in chosen for shown in _shown(pair, orders, seed)]
     return Pairs(

@@ -185,7 +185,10 @@ def _judges(made: Plan, providers: Sequence[Judge | Provider] | None) -> dict[st
         names = [f"{name}@{urlsplit(one.endpoint).netloc}" for name, one in zip(names, opened, strict=True)]
     if len(set(names)) < len(names):
         twin = max(names, key=names.count)
-        raise ConfigError(f"two judges are both {twin!r}: a panel's judges differ in their model or address")
+        raise ConfigError(
+            f"two judges are both {twin!r}: a panel's judges differ in their model or address; "
+            "a ScriptedProvider takes its name as model="
+        )
     return dict(zip(names, opened, strict=True))
 
 

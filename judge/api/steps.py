@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from judge import criteria, parse
+from judge.api.loop import in_a_loop
 from judge.api.prepare import open_judge
 from judge.config import Plan
 from judge.errors import ConfigError, CriterionError
@@ -33,7 +33,7 @@ def draft_steps(path: str | Path, made: Plan, *, replace: bool = False) -> tuple
     if len(made.model) != 1:
         raise ConfigError("name the one model that drafts the steps: --model NAME")
     asked = draft(criterion, criteria.drafting(criterion))
-    steps = asyncio.run(_ask(asked.messages, made))
+    steps = in_a_loop(lambda: _ask(asked.messages, made))
     criteria.write_steps(path, steps, replace=replace)
     return steps
 
@@ -49,4 +49,4 @@ async def _ask(messages: tuple[Message, ...], made: Plan) -> tuple[str, ...]:
     finally:
         await provider.aclose()
     (choice,) = response.choices
-    return criteria.read_steps(parse.whole(choice))
+    return criteria.read_steps(parse.reply_text(choice))

@@ -144,16 +144,13 @@ def run_command(
     cache: CacheFolder = None,
     no_cache: NoCache = False,
     out: Out = None,
+    format: Format = "console",
     quiet: Quiet = False,
 ) -> None:
     """Judge and measure every output, and compare the systems."""
     from judge.config import plan
 
-    result, folder = _run(ctx, plan)
-    if not quiet:
-        _show(result)
-    _say(f"report: {folder / 'report.html'}")
-    raise typer.Exit(1 if result.failures else 0)
+    _run(ctx, plan)
 
 
 @app.command("rank")
@@ -193,17 +190,9 @@ def rank_command(
     quiet: Quiet = False,
 ) -> None:
     """Compare the systems' texts two by two, and rank the systems."""
-    from judge import registry
     from judge.config import rank_plan
 
-    registry.load("formats", format)  # a name nobody knows is said before anything is paid
-    result, folder = _run(ctx, rank_plan)
-    if not quiet and format == "console":
-        _show(result)
-    elif not quiet:
-        typer.echo(result.report(format), nl=False)
-    _say(f"report: {folder / 'report.html'}")
-    raise typer.Exit(1 if result.failures else 0)
+    _run(ctx, rank_plan)
 
 
 @app.command("report")
@@ -223,10 +212,8 @@ def report_command(
         output = run / "report.html"
     if output is not None:
         _write(output, result.report(format))
-    elif format == "console":
-        _show(result)
     else:
-        typer.echo(result.report(format))
+        _show(result, format)
 
 
 @criteria_app.command("list")
@@ -282,17 +269,19 @@ def criteria_render(
 def criteria_steps(
     file: Annotated[str, typer.Argument(help="A .jinja file of yours.")],
     *,
-    model: Model = None,
+    model: Annotated[list[str] | None, _option("The model that drafts, e.g. gpt-5.4-mini.", metavar="NAME")] = None,
     base_url: BaseUrl = None,
     key_env: KeyEnv = None,
-    language: Language = None,
+    language: Annotated[str | None, _option("Language of the steps: en, ja, ko, zh (default: en).")] = None,
+    max_tokens: Annotated[int | None, _option("Longest reply (default: 1024).", metavar="N")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Write over steps that are there.")] = False,
 ) -> None:
     """Have a model draft the evaluation steps and write them into the file's header, for you to read."""
     from judge.api import draft_steps
     from judge.config import plan
 
-    options = _options({"model": model, "base_url": base_url, "key_env": key_env, "language": language})
+    given = {"model": model, "base_url": base_url, "key_env": key_env, "language": language, "max_tokens": max_tokens}
+    options = _options(given)
     for place, step in enumerate(draft_steps(file, plan(given=options), replace=replace), 1):
         typer.echo(f"{place}. {step}")
     _say(f"written into {file}; read them before you judge with them")
@@ -321,36 +310,46 @@ def cache_clear(*, cache: CacheFolder = None) -> None:
     store.close()
 
 
-def _run(ctx: typer.Context, make: Callable[..., Plan]) -> tuple[Result, Path]:
-    """Plan, run and watch, with a command's options; on Ctrl-C say how to go on."""
+def _run(ctx: typer.Context, make: Callable[..., Plan]) -> None:
+    """A whole command: plan with its options, run, watch and show; on Ctrl-C say how to go on."""
     import asyncio
 
-    from judge import api
+    from judge import api, registry
     from judge.cli.watch import watch
     from judge.progress import Progress
 
-    data: Path = ctx.params["data"]
-    given = _options({name: value for name, value in ctx.params.items() if name not in ("data", *_OURS)})
-    if ctx.params["no_cache"]:
-        given["cache"] = False
-    is_plan = data.suffix in (".yaml", ".yml")
-    made = make(data if is_plan else None, given if is_plan else {"data": data, **given})
-    if made.out is None:
-        stem = (made.data or data).stem
-        made = made.model_copy(update={"out": Path("runs") / f"{stem}-{datetime.now():%Y%m%d-%H%M%S}"})
-    folder = made.out or Path("runs")
+    data, quiet, format = (ctx.params[name] for name in ("data", "quiet", "format"))
+    registry.load("formats", format)  # a name nobody knows is said before anything is paid
+    made, folder = _planned(ctx, data, make)
     prepared = api.prepare(made)
-    if not ctx.params["quiet"] and (said := api.forecast(prepared)):
+    if not quiet and (said := api.forecast(prepared)):
         _say(said)
     progress = Progress()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # a cancelled CI job ends cleanly too
     try:
-        with watch(prepared, progress, quiet=ctx.params["quiet"]):
-            return asyncio.run(api.run(prepared, progress)), folder
+        with watch(prepared, progress, quiet=quiet):
+            result = asyncio.run(api.run(prepared, progress))
     except KeyboardInterrupt:
         _say(_how_to_go_on(progress, folder, made.cache is not False))
         raise typer.Exit(130) from None
+    if not quiet:
+        _show(result, format)
+    if progress.failed:
+        _say(f"{progress.failed:,} of {progress.total:,} judgments failed; the report shows each with its reply")
+    _say(f"report: {folder / 'report.html'}")
+    raise typer.Exit(1 if result.failures else 0)
+
+
+def _planned(ctx: typer.Context, data: Path, make: Callable[..., Plan]) -> tuple[Plan, Path]:
+    """The plan of a command's options, and the folder of its results."""
+    given = _options({name: value for name, value in ctx.params.items() if name not in ("data", *_OURS)})
+    if ctx.params["no_cache"]:
+        given["cache"] = False
+    is_plan = data.suffix in (".yaml", ".yml")
+    made = make(data if is_plan else None, given if is_plan else {"data": data, **given})
+    folder = made.out or Path("runs") / f"{(made.data or data).stem}-{datetime.now():%Y%m%d-%H%M%S}"
+    return made.model_copy(update={"out": folder}), folder
 
 
 def _write(path: Path, text: str) -> None:
@@ -361,10 +360,14 @@ def _write(path: Path, text: str) -> None:
     typer.echo(str(path))
 
 
-def _show(result: Result) -> None:
+def _show(result: Result, format: str) -> None:
+    """Print a result; on a terminal in colour."""
     from judge.report.console import render
 
-    typer.echo(render(result, colour=sys.stdout.isatty()))
+    if format == "console":
+        typer.echo(render(result, colour=sys.stdout.isatty()))
+    else:
+        typer.echo(result.report(format).rstrip("\n"))
 
 
 def _how_to_go_on(progress: Progress, folder: Path, cached: bool) -> str:

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from judge.api import Prepared
-from judge.progress import Progress as Counts
+from judge.progress import Progress as Done
 from judge.providers.prices import usd
 from judge.records import Usage
 
@@ -20,7 +20,7 @@ _PLAIN_SECONDS = 10.0
 
 
 @contextmanager
-def watch(prepared: Prepared, counts: Counts, *, quiet: bool) -> Iterator[None]:
+def watch(prepared: Prepared, counts: Done, *, quiet: bool) -> Iterator[None]:
     """Show the counts on standard error while the block runs. The run itself is not touched."""
     console = Console(stderr=True)
     if quiet or not prepared.judges:
@@ -34,7 +34,7 @@ def watch(prepared: Prepared, counts: Counts, *, quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _bar(prepared: Prepared, counts: Counts, console: Console) -> Iterator[None]:
+def _bar(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]:
     columns = (
         TextColumn("{task.fields[stage]}"),
         BarColumn(),
@@ -56,7 +56,7 @@ def _bar(prepared: Prepared, counts: Counts, console: Console) -> Iterator[None]
 
 
 @contextmanager
-def _lines(prepared: Prepared, counts: Counts, console: Console) -> Iterator[None]:
+def _lines(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]:
     start, stop = time.monotonic(), threading.Event()
 
     def say() -> None:
@@ -79,7 +79,7 @@ def _lines(prepared: Prepared, counts: Counts, console: Console) -> Iterator[Non
             say()
 
 
-def _state(prepared: Prepared, counts: Counts, start: float) -> str:
+def _state(prepared: Prepared, counts: Done, start: float) -> str:
     """Rate, cache, tokens, cost and failures in one line; what is not known is left out."""
     seconds = max(time.monotonic() - start, 1e-9)
     usage = counts.usage

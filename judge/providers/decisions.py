@@ -12,7 +12,7 @@ from typing import Any, Protocol, Unpack
 from judge.config import Plan
 from judge.errors import ProviderError, Refused, Transient
 from judge.providers.http import Endpoint, Options, options, usage
-from judge.providers.openai_errors import body_error
+from judge.providers.http_errors import body_error
 from judge.records import Choice, Question, Request, Response, whole
 
 _NO_SUCH_PATH = (404, 405, 501)

@@ -19,10 +19,11 @@ import openai
 
 from judge.config import Plan
 from judge.errors import ConfigError
-from judge.providers.openai_errors import connection_error, not_an_api, status_error
+from judge.providers.http_errors import connection_error, not_an_api, status_error
 from judge.records import Usage
 
 DEFAULT_URL = "https://api.openai.com/v1"
+_SHORTEST_KEY = 12
 
 
 class Options(TypedDict, total=False):
@@ -79,7 +80,7 @@ class Endpoint:
         """The JSON that a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
         if self._client is None:
             self._client = self._open()
-        key = _key(self._key_env)
+        key = _secret(_key(self._key_env))
         whole = f"{self.url}{path}"  # the SDK takes longer to join it
         try:
             async with asyncio.timeout(self._timeout):  # for the whole reply; the client's own is for each read
@@ -153,3 +154,11 @@ def _key(name: str) -> str:
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(f"${name} holds characters that no key has; set it again")
     return key
+
+
+def _secret(key: str) -> str:
+    """The key, unless it is too short for one: what a server of one's own is told ("x", "none") is no secret.
+
+    Blotted out, such a word would be missing from the replies.
+    """
+    return key if len(key) >= _SHORTEST_KEY else ""

@@ -9,7 +9,7 @@ from judge.config import Plan
 from judge.errors import Refused
 from judge.providers.dialect import Dialect
 from judge.providers.http import Endpoint, Options, options, usage
-from judge.providers.openai_errors import body_error
+from judge.providers.http_errors import body_error
 from judge.records import Choice, Request, Response, Token
 
 

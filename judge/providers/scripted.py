@@ -56,14 +56,15 @@ class ScriptedProvider:
     def from_file(cls, path: str | Path) -> ScriptedProvider:
         """A provider from YAML: a list of `{when: [text, ...], reply: text or {label: probability}}`.
 
-        A rule answers the prompts that hold all its texts; the first such rule counts. Raises ConfigError.
+        A rule answers the prompts that hold all its texts, one without `when` every prompt; the first such rule counts.
+        Raises ConfigError.
         """
         try:
             data = Path(path).read_bytes()
             rules = [_rule(rule) for rule in yaml.safe_load(data)]
         except OSError as error:
             raise ConfigError(f"scripted replies {path}: {error.strerror}") from error
-        except (yaml.YAMLError, TypeError, KeyError, ValueError) as error:
+        except (yaml.YAMLError, AttributeError, TypeError, KeyError, ValueError) as error:
             raise ConfigError(f"scripted replies {path}: not a list of {{when, reply}} rules ({error})") from error
 
         def script(request: Request) -> Reply:
@@ -101,7 +102,7 @@ class ScriptedProvider:
 
 
 def _rule(rule: Any) -> tuple[tuple[str, ...], Reply]:
-    when, reply = rule["when"], rule["reply"]
+    when, reply = rule.get("when", []), rule["reply"]
     texts = tuple(str(text) for text in ([when] if isinstance(when, str) else when))
     if isinstance(reply, dict):
         return texts, {str(label): float(p) for label, p in reply.items()}
