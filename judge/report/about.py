@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from judge.records import IDENTICAL, Failure
+from judge.records import IDENTICAL, Failure, Score
 from judge.report.refusals import refusals, warnings
 from judge.report.result import Result
 from judge.report.words import count, line, seconds
@@ -80,9 +80,14 @@ def _banners(info: Mapping[str, Any]) -> tuple[str, ...]:
     return (*found, *warnings(info))
 
 
+def failed(row: Score | Failure | None) -> bool:
+    """Whether a row is a failure of its own; a panel's follows from its judges'."""
+    return isinstance(row, Failure) and row.stage != "panel"
+
+
 def _failures(result: Result) -> tuple[FailureKind, ...]:
     found: dict[tuple[str, str], list[Failure]] = {}
-    for failure in result.failures:
+    for failure in filter(failed, result.failures):
         found.setdefault((failure.stage, failure.error), []).append(failure)
     kinds = [
         FailureKind(stage, error, len(rows), tuple(dict.fromkeys(f.column for f in rows)), _example(rows[0]))
@@ -98,7 +103,7 @@ def _example(failure: Failure) -> str:
 
 
 def _facts(result: Result) -> tuple[tuple[str, str], ...]:
-    info, table = result.info, result.table
+    info, table, lost = result.info, result.table, sum(map(failed, result.failures))
     data, language = info.get("data") or {}, info.get("language") or {}
     size = (
         f"{count(len(table.samples), 'text')}: {count(len(table.items), 'item')}, {count(len(table.systems), 'system')}"
@@ -113,7 +118,7 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
         "Language": _joined(language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "),
         "Weighting": _joined(info.get("weighting"), _all_made(result), sep=": "),
         "Started": _joined(_moment(info.get("started")), _took(info.get("seconds"))),
-        "Status": _joined(info.get("status")),
+        "Status": _joined(info.get("status"), f"{lost:,} failed" if lost else ""),
         "Version": _joined(f"judge {info['judge_version']}" if info.get("judge_version") else ""),
     }
     return tuple((name, text) for name, text in found.items() if text)

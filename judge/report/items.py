@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.records import Column, Failure, Sample, Score
+from judge.report.about import failed
 from judge.report.comparisons import Compared, compared
 from judge.report.findings import Finding, finding
 from judge.report.ranked import Ranked
@@ -77,7 +78,7 @@ def scored(result: Result, shown: View) -> Iterator[Item]:
         yield _item(
             name,
             [_output(sample, others, found, shown, judges) for sample, others in texts],
-            failed=sum(isinstance(row, Failure) for row in found.values()),
+            failed=sum(map(failed, found.values())),
             keys=" ".join(_lowest([found[s.system, c.name] for s, _ in texts]) for c in shown.columns),
         )
 
@@ -101,7 +102,7 @@ def ranked(result: Result, shown: Ranked) -> Iterator[Item]:
         yield _item(
             name,
             [Output(sample, others) for sample, others in texts],
-            failed=sum(isinstance(row, Failure) for row in rows[name]),
+            failed=sum(map(failed, rows[name])),
             keys=" ".join(str(-one.flips) for one in found),
             comparisons=found,
         )

@@ -160,10 +160,12 @@ def _told(result: Result, ranking: Ranking) -> tuple[str, ...]:
         found.append(f"{count(ranking.incomplete, 'pair')} left out for lack of an answer.")
     if ranking.failed:
         found.append(f"{count(ranking.failed, 'judgment')} failed.")
+    if identical and identical == ranking.pairs and ranking.failed:
+        found.append("No judge's answer is in these numbers: they come from identical texts alone.")
     if ranking.flip_rate is not None:
-        found.append(
-            f"The verdict changed with the order of showing in {percent(ranking.flip_rate)} of the pairs (flip rate)."
-        )
+        shown = count(ranking.pairs - identical, "pair")
+        turned = f"the verdict changed with the order in {percent(ranking.flip_rate)} (flip rate)"
+        found.append(f"Of the {shown} shown both ways round, {turned}.")
     if ranking.position_bias is not None:
         found.append(
             f"The text shown first got {percent(0.5 + ranking.position_bias)} of the preference; without position bias "
@@ -189,7 +191,7 @@ def _caption(contests: tuple[Contest, ...]) -> str:
     parts = [
         "Win rate: the mean preference for a system over its pairs, of which 50% is even",
         "Strength: Bradley-Terry, which takes the rivals into account; one system's less another's is the log-odds of "
-        "its being preferred",
+        "its being preferred, with one tie added to every two systems that met",
         "Won-lost-tied: pairs of texts",
     ]
     if any(place.undecided for contest in contests for place in contest.places):

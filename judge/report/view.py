@@ -131,5 +131,5 @@ def _lacking(result: Result, columns: tuple[Group, ...]) -> tuple[str, ...]:
     missing = len(result.table.samples) * (len(result.table.columns) - len(means))
     missing -= sum(row.column not in means for row in result.table.rows())
     if missing > 0:
-        found.append(f"{count(missing, 'value')} of the table not asked for or not come back.")
+        found.append(f"{count(missing, 'value')} of the table missing: not asked for, or without an answer yet.")
     return tuple(found)

@@ -30,7 +30,7 @@ def test_without_a_panel_a_slash_is_part_of_the_name(panel: Result) -> None:
 
 
 def test_the_panels_means_are_not_missed(panel: Result) -> None:
-    assert "3 values of the table not asked for" in " ".join(view(panel).about.banners)
+    assert "3 values of the table missing" in " ".join(view(panel).about.banners)
     unasked = tuple(score for score in panel.table.scores if score.column != "fluency")
     partial = replace(panel, table=replace(panel.table, scores=unasked))
     assert view(partial).about.banners == view(panel).about.banners

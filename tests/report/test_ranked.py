@@ -73,7 +73,7 @@ def test_what_was_compared_is_told_in_sentences(ranking: Result) -> None:
         "In 1 of them the texts are identical: a tie, about which no judge was asked.",
         "1 pair left out for lack of an answer.",
         "1 judgment failed.",
-        "The verdict changed with the order of showing in 28.6% of the pairs (flip rate).",
+        "Of the 7 pairs shown both ways round, the verdict changed with the order in 28.6% (flip rate).",
         "The text shown first got 57.9% of the preference; without position bias it gets 50%.",
     )
     (alone,) = ranked(_ranked(3, orders=1)).contests

@@ -38,7 +38,7 @@ def test_a_lone_system_is_not_marked() -> None:
 def test_banners_say_what_is_missing(result: Result) -> None:
     assert view(result).about.banners == about(result).banners
     cut = replace(result, table=replace(result.table, scores=result.table.scores[1:]), info={"status": "complete"})
-    assert view(cut).about.banners == ("1 value of the table not asked for or not come back.",)
+    assert view(cut).about.banners == ("1 value of the table missing: not asked for, or without an answer yet.",)
 
 
 def test_a_caption_names_the_second_method_too(result: Result) -> None:
