@@ -402,3 +402,28 @@ def test_questions_on_one_text_are_asked_in_one_request_and_kept_one_by_one(tmp_
     fresh = Judged(lambda _: shares, criteria=asked, decides=True)()
     assert fresh.counts.sent == 3
     assert {row.provenance.method for row in fresh.rows} == {"decisions"}  # type: ignore[union-attr]
+
+
+def test_one_question_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
+    asked = [replace(load(name), form="decision") for name in ("coherence", "relevance", "consistency")]
+
+    def script(request: Any) -> Reply:
+        (question,) = request.params["questions"]
+        return Refused("too many options") if question["name"] == "relevance" else {"4": 1.0}
+
+    judged = Judged(script, criteria=asked, decides=True, cache=DiskCache(tmp_path))()
+    assert sorted((r.column, type(r).__name__) for r in judged.rows) == [
+        ("coherence", "Score"), ("coherence", "Score"), ("coherence", "Score"),
+        ("consistency", "Score"), ("consistency", "Score"), ("consistency", "Score"),
+        ("relevance", "Failure"), ("relevance", "Failure"), ("relevance", "Failure"),
+    ]  # fmt: skip
+    assert judged.counts.refused == 3
+
+
+def test_a_temperature_is_only_unmet_where_it_made_a_score() -> None:
+    def script(request: Any) -> Reply:
+        cold = request.params["temperature"] != 1
+        return Response((Choice("4"),) * request.params.get("n", 1), unmet=("temperature", "logprobs") if cold else ())
+
+    assert Judged(script)().counts.unmet == {"logprobs": 1}
+    assert Judged(script, weighting="single")().counts.unmet["temperature"] == 3

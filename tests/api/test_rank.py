@@ -162,3 +162,32 @@ def test_mistakes_are_said_before_anything_is_sent(options: dict[str, Any], erro
 def test_a_comparison_is_refused_where_one_text_is_judged() -> None:
     with pytest.raises(CriterionError, match="judge rank"):
         judge.evaluate(ROWS, ["pairwise/overall"], model=ScriptedProvider(better), metrics=[])
+
+
+def test_a_wide_frame_of_a_ranking_has_a_row_for_every_comparison() -> None:
+    frame = judge.rank(ROWS, model=ScriptedProvider(better)).to_frame(wide=True)
+    assert list(frame.columns) == ["item", "system", "rival", "overall"]
+    assert len(frame) == 24
+    (value,) = frame.query("item == '1' and system == 'poor' and rival == 'good'")["overall"]
+    assert value == pytest.approx(0.2)
+
+
+def test_the_metrics_of_a_shared_plan_are_left_aside_and_that_is_said() -> None:
+    result = judge.rank(ROWS, model=ScriptedProvider(better), metrics=["rouge"])
+    assert [ranking.column for ranking in result.rankings] == ["overall"]
+    assert "A ranking has no metrics; judge run has them." in result.info["notes"]
+
+
+def test_a_killed_panel_is_concluded_as_it_would_have_been(tmp_path: Path) -> None:
+    left = [1] * 30
+
+    def script(request: Any) -> Reply:
+        return better(request) if left and left.pop() else Refused("out of money", stops="always")
+
+    judges = [ScriptedProvider(script, model="a"), ScriptedProvider(script, model="b")]
+    with pytest.raises(Refused):
+        judge.rank(ROWS, model=judges, out=tmp_path / "r", max_concurrency=1)
+    stored = report.load(tmp_path / "r")
+    panel = next(ranking for ranking in stored.rankings if ranking.column == "overall")
+    assert panel.pairs > 0
+    assert {s.column for s in stored.table.scores} == {"overall", "overall/a", "overall/b"}

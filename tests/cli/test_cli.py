@@ -381,3 +381,50 @@ def test_a_full_disk_is_said_and_what_was_scored_is_kept(
     assert done.code == 2
     assert "make room" in done.err
     assert len(pd.read_parquet(folder / "r" / "scores.parquet")) == 6
+
+
+def test_a_ranking_on_the_command_line(
+    folder: Path, judge: Callable[..., Done], chat_server: Any, make_completion: Any
+) -> None:
+    chat_server.answer = lambda body: (200, {}, make_completion("A", top={"A": 0.8, "B": 0.2}))
+    args = ["rank", "data.jsonl", "--model", "m", "--base-url", chat_server.url, "--out", "r"]
+    done = judge(*args, "--format", "json")
+    found = json.loads(done.out)
+    assert done.code == 0
+    assert {row["system"]: row["win_rate"] for row in found["systems"]} == {"x": 0.5, "y": 0.5}
+    assert found["rankings"][0]["flip_rate"] == 1.0
+    assert "pairs of texts in both orders" in done.err
+    shown = judge("report", "r")
+    assert "win rate" in shown.out
+    assert judge("report", "r", "--format", "csv").out.startswith("system,column,win_rate")
+    assert judge("rank", "data.jsonl", "--model", "m", "--base-url", chat_server.url, "--format", "nothing").code == 2
+    asked = len(chat_server.bodies)
+    assert judge(*args, "--quiet").out == ""
+    assert len(chat_server.bodies) == asked
+
+
+def test_steps_on_the_command_line(
+    folder: Path, judge: Callable[..., Done], chat_server: Any, make_completion: Any
+) -> None:
+    write(
+        folder / "polite.jinja",
+        '---\nscale: [1, 5]\n---\n{% extends "layouts/pointwise.jinja" %}{% block criterion %}Polite?{% endblock %}',
+    )
+    chat_server.answer = lambda body: (200, {}, make_completion("1. Read the text.\n2. Choose the score."))
+    args = ["criteria", "steps", "polite.jinja", "--model", "m", "--base-url", chat_server.url]
+    done = judge(*args)
+    assert (done.code, done.out) == (0, "1. Read the text.\n2. Choose the score.\n")
+    assert "Read the text." in (folder / "polite.jinja").read_text(encoding="utf-8")
+    assert judge(*args).code == 2
+    assert judge(*args, "--replace").code == 0
+
+
+def test_failed_judgments_are_counted_on_the_last_lines(
+    folder: Path, judge: Callable[..., Done], chat_server: Any, make_completion: Any
+) -> None:
+    chat_server.answer = lambda body: (200, {}, make_completion("no idea"))
+    args = ["run", "data.jsonl", "--model", "m", "--base-url", chat_server.url, "--criteria", "relevance", "-q"]
+    done = judge(*args, "--metrics", "none", "--out", "r")
+    assert done.code == 1
+    total = len(pd.read_parquet(folder / "r" / "scores.parquet"))
+    assert f"{total} of {total} judgments failed" in done.err

@@ -497,3 +497,12 @@ def test_a_reply_that_is_not_even_http_is_transient() -> None:
     transient = answered_by(lambda connection: connection.sendall(b"SSH-2.0-nothing like it\r\n\r\n"), timeout=5.0)
     assert isinstance(transient, Transient)
     assert "dropped the connection" in str(transient)
+
+
+def test_a_word_too_short_for_a_key_stays_in_the_replies(
+    chat_server: Any, make_completion: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    chat_server.answer = lambda body: (200, {}, make_completion("none of the points"))
+    (response,) = ask(chat_server)
+    assert response.choices[0].text == "none of the points"
