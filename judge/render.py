@@ -38,6 +38,12 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"*", "**"})
 
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """What a criterion tells of itself needs no guard, which takes half of the time of a prompt."""
+        if type(obj) is This and attribute in This.__slots__:
+            return getattr(obj, attribute)
+        return super().getattr(obj, attribute)
+
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if operator == "**":
             raise OverflowError("** is not for templates")
