@@ -108,8 +108,10 @@ def _made(kind: type[P], file: str | Path | None, given: Mapping[str, Any] | Non
         key, *inner = map(str, first["loc"] or ("",))
         from_file = key in lines and key not in (given or {})
         where = f"{file}:{lines[key]}: {key}" if from_file else f"--{key.replace('_', '-')}"
-        inside = "".join(f" {part}:" for part in inner if not part.isdigit())
-        raise ConfigError(f"{where}:{inside} {_reason(first, key, _keys(kind))}") from error
+        within = [part for part in inner if not part.isdigit()]
+        keys = list(Judge.model_fields) if within else _keys(kind)
+        inside = "".join(f" {part}:" for part in within)
+        raise ConfigError(f"{where}:{inside} {_reason(first, within[-1] if within else key, keys)}") from error
 
 
 def _reason(first: Any, key: str, keys: list[str]) -> str:

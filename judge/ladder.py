@@ -8,6 +8,7 @@ as it is written).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -109,7 +110,7 @@ def read(
     if rung == "logprobs":
         return _by_logprobs(choices[0], criterion, settings.min_mass)
     if rung == "decisions":
-        return _by_decision(choices[0], criterion)
+        return _by_decision(choices[0], criterion, settings.min_mass)
     found = parse.read(choices[0], criterion.reply, criterion.scale, criterion.title)
     note = "; ".join(notes) or None
     value = criterion.scale.value(found.label)
@@ -127,7 +128,7 @@ def label(answer: Answer | None, criterion: Criterion) -> str | None:
 
 
 def _by_logprobs(choice: Choice, criterion: Criterion, min_mass: float) -> tuple[float, Provenance]:
-    reason = parse.read(choice, criterion.reply, criterion.scale, criterion.title).reason
+    written = parse.read(choice, criterion.reply, criterion.scale, criterion.title)
     if choice.tokens is None:
         raise Untrusted("the reply came without token probabilities", choice.text, lasting=True)
     text = "".join(token.text for token in choice.tokens)
@@ -136,11 +137,11 @@ def _by_logprobs(choice: Choice, criterion: Criterion, min_mass: float) -> tuple
         w = weigh.weigh(choice.tokens, place.start, place.label, criterion.scale)
     except ParseError as error:
         raise Untrusted(str(error), choice.text) from error
-    if w.mass < min_mass:
-        message = f"only {w.mass:.2g} of the probability is on the scale, less than {min_mass:g}"
-        raise Untrusted(message, choice.text)
+    if place.label != written.label:
+        raise Untrusted(f"the tokens say {place.label}, the reply {written.label}", choice.text)
+    _refuse_thin(w.mass, min_mass, choice.text)
     note = _GIVEN_A_REASON if criterion.reply == "reason_then_score" else None
-    return w.value, _weighed("logprobs", w, reason=reason, raw=choice.text, note=note)
+    return w.value, _weighed("logprobs", w, reason=written.reason, raw=choice.text, note=note)
 
 
 def _by_samples(
@@ -170,11 +171,17 @@ def _by_samples(
     return w.value, _weighed("samples", w, n=len(read), reason=reason, raw=raw, note=note)
 
 
-def _by_decision(choice: Choice, criterion: Criterion) -> tuple[float, Provenance]:
+def _by_decision(choice: Choice, criterion: Criterion, min_mass: float) -> tuple[float, Provenance]:
     if choice.shares is None:
         raise ParseError("the judge refused to answer the question", choice.text)
     w = weigh.decide(dict(choice.shares), criterion.scale)
+    _refuse_thin(w.mass, min_mass, choice.text)
     return w.value, _weighed("decisions", w)
+
+
+def _refuse_thin(mass: float, min_mass: float, raw: str) -> None:
+    if mass < min_mass:
+        raise Untrusted(f"only {mass:.2g} of the probability is on the scale, less than {min_mass:g}", raw)
 
 
 def _weighed(
@@ -199,7 +206,7 @@ def _question(prompt: Prompt, criterion: Criterion) -> dict[str, Any]:
 def _schema(criterion: Criterion) -> dict[str, Any]:
     """The `response_format` of a reply that is one JSON object."""
     labels = criterion.scale.labels
-    numbers = all(one.removeprefix("-").isascii() and one.removeprefix("-").isdigit() for one in labels)
+    numbers = all(re.fullmatch("0|-?[1-9][0-9]*", one) for one in labels)
     score = {"type": "integer", "enum": [int(one) for one in labels]} if numbers else _words(labels)
     reason = {"type": "string"}
     properties = {

@@ -146,7 +146,9 @@ _FENCE = rf"(?:(?<=```)\w++{_MARK})?"
 _BULLET = r"(?:(?:[-•+–>]|\#{1,6})\s++)?"
 _NUMBER = r"[0-9]++(?:\.[0-9]++)?"
 _UNIT = rf"(?:\s*+(?:[{UNITS}]|points?|pts?|stars?|★|⭐)(?![^\W_]))?"
-# _SCORE may stand in a line of prose ("…, hence a final score: 2."), the wider _NOUN only at the start of a line.
+# _SCORE may also open a sentence of its own within a line ("… none is missing. Score: 2."), the wider _NOUN only a
+# line. In the middle of a sentence it is another score: "Coherence score: 5", "a perfect text has a score: 5".
+_SENTENCE = r"""(?<=[.!?;。)\]"”])\s*+[*_`]*+"""
 _SCORE = r"(?:score|rating|점수|평점|별점|スコア|点数|得点|評点|得分|评分|評分|分数|分數|打分)"
 _NOUN = (
     rf"(?:{_SCORE}|grade|mark|result|verdict|answer|label|judge?ment|evaluation|assessment"
@@ -186,7 +188,7 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
         names=called,
         alone=_compiled(rf"{_MARK}{_FENCE}(?:{_BULLET}{_MARK}{any_name}{_MARK})?{tail}"),
         ending=_compiled(
-            rf"(?:(?:^|(?<=\n)){_MARK}{_FENCE}{_BULLET}{_MARK}{known}|(?<![A-Za-z0-9]){_WHICH}{_SCORE}{_MARK}:|{bracketed})"
+            rf"(?:(?:^|(?<=\n)){_MARK}{_FENCE}{_BULLET}{_MARK}{known}|{_SENTENCE}{_WHICH}{_SCORE}{_MARK}:|{bracketed})"
             rf"{_MARK}{tail}"
         ),
         longest=_LONGEST + 2 * len(title) + max(map(len, scale.labels), default=0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
@@ -174,40 +174,48 @@ class Run:
             if len(self._lacking) > lacking:
                 return
 
-    def _unanswered(self, chunk: Sequence[_Case]) -> list[_Part]:
+    def _unanswered(self, cases: Sequence[_Case]) -> list[_Part]:
         """One part for each reply that neither the cache nor a request under way brings.
 
-        Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen.
+        Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen. A rung
+        that is known to be lacking still serves what the cache holds of it; all else goes to the rung below at once.
         """
-        asked = [(case, {r.key(): r for r in self._enter(case)}) for case in chunk if not self._hopeless(case)]
-        keys = [key for _, requests in asked for key in requests]
-        stored = self._cache.get_many(keys) if self._provider.endpoint else {}
         new: list[_Part] = []
-        for case, requests in asked:
-            case.answers = {key: self._usable(stored.get(key)) for key in requests}
-            missing = [key for key, answer in case.answers.items() if answer is None]
-            case.missing = len(missing)
-            own = [(key, requests[key]) for key in missing if key not in self._waiting]
-            new += own
-            case.asked, case.own = case.asked or bool(missing), case.own or bool(own)
-            for key in missing:
-                self._waiting.setdefault(key, []).append(case)
-            if not missing:
-                self._resolve(case)
+        while cases:
+            asked = [(case, {r.key(): r for r in self._requests_of(case)}) for case in cases]
+            keys = [key for _, requests in asked for key in requests]
+            stored = self._cache.get_many(keys) if self._provider.endpoint else {}
+            cases = []
+            for case, requests in asked:
+                case.answers = {key: self._usable(stored.get(key)) for key in requests}
+                missing = [key for key, answer in case.answers.items() if answer is None]
+                if missing and (why := self._lacking.get(case.rungs[0])):
+                    cases += self._lower(case, why)
+                else:
+                    new += self._await(case, requests, missing)
         return new
 
-    def _hopeless(self, case: _Case) -> bool:
-        """Fail a case whose only rung is known to be lacking, without paying for it."""
-        why = self._lacking.get(case.rungs[0]) if len(case.rungs) == 1 else None
-        if why:
+    def _lower(self, case: _Case, why: str) -> list[_Case]:
+        """The case, sent a rung down; none, once it is failed unpaid where there is no rung below."""
+        if len(case.rungs) == 1:
             self._fail(case.judgment, "request", ParseError(f"not asked: {why}; --weighting auto does without"))
-        return bool(why)
+            return []
+        case.notes.append(why)
+        case.rungs.pop(0)
+        return [case]
 
-    def _enter(self, case: _Case) -> tuple[Request, ...]:
-        """The requests of a case's rung; a rung that is known to be lacking is left at once."""
-        while (why := self._lacking.get(case.rungs[0])) and len(case.rungs) > 1:
-            case.notes.append(why)
-            case.rungs.pop(0)
+    def _await(self, case: _Case, requests: Mapping[str, Request], missing: Sequence[str]) -> list[_Part]:
+        """Have a case wait for what is missing; the parts of it that nobody has asked for yet."""
+        own = [(key, requests[key]) for key in missing if key not in self._waiting]
+        case.missing = len(missing)
+        case.asked, case.own = case.asked or bool(missing), case.own or bool(own)
+        for key in missing:
+            self._waiting.setdefault(key, []).append(case)
+        if not missing:
+            self._resolve(case)
+        return own
+
+    def _requests_of(self, case: _Case) -> tuple[Request, ...]:
         provider = self._provider
         found = ladder.requests(case.prompt, case.judgment.criterion, case.rungs[0], self._settings)
         return tuple(replace(r, model=provider.model, endpoint=provider.endpoint) for r in found)
@@ -301,6 +309,9 @@ class Run:
         except ParseError as error:
             self._fail(judgment, "parse", error)
         except ProviderError as error:
+            if case.spare is not None and len(case.rungs) > 1:
+                self._step_down(case, Untrusted(f"the draws were not answered: {error}"), answers)
+                return
             self._fail(judgment, "request", error)
         else:
             self._proven.add(case.rungs[0])

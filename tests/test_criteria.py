@@ -517,7 +517,7 @@ def test_a_comparison_tells_no_more_than_a_judgment(write: Write, name: str) -> 
         ("[1, 5]", "1 where it is better and 0 where the other is; write {labels: [A, B], values: [1, 0]}"),
         ("{labels: [A, B], values: [1, -1]}", "scale: values are what an answer counts for the text shown first"),
         ("{labels: [A, B], values: [1, 0.5]}", "scale: values are what an answer counts for the text shown first"),
-        ("{labels: [A, B], values: [0, 1]}", "A is the text shown first, so A counts 1 and B counts 0"),
+        ("{labels: [A, B], values: [0, 1]}", "a is the text shown first, so it counts 1 and b counts 0"),
     ],
 )
 def test_the_values_of_a_comparison_say_who_wins(write: Write, scale: str, says: str | None) -> None:

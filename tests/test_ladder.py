@@ -176,3 +176,22 @@ def test_a_decision_is_weighed_by_label() -> None:
     assert (made.method, made.argmax) == ("decisions", "4")
     with pytest.raises(ParseError, match="refused"):
         ladder.read("decisions", [Response((Choice("", "refusal"),))], COHERENCE, Settings())
+
+
+def test_tokens_that_say_something_else_than_the_reply_are_not_trusted() -> None:
+    reply = Response((Choice("2", "stop", (Token("5", -0.1, (("5", -0.1), ("2", -3.0))),)),))
+    with pytest.raises(Untrusted, match="the tokens say 5, the reply 2"):
+        ladder.read("logprobs", [reply], COHERENCE, Settings())
+
+
+def test_a_decision_with_too_little_mass_is_no_score() -> None:
+    shares = (("1", 0.01), ("2", 0.0), ("3", 0.0), ("4", 0.02), ("5", 0.04))
+    with pytest.raises(ParseError, match=r"only 0\.07 of the probability"):
+        ladder.read("decisions", [Response((Choice("5", shares=shares),))], COHERENCE, Settings())
+
+
+def test_labels_that_only_look_like_numbers_are_words_in_the_schema() -> None:
+    criterion = replace(COHERENCE, form="json", scale=Scale(("01", "02"), (0.0, 1.0)))
+    (request,) = ladder.requests(PROMPT, criterion, "single", Settings())
+    score = request.params["response_format"]["json_schema"]["schema"]["properties"]["score"]
+    assert score == {"type": "string", "enum": ["01", "02"]}

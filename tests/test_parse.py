@@ -579,3 +579,19 @@ def test_no_recorded_reason_is_read_as_another_number(
     assert wrong == []
     assert agree >= least
     assert not [text for text in silent if text.rstrip(" .").endswith(tuple(f"core: {n}" for n in range(1, 6)))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Relevance score: 2\nCoherence score: 5",
+        "Score: 3\n\nConfidence score: 5",
+        "Score: 2\nMaximum score: 5",
+        "Score: 2 (previous score: 5)",
+        "Score: 3. A perfect summary would get a score: 5",
+        "관련성 점수: 2\n응집성 점수: 5",
+    ],
+)
+def test_another_score_is_not_this_one(text: str) -> None:
+    with pytest.raises(ParseError, match="does not end with a line of the form"):
+        find(text, "reason_then_score", Scale.integers(1, 5), "Relevance")

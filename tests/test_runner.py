@@ -427,3 +427,21 @@ def test_a_temperature_is_only_unmet_where_it_made_a_score() -> None:
 
     assert Judged(script)().counts.unmet == {"logprobs": 1}
     assert Judged(script, weighting="single")().counts.unmet["temperature"] == 3
+
+
+@pytest.mark.parametrize("weighting", ["auto", "logprobs"])
+def test_a_server_that_stops_giving_probabilities_costs_nothing_that_is_kept(tmp_path: Path, weighting: str) -> None:
+    def first(request: Any) -> Reply:
+        return "no idea" if "text 0" in request.messages[0]["content"] else {"4": 0.6, "5": 0.4}
+
+    Judged(first, samples(9), cache=DiskCache(tmp_path), weighting=weighting)()
+    later = Judged(lambda r: drawn(r, *["2"] * 20), samples(9), cache=DiskCache(tmp_path), weighting=weighting)()
+    assert later.values.count(pytest.approx(4.4)) == 8
+    assert len(later.provider.seen) == (2 if weighting == "auto" else 1)
+
+
+def test_draws_that_are_refused_leave_the_score_at_hand() -> None:
+    thin = Response((Choice("3", "stop", (Token("3", -3.9, (("I", -0.02), ("3", -3.9))),)),))
+    judged = Judged(lambda r: thin if "top_logprobs" in r.params else Refused("no draws here"), samples(1))()
+    assert judged.values == [3.0]
+    assert "not answered: no draws here" in str(judged.rows[0].provenance.note)  # type: ignore[union-attr]

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from judge import __version__
 from judge.config import RankPlan
 from judge.criteria import sources
 from judge.progress import Counts, Progress
 from judge.providers import Provider
-from judge.providers.prices import usd
+from judge.providers.prices import DEFAULT_URL, usd
 from judge.records import Column, Criterion, Usage
 from judge.retry import Retrier
 
@@ -71,7 +72,7 @@ def suffix(prepared: Prepared, judge: str) -> str:
 def column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepared, counts: Counts) -> Column:
     """The column of a criterion by one judge, signed with what is needed to get it again."""
     plan = prepared.plan
-    parts = [f"{criterion.name}@{criterion.digest[:6]}", f"{provider.name}/{provider.model}"]
+    parts = [f"{criterion.name}@{criterion.digest[:6]}", f"{provider.name}/{provider.model}{_place(provider)}"]
     if provider.decides:
         parts.append("decisions")
     else:
@@ -86,7 +87,10 @@ def column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepa
         parts += [f"draws={plan.draws}"] if plan.weighting in ("auto", "samples") else []
         if plan.weighting in ("auto", "logprobs") and plan.min_mass != type(plan).model_fields["min_mass"].default:
             parts.append(f"mass>={plan.min_mass:g}")
-    parts += [f"orders={plan.orders}"] if isinstance(plan, RankPlan) else []
+    if isinstance(plan, RankPlan):
+        parts.append(f"orders={plan.orders}")
+        parts += [f"budget={plan.budget}"] if plan.budget else []
+        parts += [f"seed={plan.seed}"] if plan.budget or plan.orders == 1 else []
     parts.append(f"judge {__version__}")
     scale, own = criterion.scale, suffix(prepared, judge)
     return Column(
@@ -99,6 +103,12 @@ def column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepa
         criterion=criterion.name,
         judge=judge if own else "",
     )
+
+
+def _place(provider: Provider) -> str:
+    """Where a model is that is not at its vendor's: `@127.0.0.1:8000`."""
+    place = urlsplit(provider.endpoint).netloc
+    return f"@{place}" if place and place != urlsplit(DEFAULT_URL).netloc else ""
 
 
 def _joined(texts: Any) -> str | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from judge.api.prepare import Prepared, for_provider
 from judge.config import RankPlan
 from judge.criteria import bodies
+from judge.errors import CriterionError
 from judge.providers.prices import usd
 from judge.records import Usage
 from judge.render import Renderer
@@ -48,10 +51,10 @@ def _reading(prepared: Prepared) -> tuple[int, float | None]:
         characters = 0
         for criterion in prepared.criteria:
             renderer = Renderer(for_provider(criterion, provider), bodies(criterion))
-            prompts = [renderer.render(first, second) for first, second in some]
-            characters += sum(len(m["content"]) for p in prompts for m in p.messages) + sum(
-                len(p.question) for p in prompts
-            )
+            for first, second in some:
+                with suppress(CriterionError):  # the run itself says what is wrong with a pair
+                    prompt = renderer.render(first, second)
+                    characters += len(prompt.question) + sum(len(m["content"]) for m in prompt.messages)
         tokens = round(characters / _CHARACTERS_PER_TOKEN * len(compared) / max(1, len(some)))
         total += tokens
         found = usd(provider.model, provider.endpoint, Usage(prompt_tokens=tokens))

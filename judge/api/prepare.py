@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from judge import criteria as criteria_module
 from judge import ladder, registry, samples, text
@@ -182,7 +181,7 @@ def _judges(made: Plan, providers: Sequence[Judge | Provider] | None) -> dict[st
     if len(set(names)) < len(names):
         names = [f"{one.name}/{one.model}" for one in opened]
     if len(set(names)) < len(names):
-        names = [f"{name}@{urlsplit(one.endpoint).netloc}" for name, one in zip(names, opened, strict=True)]
+        names = [f"{name}@{one.endpoint.partition('//')[2]}" for name, one in zip(names, opened, strict=True)]
     if len(set(names)) < len(names):
         twin = max(names, key=names.count)
         raise ConfigError(

@@ -19,6 +19,7 @@ HIDDEN = {
 }
 """What no template may read, and why."""
 
+_NAMES_OF_TEXTS = (("a", "b"), ("1", "2"), ("first", "second"), ("one", "two"))
 _FIELDS = ("source", "reference", "references")
 
 
@@ -78,8 +79,12 @@ def _check_comparison(criterion: Criterion) -> None:
             f"{criterion.path}: scale: values are what an answer counts for the text shown first, 1 where it is better "
             "and 0 where the other is; write {labels: [A, B], values: [1, 0]}"
         )
-    if {"A", "B"} <= set(scale.labels) and scale.value("A") < scale.value("B"):
-        raise CriterionError(f"{criterion.path}: scale: A is the text shown first, so A counts 1 and B counts 0")
+    values = {label.casefold(): value for label, value in zip(scale.labels, scale.values, strict=True)}
+    for first, second in _NAMES_OF_TEXTS:
+        if {first, second} <= values.keys() and values[first] < values[second]:
+            raise CriterionError(
+                f"{criterion.path}: scale: {first} is the text shown first, so it counts 1 and {second} counts 0"
+            )
 
 
 def _has(sample: Sample, name: str) -> bool:

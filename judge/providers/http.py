@@ -20,9 +20,9 @@ import openai
 from judge.config import Plan
 from judge.errors import ConfigError
 from judge.providers.http_errors import connection_error, not_an_api, status_error
+from judge.providers.prices import DEFAULT_URL
 from judge.records import Usage
 
-DEFAULT_URL = "https://api.openai.com/v1"
 _SHORTEST_KEY = 12
 
 
@@ -150,6 +150,8 @@ def _checked(url: str) -> str:
 
 def _key(name: str) -> str:
     """The key in an environment variable. Raises ConfigError where it cannot stand in an HTTP header."""
+    if not name.isidentifier():
+        raise ConfigError("--key-env takes the name of an environment variable, not a key: --key-env OPENAI_API_KEY")
     key = os.environ.get(name, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(f"${name} holds characters that no key has; set it again")

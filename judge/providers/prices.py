@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from judge.records import Usage
 
+DEFAULT_URL = "https://api.openai.com/v1"
 _SOME = 1000
 
 

@@ -106,11 +106,13 @@ def _size(result: Result) -> int:
 def _partial(folder: Path) -> Result:
     from judge.stats.conclude import conclude
 
-    table, info = recover(folder)
+    table, found = recover(folder)
+    # What it had asked and paid for when it was killed, nobody has written down.
+    info = {name: value for name, value in found.items() if name not in ("usage", "requests", "cost", "seconds")}
     plan = info.get("plan") or {}
     rows = list(table.rows())
-    found = conclude(table.samples, table.columns, rows, orders=plan.get("orders"), seed=plan.get("seed", 0))
-    return Result(found.table, found.estimates, {**info, "status": "partial"}, found.agreement, found.rankings)
+    drawn = conclude(table.samples, table.columns, rows, orders=plan.get("orders"), seed=plan.get("seed", 0))
+    return Result(drawn.table, drawn.estimates, {**info, "status": "partial"}, drawn.agreement, drawn.rankings)
 
 
 def _run_file(result: Result) -> bytes:

@@ -12,6 +12,7 @@ from judge.table import Table
 
 # Variance of values put on a range of 1, below which a resample has no variation but that of rounding.
 _ROUNDING = 1e-12
+_PLACES = 9
 
 
 def alpha(
@@ -57,7 +58,7 @@ def _units(table: Table, columns: Sequence[str]) -> tuple[list[str], Floats]:
     ]
     values = np.full((len(places), len(columns)), np.nan)
     for place, judge, value in found:
-        values[place, judge] = value
+        values[place, judge] = round(value, _PLACES)  # equal scores may differ by rounding
     paired = (~np.isnan(values)).sum(axis=1) > 1
     return [item for (item, _, _), is_paired in zip(places, paired, strict=True) if is_paired], values[paired]
 

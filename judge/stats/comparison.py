@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from judge.records import IDENTICAL, Score
 
 TIE = 0.5
+_NEAR = 1e-9
+"""How far from a tie a value may be by rounding alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +30,20 @@ def verdict(one: Score | None, other: Score | None) -> Verdict:
     The preference is the mean of `one`'s value and 1 − `other`'s.
     """
     answers = [row for row in (one, other) if row is not None]
-    tied = all(row.value == TIE for row in answers)
-    if one is None or other is None:
-        return Verdict(1 - answers[0].value if one is None else answers[0].value, tied, None)
-    # in this form, answers that cancel out make exactly 0.5
-    preference = TIE + (one.value - other.value) / 2
+    for_first, for_second = (None if row is None else _snapped(row.value) for row in (one, other))
+    tied = all(_snapped(row.value) == TIE for row in answers)
+    if for_first is None or for_second is None:
+        return Verdict(for_first if for_first is not None else 1 - (for_second or 0.0), tied, None)
+    preference = _snapped(TIE + (for_first - for_second) / 2)
     if any(row.provenance.method == IDENTICAL for row in answers):
         return Verdict(preference, tied, None)
-    sides = {(one.value > TIE) - (one.value < TIE), (other.value < TIE) - (other.value > TIE)}
+    sides = {(for_first > TIE) - (for_first < TIE), (for_second < TIE) - (for_second > TIE)}
     return Verdict(preference, tied, len(sides) > 1)
+
+
+def _snapped(value: float) -> float:
+    """The value; a tie that rounding has moved is a tie."""
+    return TIE if abs(value - TIE) < _NEAR else value
 
 
 @dataclass(frozen=True, slots=True)

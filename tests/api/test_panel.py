@@ -76,7 +76,7 @@ def test_equal_texts_stay_equal_texts() -> None:
 def test_judges_may_have_addresses_of_their_own(chat_server: Any) -> None:
     given = {"model": ["m", {"name": "m", "base_url": chat_server.url}], "base_url": "http://127.0.0.1:9/v1"}
     prepared = judge.api.prepare(plan(given=given), ROWS)  # type: ignore[attr-defined]
-    assert list(prepared.judges) == ["openai/m@127.0.0.1:9", f"openai/m@{chat_server.url.split('/')[2]}"]
+    assert list(prepared.judges) == ["openai/m@127.0.0.1:9/v1", f"openai/m@{chat_server.url[7:]}"]
     both = plan(given={"model": ["m", "decisions/m"], "base_url": chat_server.url})
     assert list(judge.api.prepare(both, ROWS).judges) == ["openai/m", "decisions/m"]  # type: ignore[attr-defined]
 

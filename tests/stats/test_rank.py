@@ -340,3 +340,9 @@ def test_the_seed_decides_the_draws() -> None:
     rows = _random("abc", 10, seed=2)
     assert _only(rows, "abc", seed=3) == _only(rows, "abc", seed=3)
     assert _only(rows, "abc", seed=3).standings != _only(rows, "abc", seed=4).standings
+
+
+def test_a_tie_that_rounding_moved_is_a_tie() -> None:
+    rows = [Score("i", a, "c", 0.5000000000000001, Provenance("samples"), b) for a, b in ("xy", "yx")]
+    (ranking,) = rankings(rows, (), ["x", "y"], ["c"], n_resamples=10)
+    assert (ranking.flip_rate, [s.ties for s in ranking.standings]) == (0.0, [1, 1])
