@@ -8,7 +8,7 @@ from judge import criteria, parse
 from judge.api.loop import in_a_loop
 from judge.api.prepare import open_judge
 from judge.config import Plan
-from judge.errors import ConfigError, CriterionError
+from judge.errors import ConfigError, CriterionError, ParseError
 from judge.records import Message, Request
 from judge.render import draft
 from judge.retry import Policy, Retrier
@@ -28,8 +28,7 @@ def draft_steps(path: str | Path, made: Plan, *, replace: bool = False) -> tuple
             f"{path}: steps are written into a file of yours; copy one: judge criteria show {path} > {path}.jinja"
         )
     criterion = criteria.load(str(path), language=made.language or "en", pairwise=None)
-    if criterion.steps and not replace:
-        raise CriterionError(f"{path}: has steps already; --replace writes new ones over them")
+    criteria.with_steps(path, ["First.", "Second."], replace)  # what cannot be written is not asked for
     if len(made.model) != 1:
         raise ConfigError("name the one model that drafts the steps: --model NAME")
     asked = draft(criterion, criteria.drafting(criterion))
@@ -49,4 +48,7 @@ async def _ask(messages: tuple[Message, ...], made: Plan) -> tuple[str, ...]:
     finally:
         await provider.aclose()
     (choice,) = response.choices
-    return criteria.read_steps(parse.reply_text(choice))
+    try:
+        return criteria.read_steps(parse.reply_text(choice))
+    except ParseError as error:
+        raise ParseError(f"{error}; the reply was:\n{choice.text}", choice.text) from error

@@ -5,7 +5,7 @@ A file is a YAML header between two `---` lines and a Jinja template, which most
 
 from judge.criteria.files import builtin, languages, load
 from judge.criteria.needs import HIDDEN, check
-from judge.criteria.steps import drafting, read_steps, write_steps
+from judge.criteria.steps import drafting, read_steps, with_steps, write_steps
 from judge.criteria.template import bodies, builtin_prompts, sources
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "load",
     "read_steps",
     "sources",
+    "with_steps",
     "write_steps",
 ]

@@ -91,25 +91,30 @@ def read_steps(reply: str) -> tuple[str, ...]:
 
 
 def write_steps(path: str | Path, steps: Sequence[str], replace: bool = False) -> None:
-    """Write steps into the header of a criterion's file, every other byte of which stays as it is.
+    """Write steps into the header of a criterion's file; all else, but comments among older steps, stays as it is.
 
     The file is replaced in one go, once the new text has been read back with exactly these steps. Raises CriterionError
     where it has steps and `replace` is not given, where a step is not one line of text, and where it cannot be written.
     """
+    new = with_steps(path, steps, replace)
+    try:
+        _swap(Path(path).resolve(), new)
+    except OSError as error:
+        raise CriterionError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def with_steps(path: str | Path, steps: Sequence[str], replace: bool = False) -> bytes:
+    """The file as `write_steps` would leave it. Raises CriterionError where it would."""
     if not steps or not all(len(step.splitlines()) == 1 and step.strip() and whole(step) == step for step in steps):
         raise CriterionError(f"{path}: steps are lines of text, one for each, and at least one")
     path = Path(path)
     text = read_text(path)
     before = read_header(str(path), text)
     if before.steps and not replace:
-        raise CriterionError(f"{path}: has steps already; they are only replaced on demand")
-    try:
-        data = path.read_bytes()
-        new = _with_steps(data.decode("utf-8"), text, list(steps)).encode("utf-8")
-        _refuse_other(path, new, text, before.model_copy(update={"steps": list(steps)}))
-        _swap(path.resolve(), new)
-    except OSError as error:
-        raise CriterionError(f"{path}: cannot be written: {error.strerror}") from error
+        raise CriterionError(f"{path}: has steps already; --replace writes new ones over them")
+    new = _with_steps(path.read_bytes().decode("utf-8"), text, list(steps)).encode("utf-8")
+    _refuse_other(path, new, text, before.model_copy(update={"steps": list(steps)}))
+    return new
 
 
 def _with_steps(raw: str, text: str, steps: list[str]) -> str:

@@ -67,7 +67,7 @@ def test_a_reply_that_is_no_list_leaves_the_file_as_it_was(
     file: Path, chat_server: Any, make_completion: Callable[..., Any], reply: str, choice: dict[str, Any]
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(reply, choice=choice))
-    with pytest.raises(ParseError):
+    with pytest.raises(ParseError, match="the reply was:\n"):
         draft_steps(file, plan(given={"model": "m", "base_url": chat_server.url}))
     assert file.read_text(encoding="utf-8") == FILE
 
@@ -80,4 +80,8 @@ def test_what_cannot_be_drafted_is_said_before_anything_is_asked(file: Path, cha
         draft_steps(file, plan(given=there))
     with pytest.raises(ConfigError, match="writes no text"):
         draft_steps(file, plan(given={"model": "decisions/m", **there}))
+    flow = file.with_name("flow.jinja")
+    flow.write_text(FILE.replace("scale: [1, 5]", "...").replace("# why", "{scale: [1, 5]} # why"), encoding="utf-8")
+    with pytest.raises(CriterionError):
+        draft_steps(flow, plan(given={"model": "m", **there}))
     assert chat_server.bodies == []
