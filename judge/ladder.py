@@ -148,14 +148,17 @@ def _by_samples(
     choices: Sequence[Choice], asked: int, criterion: Criterion, notes: Sequence[str]
 ) -> tuple[float, Provenance]:
     """The mean over the draws that have a score; those that have none are counted and noted."""
-    found: list[parse.Found | None] = []
+    places: dict[tuple[str, str], parse.Found | None] = {}
     trouble: ParseError | None = None
     for choice in choices:
-        try:
-            found.append(parse.read(choice, criterion.reply, criterion.scale, criterion.title))
-        except ParseError as error:
-            found.append(None)
-            trouble = trouble or error
+        said = choice.text, choice.finish_reason
+        if said not in places:  # most draws are one of a few words
+            try:
+                places[said] = parse.read(choice, criterion.reply, criterion.scale, criterion.title)
+            except ParseError as error:
+                places[said] = None
+                trouble = trouble or error
+    found = [places[choice.text, choice.finish_reason] for choice in choices]
     raw = json.dumps([choice.text for choice in choices], ensure_ascii=False)
     read = [place for place in found if place is not None]
     if not read:

@@ -243,7 +243,7 @@ class Run:
             for first in range(0, len(group), size):
                 together = tuple(group[first : first + size])
                 bundle = _questions(together) if asks else _draws(together)
-                self._bundles[bundle.key()] = together
+                self._bundles[together[0][0] if len(together) == 1 else bundle.key()] = together
                 yield bundle
 
     async def _ask(self, request: Request) -> Response:
@@ -272,11 +272,9 @@ class Run:
         if 0 < got < len(parts):
             self._most_draws = min(self._most_draws, got)
             self._left += parts[got:]
-        split = replace(answer, unmet=tuple(name for name in answer.unmet if name != "n"))
         settled: list[_Case] = []
-        for place, (key, _) in enumerate(parts[: got or None]):
-            usage = answer.usage if place == 0 else Usage()
-            settled += self._settle(key, replace(split, choices=answer.choices[place : place + 1], usage=usage))
+        for (key, _), part in zip(parts, _split(answer, len(parts)), strict=False):
+            settled += self._settle(key, part)
         for case in dict.fromkeys(settled):
             if case.missing:  # a draw with a score stands, whatever becomes of the others
                 has_score = [key for key in case.fresh if ladder.label(case.answers[key], case.judgment.criterion)]
@@ -365,6 +363,15 @@ class Run:
         self.counts.done += 1
         self.counts.failed += isinstance(row, Failure)
         self._emit(row)
+
+
+def _split(answer: Response, count: int) -> list[Response]:
+    """An answer's replies, each by itself; the usage stays with the first. Without any, it is what each part gets."""
+    if count == 1 or not answer.choices:
+        return [answer] * count
+    bare = replace(answer, usage=Usage(), unmet=tuple(name for name in answer.unmet if name != "n"))
+    first, *others = (replace(bare, choices=(choice,)) for choice in answer.choices)
+    return [replace(first, usage=answer.usage), *others]
 
 
 def _draws(parts: Sequence[_Part]) -> Request:
