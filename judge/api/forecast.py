@@ -33,7 +33,7 @@ def forecast(prepared: Prepared) -> str:
     tokens, price = _reading(prepared)
     said = f"{' × '.join(parts)}: {judgments:,} judgments to make, about {tokens:,} tokens to read"
     cost = "" if price is None else f" (${price:,.4f})"
-    equal = f"; {_pairs(len(pairs.equal) // plan.orders)} of equal texts cost nothing" if pairs.equal else ""
+    equal = f"; no cost for {_pairs(len(pairs.equal) // plan.orders)} of equal texts" if pairs.equal else ""
     return f"{said}{cost}, less what the cache holds{equal}"
 
 
