@@ -298,7 +298,8 @@ class Score:
     """A value of one column for one sample.
 
     In a comparison, `system` was shown first and `rival` second, and `value` is what the answer counts for `system`:
-    1 it wins, 0 it loses.
+    1 it wins, 0 it loses. Where `item` is empty, the value is one of all the system's texts together (corpus BLEU,
+    distinct-N): `provenance.n` counts them, and `low` and `high` there are its interval, where it has one.
     """
 
     item: str
@@ -333,7 +334,8 @@ class Column:
 
     `signature` names all that is needed to get the column again. `low`/`high` are the ends of the scale, None
     where it has none; `labels` the labels of a criterion's scale. `criterion` is what a judge's column is of; `judge`
-    whose it is, where several judges are a panel, and nothing for their mean.
+    whose it is, where several judges are a panel, and nothing for their mean. `better` says which end is the good
+    one; nothing where that depends on what one wants.
     """
 
     name: str
@@ -344,6 +346,7 @@ class Column:
     labels: tuple[str, ...] = ()
     criterion: str = ""
     judge: str = ""
+    better: Literal["higher", "lower", ""] = "higher"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,27 @@ from judge.records import Column, Failure, Provenance, Sample, Score
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:
-    """What a metric found: its columns, and for each sample in turn one row per column, in the columns' order."""
+    """What a metric found: its columns, and for each sample in turn one row per column, in the columns' order.
+
+    A column of values of all a system's texts together has one row per system instead, with an empty `item`, after
+    the others. `notes` are what the reader of the report has to know.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[Score | Failure, ...]
+    notes: tuple[str, ...] = ()
 
 
 class Metric(Protocol):
-    """A metric needs no argument to be made; a sample it cannot score becomes `Failure` rows, never a number."""
+    """A metric needs no argument to be made; a sample it cannot score becomes `Failure` rows, never a number.
+
+    Keyword arguments of its class are its options, by the names that `judge score --set METRIC.OPTION=VALUE` and a
+    plan have for them; they raise ConfigError. The first sentence of the class's docstring is its description. A class
+    with `rowwise = True` promises that a sample's rows do not depend on the other samples: such a metric is given the
+    data in parts, in several processes if the user asks for it, and must be picklable. A class whose arguments include
+    `cache` (a folder, or None for none), `workers` (processes it may use) or `progress` (called with how many parts
+    are done of how many) is given these.
+    """
 
     def score(self, samples: Sequence[Sample]) -> MetricResult: ...
 

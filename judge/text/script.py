@@ -1,4 +1,4 @@
-"""Scripts, words and sentences: the only place that tokenizes, without any dependency."""
+"""Scripts, words and sentences, without any dependency."""
 
 from __future__ import annotations
 
