@@ -9,7 +9,7 @@ demo: $(VENV)/.installed  ## a whole run, offline: judgments, metrics, report
 	$(BIN)/judge run examples/quickstart/run.yaml --out runs/demo
 
 test: $(VENV)/.installed-dev  ## all tests that need neither a browser nor torch
-	$(BIN)/python -m pytest -m "not browser"
+	$(BIN)/python -m pytest -m "not browser and not torch"
 
 test-all: $(VENV)/.installed-all  ## every test; installs what they need
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
@@ -43,10 +43,12 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev,cjk]'
 	touch $@
 
-# A real server of chat and typed questions, for the providers' tests: llama.cpp, and what makes a tiny model for it.
+# torch by itself and first, so that nothing pulls a larger build of it; the tokenizers that no extra brings; and a real
+# server of chat and typed questions for the providers' tests: llama.cpp, and what makes a tiny model for it.
 $(VENV)/.installed-all: $(VENV)/.installed-dev
-	$(BIN)/pip install -q -c constraints.txt xllamacpp gguf
+	$(BIN)/pip install -q -c constraints.txt torch
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev,all]' sudachipy sudachidict_core kiwipiepy xllamacpp gguf
 	touch $@

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -37,7 +37,8 @@ class Plan(BaseModel):
     """All that describes a run; the keys of run.yaml and the long options of `judge run` are these names.
 
     `mapping` (written `map`) names the data's columns, `systems` the columns of wide data. `metrics` None
-    means rouge, bleu and chrf where the data has references. `language` None means the data's own. Several judges
+    means rouge, bleu and chrf where the data has references; `set` are options by metric (`{rouge: {stem: false}}`) and
+    `workers` the processes that measure. `language` None means the data's own. Several judges
     (`model`) are a panel. `draws` are the replies drawn where a score is a mean of samples; `temperature` None is 1
     for those and else 0. `reply` None is each criterion's own kind; `structured` asks for it as a JSON object. `cache`
     None is the default folder and False none at all. `retries` are the tries after a failed first one.
@@ -51,6 +52,8 @@ class Plan(BaseModel):
     limit: int | None = Field(None, ge=1)
     criteria: tuple[str, ...] = DEFAULT_CRITERIA
     metrics: tuple[str, ...] | None = None
+    set: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    workers: int = Field(1, ge=1)
     language: Literal["en", "ja", "ko", "zh"] | None = None
     model: Annotated[tuple[Judge, ...], BeforeValidator(_judges)] = ()
     base_url: str | None = None
@@ -100,18 +103,26 @@ P = TypeVar("P", bound=Plan)
 
 def _made(kind: type[P], file: str | Path | None, given: Mapping[str, Any] | None) -> P:
     values, lines = _read(Path(file)) if file is not None else ({}, {})
-    values |= {key: _listed(key, value) for key, value in (given or {}).items() if value is not None}
+    given = {key: _listed(key, value) for key, value in (given or {}).items() if value is not None}
+    if "set" in given and isinstance(values.get("set"), dict):
+        given["set"] = _over(values["set"], given["set"])
+    values |= given
     try:
         return kind.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         key, *inner = map(str, first["loc"] or ("",))
-        from_file = key in lines and key not in (given or {})
+        from_file = key in lines and key not in given
         where = f"{file}:{lines[key]}: {key}" if from_file else f"--{key.replace('_', '-')}"
         within = [part for part in inner if not part.isdigit()]
         keys = list(Judge.model_fields) if within else _keys(kind)
         inside = "".join(f" {part}:" for part in within)
         raise ConfigError(f"{where}:{inside} {_reason(first, within[-1] if within else key, keys)}") from error
+
+
+def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by metric, those of `above` in the place of those below."""
+    return {name: {**(below.get(name) or {}), **(above.get(name) or {})} for name in {**below, **above}}
 
 
 def _reason(first: Any, key: str, keys: list[str]) -> str:
@@ -179,6 +190,21 @@ def split(text: str) -> list[str]:
     """The parts of a comma-separated list; `none` is the empty list."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     return [] if parts == ["none"] else parts
+
+
+def settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """`["rouge.stem=false", ...]` as options by metric, values read as YAML. Raises ConfigError."""
+    found: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        metric, dot, option = name.strip().partition(".")
+        if not (equals and dot and metric and option):
+            raise ConfigError(f"--set {text!r}: write METRIC.OPTION=VALUE, for example rouge.stem=false")
+        try:
+            found.setdefault(metric, {})[option] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"--set {text!r}: the value is not YAML; put quotes around a text") from error
+    return found
 
 
 def pairs(text: str) -> dict[str, str]:

@@ -31,11 +31,29 @@ class Counts:
 
 
 @dataclass(slots=True)
+class Measured:
+    """How far the metric under way is; metrics call it. Once `stopped`, calling it ends their work."""
+
+    done: int = 0
+    total: int = 0
+    stopped: bool = False
+
+    def __call__(self, done: int, total: int) -> None:
+        if self.stopped:
+            raise KeyboardInterrupt
+        self.done, self.total = done, total
+
+
+@dataclass(slots=True)
 class Progress:
-    """What a run has done so far: the counts of its judges by their names, and `stage`, what it is busy with."""
+    """What a run has done so far: the counts of its judges by their names, and `stage`, what it is busy with.
+
+    `measured` is how far it is where that is a metric.
+    """
 
     stage: str = "judging"
     judges: dict[str, Counts] = field(default_factory=dict)
+    measured: Measured = field(default_factory=Measured)
 
     @property
     def total(self) -> int:

@@ -18,7 +18,16 @@ Kind = Literal["metrics", "providers", "engines", "formats"]
 METRICS = {
     "rouge": "judge.metrics.rouge:Rouge",
     "bleu": "judge.metrics.bleu:Bleu",
+    "bleu_corpus": "judge.metrics.bleu:CorpusBleu",
     "chrf": "judge.metrics.chrf:Chrf",
+    "ter": "judge.metrics.ter:Ter",
+    "meteor": "judge.metrics.meteor:Meteor",
+    "cider": "judge.metrics.cider:Cider",
+    "bertscore": "judge.metrics.bertscore:BertScore",
+    "distinct": "judge.metrics.diversity:Distinct",
+    "self_bleu": "judge.metrics.diversity:SelfBleu",
+    "pairwise_bleu": "judge.metrics.diversity:PairwiseBleu",
+    "source_bleu": "judge.metrics.diversity:SourceBleu",
 }
 PROVIDERS = {
     "openai": "judge.providers.openai:OpenAIProvider",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from judge.config import DEFAULT_CRITERIA, Plan, pairs, plan, split
+from judge.config import DEFAULT_CRITERIA, Plan, pairs, plan, settings, split
 from judge.errors import ConfigError
 
 
@@ -91,3 +91,16 @@ def test_lists_and_mappings_on_the_command_line() -> None:
     for bad in ("item", "=x", "item="):
         with pytest.raises(ConfigError, match="FIELD=COLUMN"):
             pairs(bad)
+
+
+def test_options_of_metrics_on_the_command_line(tmp_path: Path) -> None:
+    given = settings(["rouge.stem=false", "rouge.types=[rouge1, rougeL]", "bertscore.model= a=b "])
+    assert given == {"rouge": {"stem": False, "types": ["rouge1", "rougeL"]}, "bertscore": {"model": "a=b"}}
+    for bad in ("rouge.stem", "stem=false", ".stem=1", "rouge.=1"):
+        with pytest.raises(ConfigError, match=r"METRIC\.OPTION=VALUE"):
+            settings([bad])
+    with pytest.raises(ConfigError, match="not YAML"):
+        settings(["rouge.types=[a"])
+    path = write(tmp_path, "set: {rouge: {stem: true, multi: mean}, bleu: {smooth: floor}}\n")
+    over = plan(path, {"set": {"rouge": {"stem": False}, "chrf": {"beta": 1}}}).set
+    assert over == {"rouge": {"stem": False, "multi": "mean"}, "bleu": {"smooth": "floor"}, "chrf": {"beta": 1}}

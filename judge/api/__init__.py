@@ -2,6 +2,7 @@
 
 from judge.api.entry import Options, RankOptions, evaluate, evaluate_async, rank, rank_async
 from judge.api.forecast import forecast
+from judge.api.measures import metrics
 from judge.api.prepare import Prepared, prepare, prompt
 from judge.api.stages import run
 from judge.api.steps import draft_steps
@@ -14,6 +15,7 @@ __all__ = [
     "evaluate",
     "evaluate_async",
     "forecast",
+    "metrics",
     "prepare",
     "prompt",
     "rank",

@@ -35,6 +35,8 @@ class Options(TypedDict, total=False):
     systems: str | Sequence[str]
     limit: int
     metrics: str | Sequence[str]
+    set: Mapping[str, Mapping[str, Any]]
+    workers: int
     language: str
     base_url: str
     key_env: str

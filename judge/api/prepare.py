@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from judge import criteria as criteria_module
 from judge import ladder, registry, samples, text
+from judge.api import measures
 from judge.api.pairs import Pairs, choose
 from judge.config import Judge, Plan, RankPlan, plan
 from judge.errors import ConfigError, StorageError
 from judge.ladder import Settings
 from judge.metrics import Metric
+from judge.progress import Measured
 from judge.providers import Provider
 from judge.records import Criterion, Prompt, Sample
 from judge.render import Renderer
 
-_DEFAULT_METRICS = ("rouge", "bleu", "chrf")
+_MOST_HELD = 50_000
 _HOW_TO_JUDGE = (
     "no judge model is named. Name one: --model gpt-5.4-mini (with its key in the environment), "
     "or --model NAME --base-url URL for a server of your own, or --model scripted/REPLIES.yaml for a dry run"
@@ -30,7 +33,8 @@ class Prepared:
     """Everything a run needs, checked; nothing has been sent or paid yet.
 
     `judges` are the providers by the name a panel's columns have; a panel is two or more. `pairs` are what a ranking
-    compares.
+    compares, `measured` what the metrics tell how far they are. `rest` are the samples that have not been
+    read yet, where a run of metrics alone need not hold all of them.
     """
 
     plan: Plan
@@ -43,6 +47,8 @@ class Prepared:
     data: dict[str, Any]
     notes: list[str] = field(default_factory=list)
     pairs: Pairs | None = None
+    measured: Measured = field(default_factory=Measured)
+    rest: Iterator[Sample] | None = None
 
 
 def prepare(
@@ -60,12 +66,16 @@ def prepare(
     if source is None:
         raise ConfigError("no data: name a file, for example judge run summaries.jsonl")
     check_out(made.out)
-    rows = samples.load(source, mapping=made.mapping, systems=made.systems)[: made.limit]
+    rows, rest = _read(made, source)
     language, how = made.language, "chosen"
     if language is None:
         language, how = text.language(t for s in rows for t in (s.output, s.source or "")), "detected"
     chosen = _criteria(made, rows, language, own or {}, pairwise=isinstance(made, RankPlan))
-    metrics, notes = _metrics(made, rows)
+    names, notes = measures.chosen(made, rows)
+    measured = Measured()
+    metrics = measures.make(made, names, measured)
+    if rest is not None and not all(getattr(metric, "rowwise", False) for metric in metrics.values()):
+        rows, rest = [*rows, *rest], None
     if not chosen and not metrics:
         raise ConfigError("nothing to do: neither criteria nor metrics; name some with --criteria or --metrics")
     settings = Settings(made.weighting, made.min_mass, made.temperature, made.max_tokens, made.draws)
@@ -73,13 +83,26 @@ def prepare(
     for provider in judges.values():
         ladder.rungs(settings, provider.decides)
     notes += dict.fromkeys(provider.notice for provider in judges.values() if provider.notice)
-    about = {"path": str(made.data), "sha256": samples.digest(made.data)} if made.data is not None else {}
+    about: dict[str, Any] = {}
+    if made.data is not None:
+        about = {"path": str(made.data), "sha256": samples.digest(made.data)}
     named = {"name": language, "how": how}
     pairs = None
     if isinstance(made, RankPlan):
         pairs = choose(rows, orders=made.orders, budget=made.budget, seed=made.seed)
         notes += _about_pairs(pairs)
-    return Prepared(made, rows, chosen, metrics, judges, settings, named, {**about, "rows": len(rows)}, notes, pairs)
+    about |= {"rows": len(rows)}
+    return Prepared(made, rows, chosen, metrics, judges, settings, named, about, notes, pairs, measured, rest)
+
+
+def _read(made: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
+    """The samples, and those beyond the first 50,000 unread where no judge is asked about them."""
+    reader = islice(samples.stream(source, mapping=made.mapping, systems=made.systems), made.limit)
+    if made.criteria or isinstance(made, RankPlan):
+        return list(reader), None
+    rows = list(islice(reader, _MOST_HELD))
+    following = next(reader, None) if len(rows) == _MOST_HELD else None
+    return rows, chain([following], reader) if following is not None else None
 
 
 def prompt(
@@ -198,17 +221,3 @@ def _about_pairs(pairs: Pairs) -> list[str]:
     if pairs.alone:
         notes.append(f"{pairs.alone:,} pairs of systems and items have only one text or none, and are not compared.")
     return notes
-
-
-def _metrics(made: Plan, rows: Sequence[Sample]) -> tuple[dict[str, Metric], list[str]]:
-    names = made.metrics
-    if isinstance(made, RankPlan):
-        return {}, ["A ranking has no metrics; judge run has them."] if names else []
-    if names is None:
-        names = _DEFAULT_METRICS if any(s.references for s in rows) else ()
-    notes = [] if names or made.metrics is not None else ["The data has no references: no reference metrics."]
-    apart = sum(bool(s.references) and text.language([s.output]) != text.language(s.references) for s in rows)
-    if names and apart:
-        note = f"{apart:,} of {len(rows):,} outputs are in another script than their references"
-        notes.append(f"{note}: what compares the two there (ROUGE, BLEU, chrF) says little.")
-    return {name: registry.load("metrics", name)() for name in names}, notes

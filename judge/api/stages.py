@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from judge.api import measures, streaming
 from judge.api.describe import column, describe, suffix
 from judge.api.prepare import Prepared, for_provider, refuse_twins
 from judge.cache import Cache, DiskCache, NoCache, default_folder
 from judge.config import RankPlan
-from judge.metrics import MetricResult
+from judge.metrics import parts
 from judge.progress import Counts, Progress
-from judge.records import Column, Failure
+from judge.records import Column
 from judge.report import Result
 from judge.retry import Policy, Retrier
 from judge.runner import Judgment, Row, Run
 from judge.stats import panel
 from judge.stats.conclude import conclude
 from judge.table import SCORES, Journal, Table, forget
+
+T = TypeVar("T")
 
 
 async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
@@ -35,6 +37,9 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
     """
     progress = progress if progress is not None else Progress()
     progress.judges = {name: Counts() for name in prepared.judges}
+    progress.measured = prepared.measured
+    if prepared.rest is not None:
+        return await _stream(prepared, progress)
     retriers = {name: Retrier(Policy(attempts=prepared.plan.retries + 1)) for name in prepared.judges}
     about = describe(prepared, progress, retriers)
     rows: list[Row] = []
@@ -54,17 +59,37 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
         await _judge(prepared, retriers, progress, rows.append, about("partial"))
         for name, metric in prepared.metrics.items():
             progress.stage = name
-            found = await _beside(partial(metric.score, prepared.samples))
+            prepared.measured(0, len(prepared.samples))
+            score = partial(parts.score, metric, prepared.samples)
+            found = await _beside(partial(score, workers=prepared.plan.workers, tell=prepared.measured))
             refuse_twins([c.name for c in [*_columns(prepared, progress), *measured, *found.columns]])
             measured.extend(found.columns)
-            rows.extend(map(_finite, found.rows))
+            rows.extend(map(measures.finite, found.rows))
+            prepared.notes.extend(found.notes)
         progress.stage = "done"
         status = "complete"
     except asyncio.CancelledError:
         status = "interrupted"
+        prepared.measured.stopped = True
         raise
     finally:
         result = finish(status)
+    return result
+
+
+async def _stream(prepared: Prepared, progress: Progress) -> Result:
+    """Metrics alone, over data that is not held in memory."""
+    about = describe(prepared, progress, {})
+    progress.stage = ", ".join(prepared.metrics)
+    try:
+        found, counts = await _beside(partial(streaming.measure, prepared))
+    except asyncio.CancelledError:
+        prepared.measured.stopped = True
+        raise
+    signatures = {column.name: column.signature for column in found.table.columns}
+    result = Result(found.table, found.estimates, about("complete") | {"signatures": signatures, "streamed": counts})
+    if prepared.plan.out is not None:
+        result.save(prepared.plan.out)
     return result
 
 
@@ -156,18 +181,10 @@ def _stored_rows(out: Path) -> int:
         return 0
 
 
-def _finite(row: Row) -> Row:
-    """The row; a plug-in's NaN or infinity is not a number but a failure."""
-    if isinstance(row, Failure) or math.isfinite(row.value):
-        return row
-    message = f"the metric returned {row.value}"
-    return Failure(row.item, row.system, row.column, "metric", "NotANumber", message)
-
-
-async def _beside(work: Callable[[], MetricResult]) -> MetricResult:
+async def _beside(work: Callable[[], T]) -> T:
     """Run in a thread that nobody waits for once this is cancelled: Ctrl-C does not sit out a slow metric."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[MetricResult] = loop.create_future()
+    done: asyncio.Future[T] = loop.create_future()
 
     def tell(say: Callable[[Any], None], what: Any) -> None:
         if not done.cancelled():

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -17,13 +17,15 @@ from judge.providers.prices import usd
 from judge.records import Usage
 
 _PLAIN_SECONDS = 10.0
+_AT_ONCE = 2.0
+"""Seconds in which measuring alone is done before anybody wonders."""
 
 
 @contextmanager
 def watch(prepared: Prepared, counts: Done, *, quiet: bool) -> Iterator[None]:
     """Show the counts on standard error while the block runs. The run itself is not touched."""
     console = Console(stderr=True)
-    if quiet or not prepared.judges:
+    if quiet:
         yield
     elif console.is_terminal:
         with _bar(prepared, counts, console):
@@ -46,12 +48,15 @@ def _bar(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]:
     task = bar.add_task("", total=None, stage=counts.stage)
     start = time.monotonic()
 
-    def picture() -> Progress:
-        state = _state(prepared, counts, start)
-        bar.update(task, total=counts.total or None, completed=counts.done, description=state, stage=counts.stage)
+    def picture() -> RenderableType:
+        if not prepared.judges and time.monotonic() - start < _AT_ONCE:
+            return ""
+        done, total, _ = _stage(prepared, counts)
+        state = _state(prepared, counts, start) if prepared.judges else ""
+        bar.update(task, total=total or None, completed=done, description=state, stage=counts.stage)
         return bar
 
-    with Live(get_renderable=picture, console=console, refresh_per_second=4):
+    with Live(get_renderable=picture, console=console, refresh_per_second=4, transient=not prepared.judges):
         yield
 
 
@@ -60,9 +65,10 @@ def _lines(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]
     start, stop = time.monotonic(), threading.Event()
 
     def say() -> None:
-        state = _state(prepared, counts, start)
-        line = f"{counts.stage}: {counts.done:,}/{counts.total:,} judgments, {state}"
-        console.print(line, highlight=False, soft_wrap=True)
+        done, total, what = _stage(prepared, counts)
+        state = f", {_state(prepared, counts, start)}" if prepared.judges else ""
+        of = f"/{total:,}" if total else ""  # of a file that is still being read nobody knows
+        console.print(f"{counts.stage}: {done:,}{of} {what}{state}", highlight=False, soft_wrap=True)
 
     def run() -> None:
         while not stop.wait(_PLAIN_SECONDS):
@@ -77,6 +83,13 @@ def _lines(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]
         thread.join()
         if counts.done:
             say()
+
+
+def _stage(prepared: Prepared, counts: Done) -> tuple[int, int, str]:
+    """How many are done of how many of what: judgments, or texts where a metric is under way."""
+    if counts.stage not in ("judging", "done"):
+        return counts.measured.done, counts.measured.total, "texts"
+    return counts.done, counts.total, "judgments"
 
 
 def _state(prepared: Prepared, counts: Done, start: float) -> str:

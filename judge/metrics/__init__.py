@@ -64,7 +64,7 @@ def against_references(
             values = compare(sample.output, found)
             rows += [_score(sample, name, value) for name, value in zip(names, values, strict=True)]
         else:
-            rows += [_no_reference(sample, name) for name in names]
+            rows += [no_reference(sample, name) for name in names]
     return tuple(rows)
 
 
@@ -72,10 +72,14 @@ def _score(sample: Sample, name: str, value: float) -> Score:
     return Score(sample.item, sample.system, name, float(value), Provenance(method="metric"))
 
 
-def _no_reference(sample: Sample, name: str) -> Failure:
+def no_reference(sample: Sample, name: str) -> Failure:
+    """The row of a column that needs a reference, of a sample without one."""
     found = "only blank references" if sample.references else "no reference"
-    message = (
-        f"{sample.where or f'item {sample.item}'} has {found}: add a column `references` (a text or a list of texts), "
-        "or name yours with --map references=COLUMN"
-    )
-    return Failure(sample.item, sample.system, name, stage="metric", error="NoReference", message=message)
+    advice = "add a column `references` (a text or a list of texts), or name yours with --map references=COLUMN"
+    return failure(sample, name, "NoReference", f"has {found}: {advice}")
+
+
+def failure(sample: Sample, name: str, error: str, what: str) -> Failure:
+    """The row of a value that cannot be had: `what` follows where the sample is, and says what to do."""
+    where = sample.where or f"item {sample.item}"
+    return Failure(sample.item, sample.system, name, stage="metric", error=error, message=f"{where} {what}")

@@ -1,52 +1,341 @@
-"""BLEU (Papineni et al. 2002) of single texts, through sacrebleu (Post 2018)."""
+"""BLEU (Papineni et al. 2002) of single texts and of a system's texts together, by sacrebleu's rules (Post 2018).
+
+Tokens, smoothing and formula are sacrebleu's own. The counts are made here, the references' once for all systems; they
+are the ones that sacrebleu makes, so that every value is equal to its value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import Any, ClassVar
 
 from judge import text
-from judge.metrics import MetricResult, against_references, reference_count, references
-from judge.records import Column, Sample
+from judge.errors import ConfigError, DataError, MissingExtra
+from judge.metrics import MetricResult, reference_count
+from judge.metrics import references as usable
+from judge.metrics.shared import Rate, as_samples, by_references, one_of, values, whole_number, yes_or_no
+from judge.records import Column, Failure, Provenance, Sample, Score, whole
 
-if TYPE_CHECKING:
-    from sacrebleu.metrics.bleu import BLEU
+Words = Callable[[str], list[str]]
+Counts = Counter[tuple[str, ...]]
 
-# `char` and not `ja-mecab` or `ko-mecab`, which need dictionaries; 13a leaves a Japanese sentence one single token.
-_TOKENIZERS: dict[text.Language, str] = {"en": "13a", "zh": "zh", "ja": "char", "ko": "char"}
+_BY_SCRIPT: dict[text.Language, str] = {"en": "13a", "zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+_SMOOTHINGS = ("exp", "none", "floor", "add-k")
+_RESAMPLES = 1000
+
+
+def tokenizer_for(texts: Iterable[str]) -> str:
+    """sacrebleu's tokenizer for texts, by their script: `13a`, `zh`, `ja-mecab` or `ko-mecab`.
+
+    `char` stands for the last two where their dictionaries are not installed; 13a leaves a Japanese sentence one token.
+    """
+    language = text.language(texts)
+    if language in ("ja", "ko") and not text.installed(language):
+        return "char"
+    return _BY_SCRIPT[language]
+
+
+class _Rules:
+    """The options that both forms of BLEU have, checked. Holds names only, so that it can be pickled."""
+
+    def __init__(self, name: str, tokenize: str | None, smooth: str, lowercase: bool, max_order: int) -> None:
+        self.tokenize = None if tokenize is None else _known(f"{name}.tokenize", tokenize)
+        self.smooth = one_of(f"{name}.smooth", smooth, _SMOOTHINGS)
+        self.lowercase = yes_or_no(f"{name}.lowercase", lowercase)
+        self.order = whole_number(f"{name}.max_order", max_order, 1, 9)
+
+    def words(self, tokenizer: str) -> Words:
+        return _words(tokenizer, self.lowercase)
+
+    def bleu(self, stats: Sequence[int], effective: bool) -> float:
+        """BLEU, 0–100, of sufficient statistics: output length, reference length, matches and totals by order."""
+        from sacrebleu.metrics.bleu import BLEU
+
+        at = 2 + self.order
+        correct, total = list(stats[2:at]), list(stats[at:])
+        score = BLEU.compute_bleu(
+            correct,
+            total,
+            stats[0],
+            stats[1],
+            smooth_method=self.smooth,
+            effective_order=effective,
+            max_ngram_order=self.order,
+        ).score
+        return min(float(score), 100.0)  # rounding takes equal texts to 100.00000000000004
+
+    def signature(self, used: Iterable[str], effective: str) -> str:
+        """The parts that sacrebleu's signature has after the number of references, in its order."""
+        from sacrebleu.metrics.bleu import BLEU
+
+        value = BLEU.SMOOTH_DEFAULTS[self.smooth]
+        tokenizers = "+".join(sorted(map(_signed, used))) or _signed(self.tokenize or "13a")
+        parts = [
+            f"case={'lc' if self.lowercase else 'mixed'}|eff={effective}|tok={tokenizers}",
+            f"smooth={self.smooth}{'' if value is None else f'[{value:.2f}]'}",
+            *([] if self.order == 4 else [f"order={self.order}"]),
+            f"sacrebleu {version('sacrebleu')}",
+        ]
+        return "|".join(parts)
 
 
 class Bleu:
     """Sentence BLEU (0–100) with effective order, exponential smoothing and all references at once.
 
     The script of the references picks the tokenizer, so that all systems of an item share it: `zh` for Chinese,
-    `char` for Japanese and Korean, else `13a`.
+    `ja-mecab` and `ko-mecab` for Japanese and Korean (`char` where their dictionaries are missing), else `13a`.
+    `tokenize` names one of sacrebleu's for all texts, `smooth` its smoothing (`exp`, `none`, `floor`, `add-k`), and
+    `max_order` the longest n-gram, 1–9.
     """
+
+    rowwise: ClassVar[bool] = True
+
+    def __init__(
+        self, *, tokenize: str | None = None, smooth: str = "exp", lowercase: bool = False, max_order: int = 4
+    ) -> None:
+        self._rules = _Rules("bleu", tokenize, smooth, lowercase, max_order)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample. A sample without a reference is a `Failure`, an empty output scores 0."""
-        used = {_tokenizer(found) for sample in samples if (found := references(sample))}
-        scorers = {name: _scorer(name) for name in used}
+        rules = self._rules
+        used: set[str] = set()
 
-        def compare(output: str, found: Sequence[str]) -> list[float]:
-            score = scorers[_tokenizer(found)].sentence_score(output, found).score
-            return [min(score, 100.0)]  # rounding takes equal texts to 100.00000000000004
+        def prepare(found: tuple[str, ...]) -> Rate:
+            tokenizer = rules.tokenize or tokenizer_for(found)
+            used.add(tokenizer)
+            count = _against(found, rules.words(tokenizer), rules.order)
+            return lambda output: rules.bleu(count(output), effective=True)
 
-        rows = against_references(samples, ["bleu"], compare)
-        signature = (
-            f"bleu|sentence|nrefs={reference_count(samples)}|case=mixed|eff=yes|tok={'+'.join(sorted(used)) or '13a'}"
-            f"|smooth=exp|sacrebleu {version('sacrebleu')}"
-        )
+        rows = by_references(samples, "bleu", prepare)
+        signature = f"bleu|sentence|nrefs={reference_count(samples)}|{rules.signature(used, 'yes')}"
         return MetricResult((Column("bleu", "metric", signature, low=0.0, high=100.0),), rows)
 
 
-def _tokenizer(found: Sequence[str]) -> str:
-    return _TOKENIZERS[text.language(found)]
+class CorpusBleu:
+    """BLEU (0–100) of all of a system's texts together, with a 95% bootstrap interval over the texts.
+
+    One row per system; `n` counts its texts that have a reference, the others are left out and noted. The script of
+    all these references together picks the system's tokenizer. The interval is the percentile one (Koehn 2004) of
+    1,000 resamples drawn from `seed`; a system of one text has none. The other options are those of `bleu`.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokenize: str | None = None,
+        smooth: str = "exp",
+        lowercase: bool = False,
+        max_order: int = 4,
+        seed: int = 0,
+    ) -> None:
+        self._rules = _Rules("bleu_corpus", tokenize, smooth, lowercase, max_order)
+        self._seed = whole_number("bleu_corpus.seed", seed, 0, 2**32 - 1)
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """One row per system, in order of first appearance.
+
+        A system none of whose texts has a reference is a `Failure`, and so is one that matches its references but
+        has no text as long as the longest n-gram: corpus BLEU has no effective order.
+        """
+        rules, used = self._rules, set[str]()
+        rows: list[Score | Failure] = []
+        notes = []
+        tokenizers = _by_system(samples, rules.tokenize)
+        texts = Counter(sample.system for sample in samples)
+        stats: dict[str, list[list[int]]] = {system: [] for system in texts}
+        for sample, counted in zip(samples, _counted(samples, tokenizers, rules), strict=True):
+            stats[sample.system] += [counted] if counted else []
+        for system, found in stats.items():
+            if 0 < len(found) < texts[system]:
+                notes.append(
+                    f"bleu_corpus: {texts[system] - len(found)} of {texts[system]} texts of "
+                    f"{system or 'the system'} have no reference and are left out"
+                )
+            used |= {tokenizers[system]} if found else set()
+            rows.append(self._row(system, found))
+        signature = (
+            f"bleu_corpus|corpus|nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self._seed}"
+            f"|{rules.signature(used, 'no')}"
+        )
+        return MetricResult((Column("bleu_corpus", "metric", signature, low=0.0, high=100.0),), tuple(rows), (*notes,))
+
+    def _row(self, system: str, stats: list[list[int]]) -> Score | Failure:
+        who = f"system {system}" if system else "the system"
+        if not stats:
+            message = f"no text of {who} has a reference: add a column `references`, or name yours with --map"
+            return Failure("", system, "bleu_corpus", stage="metric", error="NoReference", message=message)
+        total = [sum(column) for column in zip(*stats, strict=True)]
+        if not _defined(total):
+            order = self._rules.order
+            message = (
+                f"no text of {who} has {order} tokens, without which its corpus BLEU is not defined: set "
+                f"bleu_corpus.max_order below {order}, or use bleu"
+            )
+            return Failure("", system, "bleu_corpus", stage="metric", error="TextsTooShort", message=message)
+        low, high = self._interval(stats)
+        value = self._rules.bleu(total, effective=False)
+        provenance = Provenance("metric", n=len(stats), low=low, high=high)
+        return Score("", system, "bleu_corpus", value, provenance)
+
+    def _interval(self, stats: list[list[int]]) -> tuple[float | None, float | None]:
+        """The 2.5 and 97.5% quantiles of BLEU over resamples of the texts for which it is defined."""
+        if len(stats) < 2:
+            return None, None
+        import numpy as np
+
+        counts, n = np.asarray(stats, dtype=np.float64), len(stats)
+        random = np.random.default_rng(self._seed)
+        found = []
+        for _ in range(_RESAMPLES):
+            drawn = np.bincount(random.integers(n, size=n), minlength=n).astype(np.float64)
+            total = [int(number) for number in drawn @ counts]
+            if _defined(total):
+                found.append(self._rules.bleu(total, effective=False))
+        if len(found) < _RESAMPLES / 2:
+            return None, None
+        low, high = np.quantile(found, (0.025, 0.975))
+        return float(low), float(high)
 
 
-def _scorer(tokenizer: str) -> BLEU:
+def sentence(
+    outputs: Sequence[str],
+    references: Sequence[str | Sequence[str]],
+    *,
+    tokenize: str | None = None,
+    smooth: str = "exp",
+    lowercase: bool = False,
+    max_order: int = 4,
+) -> list[float]:
+    """Sentence BLEU, 0–100, of each output against its reference or references: see `Bleu`.
+
+    Raises DataError where an output has no reference, ConfigError for an unknown option.
+    """
+    metric = Bleu(tokenize=tokenize, smooth=smooth, lowercase=lowercase, max_order=max_order)
+    return values(metric, as_samples(outputs, references))
+
+
+def corpus(
+    outputs: Sequence[str],
+    references: Sequence[str | Sequence[str]],
+    *,
+    tokenize: str | None = None,
+    smooth: str = "exp",
+    lowercase: bool = False,
+    max_order: int = 4,
+) -> float:
+    """Corpus BLEU, 0–100, of all outputs against the references of each, which may vary in number: see `CorpusBleu`.
+
+    Raises DataError where there is no output, one has no reference or none has `max_order` tokens; ConfigError for an
+    unknown option.
+    """
+    rules = _Rules("bleu_corpus", tokenize, smooth, lowercase, max_order)
+    samples = as_samples(outputs, references)
+    stats = [counted for counted in _counted(samples, _by_system(samples, rules.tokenize), rules) if counted]
+    total = [sum(column) for column in zip(*stats, strict=True)]
+    if not stats or not _defined(total):
+        raise DataError(f"corpus BLEU needs a text of at least max_order = {max_order} tokens")
+    return rules.bleu(total, effective=False)
+
+
+def _defined(total: Sequence[int]) -> bool:
+    """Whether corpus BLEU is: with matches but without any of the longest n-grams, their precision is 0/0."""
+    order = len(total) // 2 - 1
+    return total[-1] > 0 or not any(total[2 : 2 + order])
+
+
+def _by_system(samples: Sequence[Sample], tokenize: str | None) -> dict[str, str]:
+    """The tokenizer of each system, by all its references together."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for sample in samples:
+        found.setdefault(sample.system, []).append(usable(sample))
+    return {system: tokenize or tokenizer_for(chain.from_iterable(each)) for system, each in found.items()}
+
+
+def _counted(samples: Sequence[Sample], tokenizers: dict[str, str], rules: _Rules) -> list[list[int] | None]:
+    """The sufficient statistics of every sample, None of one without a reference."""
+    groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for index, sample in enumerate(samples):
+        if found := usable(sample):
+            groups.setdefault((tokenizers[sample.system], found), []).append(index)
+    result: list[list[int] | None] = [None] * len(samples)
+    for (tokenizer, found), indices in groups.items():
+        count = _against(found, rules.words(tokenizer), rules.order)
+        for index in indices:
+            result[index] = count(samples[index].output)
+    return result
+
+
+def _against(found: Sequence[str], words: Words, order: int) -> Callable[[str], list[int]]:
+    """A function from an output to its sufficient statistics against these references (Papineni et al. 2002, 2.1–2.2).
+
+    An n-gram counts as often as in the reference that has it most often; the reference length is the closest one, of
+    two equally close the shorter.
+    """
+    allowed: Counts = Counter()
+    lengths = []
+    for reference in found:
+        tokens = words(reference)
+        lengths.append(len(tokens))
+        allowed |= Counter(chain.from_iterable(_ngrams(tokens, order)))
+
+    def count(output: str) -> list[int]:
+        tokens = words(output)
+        length = len(tokens)
+        closest = min(lengths, key=lambda other: (abs(other - length), other))
+        correct = [
+            sum(min(times, allowed[ngram]) for ngram, times in Counter(ngrams).items() if ngram in allowed)
+            for ngrams in _ngrams(tokens, order)
+        ]
+        return [length, closest, *correct, *(max(0, length - n) for n in range(order))]
+
+    return count
+
+
+def _ngrams(tokens: list[str], order: int) -> Iterable[Iterable[tuple[str, ...]]]:
+    return (zip(*(tokens[start:] for start in range(n)), strict=False) for n in range(1, order + 1))
+
+
+@lru_cache(maxsize=32)
+def _tokenizer(name: str) -> Any:
+    """sacrebleu's tokenizer of that name. Raises MissingExtra where its packages are not installed."""
     from sacrebleu.metrics.bleu import BLEU
 
-    # force: SummEval's tokenized full stops would otherwise be complained of on the user's terminal.
-    return BLEU(tokenize=tokenizer, smooth_method="exp", effective_order=True, force=True)
+    try:
+        return BLEU(tokenize=name).tokenizer
+    except (RuntimeError, ImportError) as error:
+        extra = "'textjudge[cjk]'" if name.endswith("-mecab") else "sentencepiece"
+        raise MissingExtra(
+            f"the tokenizer {name} needs packages that are not installed: pip install {extra}"
+        ) from error
+
+
+def _signed(name: str) -> str:
+    return str(_tokenizer(name).signature())
+
+
+def _words(name: str, lowercase: bool) -> Words:
+    tokenizer = _tokenizer(name)
+    mecab = name.endswith("-mecab")
+
+    def words(string: str) -> list[str]:
+        if lowercase:
+            string = string.lower()
+        if mecab:  # it takes UTF-8 only and stops at a NUL
+            string = whole(string).replace("\0", " ")
+        found: str = tokenizer(string.rstrip())
+        return found.split()
+
+    return words
+
+
+def _known(option: str, name: Any) -> str:
+    from sacrebleu.metrics.bleu import BLEU
+
+    if name not in BLEU.TOKENIZERS:
+        raise ConfigError(f"{option} must be one of {', '.join(BLEU.TOKENIZERS)}, not {name!r}")
+    _tokenizer(name)
+    return str(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -86,6 +86,8 @@ def failed(row: Score | Failure | None) -> bool:
 
 
 def _failures(result: Result) -> tuple[FailureKind, ...]:
+    if streamed := result.info.get("streamed"):
+        return _counted(streamed["failures"])
     found: dict[tuple[str, str], list[Failure]] = {}
     for failure in filter(failed, result.failures):
         found.setdefault((failure.stage, failure.error), []).append(failure)
@@ -96,18 +98,35 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
     return tuple(sorted(kinds, key=lambda kind: -kind.count))
 
 
+def _counted(kinds: Sequence[Mapping[str, Any]]) -> tuple[FailureKind, ...]:
+    """The failures of data too large to be held."""
+    found = [
+        FailureKind(
+            kind["stage"],
+            kind["error"],
+            sum(n for _, _, n in kind["counts"]),
+            tuple(dict.fromkeys(column for _, column, _ in kind["counts"])),
+            _example(Failure(**kind["example"])),
+        )
+        for kind in kinds
+    ]
+    return tuple(sorted(found, key=lambda kind: -kind.count))
+
+
 def _example(failure: Failure) -> str:
     reply = f", reply: {failure.raw[:80]!r}" if failure.raw else ""
     judged = f"{failure.system} against {failure.rival}" if failure.rival else failure.system
-    return f"{failure.item}, {judged}: {failure.message}{reply}"
+    return f"{failure.item or 'all texts'}, {judged}: {failure.message}{reply}"
 
 
 def _facts(result: Result) -> tuple[tuple[str, str], ...]:
-    info, table, lost = result.info, result.table, sum(map(failed, result.failures))
+    info, table, lost = result.info, result.table, sum(kind.count for kind in _failures(result))
     data, language = info.get("data") or {}, info.get("language") or {}
     size = (
         f"{count(len(table.samples), 'text')}: {count(len(table.items), 'item')}, {count(len(table.systems), 'system')}"
     )
+    if of := (info.get("streamed") or {}).get("texts"):
+        size = f"{count(sum(of.values()), 'text')}: {count(len(of), 'system')}"
     digest = f"sha256 {str(data['sha256'])[:12]}" if data.get("sha256") else ""
     place, panel = info.get("base_url") or info.get("provider"), len(info.get("judges") or ()) > 1
     where = "" if panel else f"at {place}" if place and info.get("model") else place

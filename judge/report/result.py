@@ -48,6 +48,11 @@ class Result:
         """Every judgment or metric value that could not be had."""
         return self.table.failures
 
+    @property
+    def complete(self) -> bool:
+        """Whether every text has a score in every column that was wanted."""
+        return not self.failures and not (self.info.get("streamed") or {}).get("failures")
+
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """The scores as a DataFrame: one row per score or failure, or, `wide`, one per item and system."""
         return self.table.to_frame(wide)
@@ -65,7 +70,8 @@ class Result:
         The data come first: should a report fail, nothing is lost. Raises StorageError.
         """
         folder = Path(folder)
-        store(folder, {**self.table.files(), RUN: _run_file(self)})
+        tables = {} if "streamed" in self.info else self.table.files()  # streamed ones are there, and have all rows
+        store(folder, {**tables, RUN: _run_file(self)})
         forget(folder)
         reports = {"report.md": self.report("markdown"), "report.html": self.report("html")}
         store(folder, {name: text.encode() for name, text in reports.items()})
@@ -88,7 +94,7 @@ def load(folder: str | Path) -> Result:
     journal = (folder / JOURNAL).exists()
     if journal and not ((folder / SCORES).exists() and (folder / RUN).exists()):
         return _partial(folder)
-    result = _read_run(folder / RUN, Table.load(folder))
+    result = _read_run(folder)
     if journal and read_journal(folder):
         partial = _partial(folder)
         if _size(partial) > _size(result):
@@ -131,10 +137,12 @@ def _run_file(result: Result) -> bytes:
     return (json.dumps(plain(run), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
 
 
-def _read_run(path: Path, table: Table) -> Result:
-    """The result whose table and run.json these are. Raises StorageError."""
+def _read_run(folder: Path) -> Result:
+    """The result of a whole run. Raises StorageError."""
+    path = folder / RUN
     try:
         run = json.loads(path.read_bytes())
+        table = Table.load(folder, (run["info"].get("streamed") or {}).get("shown"))
         estimates = {(e.pop("system"), e.pop("column")): Estimate(**e) for e in run["estimates"]}
         agreement = {name: Estimate(**e) for name, e in run.get("agreement", {}).items()}
         ranked = tuple(_ranking(r) for r in run.get("rankings", ()))

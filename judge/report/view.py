@@ -15,8 +15,8 @@ from judge.report.words import count, decimals, number, span
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One system in one column. `best` marks the highest mean shown, ties included, where there is a choice and all
-    systems were scored on the same items.
+    """One system in one column. `best` marks the highest mean shown, or the lowest of a column whose good end that is,
+    ties included, where there is a choice and all systems were scored on the same items.
 
     `mean` is "–" where nothing was scored; `total` counts the system's texts, `n` the scored ones.
     """
@@ -51,7 +51,6 @@ class View:
 
 def view(result: Result) -> View:
     """Lay a result out for showing."""
-    table = result.table
     found = groups(result)
     columns = tuple(column for group in found for column in group.columns)
     places = {c.name: _places(result, c) for c in columns}
@@ -59,7 +58,7 @@ def view(result: Result) -> View:
     told = about(result)
     return View(
         about=replace(told, banners=(*told.banners, *_lacking(result, found))),
-        systems=table.systems,
+        systems=tuple(texts(result)),
         columns=columns,
         groups=found,
         places=places,
@@ -69,50 +68,75 @@ def view(result: Result) -> View:
     )
 
 
+def texts(result: Result) -> Counter[str]:
+    """How many texts each system has, also those of data too large to be held."""
+    streamed = result.info.get("streamed")
+    return Counter(streamed["texts"]) if streamed else Counter(s.system for s in result.table.samples)
+
+
+def failures(result: Result) -> Counter[tuple[str, str]]:
+    """How many failures there are by system and column."""
+    found = Counter[tuple[str, str]]()
+    if streamed := result.info.get("streamed"):
+        for kind in streamed["failures"]:
+            for system, column, n in kind["counts"]:
+                found[system, column] += n
+        return found
+    return Counter((f.system, f.column) for f in result.table.failures)
+
+
 def _places(result: Result, column: Column) -> int:
     ends = [end for end in (column.low, column.high) if end is not None]
     return decimals(ends or [e.value for (_, name), e in result.estimates.items() if name == column.name])
 
 
 def _cells(result: Result, places: Mapping[str, int]) -> dict[tuple[str, str], Cell]:
-    total = Counter(s.system for s in result.table.samples)
-    failed = Counter((f.system, f.column) for f in result.table.failures)
+    total = texts(result)
+    failed = failures(result)
     shown = {key: number(e.value, places[key[1]]) for key, e in result.estimates.items() if key[1] in places}
-    highest: dict[str, tuple[float, str]] = {}
-    comparable = {column for column in places if _same_items(result, column)}
+    ends = {c.name: {"higher": 1, "lower": -1, "": 0}[c.better] for c in result.table.columns}
+    top: dict[str, tuple[float, str]] = {}
+    comparable = {column for column in places if ends[column] and _same_items(result, column)}
     rivals = Counter(column for _, column in shown if column in comparable)
     for (_, column), text in shown.items():
-        highest[column] = max(highest.get(column, (float("-inf"), "")), (float(text), text))
+        top[column] = max(top.get(column, (float("-inf"), "")), (ends[column] * float(text), text))
 
     def cell(system: str, column: str) -> Cell:
         estimate = result.estimates.get((system, column))
         if estimate is None:
             return Cell("–", "", 0, total[system], failed[system, column], False, None)
         mean, interval = shown[system, column], span(estimate.low, estimate.high, places[column])
-        best = rivals[column] > 1 and mean == highest[column][1]
+        best = rivals[column] > 1 and mean == top[column][1]
         return Cell(mean, interval, estimate.n, total[system], failed[system, column], best, estimate)
 
-    return {(system, column): cell(system, column) for column in places for system in result.table.systems}
+    return {(system, column): cell(system, column) for column in places for system in total}
 
 
 def _same_items(result: Result, column: str) -> bool:
-    """Whether every system that has scores in a column has them for the same items: only then is one the best."""
-    items: dict[str, set[str]] = {}
+    """Whether every system that has scores in a column has them for the same items: only then is one the best.
+
+    Of values of all texts together, whether they are of equally many.
+    """
+    items: dict[str, set[str | int]] = {}
     for score in result.table.of(column):
-        items.setdefault(score.system, set()).add(score.item)
+        items.setdefault(score.system, set()).add(score.item or score.provenance.n)
     return all(scored == next(iter(items.values())) for scored in items.values())
 
 
 def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], found: tuple[Group, ...]) -> str:
     methods = Counter(e.method for e in result.estimates.values() if e.low is not None and e.low != e.high)
     most = max((cell.total for cell in cells.values()), default=0)
+    together = [column.name for column in result.table.columns if column.name in result.table.wholes]
     parts = [f"Mean over {count(most, 'item')}"]
+    if together:
+        parts.append(f"Of all texts together: {', '.join(together)}")
     if methods:
         parts.append(f"[low, high]: {methods.most_common(1)[0][0]}")
     if others := [f"{name} for {n} of {len(result.estimates)}" for name, n in methods.most_common()[1:]]:
         parts.append("; ".join(others))
-    if any(cell.best for cell in cells.values()):
-        parts.append("* highest of its column")
+    if best := {column for (_, column), cell in cells.items() if cell.best}:
+        lowest = [c.name for c in result.table.columns if c.better == "lower" and c.name in best]
+        parts.append("* highest of its column" + (f", of {', '.join(lowest)} the lowest" if lowest else ""))
     if not all(_same_items(result, column.name) for column in result.table.columns):
         parts.append("No mark where systems were scored on different items")
     if any(cell.coverage for cell in cells.values()):
@@ -126,10 +150,11 @@ def _lacking(result: Result, columns: tuple[Group, ...]) -> tuple[str, ...]:
     """What is missing in the table of means. A panel's own come from its judges' scores, and are not asked for."""
     means = {group.name for group in columns if group.judged}
     found = []
-    if len(set(Counter(s.system for s in result.table.samples).values())) > 1:
+    if len(set(texts(result).values())) > 1:
         found.append("Not every system has a text for every item: means over different items do not compare well.")
-    missing = len(result.table.samples) * (len(result.table.columns) - len(means))
-    missing -= sum(row.column not in means for row in result.table.rows())
+    apart = means | result.table.wholes
+    missing = len(result.table.samples) * sum(column.name not in apart for column in result.table.columns)
+    missing -= sum(row.column not in apart for row in result.table.rows())
     if missing > 0:
         found.append(f"{count(missing, 'value')} of the table missing: not asked for, or without an answer yet.")
     return tuple(found)

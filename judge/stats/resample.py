@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.records import Estimate
+from judge.records import Estimate, Score
 from judge.table import Table
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -28,12 +28,15 @@ def means(
     that drew no scored item is left out. `n` counts the scored items; below 2 there is no interval. Where the bias
     correction is infinite or the accelerated quantile undefined, the interval is the percentile one and `method`
     says so. Memory stays bounded for any number of items.
+
+    A value of all a system's texts together is its own estimate, with the interval its metric gave it.
     """
-    found: dict[tuple[str, str], Estimate] = {}
+    found = {(score.system, column): _whole(score) for column in sorted(table.wholes) for score in table.of(column)}
     rows = max(1, len(table.systems) * len(table.items))
     step = max(1, _VALUES // rows)
-    for first in range(0, len(table.columns), step):
-        columns = table.columns[first : first + step]
+    of_items = [column for column in table.columns if column.name not in table.wholes]
+    for first in range(0, len(of_items), step):
+        columns = of_items[first : first + step]
         keys = [(system, column.name) for column in columns for system in table.systems]
         values = [table.matrix(column.name) for column in columns]
         block = np.concatenate(values) if values else np.empty((0, 0))
@@ -46,6 +49,11 @@ def means(
             if not np.isnan(row).all()
         }
     return found
+
+
+def _whole(score: Score) -> Estimate:
+    p = score.provenance
+    return Estimate("whole", score.value, p.low, p.high, p.n, p.note or "of all texts together")
 
 
 def _resampled(values: Floats, n_resamples: int, seed: int) -> Floats:

@@ -89,6 +89,11 @@ class Table:
         return tuple(self._by_column.get(column, ()))
 
     @cached_property
+    def wholes(self) -> frozenset[str]:
+        """The columns whose values are of all a system's texts together (`Score.item` is then empty)."""
+        return frozenset(row.column for rows in (self.scores, self.failures) for row in rows if not row.item)
+
+    @cached_property
     def _by_column(self) -> dict[str, list[Score]]:
         found: dict[str, list[Score]] = {}
         for score in self.scores:
@@ -140,11 +145,15 @@ class Table:
         return {SCORES: scores_file(self.rows()), SAMPLES: samples_file(self.samples, self.columns, {})}
 
     @classmethod
-    def load(cls, folder: Path) -> Table:
-        """The table that `save` wrote. Raises StorageError for a folder or file that cannot be read."""
+    def load(cls, folder: Path, most: int | None = None) -> Table:
+        """The table of a run folder, or that of its first `most` samples, each of which has all its rows.
+
+        Raises StorageError for a folder or file that cannot be read.
+        """
         folder = Path(folder)
-        samples, columns, _ = read_samples(folder / SAMPLES)
-        return cls(samples, columns, *sort_out(read_scores(folder / SCORES)))
+        samples, columns, _ = read_samples(folder / SAMPLES, most)
+        rows = read_scores(folder / SCORES, None if most is None else most * len(columns))
+        return cls(samples, columns, *sort_out(rows))
 
 
 def sort_out(rows: Iterable[Score | Failure]) -> tuple[tuple[Score, ...], tuple[Failure, ...]]:

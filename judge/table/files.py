@@ -38,6 +38,13 @@ _SAMPLE_FIELDS = {
 }  # fmt: skip
 
 
+STORED: dict[str, Any] = {
+    "compression": "zstd",
+    "use_dictionary": [name for name, kind in {**FIELDS, **_SAMPLE_FIELDS}.items() if kind == _REPEATED],
+}
+"""How Parquet stores them."""
+
+
 def flat(row: Row) -> tuple[Any, ...]:
     """The cells of one row, in the order of FIELDS."""
     if isinstance(row, Failure):
@@ -106,37 +113,54 @@ def trouble(what: str, path: Path, error: Exception) -> str:
 
 def scores_file(rows: Iterable[Row]) -> bytes:
     """The contents of the long table's file."""
-    return _parquet(FIELDS, [flat(row) for row in rows], {})
+    return _parquet(scores_table(rows), described({}))
 
 
 def samples_file(samples: Iterable[Sample], columns: Iterable[Column], info: Mapping[str, Any]) -> bytes:
     """The contents of the samples' file; the columns and `info` are in its metadata."""
+    return _parquet(samples_table(samples), described({"columns": [asdict(c) for c in columns], "info": info}))
+
+
+def scores_table(rows: Iterable[Row]) -> pa.Table:
+    """Rows as Arrow has them: the columns of FIELDS."""
+    return _table(FIELDS, [flat(row) for row in rows])
+
+
+def samples_table(samples: Iterable[Sample]) -> pa.Table:
+    """Samples as Arrow has them."""
     rows = [
         (s.item, s.system, s.output, s.source, list(s.references), _json(s.human), _json(s.extra), s.where)
         for s in samples
     ]
-    return _parquet(_SAMPLE_FIELDS, rows, {"columns": [asdict(c) for c in columns], "info": info})
+    return _table(_SAMPLE_FIELDS, rows)
 
 
-def read_scores(path: Path) -> list[Row]:
-    """The rows that `scores_file` wrote. Raises StorageError."""
+def described(about: Mapping[str, Any]) -> dict[str, str]:
+    """The metadata of a file that says this about itself."""
+    return {"judge": _json(about)}
+
+
+def read_scores(path: Path, most: int | None = None) -> list[Row]:
+    """The rows of a scores' file, or the first `most` of them. Raises StorageError."""
     with reading(path):
-        return [record(cells) for cells in _read(path, list(FIELDS))[0]]
+        return [record(cells) for cells in _read(path, list(FIELDS), most)[0]]
 
 
-def _parquet(fields: Mapping[str, str], rows: list[tuple[Any, ...]], about: Mapping[str, Any]) -> bytes:
+def _table(fields: Mapping[str, str], rows: list[tuple[Any, ...]]) -> pa.Table:
     import pyarrow as pa
-    from pyarrow import parquet
 
     kinds = {_FLOAT: pa.float64(), _INT: pa.int64(), "list": pa.list_(pa.string())}
     cells: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else [()] * len(fields)
     arrays = [_array(column, kinds.get(kind, pa.string())) for kind, column in zip(fields.values(), cells, strict=True)]
-    schema = pa.schema(
-        list(zip(fields, [a.type for a in arrays], strict=True)), metadata={"judge": _json(about).encode()}
-    )
+    return pa.table(arrays, names=list(fields))
+
+
+def _parquet(table: pa.Table, about: Mapping[str, str]) -> bytes:
+    import pyarrow as pa
+    from pyarrow import parquet
+
     sink = pa.BufferOutputStream()
-    repeated = [name for name, kind in fields.items() if kind == _REPEATED]
-    parquet.write_table(pa.table(arrays, schema=schema), sink, compression="zstd", use_dictionary=repeated)
+    parquet.write_table(table.replace_schema_metadata(about), sink, **STORED)
     return bytes(sink.getvalue())
 
 
@@ -165,14 +189,15 @@ def _json(value: Mapping[str, Any]) -> str:
     return whole(json.dumps(dict(value), ensure_ascii=False, default=plain))
 
 
-def _read(path: Path, fields: Sequence[str]) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
-    """The rows of a file that `_parquet` wrote, and what it says about them."""
-    import pyarrow as pa
+def _read(path: Path, fields: Sequence[str], most: int | None = None) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
+    """The rows of a file of ours, or the first `most`, and what it says about them."""
     from pyarrow import parquet
 
-    found = parquet.read_table(pa.BufferReader(path.read_bytes()))
+    with path.open("rb") as opened, parquet.ParquetFile(opened) as file:
+        about = json.loads((file.metadata.metadata or {})[b"judge"])
+        found = file.read() if most is None else next(file.iter_batches(max(1, most)), file.schema_arrow.empty_table())
     cells = [found[name].to_pylist() for name in fields]
-    return list(zip(*cells, strict=True)), json.loads((found.schema.metadata or {})[b"judge"])
+    return list(zip(*cells, strict=True)), about
 
 
 @contextmanager
@@ -186,10 +211,10 @@ def reading(path: Path) -> Iterator[Path]:
         raise StorageError(trouble("read", path, error)) from error
 
 
-def read_samples(path: Path) -> tuple[tuple[Sample, ...], tuple[Column, ...], dict[str, Any]]:
-    """What `samples_file` was given. Raises StorageError."""
+def read_samples(path: Path, most: int | None = None) -> tuple[tuple[Sample, ...], tuple[Column, ...], dict[str, Any]]:
+    """What `samples_file` was given, or the first `most` samples of it. Raises StorageError."""
     with reading(path):
-        rows, about = _read(path, list(_SAMPLE_FIELDS))
+        rows, about = _read(path, list(_SAMPLE_FIELDS), most)
         samples = tuple(
             Sample(item, system, output, source, tuple(references), json.loads(human), json.loads(extra), where)
             for item, system, output, source, references, human, extra, where in rows

@@ -1,5 +1,32 @@
 """Scripts, words and sentences: the only place that tokenizes."""
 
-from judge.text.script import Language, is_cjk, language, sentences, tokens
+from judge.text import porter
+from judge.text.script import Language, is_cjk, language, tokens
+from judge.text.split import sentences
+from judge.text.tokenizers import (
+    TOKENIZERS,
+    Tokenizer,
+    installed,
+    loses,
+    signature,
+    tokenizer,
+    tokenizer_for,
+    words,
+)
 
-__all__ = ["Language", "is_cjk", "language", "sentences", "tokens"]
+__all__ = [
+    "TOKENIZERS",
+    "Language",
+    "Tokenizer",
+    "installed",
+    "is_cjk",
+    "language",
+    "loses",
+    "porter",
+    "sentences",
+    "signature",
+    "tokenizer",
+    "tokenizer_for",
+    "tokens",
+    "words",
+]

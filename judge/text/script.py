@@ -1,4 +1,4 @@
-"""Scripts, words and sentences, without any dependency."""
+"""Scripts, and words that need no dictionary."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from typing import Literal
 
 Language = Literal["en", "ja", "ko", "zh"]
 
-_HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
-_HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
+HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
 # \w lacks the marks that Arabic, Hebrew, Indic and Thai words are written with, which would cut them in pieces.
 _MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f"
     "\u0670\u0900-\u0963\u0971-\u0dff\u0e31-\u0e4e"
 )
 
-_IS_HAN, _IS_KANA, _IS_HANGUL = (re.compile(f"[{letters}]") for letters in (_HAN, _KANA, _HANGUL))
-_IS_CJK = re.compile(f"[{_HAN}{_KANA}{_HANGUL}]")
-_TOKEN = re.compile(f"[{_HAN}{_KANA}{_HANGUL}]|(?:[^\\W{_HAN}{_KANA}{_HANGUL}][{_MARKS}]*)+")
-_STANDING_STOP = re.compile(r"(?<=\s[.!?])\s+")
-_STOP = re.compile(r"(?<=[.!?])\s+|(?<=[.!?][\"'”’)\]])\s+|(?<=[。！？])(?![。！？」』）])\s*|(?<=[。！？][」』）])\s*")
+_IS_HAN, _IS_KANA, _IS_HANGUL = (re.compile(f"[{letters}]") for letters in (HAN, KANA, HANGUL))
+_IS_CJK = re.compile(f"[{HAN}{KANA}{HANGUL}]")
+_TOKEN = re.compile(f"[{HAN}{KANA}{HANGUL}]|(?:[^\\W{HAN}{KANA}{HANGUL}][{_MARKS}]*)+")
 
 _LOOK_AT = 200_000  # characters in all, which settles any data set
 _LOOK_AT_EACH = 2_000  # so that one long text does not speak for all
@@ -68,16 +66,3 @@ def tokens(text: str) -> list[str]:
     Normalised by NFKC first. Punctuation, symbols and emoji are no tokens.
     """
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
-
-
-def sentences(text: str) -> list[str]:
-    """The text's lines, or where it is a single line, what ends in . ! ? or 。！？; none of them empty.
-
-    In a text tokenized with stops standing alone (` . `), only those end a sentence: `U.S. ` does not.
-    """
-    text = text.strip()
-    parts = text.splitlines()
-    if len(parts) == 1:
-        stop = _STANDING_STOP if re.search(r"\s[.!?](\s|$)", text) else _STOP
-        parts = stop.split(text)
-    return [part.strip() for part in parts if part.strip()]

@@ -59,3 +59,27 @@ def test_a_known_price_is_shown(prepared: api.Prepared, monkeypatch: pytest.Monk
 def test_nothing_is_shown_when_quiet(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(prepared, Progress(), monkeypatch, quiet=True) == ""
     assert shown(prepared, Progress(), monkeypatch, quiet=True, force_terminal=True) == ""
+
+
+@pytest.fixture
+def measuring(prepared: api.Prepared) -> tuple[api.Prepared, Progress]:
+    """A run without a judge, in the middle of a metric."""
+    prepared.judges = {}
+    progress = Progress(stage="rouge")
+    progress.measured(300, 1200)
+    return prepared, progress
+
+
+def test_a_metric_under_way(measuring: tuple[api.Prepared, Progress], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
+    monkeypatch.setattr(watch, "_AT_ONCE", 0.0)
+    assert shown(*measuring, monkeypatch, lines=1).startswith("rouge: 300/1,200 texts\n")
+    assert "300/1200" in shown(*measuring, monkeypatch, force_terminal=True)
+    measuring[1].measured(500, 0)
+    assert shown(*measuring, monkeypatch, lines=1).startswith("rouge: 500 texts\n")
+
+
+def test_measuring_that_is_soon_done_shows_no_bar(
+    measuring: tuple[api.Prepared, Progress], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "1200" not in shown(*measuring, monkeypatch, force_terminal=True)

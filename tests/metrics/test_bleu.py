@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu import sentence_bleu
 from sacrebleu.metrics.bleu import BLEU
 
-from judge.metrics.bleu import Bleu
-from judge.records import Sample, Score
+from judge import text
+from judge.errors import ConfigError, DataError, MissingExtra
+from judge.metrics import bleu
+from judge.metrics.bleu import Bleu, CorpusBleu
+from judge.records import Failure, Sample, Score
 
 WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "on", "mat", ".", "don't", "9:30"]), min_size=1).map(" ".join)
+PAIRS = st.lists(st.tuples(WORDS, st.lists(WORDS, min_size=1, max_size=3)), min_size=1, max_size=5)
+LONG = ["the ferry came late to the harbour", "a dog sat on the old mat", "nobody saw the second boat go"]
+NEAR = ["the ferry came late to this harbour", "a dog lay on the old mat", "nobody saw a second boat go out"]
 
 
-def sample(output: str, *references: str) -> Sample:
-    return Sample(output, "a", output, references=references)
+def sample(output: str, *references: str, system: str = "a") -> Sample:
+    return Sample(output, system, output, references=references)
 
 
 def value(output: str, *references: str) -> float:
     (row,) = Bleu().score([sample(output, *references)]).rows
     assert isinstance(row, Score)
     return row.value
+
+
+def needs(tokenizer: str) -> None:
+    if not text.installed(tokenizer):
+        pytest.skip(f"needs the packages of {tokenizer}")
+
+
+def rectangular(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
+    """sacrebleu's form of references that vary in number."""
+    width = max(map(len, references))
+    return [[each[n] if n < len(each) else None for each in references] for n in range(width)]
 
 
 def test_by_hand() -> None:
@@ -34,39 +54,74 @@ def test_short_text_by_hand() -> None:
     assert value("red green", "red green blue") == pytest.approx(100 * 2.718281828459045**-0.5)
 
 
-def test_japanese_pair() -> None:
-    """sacrebleu 2.6.0 with `char`; its default 13a leaves each sentence one token and scores 0."""
+def test_clipped_precision_of_the_paper() -> None:
+    """Papineni et al. 2002, section 2.1, example 2: seven times `the` has a modified unigram precision of 2/7."""
+    output, references = "the the the the the the the", ["The cat is on the mat.", "There is a cat on the mat."]
+    assert bleu.sentence([output], [references], max_order=1, lowercase=True) == [pytest.approx(200 / 7)]
+
+
+@pytest.mark.parametrize(("tokenizer", "expected"), [("char", 37.16), ("ja-mecab", 35.09)])
+def test_japanese_pair(tokenizer: str, expected: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """sacrebleu 2.6.0; its default 13a leaves each sentence one token and scores 0."""
+    if tokenizer == "char":
+        monkeypatch.setattr(text, "installed", lambda name: False)
+    else:
+        needs("ja")
     pair = "交番の隣に喫茶店がある。", "交番の隣にある喫茶店は小さい。"
-    assert value(*pair) == pytest.approx(37.16, abs=0.005)
+    assert value(*pair) == pytest.approx(expected, abs=0.005)
     assert sentence_bleu(pair[0], [pair[1]], tokenize="13a").score == 0.0
 
 
 @given(WORDS, st.lists(WORDS, min_size=1, max_size=3))
 def test_english_is_sacrebleu(output: str, references: list[str]) -> None:
     theirs = BLEU(effective_order=True, force=True).sentence_score(output, references).score
-    assert value(output, *references) == pytest.approx(theirs, abs=1e-9)
+    assert value(output, *references) == min(theirs, 100.0)
+
+
+@pytest.mark.parametrize("smooth", ["exp", "none", "floor", "add-k"])
+@pytest.mark.parametrize("max_order", [1, 2, 4, 6])
+@given(pairs=PAIRS, lowercase=st.booleans())
+def test_options_are_sacrebleus(
+    smooth: str, max_order: int, pairs: list[tuple[str, list[str]]], lowercase: bool
+) -> None:
+    outputs, references = [output for output, _ in pairs], [found for _, found in pairs]
+    theirs = BLEU(
+        lowercase=lowercase, force=True, smooth_method=smooth, max_ngram_order=max_order, effective_order=True
+    )
+    found = bleu.sentence(outputs, references, smooth=smooth, max_order=max_order, lowercase=lowercase)
+    assert found == [min(theirs.sentence_score(*pair).score, 100.0) for pair in pairs]
 
 
 @pytest.mark.parametrize(
-    ("output", "reference", "tokenizer"),
+    ("output", "reference", "tokenizer", "needed"),
     [
-        ("渡轮下午三点到了港口", "渡轮下午两点到达港口", "zh"),
-        ("배가 오후에 늦게 도착했다", "배가 오후 세 시에 도착했다", "char"),
-        ("船は午後に港へ着いた", "船は午後三時に港に着いた", "char"),
-        ("паром пришёл в порт днём", "паром пришёл в порт вечером", "13a"),
-        ("ferry", "船は午後三時に港に着いた", "char"),  # the reference decides, for every system alike
+        ("渡轮下午三点到了港口", "渡轮下午两点到达港口", "zh", "zh"),
+        ("배가 오후에 늦게 도착했다", "배가 오후 세 시에 도착했다", "ko-mecab", "ko"),
+        ("船は午後に港へ着いた", "船は午後三時に港に着いた", "ja-mecab", "ja"),
+        ("паром пришёл в порт днём", "паром пришёл в порт вечером", "13a", "en"),
+        ("ferry", "船は午後三時に港に着いた", "ja-mecab", "ja"),  # the reference decides, for every system alike
     ],
 )
-def test_tokenizer_by_script(output: str, reference: str, tokenizer: str) -> None:
-    theirs = BLEU(effective_order=True, tokenize=tokenizer).sentence_score(output, [reference]).score
+def test_tokenizer_by_script(output: str, reference: str, tokenizer: str, needed: str) -> None:
+    needs(needed)
+    scorer = BLEU(effective_order=True, tokenize=tokenizer)
+    theirs = scorer.sentence_score(output, [reference]).score
     assert value(output, reference) == pytest.approx(theirs, abs=1e-9)
-    assert f"|tok={tokenizer}|" in Bleu().score([sample(output, reference)]).columns[0].signature
+    signature = Bleu().score([sample(output, reference)]).columns[0].signature
+    assert f"|tok={scorer.tokenizer_signature}|" in signature
+
+
+def test_without_the_dictionaries_it_is_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "installed", lambda name: False)
+    found = [bleu.tokenizer_for([each]) for each in ("a ferry", "渡轮下午到达", "船は港に着いた", "배가 도착했다")]
+    assert found == ["13a", "zh", "char", "char"]
 
 
 def test_signature_is_sacrebleus_own() -> None:
-    theirs = BLEU(effective_order=True)
+    theirs = BLEU(effective_order=True, smooth_method="floor", lowercase=True)
     theirs.sentence_score("x", ["y", "z"])
-    (column,) = Bleu().score([sample("x", "y", " ", "z"), sample("w")]).columns
+    metric = Bleu(smooth="floor", lowercase=True)
+    (column,) = metric.score([sample("x", "y", " ", "z"), sample("w")]).columns
     name, kind, *parts, version = column.signature.split("|")
     assert (name, kind) == ("bleu", "sentence")
     assert "|".join([*parts, version]).replace("=", ":").replace("sacrebleu ", "version:") == str(
@@ -74,11 +129,166 @@ def test_signature_is_sacrebleus_own() -> None:
     )
 
 
-def test_signature_of_mixed_data() -> None:
+def test_signature_of_mixed_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "installed", lambda name: False)
     (column,) = Bleu().score([sample("x", "y"), sample("버스", "버스", "배")]).columns
     assert column.signature.startswith("bleu|sentence|nrefs=var|case=mixed|eff=yes|tok=13a+char|smooth=exp|")
+    (column,) = Bleu(max_order=2).score([sample("x", "y")]).columns
+    assert "|smooth=exp|order=2|sacrebleu " in column.signature
 
 
 def test_tokenized_stops_are_not_complained_of(caplog: pytest.LogCaptureFixture) -> None:
     Bleu().score([sample(f"line {n} .", "a line .") for n in range(150)])
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("words", range(1, 8))
+def test_equal_texts_are_100_whatever_their_length(words: int) -> None:
+    same = " ".join("abcdefg"[:words])
+    assert bleu.sentence([same], [["z", same]]) == [100.0]
+
+
+@pytest.mark.parametrize("odd", ["\ud800 船は港", "船は\0港に着いた", "😀 船", "a" * 1000])
+def test_odd_characters_count(odd: str) -> None:
+    """Equal texts are 100; what follows a NUL is not lost, and a lone surrogate is no crash."""
+    assert value(odd, odd) == 100.0
+    assert value(odd, odd + "は着いた、港に") < 100.0
+
+
+def test_a_long_text() -> None:
+    long = "the ferry came late to the old harbour again " * 22_000
+    assert len(long) > 900_000
+    assert value(long, long) == 100.0
+    assert value("the ferry", long) == 0.0  # the brevity penalty e^(1 - 99,000)
+
+
+@given(PAIRS)
+def test_corpus_is_sacrebleu_with_varying_references(pairs: list[tuple[str, list[str]]]) -> None:
+    outputs, references = [output for output, _ in pairs], [found for _, found in pairs]
+    theirs = BLEU(force=True).corpus_score(outputs, rectangular(references))
+    if theirs.totals[-1]:
+        assert bleu.corpus(outputs, references) == min(theirs.score, 100.0)
+
+
+def test_corpus_column() -> None:
+    """Order, number of texts and value of each system; the interval by resampling the texts themselves."""
+    samples = [sample(near, long, system=system) for near, long in zip(NEAR, LONG, strict=True) for system in "ba"]
+    samples += [sample("unpaired", system="b"), sample(LONG[0], LONG[0], system="c")]
+    result = CorpusBleu().score(samples)
+    assert [(row.item, row.system, row.column) for row in result.rows] == [("", s, "bleu_corpus") for s in "bac"]
+    b, a, c = result.rows
+    assert isinstance(b, Score)
+    assert isinstance(a, Score)
+    assert isinstance(c, Score)
+    theirs = BLEU().corpus_score(NEAR, [LONG]).score
+    assert a.value == b.value == theirs
+    assert (a.provenance, b.provenance.n) == (b.provenance, 3)
+    assert (c.value, c.provenance.n, c.provenance.low, c.provenance.high) == (100.0, 1, None, None)
+    assert result.notes == ("bleu_corpus: 1 of 4 texts of b have no reference and are left out",)
+    assert a.provenance.low is not None
+    assert a.provenance.high is not None
+    draws = [BLEU().corpus_score([NEAR[n]] * 3, [[LONG[n]] * 3]).score for n in range(3)]
+    assert min(draws) <= a.provenance.low < a.value < a.provenance.high <= max(draws)
+
+
+def test_corpus_interval_is_seeded() -> None:
+    samples = [sample(near, long) for near, long in zip(NEAR * 4, LONG * 3 + NEAR, strict=True)]
+    first, again, other = (CorpusBleu(seed=seed).score(samples).rows[0] for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_corpus_interval_covers() -> None:
+    """95% intervals over texts that are right or wrong as by a coin: nearly all hold the value of very many texts."""
+    import random
+
+    coin = random.Random(5)
+    truth = bleu.corpus(LONG * 200 + NEAR * 200, LONG * 400, max_order=1)
+    held = 0
+    for seed in range(40):
+        outputs = [coin.choice((LONG, NEAR))[n % 3] for n in range(60)]
+        (row,) = (
+            CorpusBleu(max_order=1, seed=seed)
+            .score([Sample(str(n), "a", output, references=(LONG[n % 3],)) for n, output in enumerate(outputs)])
+            .rows
+        )
+        assert isinstance(row, Score)
+        low, high = row.provenance.low, row.provenance.high
+        assert low is not None
+        assert high is not None
+        held += low <= truth <= high
+    assert held >= 35
+
+
+def test_corpus_signature() -> None:
+    (column,) = CorpusBleu(seed=7).score([sample("x", "y")]).columns
+    assert column.signature.startswith(
+        "bleu_corpus|corpus|nrefs=1|bs=1000|seed=7|case=mixed|eff=no|tok=13a|smooth=exp|"
+    )
+
+
+def test_one_tokenizer_for_a_system() -> None:
+    """Most letters are Chinese: the English reference is cut by `zh` as well, and the signature names no other."""
+    samples = [sample(x, x) for x in ("渡轮下午很晚才到达港口", "渡轮下午两点到达港口", "a small boat sank")]
+    (column,) = CorpusBleu().score(samples).columns
+    assert "|tok=zh|" in column.signature
+
+
+def test_corpus_without_any_longest_ngram_is_no_number() -> None:
+    """sacrebleu gives 0.0, since 0 of 0 4-grams match; where nothing matches at all, 0 is right."""
+    result = CorpusBleu().score(
+        [sample("red boat", "red boat"), sample("blue", "green", system="b"), sample("x", system="c")]
+    )
+    short, wrong, none = result.rows
+    assert isinstance(short, Failure)
+    assert (short.error, "no text of system a has 4 tokens" in short.message) == ("TextsTooShort", True)
+    assert isinstance(wrong, Score)
+    assert wrong.value == 0.0
+    assert isinstance(none, Failure)
+    assert none.error == "NoReference"
+    assert bleu.corpus(["red boat"], ["red boat"], max_order=2) == 100.0
+    with pytest.raises(DataError, match="at least max_order = 4 tokens"):
+        bleu.corpus(["red boat"], ["red boat"])
+
+
+def test_no_texts_no_rows() -> None:
+    for metric in (Bleu(), CorpusBleu()):
+        assert metric.score([]).rows == ()
+    with pytest.raises(DataError):
+        bleu.corpus([], [])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"tokenize": "13b"}, r"tokenize must be one of none, zh, 13a, .*, not '13b'"),
+        ({"smooth": "laplace"}, "smooth must be one of exp, none, floor, add-k, not 'laplace'"),
+        ({"max_order": 0}, "max_order must be a whole number from 1 to 9, not 0"),
+        ({"max_order": True}, "max_order must be a whole number"),
+        ({"lowercase": "yes"}, "lowercase must be true or false, not 'yes'"),
+    ],
+)
+def test_wrong_options(options: dict[str, object], said: str) -> None:
+    for metric, name in ((Bleu, "bleu"), (CorpusBleu, "bleu_corpus")):
+        with pytest.raises(ConfigError, match=f"{name}.{said}"):
+            metric(**options)  # type: ignore[arg-type]
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sacrebleu.tokenizers.tokenizer_ja_mecab as theirs
+
+    bleu._tokenizer.cache_clear()
+    monkeypatch.setattr(theirs, "MeCab", None)
+    with pytest.raises(MissingExtra, match=r"ja-mecab needs .*pip install 'textjudge\[cjk\]'"):
+        Bleu(tokenize="ja-mecab")
+
+
+def test_lists_are_checked() -> None:
+    with pytest.raises(DataError, match=r"outputs\[1\] has no reference that is not blank"):
+        bleu.sentence(["x", "y"], ["x", " "])
+    with pytest.raises(DataError, match="2 outputs, references of 1"):
+        bleu.sentence(["x", "y"], ["x"])
+
+
+def test_it_travels_to_other_processes() -> None:
+    metric = pickle.loads(pickle.dumps(Bleu(tokenize="char", smooth="floor")))
+    assert metric.score([sample("ab", "ac")]) == Bleu(tokenize="char", smooth="floor").score([sample("ab", "ac")])

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu import sentence_chrf
 from sacrebleu.metrics.chrf import CHRF
 
+from judge.errors import ConfigError, DataError
+from judge.metrics import chrf
 from judge.metrics.chrf import Chrf
 from judge.records import Sample, Score
 
 SHORT = st.text("ab c船버", min_size=1, max_size=20)
+REFERENCES = st.lists(SHORT.filter(str.strip), min_size=1, max_size=3)
 
 
 def value(output: str, *references: str) -> float:
@@ -26,18 +31,73 @@ def test_by_hand(output: str, reference: str) -> None:
     assert value(output, reference) == pytest.approx(700 / 11)
 
 
-@given(SHORT, st.lists(SHORT.filter(str.strip), min_size=1, max_size=3))
+def test_beta_by_hand() -> None:
+    """As above with F1 = 2PR / (P + R) = 14/19, and with beta 0 the precision alone."""
+    assert chrf.score(["ab"], ["abc"], beta=1) == [pytest.approx(1400 / 19)]
+    assert chrf.score(["ab"], ["abc"], beta=0) == [pytest.approx(100)]
+
+
+@given(SHORT, REFERENCES)
 def test_is_sacrebleu_and_the_best_reference(output: str, references: list[str]) -> None:
     theirs = max(sentence_chrf(output, [reference]).score for reference in references)
     assert value(output, *references) == pytest.approx(theirs, abs=1e-9)
 
 
+@given(SHORT, REFERENCES, st.integers(1, 8), st.integers(0, 3), st.sampled_from([0.5, 1, 3]), st.booleans())
+def test_options_are_sacrebleus(
+    output: str, references: list[str], char_order: int, word_order: int, beta: float, lowercase: bool
+) -> None:
+    theirs = CHRF(char_order=char_order, word_order=word_order, beta=beta, lowercase=lowercase)
+    found = chrf.score(
+        [output], [references], char_order=char_order, word_order=word_order, beta=beta, lowercase=lowercase
+    )
+    assert found == [min(theirs.sentence_score(output, references).score, 100.0)]
+
+
 def test_signature_is_sacrebleus_own() -> None:
-    theirs = CHRF()
+    theirs = CHRF(word_order=2, lowercase=True)
     theirs.sentence_score("x", ["y"])
-    (column,) = Chrf().score([Sample("1", "a", "x", references=("y",))]).columns
+    (column,) = Chrf(word_order=2, lowercase=True).score([Sample("1", "a", "x", references=("y",))]).columns
     name, kind, *parts, version = column.signature.split("|")
     assert (name, kind) == ("chrf", "sentence")
     assert "|".join([*parts, version]).replace("=", ":").replace("sacrebleu ", "version:") == str(
         theirs.get_signature()
     )
+    (column,) = Chrf(beta=1).score([]).columns
+    assert "|space=no|beta=1|sacrebleu " in column.signature
+
+
+def test_rows_keep_their_order() -> None:
+    """Samples that share references are scored together, and come back where they were."""
+    samples = [
+        Sample(str(n), "a", output, references=references)
+        for n, (output, references) in enumerate([("ab", ("abc",)), ("x", ("y",)), ("x", ()), ("abc", ("abc",))])
+    ]
+    rows = Chrf().score(samples).rows
+    assert [row.item for row in rows] == ["0", "1", "2", "3"]
+    found = [row.value if isinstance(row, Score) else row.error for row in rows]
+    assert found == [pytest.approx(700 / 11), 0.0, "NoReference", pytest.approx(100)]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"char_order": 0}, "chrf.char_order must be a whole number from 1 to 20, not 0"),
+        ({"word_order": 1.5}, "chrf.word_order must be a whole number from 0 to 10, not 1.5"),
+        ({"beta": float("nan")}, "chrf.beta must be a number from 0 to 100, not nan"),
+        ({"lowercase": 1}, "chrf.lowercase must be true or false, not 1"),
+    ],
+)
+def test_wrong_options(options: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Chrf(**options)  # type: ignore[arg-type]
+
+
+def test_lists_are_checked() -> None:
+    with pytest.raises(DataError, match=r"outputs\[0\] has no reference"):
+        chrf.score(["x"], [[]])
+
+
+def test_it_travels_to_other_processes() -> None:
+    samples = [Sample("1", "a", "ab", references=("abc",))]
+    assert pickle.loads(pickle.dumps(Chrf(beta=1))).score(samples) == Chrf(beta=1).score(samples)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judge import registry
-from judge.metrics import Metric
-from judge.records import Failure, Provenance, Sample, Score
+from judge.metrics import Metric, parts
+from judge.records import Column, Failure, Sample, Score
 
 TEXTS = [
     "The ferry reached the harbour three hours late.",
@@ -25,8 +27,20 @@ ANY_TEXT = st.one_of(
     st.text(st.characters(exclude_categories=()), max_size=40),  # lone surrogates as well
     st.lists(st.sampled_from(" ".join(TEXTS).split()), max_size=10).map(" ".join),
 )
-with_each = pytest.mark.parametrize("name", registry.METRICS)
-with_any_text = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+REFERENCES = st.lists(ANY_TEXT, max_size=3)
+HEAVY = {"bertscore": pytest.mark.torch}
+OF_TEXTS = ("rouge", "bleu", "chrf", "ter", "meteor", "bertscore")
+"""Those that compare each text with its references, whatever the other texts."""
+
+
+def marked(names: Any) -> list[Any]:
+    return [pytest.param(name, marks=HEAVY.get(name, ())) for name in names]
+
+
+with_each = pytest.mark.parametrize("name", marked(registry.METRICS))
+with_each_unloaded = pytest.mark.parametrize("name", registry.METRICS)
+with_comparing = pytest.mark.parametrize("name", marked(OF_TEXTS))
+with_any_text = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 def metric(name: str) -> Metric:
@@ -39,30 +53,41 @@ def values(name: str, output: str, *references: str) -> list[float]:
     return [row.value for row in rows if isinstance(row, Score)]
 
 
+def good(column: Column) -> float | None:
+    return column.high if column.better == "higher" else column.low
+
+
+@with_each_unloaded
+def test_it_says_in_a_sentence_what_it_is(name: str) -> None:
+    kind = registry.load("metrics", name)
+    assert 20 < len((kind.__doc__ or "").partition("\n\n")[0]) < 240
+
+
 @with_each
 def test_columns_are_signed_and_bounded(name: str) -> None:
-    columns = metric(name).score([Sample("1", "a", "x", references=("y",))]).columns
+    columns = metric(name).score([Sample("1", "a", "x", source="z", references=("y",))]).columns
     assert len({column.name for column in columns}) == len(columns) > 0
     for column in columns:
         assert column.kind == "metric"
         assert column.signature.split("|")[0] == column.name
         assert column.signature[-1].isdigit()  # the version that made it
-        assert column.low is not None
-        assert column.high is not None
+        assert column.low is not None or column.name.startswith("bertscore")  # cosines may be below 0
 
 
 @with_each
-def test_one_row_per_sample_and_column_in_order(name: str) -> None:
+def test_a_row_per_sample_and_column_then_those_of_whole_systems(name: str) -> None:
     samples = [
-        Sample("1", "a", TEXTS[0], references=(TEXTS[0],)),
+        Sample("1", "a", TEXTS[0], source=TEXTS[0], references=(TEXTS[0],)),
         Sample("1", "b", TEXTS[1]),
         Sample("2", "a", "", references=(TEXTS[2], "")),
     ]
     result = metric(name).score(samples)
     columns = [column.name for column in result.columns]
-    expected = [(s.item, s.system, column) for s in samples for column in columns]
+    of_texts = [column for column in columns if any(row.column == column and row.item for row in result.rows)]
+    expected = [(s.item, s.system, column) for s in samples for column in of_texts]
+    expected += [("", system, column) for system in "ab" for column in columns if column not in of_texts]
     assert [(row.item, row.system, row.column) for row in result.rows] == expected
-    assert all(row.provenance == Provenance(method="metric") for row in result.rows if isinstance(row, Score))
+    assert all(row.provenance.method == "metric" for row in result.rows if isinstance(row, Score))
     assert metric(name).score(samples) == result
 
 
@@ -73,7 +98,25 @@ def test_no_samples_no_rows(name: str) -> None:
     assert result.columns
 
 
-@with_each
+@pytest.mark.parametrize(
+    "name", [n for n in registry.METRICS if getattr(registry.load("metrics", n), "rowwise", False)]
+)
+def test_row_by_row_in_parts_and_elsewhere(name: str) -> None:
+    samples = [
+        Sample(str(n), "a", TEXTS[n % 6], source=TEXTS[n % 5], references=(TEXTS[n % 4], TEXTS[n % 3])[: n % 3])
+        for n in range(12)
+    ]
+    made = metric(name)
+    whole = made.score(samples)
+    elsewhere = pickle.loads(pickle.dumps(made))
+    pieces = parts.merged([elsewhere.score(samples[:7]), elsewhere.score(samples[7:])])
+    assert pieces.rows == whole.rows
+    assert [set(c.signature.replace("|", "+").split("+")) for c in pieces.columns] == [
+        set(c.signature.replace("|", "+").split("+")) for c in whole.columns
+    ]
+
+
+@with_comparing
 @pytest.mark.parametrize(("references", "said"), [((), "no reference:"), (("", " \n"), "only blank references:")])
 def test_without_reference_is_a_failure(name: str, references: tuple[str, ...], said: str) -> None:
     result = metric(name).score([Sample("7", "a", "x", references=references, where="d.jsonl:3")])
@@ -88,61 +131,78 @@ def test_without_reference_is_a_failure(name: str, references: tuple[str, ...], 
     assert first.message.startswith("item 7 has no reference")
 
 
-@with_each
+@pytest.mark.parametrize("name", [name for name in OF_TEXTS if name not in ("bertscore", "ter")])
 def test_empty_output_scores_the_lowest(name: str) -> None:
     columns = metric(name).score([]).columns
     for output in ("", " \n"):
         assert values(name, output, TEXTS[0]) == [column.low for column in columns]
 
 
-@with_each
+@with_comparing
 @pytest.mark.parametrize("whole", TEXTS)
-def test_equal_texts_score_the_highest(name: str, whole: str) -> None:
+def test_equal_texts_score_the_best(name: str, whole: str) -> None:
     columns = metric(name).score([]).columns
     found = values(name, whole, "x y z", whole)
-    assert found == pytest.approx([column.high for column in columns])
+    tolerance = 0.01 if name == "meteor" else 1e-5  # METEOR takes a little off for the one chunk there is
+    assert found == pytest.approx([good(column) for column in columns], abs=tolerance)
 
 
 @with_each
 @with_any_text
-@given(output=ANY_TEXT, references=st.lists(ANY_TEXT, max_size=3))
-def test_any_text_scores_in_range(name: str, output: str, references: list[str]) -> None:
-    result = metric(name).score([Sample("1", "a", output, references=tuple(references))])
-    for row, column in zip(result.rows, result.columns, strict=True):
-        if any(reference.strip() for reference in references):
-            assert isinstance(row, Score)
-            assert column.low <= row.value <= column.high  # type: ignore[operator]
+@given(output=ANY_TEXT, other=ANY_TEXT, references=REFERENCES)
+def test_any_text_scores_in_range_or_fails_with_words(
+    name: str, output: str, other: str, references: list[str]
+) -> None:
+    samples = [
+        Sample(item, "a", text, source=other, references=tuple(references))
+        for item, text in (("1", output), ("2", other), ("3", "the ferry came late"))
+    ]
+    result = metric(name).score(samples)
+    ends = {column.name: (column.low, column.high) for column in result.columns}
+    assert result.rows
+    for row in result.rows:
+        if isinstance(row, Failure):
+            assert row.stage == "metric"
+            assert row.error.isalpha()
+            assert len(row.message) > 20
         else:
-            assert isinstance(row, Failure)
+            low, high = ends[row.column]
+            assert (low is None or low <= row.value)
+            assert (high is None or row.value <= high)
 
 
-@with_each
+@with_comparing
 @with_any_text
 @given(
     output=ANY_TEXT,
     orders=st.lists(ANY_TEXT, min_size=2, max_size=4).flatmap(lambda r: st.tuples(st.just(r), st.permutations(r))),
 )
 def test_order_of_references_does_not_matter(name: str, output: str, orders: tuple[list[str], list[str]]) -> None:
-    assert values(name, output, *orders[0]) == pytest.approx(values(name, output, *orders[1]), abs=1e-12)
+    assert values(name, output, *orders[0]) == pytest.approx(values(name, output, *orders[1]), abs=1e-6)
 
 
-@with_each
+@with_comparing
 def test_blank_references_do_not_count(name: str) -> None:
-    assert values(name, TEXTS[0], "", "The ferry came late.", " ") == values(name, TEXTS[0], "The ferry came late.")
+    found = values(name, TEXTS[0], "", "The ferry came late.", " ")
+    assert found == pytest.approx(values(name, TEXTS[0], "The ferry came late."), abs=1e-6)
 
 
-@with_each
+@with_each_unloaded
 def test_import_brings_no_package(name: str) -> None:
-    code = f"import sys; from judge import registry; registry.load('metrics', {name!r}); print('numpy' in sys.modules)"
+    heavy = ["numpy", "torch", "nltk", "sacrebleu", "rapidfuzz", "MeCab"]
+    code = (
+        f"import sys; from judge import registry; registry.load('metrics', {name!r});"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("False\n", "")
+    assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 @with_each
 def test_nothing_is_written_to_the_terminal(name: str) -> None:
     code = (
         "from judge import registry; from judge.records import Sample;"
-        "samples = [Sample(str(n), 'a', 'x .', references=('y .',)) for n in range(150)];"
+        "samples = [Sample(str(n), 'a', f'x {n} .', source='y', references=('y .',)) for n in range(150)];"
         f"registry.load('metrics', {name!r})().score(samples)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)

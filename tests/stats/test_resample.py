@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from judge.records import Column, Provenance, Sample, Score
+from judge.records import Column, Estimate, Provenance, Sample, Score
 from judge.stats import resample
 from judge.stats.resample import means
 from judge.table import Table
@@ -153,3 +153,12 @@ def test_the_percentile_interval_steps_in_where_the_acceleration_overshoots() ->
     found = resample._estimate(values, drawn, 0.999, "10000 resamples, seed 0")
     assert found.method.startswith("99.9% percentile")
     assert resample._estimate(values, drawn, 0.9, "10000 resamples, seed 0").method.startswith("90% BCa")
+
+
+def test_a_value_of_all_texts_is_its_own_estimate() -> None:
+    samples = tuple(Sample(i, "s", "o") for i in "12")
+    made = Provenance("metric", low=0.3, high=0.6, n=2, note="95% percentile bootstrap")
+    scores = (Score("1", "s", "m", 1.0, Provenance("metric")), Score("", "s", "all", 0.5, made))
+    found = means(Table(samples, (Column("all", "metric", "all"), Column("m", "metric", "m")), scores))
+    assert found["s", "all"] == Estimate("whole", 0.5, 0.3, 0.6, 2, "95% percentile bootstrap")
+    assert found["s", "m"].n == 1

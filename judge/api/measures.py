@@ -1,0 +1,101 @@
+"""The metrics of a plan, made with their options."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judge import registry, text
+from judge.cache import default_folder
+from judge.config import Plan, RankPlan
+from judge.errors import ConfigError, MissingExtra
+from judge.metrics import Metric
+from judge.records import Failure, Sample, Score
+
+_DEFAULT = ("rouge", "bleu", "chrf")
+_GIVEN = ("cache", "workers", "progress")
+"""What a metric's class is given if it asks for it; no options."""
+
+
+def chosen(made: Plan, rows: Sequence[Sample]) -> tuple[tuple[str, ...], list[str]]:
+    """The names of a plan's metrics, and what there is to say about them and the data."""
+    names = made.metrics
+    if isinstance(made, RankPlan):
+        return (), ["A ranking has no metrics; judge run has them."] if names else []
+    if names is None:
+        names = _DEFAULT if any(s.references for s in rows) else ()
+    notes = [] if names or made.metrics is not None else ["The data has no references: no reference metrics."]
+    apart = sum(bool(s.references) and text.language([s.output]) != text.language(s.references) for s in rows)
+    if names and apart:
+        note = f"{apart:,} of {len(rows):,} outputs are in another script than their references"
+        notes.append(f"{note}: what compares the two there (ROUGE, BLEU, chrF) says little.")
+    return names, notes
+
+
+def make(made: Plan, names: Sequence[str], tell: Callable[[int, int], None]) -> dict[str, Metric]:
+    """The metrics of these names with the plan's options. Raises ConfigError and MissingExtra."""
+    for name in made.set:
+        if name not in names:
+            known = ", ".join(names) or "none"
+            raise ConfigError(f"--set {name}: this run does not have the metric {name!r} (it has: {known})")
+    return {name: _made(made, name, tell) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A metric as `judge metrics list` shows it."""
+
+    name: str
+    description: str
+    options: dict[str, Any]
+
+
+def metrics() -> list[Known]:
+    """Every metric that a plan may name, with its description and its options' defaults."""
+    found = []
+    for name in registry.names("metrics"):
+        try:
+            kind = registry.load("metrics", name)
+        except MissingExtra as error:
+            found.append(Known(name, str(error), {}))
+            continue
+        first = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
+        found.append(Known(name, re.split(r"(?<=[.:])\s", first)[0].rstrip(".:"), options(name)))
+    return found
+
+
+def options(name: str) -> dict[str, Any]:
+    """The options of a metric with their defaults. Raises ConfigError for a name nobody registered."""
+    return {key: one.default for key, one in _parameters(registry.load("metrics", name)).items() if key not in _GIVEN}
+
+
+def _made(made: Plan, name: str, tell: Callable[[int, int], None]) -> Metric:
+    kind = registry.load("metrics", name)
+    known = _parameters(kind)
+    own = made.set.get(name, {})
+    for key in own:
+        if key not in known or key in _GIVEN:
+            raise ConfigError(f"--set {name}.{key}: {registry.unknown('option', key, sorted(options(name)))}")
+    cache: Path | None = None if made.cache is False else Path(made.cache or default_folder()) / "metrics"
+    given = {"cache": cache, "workers": made.workers, "progress": tell}
+    metric: Metric = kind(**{key: value for key, value in given.items() if key in known}, **own)
+    return metric
+
+
+def _parameters(kind: Any) -> Mapping[str, inspect.Parameter]:
+    """The keyword arguments of a metric's class."""
+    found = inspect.signature(kind).parameters
+    return {name: one for name, one in found.items() if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
+
+
+def finite(row: Score | Failure) -> Score | Failure:
+    """The row; a plug-in's NaN or infinity is not a number but a failure."""
+    if isinstance(row, Failure) or math.isfinite(row.value):
+        return row
+    message = f"the metric returned {row.value}"
+    return Failure(row.item, row.system, row.column, "metric", "NotANumber", message)

@@ -1,0 +1,122 @@
+"""Embeddings by onnxruntime: the model is exported once, and from then on neither torch nor transformers is needed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge.errors import ConfigError
+from judge.metrics.bertscore.extras import optional, quiet
+from judge.metrics.bertscore.models import Model
+from judge.metrics.bertscore.tokenizing import Facts, backend, facts, from_tokenizers, saved
+from judge.metrics.bertscore.torch_encoder import load, padded
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_FORMAT = 1
+_INPUTS = ["input_ids", "attention_mask"]
+
+
+class OnnxEncoder:
+    """An exported model. The export is kept under `folder`; without one it lives as long as this object."""
+
+    def __init__(self, model: Model, folder: Path | None, device: str | None) -> None:
+        runtime = optional("onnxruntime", "onnx")
+        self._temporary = (
+            None if folder else tempfile.TemporaryDirectory(prefix="judge-onnx-", ignore_cleanup_errors=True)
+        )
+        parent = folder or Path(self._temporary.name if self._temporary else "")
+        self._place = parent / f"onnx{_FORMAT}-{model.digest[:16]}-layer{model.layer}"
+        providers = _providers(runtime, device)
+        if not self._place.is_dir():
+            export(model, self._place)
+        try:
+            self._open(runtime, providers)
+        except Exception:  # noqa: BLE001 - onnxruntime has an error class of its own for each way to be damaged
+            shutil.rmtree(self._place, ignore_errors=True)
+            export(model, self._place)
+            self._open(runtime, providers)
+        self.batch_tokens = 32_768 if providers[0] == "CUDAExecutionProvider" else 2_048
+
+    def _open(self, runtime: Any, providers: list[str]) -> None:
+        known = Facts.from_dict(json.loads((self._place / "facts.json").read_text("utf-8")))
+        if known is None:
+            raise ValueError("damaged facts.json")
+        self.facts: Facts = known
+        self.tokens = from_tokenizers(saved(self._place / "tokenizer.json"), known)
+        options = runtime.SessionOptions()
+        options.log_severity_level = 4
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # spinning burns what others need
+        self._session = runtime.InferenceSession(str(self._place / "model.onnx"), options, providers=providers)
+
+    def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
+        """The layer's output for texts read together: for each, shape (tokens, dimensions)."""
+        rows, mask = padded(ids, self.facts.pad)
+        (vectors,) = self._session.run(None, dict(zip(_INPUTS, (rows, mask), strict=True)))
+        return [vectors[place, : len(row)] for place, row in enumerate(ids)]
+
+
+def _providers(runtime: Any, device: str | None) -> list[str]:
+    kind = (device or "").partition(":")[0]
+    if kind not in ("", "cpu", "cuda"):
+        raise ConfigError(f"bertscore: device has to be cpu or cuda with backend onnx, not {device!r}")
+    found = "CUDAExecutionProvider" in runtime.get_available_providers()
+    if kind == "cuda" and not found:
+        raise ConfigError(
+            "bertscore: this onnxruntime cannot use a GPU: install onnxruntime-gpu, or take backend torch"
+        )
+    return ["CUDAExecutionProvider", "CPUExecutionProvider"] if found and kind != "cpu" else ["CPUExecutionProvider"]
+
+
+def export(model: Model, place: Path) -> None:
+    """Write model.onnx, tokenizer.json and facts.json into a folder, which appears whole or not at all."""
+    optional("onnx", "onnx")
+    optional("onnxscript", "onnx")
+    tokenizer, config, network = load(model, "float32", attn_implementation="eager")
+    inside = backend(tokenizer)
+    if inside is None:
+        raise ConfigError(f"bertscore: the tokenizer of {model.name} runs in Python only; take backend torch")
+    known = facts(tokenizer, config)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, ignore_cleanup_errors=True) as temporary:
+        made = Path(temporary) / "export"
+        made.mkdir()
+        _write(network, known, made / "model.onnx")
+        (made / "tokenizer.json").write_text(inside.to_str(), "utf-8")
+        (made / "facts.json").write_text(json.dumps(known.to_dict()), "utf-8")
+        with suppress(OSError):  # another process was faster, and wrote the same
+            made.rename(place)
+
+
+def _write(network: Any, known: Facts, path: Path) -> None:
+    torch = optional("torch")
+
+    class Hidden(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+
+        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+            return self.network(input_ids=input_ids, attention_mask=attention_mask)[0]
+
+    rows, mask = padded([[*known.prefix, *[known.pad + 1] * 5, *known.suffix]] * 2, known.pad)
+    either = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+    with quiet():
+        torch.onnx.export(
+            Hidden().eval(),
+            (torch.from_numpy(rows), torch.from_numpy(mask)),
+            str(path),
+            input_names=_INPUTS,
+            output_names=["hidden"],
+            dynamic_shapes=dict.fromkeys(_INPUTS, either),
+            dynamo=True,
+            external_data=True,
+            verbose=False,
+        )

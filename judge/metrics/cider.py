@@ -1,0 +1,152 @@
+"""CIDEr-D (Vedantam, Zitnick and Parikh 2015): n-grams shared with the references, weighted by how rare they are."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from judge import __version__, text
+from judge.metrics import MetricResult, reference_count
+from judge.metrics import references as usable
+from judge.metrics.shared import Rate, Unscorable, as_samples, by_references, number, values, whole_number, yes_or_no
+from judge.records import Column, Sample
+
+Counts = Mapping[tuple[str, ...], int]
+
+
+class Cider:
+    """CIDEr-D (0–10): the mean cosine of tf-idf n-gram vectors, n = 1–4, clipped and with a penalty on length.
+
+    The idf of an n-gram counts the items of the data whose references have it, each item once for all systems; the
+    values therefore belong to one data set. Words are those of `text.words`, by `tokenizer` or by the script of the
+    item's references. `stem` cuts them to Porter stems, as the paper does and its authors' code does not; `sigma` is
+    the width of the length penalty, `max_order` the longest n-gram (1–9).
+    """
+
+    def __init__(
+        self, *, stem: bool = False, sigma: float = 6.0, max_order: int = 4, tokenizer: str | None = None
+    ) -> None:
+        self._stem = yes_or_no("cider.stem", stem)
+        self._sigma = number("cider.sigma", sigma, 0.01, 1e6)
+        self._order = whole_number("cider.max_order", max_order, 1, 9)
+        if tokenizer is not None:
+            text.signature(tokenizer)  # raises for one that there is not
+        self._tokenizer = tokenizer
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """One row per sample; an output without a matching n-gram scores 0.
+
+        A `Failure`: a sample without a reference; all of them where fewer than two items have references, as every
+        idf is then 0; and one whose references have no n-gram that is missing from the references of another item.
+        """
+        frequency, items = self._frequency(samples)
+        used: set[str] = set()
+
+        def prepare(found: tuple[str, ...]) -> Rate:
+            if items < 2:
+                raise Unscorable(
+                    "TooFewItems",
+                    "CIDEr-D needs references of at least 2 items: with one, the idf of every n-gram is 0; use rouge",
+                )
+            name = self._name(found)
+            used.add(name)
+            targets = [self._vectors(self._counts(name, reference), frequency, items) for reference in found]
+            if not any(any(target.norms) for target in targets):
+                raise Unscorable(
+                    "NoIdf", "its references have no n-gram that the references of any other item lack: CIDEr-D is 0/0"
+                )
+            return lambda output: self._value(self._output(name, output, frequency, items), targets)
+
+        rows = by_references(samples, "cider", prepare)
+        tok = "+".join(sorted(map(text.signature, used))) or text.signature(self._tokenizer or "en")
+        signature = (
+            f"cider|D|nrefs={reference_count(samples)}|items={items}|n={self._order}|sigma={self._sigma:g}"
+            f"|{'stem' if self._stem else 'nostem'}|tok={tok}|refs=mean|judge {__version__}"
+        )
+        return MetricResult((Column("cider", "metric", signature, low=0.0, high=10.0),), rows)
+
+    def _frequency(self, samples: Sequence[Sample]) -> tuple[Counter[tuple[str, ...]], int]:
+        """In how many items' references each n-gram is, and how many items there are."""
+        items: dict[str, dict[str, None]] = {}
+        for sample in samples:
+            if found := usable(sample):
+                items.setdefault(sample.item, {}).update(dict.fromkeys(found))
+        frequency: Counter[tuple[str, ...]] = Counter()
+        for references in items.values():
+            name = self._name(tuple(references))
+            frequency.update(set().union(*(self._counts(name, reference) for reference in references)))
+        return frequency, len(items)
+
+    def _name(self, found: Sequence[str]) -> str:
+        return self._tokenizer or text.tokenizer_for(found)
+
+    def _counts(self, name: str, string: str) -> Counts:
+        words = text.words(name)(string)
+        if self._stem:
+            words = [text.porter.stem(word) for word in words]
+        return Counter(
+            ngram
+            for n in range(1, self._order + 1)
+            for ngram in zip(*(words[start:] for start in range(n)), strict=False)
+        )
+
+    def _output(self, name: str, output: str, frequency: Counts, items: int) -> _Vectors:
+        """The vectors of an output; one that the item's tokenizer would lose is cut by its own script."""
+        if self._tokenizer is None and text.loses(output, text.words(name)(output)):
+            name = text.tokenizer_for([output])
+        return self._vectors(self._counts(name, output), frequency, items)
+
+    def _vectors(self, counts: Counts, frequency: Counts, items: int) -> _Vectors:
+        weights: list[dict[tuple[str, ...], float]] = [{} for _ in range(self._order)]
+        for ngram, times in counts.items():
+            weights[len(ngram) - 1][ngram] = times * math.log(items / max(1, frequency.get(ngram, 0)))
+        norms = [math.sqrt(sum(weight * weight for weight in each.values())) for each in weights]
+        # The authors' code takes the number of bigrams for the length: one less than the words, but 0 of no word.
+        words = sum(times for ngram, times in counts.items() if len(ngram) == 1)
+        return _Vectors(weights, norms, max(0, words - 1))
+
+    def _value(self, output: _Vectors, targets: Sequence[_Vectors]) -> float:
+        mean = sum(self._similarity(output, target) for target in targets) / len(targets)
+        return min(10 * mean, 10.0)  # rounding may go beyond
+
+    def _similarity(self, output: _Vectors, target: _Vectors) -> float:
+        """Mean over n of eq. 6: the clipped cosine times the Gaussian of the difference in length."""
+        found = 0.0
+        for n in range(self._order):
+            norm = output.norms[n] * target.norms[n]
+            if norm:
+                theirs = target.weights[n]
+                shared = output.weights[n].keys() & theirs.keys()
+                found += math.fsum(min(output.weights[n][g], theirs[g]) * theirs[g] for g in shared) / norm
+        apart = output.length - target.length
+        return found / self._order * math.exp(-(apart**2) / (2 * self._sigma**2))
+
+
+class _Vectors(NamedTuple):
+    """tf-idf by n-gram for each n, the vectors' norms, and the text's length."""
+
+    weights: Sequence[Mapping[tuple[str, ...], float]]
+    norms: Sequence[float]
+    length: int
+
+
+def score(
+    outputs: Sequence[str],
+    references: Sequence[str | Sequence[str]],
+    *,
+    items: Sequence[str] | None = None,
+    stem: bool = False,
+    sigma: float = 6.0,
+    max_order: int = 4,
+    tokenizer: str | None = None,
+) -> list[float]:
+    """CIDEr-D, 0–10, of each output against its reference or references: see `Cider`.
+
+    `items` says which outputs are of the same item; without it each is one of its own. Raises DataError where an
+    output has no reference, there are fewer than two items, or an item's references have nothing of their own;
+    ConfigError for an option out of range and MissingExtra where packages are missing.
+    """
+    metric = Cider(stem=stem, sigma=sigma, max_order=max_order, tokenizer=tokenizer)
+    return values(metric, as_samples(outputs, references, items))

@@ -1,0 +1,81 @@
+"""Values of all texts of a system together: rows without an item, and what there is to say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from judge.errors import DataError
+from judge.metrics.diversity.grams import Corpus
+from judge.metrics.diversity.settings import Cut
+from judge.records import Failure, Provenance, Sample, Score
+
+
+class Unscorable(DataError):
+    """A value that texts do not have. `kind` is the `error` of the Failure that it becomes."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
+    """The samples of each system, in order of first appearance."""
+    found: dict[str, list[Sample]] = {}
+    for sample in samples:
+        found.setdefault(sample.system, []).append(sample)
+    return found
+
+
+def value(system: str, column: str, number: float, *, n: int, note: str | None = None) -> Score:
+    """The row of a value of `n` texts of a system."""
+    return Score("", system, column, float(number), Provenance("metric", n=n, note=note))
+
+
+def failure(system: str, column: str, error: Unscorable) -> Failure:
+    """The row that says why a system has no value."""
+    return Failure("", system, column, stage="metric", error=error.kind, message=f"{_who(system)}: {error}")
+
+
+def check_texts(texts: Corpus, least: int = 1) -> None:
+    """Raises Unscorable for fewer texts than `least`, or where no text has a token."""
+    if (n := len(texts.lengths)) < least:
+        raise Unscorable("TooFewTexts", f"{count(n)} given: likeness of texts to each other needs {least} or more")
+    if not texts.lengths.any():
+        raise Unscorable("NoToken", f"{count(n)} without any token: there is nothing to score")
+
+
+def blank(texts: Corpus) -> int:
+    """How many texts have no token."""
+    return int((texts.lengths == 0).sum())
+
+
+def notes(name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str, ...]:
+    """What a reader has to know of each system's texts: some without any token, some cut wrongly."""
+    said: list[str] = []
+    for system, found in cuts.items():
+        if empty := blank(found.corpus):
+            said.append(f"{name}: {count(empty)} of {_who(system)} without any token; {effect}")
+        if found.uncut:
+            said.append(
+                f"{name}: {count(found.uncut)} of {_who(system)} in a script that the tokenizer {found.name} does "
+                f"not cut into words; set {name}.tokenize, or score the languages apart"
+            )
+    return tuple(said)
+
+
+def unequal(name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:
+    """A note where systems have values of different numbers of texts, of a metric that depends on the number."""
+    sizes = {row.system: row.provenance.n for row in rows if isinstance(row, Score)}
+    if len(set(sizes.values())) < 2:
+        return ()
+    listed = ", ".join(f"{system} {n:,}" for system, n in sizes.items())
+    return (f"{name} depends on the number of texts; systems with unequal numbers do not compare: {listed}",)
+
+
+def _who(system: str) -> str:
+    return f"system {system}" if system else "the system"
+
+
+def count(number: int, what: str = "text") -> str:
+    """The number with what it counts, in the singular or the plural."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,166 @@
+"""METEOR (Banerjee and Lavie 2005; the parameters of Lavie and Agarwal 2007), as NLTK computes it.
+
+Words are matched in stages: equal ones, then equal stems, then synonyms. Of several equal words the last one of the
+output goes with the last one of the reference, as in NLTK; the papers look for the alignment with the fewest crossings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from judge import __version__, text
+from judge.errors import MissingExtra
+from judge.metrics import MetricResult, reference_count
+from judge.metrics.shared import Rate, as_samples, by_references, number, values, yes_or_no
+from judge.records import Column, Sample
+
+Stage = Callable[[str], Iterable[str]]
+"""A word of the output to the forms that it may be matched with."""
+
+
+class Meteor:
+    """METEOR (0–1): a mean of precision and recall that favours recall, less a penalty for matches out of order.
+
+    Words are those of `text.words`, by `tokenizer` or by the script of the texts; of several references the best
+    counts. `alpha` weighs recall, the penalty is `gamma` · (chunks / matches)^`beta`; equal texts are one chunk and
+    stay a little below 1. WordNet's synonyms count where NLTK and its data `wordnet` are installed, which the
+    signature's `stages` says; `wordnet` says yes or no to it.
+    """
+
+    rowwise: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.9,
+        beta: float = 3.0,
+        gamma: float = 0.5,
+        tokenizer: str | None = None,
+        wordnet: bool | None = None,
+    ) -> None:
+        self._alpha = number("meteor.alpha", alpha, 0, 1)
+        self._beta = number("meteor.beta", beta, 0, 100)
+        self._gamma = number("meteor.gamma", gamma, 0, 1)
+        if tokenizer is not None:
+            text.signature(tokenizer)  # raises for one that there is not
+        self._tokenizer = tokenizer
+        self._wordnet = None if wordnet is None else yes_or_no("meteor.wordnet", wordnet)
+        if self._wordnet and not _has_wordnet():
+            raise MissingExtra(
+                "meteor.wordnet needs NLTK and its WordNet: pip install nltk, then python -m nltk.downloader wordnet"
+            )
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """One row per sample. A sample without a reference is a `Failure`; an output without a match scores 0."""
+        synonyms = _has_wordnet() if self._wordnet is None else self._wordnet
+        used: set[str] = set()
+
+        def prepare(found: tuple[str, ...]) -> Rate:
+            cut = lru_cache(maxsize=4)(lambda name: [text.words(name)(reference) for reference in found])
+
+            def rate(output: str) -> float:
+                name = self._tokenizer or text.tokenizer_for([output, *found])
+                used.add(name)
+                words = text.words(name)(output)
+                return max(self._value(words, reference, synonyms) for reference in cut(name))
+
+            return rate
+
+        rows = by_references(samples, "meteor", prepare)
+        tok = "+".join(sorted(map(text.signature, used))) or text.signature(self._tokenizer or "en")
+        signature = (
+            f"meteor|sentence|nrefs={reference_count(samples)}|stages=exact+stem{'+wordnet' if synonyms else ''}"
+            f"|alpha={self._alpha:g}|beta={self._beta:g}|gamma={self._gamma:g}|tok={tok}|refs=best|judge {__version__}"
+        )
+        return MetricResult((Column("meteor", "metric", signature, low=0.0, high=1.0),), rows)
+
+    def _value(self, words: list[str], reference: list[str], synonyms: bool) -> float:
+        pairs = _aligned(words, reference, synonyms)
+        if not pairs:
+            return 0.0
+        precision, recall = len(pairs) / len(words), len(pairs) / len(reference)
+        mean = precision * recall / (self._alpha * precision + (1 - self._alpha) * recall)
+        chunks = 1 + sum((left + 1, right + 1) != after for (left, right), after in pairwise(pairs))
+        return float((1 - self._gamma * (chunks / len(pairs)) ** self._beta) * mean)
+
+
+def score(
+    outputs: Sequence[str],
+    references: Sequence[str | Sequence[str]],
+    *,
+    alpha: float = 0.9,
+    beta: float = 3.0,
+    gamma: float = 0.5,
+    tokenizer: str | None = None,
+    wordnet: bool | None = None,
+) -> list[float]:
+    """METEOR, 0–1, of each output against its reference or the best of its references: see `Meteor`.
+
+    Raises DataError where an output has no reference, ConfigError for an option out of range and MissingExtra where
+    packages are missing.
+    """
+    metric = Meteor(alpha=alpha, beta=beta, gamma=gamma, tokenizer=tokenizer, wordnet=wordnet)
+    return values(metric, as_samples(outputs, references))
+
+
+def _aligned(words: list[str], reference: list[str], synonyms: bool) -> list[tuple[int, int]]:
+    """Pairs of positions in the output and in the reference, by the former; each position in one pair at most."""
+    left, right = dict(enumerate(words)), dict(enumerate(reference))
+    pairs = _matched(left, right, lambda word: (word,))
+    # From here on the words left over are stems; so they are where NLTK looks for their synonyms.
+    left, right = ({at: _stem(word) for at, word in side.items()} for side in (left, right))
+    pairs += _matched(left, right, lambda word: (word,))
+    if synonyms:
+        pairs += _matched(left, right, _synonyms)
+    return sorted(pairs)
+
+
+def _matched(left: dict[int, str], right: dict[int, str], forms: Stage) -> list[tuple[int, int]]:
+    """Takes from both sides what matches: each word of the output, the last first, with the last that is left."""
+    places: dict[str, list[int]] = {}
+    for at, word in right.items():
+        places.setdefault(word, []).append(at)
+    pairs = []
+    for at, word in reversed(list(left.items())):
+        open_places = [places[form] for form in forms(word) if places.get(form)]
+        if open_places:
+            pairs.append((at, max(open_places, key=lambda each: each[-1]).pop()))
+            del left[at], right[pairs[-1][1]]
+    return pairs
+
+
+@lru_cache(maxsize=2**17)
+def _stem(word: str) -> str:
+    return text.porter.stem(word)
+
+
+@lru_cache(maxsize=1)
+def _has_wordnet() -> bool:
+    if find_spec("nltk") is None:
+        return False
+    import nltk
+
+    for name in ("corpora/wordnet", "corpora/wordnet.zip"):
+        try:
+            nltk.data.find(name)
+        except (LookupError, OSError):
+            continue
+        return True
+    return False
+
+
+def _reader() -> Any:
+    from nltk.corpus import wordnet
+
+    return wordnet
+
+
+@lru_cache(maxsize=2**17)
+def _synonyms(word: str) -> frozenset[str]:
+    """The word and the one-word lemmas of all its synsets."""
+    names = (lemma.name() for synset in _reader().synsets(word) for lemma in synset.lemmas())
+    return frozenset({word} | {name for name in names if "_" not in name})

@@ -1,0 +1,107 @@
+"""ROUGE of lists of texts, and of one output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from judge.errors import ConfigError
+from judge.metrics.rouge.forms import RougeScore
+from judge.metrics.rouge.kinds import Kind
+from judge.metrics.rouge.options import Files, Options, Words, options
+from judge.metrics.rouge.several import together
+from judge.metrics.rouge.words import SCRIPT, Text, UnscorableError, Vocabulary, vocabulary
+from judge.records import Failure
+
+
+def row(
+    chosen: Options, words: Vocabulary, output: str, references: Sequence[str], *, empty: bool = False
+) -> list[RougeScore | UnscorableError]:
+    """Each type's score of one output, or why it has none; references without a token count only where `empty`."""
+    try:
+        read = [words.reference(reference) for reference in references]
+        if not empty and not (read := [reference for reference in read if reference.whole]):
+            raise no_tokens(words.rules.tokenizer, len(references))
+        candidate = words.read(output)
+    except UnscorableError as error:
+        return [error] * len(chosen.kinds)
+    return [_value(chosen, kind, candidate, read) for kind in chosen.kinds]
+
+
+def _value(chosen: Options, kind: Kind, output: Text, references: Sequence[Text]) -> RougeScore | UnscorableError:
+    form = chosen.form
+    try:
+        tallies = [form.tally(kind, reference, output) for reference in references]
+    except UnscorableError as error:
+        return error
+    return together(kind, tallies, form, chosen.multi, "best_recall" if chosen.script else "best_f")
+
+
+def no_tokens(tokenizer: str, references: int) -> UnscorableError:
+    has = "a reference without any token" if references == 1 else f"{references} references without any token"
+    other = "set tokenizer=char" if tokenizer != SCRIPT else "leave out the preset"
+    return UnscorableError("NoTokens", f"has {has} by the tokenizer {tokenizer} (and the stopwords): {other}")
+
+
+def score(
+    outputs: Sequence[str],
+    references: Sequence[str] | Sequence[Sequence[str]],
+    types: Sequence[str] | None = None,
+    *,
+    stem: bool = True,
+    multi: str | None = None,
+    preset: str | None = None,
+    tokenizer: str | None = None,
+    stopwords: Words | None = None,
+    exceptions: Files | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+) -> dict[str, list[RougeScore | Failure]]:
+    """ROUGE (Lin 2004) of each output against its reference, or its list of references: values from 0 to 1.
+
+    For each type one `RougeScore(precision, recall, fmeasure)` per output, in order. A text's lines are its sentences.
+    The options are those of `judge.metrics.rouge`. What cannot be scored is a `Failure` whose `item` is the output's
+    place, from 0: no reference, none with a token, a text too long for the type. An output without a token scores 0.
+    Under the preset rouge155 empty texts score 0, as in the script, which dies of an empty reference in ROUGE-W alone.
+
+    Raises ConfigError for options and lists that do not fit, MissingExtra for a tokenizer that is not installed.
+    """
+    chosen = options(
+        types,
+        stem=stem,
+        multi=multi,
+        preset=preset,
+        tokenizer=tokenizer,
+        stopwords=stopwords,
+        exceptions=exceptions,
+        alpha=alpha,
+        beta=beta,
+    )
+    return _score(chosen, outputs, references)
+
+
+def _score(
+    chosen: Options, outputs: Sequence[str], references: Sequence[str] | Sequence[Sequence[str]]
+) -> dict[str, list[RougeScore | Failure]]:
+    if isinstance(outputs, str) or isinstance(references, str) or len(outputs) != len(references):
+        raise ConfigError("outputs and references are two lists of one length")
+    found: dict[str, list[RougeScore | Failure]] = {kind.name: [] for kind in chosen.kinds}
+    for place, (output, listed) in enumerate(zip(outputs, references, strict=True)):
+        targets = [listed] if isinstance(listed, str) else list(listed)
+        for (name, column), value in zip(found.items(), _row_of_list(chosen, output, targets), strict=True):
+            if isinstance(value, UnscorableError):
+                message = f"output {place} {value}"
+                column.append(Failure(str(place), "", name, stage="metric", error=value.kind, message=message))
+            else:
+                column.append(value)
+    return found
+
+
+def _row_of_list(chosen: Options, output: str, targets: list[str]) -> list[RougeScore | UnscorableError]:
+    given = targets
+    if not chosen.script:  # which has a place for empty ones
+        targets = [target for target in targets if target.strip()]
+    if not targets:
+        message = "has only blank references" if given else "has no reference"
+        return [UnscorableError("NoReference", message)] * len(chosen.kinds)
+    tokenizer = chosen.tokenizer_for([output, *targets])
+    return row(chosen, vocabulary(chosen.rules(tokenizer, running=False)), output, targets, empty=chosen.script)

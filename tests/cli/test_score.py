@@ -1,0 +1,122 @@
+"""`judge score` and `judge metrics`: metrics without a judge."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from judge import registry
+
+ROWS = [
+    {"item": i, "system": s, "output": f"{s} wrote this about {i}.", "references": [f"x wrote about {i}."]}
+    for i in ("one", "two", "three")
+    for s in ("x", "y")
+]
+
+
+class Done:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def judge(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """Runs the command in this process, in a folder with data.jsonl."""
+    from judge.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+
+    def run(*args: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["judge", *map(str, args)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        printed = capsys.readouterr()
+        return Done(int(left.value.code or 0), printed.out, printed.err)
+
+    return run
+
+
+def test_score_asks_no_judge_and_leaves_a_run_folder(judge: Callable[..., Done]) -> None:
+    done = judge("score", "data.jsonl", "--metrics", "rouge,bleu,distinct", "--out", "r")
+    assert (done.code, done.err) == (0, "report: r/report.html\n")
+    frame = pd.read_parquet("r/scores.parquet")
+    assert set(frame["column"]) == {"rouge1", "rouge2", "rougeL", "rougeLsum", "bleu"} | {
+        f"distinct{n}" for n in "1234"
+    }
+    assert set(frame["method"]) == {"metric"}
+    assert "Of all texts together: distinct1, distinct2, distinct3, distinct4" in " ".join(done.out.split())
+    again = judge("report", "r")
+    assert again.out == done.out
+
+
+def test_default_metrics_and_every_format(judge: Callable[..., Done]) -> None:
+    found = json.loads(judge("score", "data.jsonl", "--format", "json", "--out", "r").out)
+    assert [c["name"] for c in found["columns"]] == ["rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "chrf"]
+    assert judge("report", "r", "--format", "html").code == 0
+
+
+def test_options_reach_the_metrics(judge: Callable[..., Done]) -> None:
+    done = judge(
+        "score", "data.jsonl", "--metrics", "rouge,bleu", "--set", "rouge.stem=false", "--set", "rouge.types=[rouge1]",
+        "--set", "bleu.tokenize=char", "--format", "csv", "--quiet", "--out", "r", "--workers", "2",
+    )  # fmt: skip
+    assert (done.code, done.out) == (0, "")
+    signatures = json.loads(Path("r/run.json").read_text(encoding="utf-8"))["info"]["signatures"]
+    assert list(signatures) == ["rouge1", "bleu"]
+    assert "|nostem|" in signatures["rouge1"]
+    assert "|tok=char|" in signatures["bleu"]
+
+
+def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Done]) -> None:
+    Path("run.yaml").write_text(
+        "data: data.jsonl\nmodel: nobody\ncriteria: [fluency]\nmetrics: [chrf]\nset: {chrf: {beta: 1}}\nout: r\n",
+        encoding="utf-8",
+    )
+    assert judge("score", "run.yaml").code == 0
+    signatures = json.loads(Path("r/run.json").read_text(encoding="utf-8"))["info"]["signatures"]
+    assert list(signatures) == ["chrf"]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--metrics", "rogue"], "unknown metric 'rogue'; did you mean 'rouge'?"),
+        (["--metrics", "none"], "nothing to do"),
+        (["--metrics", "rouge", "--set", "rouge.stem"], "METRIC.OPTION=VALUE"),
+        (["--metrics", "rouge", "--set", "rouge.stm=1"], "--set rouge.stm: unknown option 'stm'; did you mean 'stem'?"),
+        (["--metrics", "rouge", "--set", "rouge.multi=most"], "multi"),
+        (["--metrics", "rouge", "--set", "rouge.tokenizer=mecab"], "mecab"),
+        (["--metrics", "rouge", "--precision", "bf16"], "this run does not have the metric 'bertscore'"),
+        (["--workers", "0"], "--workers: "),
+        (["--map", "references=refs"], "references"),
+    ],
+)
+def test_mistakes_are_said_and_exit_2(judge: Callable[..., Done], args: list[str], said: str) -> None:
+    done = judge("score", "data.jsonl", "--out", "r", *args)
+    assert done.code == 2
+    assert said in done.err
+    assert len(done.err.splitlines()) == 1
+    assert not Path("r").exists()
+
+
+def test_texts_that_cannot_be_measured_exit_1(judge: Callable[..., Done]) -> None:
+    rows = [*ROWS, {"item": "four", "system": "x", "output": "alone", "references": []}]
+    Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    done = judge("score", "data.jsonl", "--metrics", "chrf", "--out", "r")
+    assert done.code == 1
+    assert "NoReference" in done.out
+
+
+def test_metrics_are_listed_with_their_options(judge: Callable[..., Done]) -> None:
+    done = judge("metrics", "list")
+    assert done.code == 0
+    names = [line.split()[0] for line in done.out.splitlines() if not line.startswith(" ")]
+    assert names == list(registry.METRICS)
+    assert "stem=True" in done.out

@@ -1,0 +1,185 @@
+"""Self-BLEU. Oracles: sacrebleu on each text against all the others, its recorded values, NLTK's recorded values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics.bleu import BLEU
+
+from judge import text
+from judge.errors import ConfigError, DataError
+from judge.metrics.diversity import SelfBleu, self_bleu, self_bleu_each
+from judge.records import Failure, Sample, Score
+
+WORDS = ["red", "Red", "boat", "boats", "the", ".", "9:30", "don't", "&amp;", "étage", "\ud800"]
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_order": st.integers(1, 6),
+        "smooth": st.sampled_from(["exp", "floor", "add-k", "none"]),
+        "tokenize": st.sampled_from(["13a", "none", "char", "intl", "zh"]),
+        "lowercase": st.booleans(),
+        "effective_order": st.booleans(),
+    },
+)
+GOLD: dict[str, dict[str, Any]] = {
+    "13a_exp": {},
+    "13a_none": {"smooth": "none"},
+    "13a_floor": {"smooth": "floor"},
+    "13a_add-k": {"smooth": "add-k"},
+    "13a_exp_lc": {"lowercase": True},
+    "none-tok_exp": {"tokenize": "none"},
+    "char_exp": {"tokenize": "char"},
+    "13a_exp_bleu2": {"max_order": 2},
+    "13a_exp_bleu3": {"max_order": 3},
+    "13a_exp_noeff": {"effective_order": False},
+    "nltk_method1_ws": {"smooth": "floor", "tokenize": "none", "effective_order": False},
+}
+JAPANESE = ["赤い船が港に着いた。", "赤い船は港を出た。", "白い鳥が空を飛ぶ。"]
+KOREAN = ["빨간 배가 항구에 도착했다.", "빨간 배는 항구를 떠났다.", "하얀 새가 하늘을 난다."]
+CHINESE = ["红色的船到了港口。", "红色的船离开港口。", "白色的鸟飞在天上。"]
+
+
+def naive(texts: Sequence[str], **options: Any) -> list[float]:
+    """The definition, by sacrebleu."""
+    settings = {"effective_order": True, "tokenize": "13a"} | options
+    settings["smooth_method"] = settings.pop("smooth", "exp")
+    settings["max_ngram_order"] = settings.pop("max_order", 4)
+    scorer = BLEU(force=True, **settings)
+    return [
+        scorer.corpus_score([hypothesis], [[other] for k, other in enumerate(texts) if k != place]).score
+        for place, hypothesis in enumerate(texts)
+    ]
+
+
+def samples(*outputs: str, system: str = "a") -> list[Sample]:
+    return [Sample(str(place), system, output) for place, output in enumerate(outputs)]
+
+
+@given(st.lists(TEXTS, min_size=2, max_size=7).filter(lambda texts: any(t.strip() for t in texts)), OPTIONS)
+def test_is_the_definition(texts: list[str], options: dict[str, Any]) -> None:
+    assert self_bleu_each(texts, **options) == pytest.approx(naive(texts, **options), abs=1e-9)
+
+
+@pytest.mark.parametrize("variant", GOLD)
+def test_recorded_values(variant: str, shared_data: Callable[[str], Path]) -> None:
+    gold = json.loads(shared_data("gold_selfbleu.json").read_text())
+    lines = shared_data("summeval.jsonl").read_text().splitlines()
+    rows = {(row["doc_id"], row["system"]): row["summary"] for row in map(json.loads, lines)}
+    texts = [rows[document, system] for document, system in gold["meta"]["ids"]]
+    assert self_bleu_each(texts, **GOLD[variant]) == pytest.approx(gold["per_text"][variant], abs=1e-9)
+    assert self_bleu(texts, **GOLD[variant]) == pytest.approx(gold["self_bleu"][variant], abs=1e-9)
+
+
+def test_by_hand() -> None:
+    """`a b` has 2 of 2 words and 0 of 1 pair in `a c` and `b c`: √(100 · 100/2)."""
+    assert self_bleu_each(["a b", "a c", "b c"], max_order=2) == pytest.approx([5000**0.5] * 3)
+
+
+def test_counts_are_clipped_by_the_largest_among_the_others() -> None:
+    """`a` once: 1 of 1 and a penalty of e^(1 - 2/1); twice: 2 of 2; three times, more than any other: 2 of 3."""
+    assert self_bleu_each(["a", "a a", "a a a"], max_order=1) == pytest.approx([36.787944117, 100, 200 / 3])
+
+
+def test_closest_of_two_lengths_is_the_shorter() -> None:
+    """Lengths 2, 4 and 6: the text of 4 has no penalty, as its closest length is 2."""
+    assert self_bleu_each(["a b", "a b c d", "a b c d e f"], max_order=1)[1] == pytest.approx(100)
+
+
+@pytest.mark.parametrize(("texts", "language"), [(JAPANESE, "ja"), (KOREAN, "ko"), (CHINESE, "zh")])
+def test_script_picks_the_tokenizer(texts: list[str], language: text.Language) -> None:
+    name = "zh" if language == "zh" else f"{language}-mecab" if text.installed(language) else "char"
+    expected = naive(texts, tokenize=name, max_order=1)
+    assert self_bleu_each(texts, max_order=1) == pytest.approx(expected, abs=1e-9)
+    result = SelfBleu().score(samples(*texts))
+    assert f"|tok={BLEU(tokenize=name).tokenizer.signature()}|" in result.columns[0].signature
+    # 13a takes a Japanese or Chinese sentence for one word, and leaves Korean particles with theirs.
+    assert max(self_bleu_each(texts, max_order=1, tokenize="13a")) < min(expected[:2])
+
+
+@pytest.mark.parametrize("odd", ["赤い\0船が港に\ud800着いた。", "赤い船が港に着いた。" * 5_000])
+def test_odd_texts_pass(odd: str) -> None:
+    assert self_bleu([odd, odd]) == pytest.approx(100)
+
+
+def test_rows_of_systems() -> None:
+    data = [Sample(str(n), system, f"{word} b c d") for n in (1, 2) for system, word in (("x", "a"), ("y", str(n)))]
+    result = SelfBleu(max_order=2).score(data)
+    rows = [row for row in result.rows if isinstance(row, Score)]
+    assert [(row.item, row.system, row.column, row.provenance.n) for row in rows] == [
+        ("", "x", "self_bleu", 2),
+        ("", "y", "self_bleu", 2),
+    ]
+    assert [row.value for row in rows] == pytest.approx([100, 100 * (3 / 4 * 2 / 3) ** 0.5])
+    assert result.columns[0].better == "lower"
+    assert result.columns[0].signature == (
+        "self_bleu|system|eff=yes|order=2|case=mixed|tok=13a|smooth=exp|sacrebleu "
+        + result.columns[0].signature.split()[-1]
+    )
+    assert result.notes == ()
+
+
+def test_empty_texts_are_said() -> None:
+    result = SelfBleu().score(samples("one two three four", "one two three four", "", " \n"))
+    (row,) = result.rows
+    assert isinstance(row, Score)
+    assert (row.value, row.provenance.n) == (pytest.approx(50), 4)
+    assert row.provenance.note == "2 without any token, counted as 0"
+    assert result.notes == (
+        "self_bleu: 2 texts of system a without any token; each counts 0, which makes the system look more diverse",
+    )
+
+
+def test_unequal_numbers_are_said() -> None:
+    result = SelfBleu().score([*samples("a", "b"), *samples("a", "b", "c", system="z")])
+    assert result.notes == (
+        "self_bleu depends on the number of texts; systems with unequal numbers do not compare: a 2, z 3",
+    )
+
+
+def test_sentences_left_in_one_piece_are_said() -> None:
+    result = SelfBleu().score(samples("a long English text which is most of all letters here", "and more", CHINESE[0]))
+    assert result.notes == (
+        "self_bleu: 1 text of system a in a script that the tokenizer 13a does not cut into words; "
+        "set self_bleu.tokenize, or score the languages apart",
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "said"),
+    [
+        (["one"], "TooFewTexts", "system a: 1 text given: likeness of texts to each other needs 2 or more"),
+        (["", " "], "NoToken", "system a: 2 texts without any token: there is nothing to score"),
+    ],
+)
+def test_no_value_is_a_failure(texts: list[str], kind: str, said: str) -> None:
+    (row,) = SelfBleu().score(samples(*texts)).rows
+    assert row == Failure("", "a", "self_bleu", stage="metric", error=kind, message=said)
+    with pytest.raises(DataError, match=said.removeprefix("system a: ")):
+        self_bleu(texts)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"max_order": 0},
+        {"max_order": True},
+        {"smooth": "method1"},
+        {"tokenize": "en"},
+        {"lowercase": 1},
+        {"effective_order": "no"},
+    ],
+)
+def test_wrong_options(option: dict[str, Any]) -> None:
+    (name,) = option
+    with pytest.raises(ConfigError, match=rf"^self_bleu\.{name} must be "):
+        SelfBleu(**option)
+    with pytest.raises(ConfigError, match=rf"^self_bleu\.{name} must be "):
+        self_bleu(["a", "b"], **option)

@@ -1,0 +1,84 @@
+"""Source-BLEU. Oracle: sacrebleu."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics.bleu import BLEU
+
+from judge import text
+from judge.errors import ConfigError, DataError
+from judge.metrics.diversity import SourceBleu, source_bleu
+from judge.records import Failure, Provenance, Sample, Score
+
+WORDS = ["red", "Red", "boat", "boats", "the", ".", "9:30", "don't", "étage", "\ud800"]
+TEXT = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
+
+
+@given(TEXT, TEXT.filter(str.strip), st.sampled_from(["exp", "floor", "add-k", "none"]), st.integers(1, 5))
+def test_is_sacrebleu(output: str, source: str, smooth: str, order: int) -> None:
+    scorer = BLEU(force=True, effective_order=True, smooth_method=smooth, max_ngram_order=order)
+    theirs = scorer.sentence_score(output, [source]).score
+    assert source_bleu([output], [source], smooth=smooth, max_order=order) == pytest.approx([theirs], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("output", "source", "language"),
+    [
+        ("赤い船が港に着いた。", "赤い船は港を出た。", "ja"),
+        ("빨간 배가 항구에 도착했다.", "빨간 배는 항구를 떠났다.", "ko"),
+        ("红色的船到了港口。", "红色的船离开港口。", "zh"),
+        ("boat", "红色的船离开港口。", "zh"),  # the source decides
+    ],
+)
+def test_script_of_the_source_picks_the_tokenizer(output: str, source: str, language: text.Language) -> None:
+    name = "zh" if language == "zh" else f"{language}-mecab" if text.installed(language) else "char"
+    theirs = BLEU(effective_order=True, tokenize=name).sentence_score(output, [source]).score
+    result = SourceBleu().score([Sample("1", "a", output, source), Sample("2", "a", "a copy", "a copy")])
+    first, second = result.rows
+    assert isinstance(first, Score)
+    assert isinstance(second, Score)
+    assert (first.value, second.value) == (pytest.approx(theirs, abs=1e-9), pytest.approx(100))
+    signed = "+".join(sorted(["13a", BLEU(tokenize=name).tokenizer.signature()]))
+    assert f"|tok={signed}|smooth=exp|sacrebleu " in result.columns[0].signature
+
+
+def test_rows_and_column() -> None:
+    metric = SourceBleu(max_order=1)
+    data = [Sample("1", "a", "x y", "x z"), Sample("1", "b", "", "x z")]
+    result = metric.score(data)
+    first, second = result.rows
+    assert isinstance(first, Score)
+    assert (first.item, first.system, first.column, first.value) == ("1", "a", "source_bleu", pytest.approx(50))
+    assert second == Score("1", "b", "source_bleu", 0.0, Provenance("metric"))
+    (column,) = result.columns
+    assert (column.low, column.high, column.better) == (0.0, 100.0, "")
+    assert column.signature.startswith("source_bleu|sentence|eff=yes|order=1|case=mixed|tok=13a|smooth=exp|sacrebleu ")
+    assert SourceBleu.rowwise
+    assert pickle.loads(pickle.dumps(metric)).score(data) == result
+
+
+@pytest.mark.parametrize(("source", "found"), [(None, "no source"), (" \n", "a blank source")])
+def test_without_source_is_a_failure(source: str | None, found: str) -> None:
+    first, second = SourceBleu().score([Sample("7", "a", "x", source, where="d.jsonl:3"), Sample("8", "a", "x")]).rows
+    said = "add a column `source`, or name yours with --map source=COLUMN"
+    assert first == Failure("7", "a", "source_bleu", "metric", "NoSource", f"d.jsonl:3 has {found}: {said}")
+    assert isinstance(second, Failure)
+    assert second.message.startswith("item 8 has no source: ")
+
+
+@pytest.mark.parametrize(("sources", "said"), [([], "1 outputs and 0 sources"), ([" "], "source 0 is blank")])
+def test_function_raises(sources: list[str], said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        source_bleu(["x"], sources)
+
+
+@pytest.mark.parametrize("option", [{"max_order": 1.5}, {"smooth": None}, {"tokenize": "words"}])
+def test_wrong_options(option: dict[str, Any]) -> None:
+    (name,) = option
+    with pytest.raises(ConfigError, match=rf"^source_bleu\.{name} must be "):
+        SourceBleu(**option)

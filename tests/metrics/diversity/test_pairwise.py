@@ -1,0 +1,173 @@
+"""Pairwise-BLEU. Oracles: sacrebleu on every pair, its recorded values, fairseq's recorded values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from itertools import permutations
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics.bleu import BLEU
+
+from judge.errors import ConfigError, DataError
+from judge.metrics.diversity import PairwiseBleu, pairwise, pairwise_bleu
+from judge.records import Failure, Sample, Score
+
+WORDS = ["red", "Red", "boat", "boats", "the", ".", "9:30", "don't", "étage", "\ud800"]
+GROUPS = st.lists(
+    st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), min_size=2, max_size=4), min_size=1, max_size=4
+).filter(lambda groups: any(text.strip() for group in groups for text in group))
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_order": st.integers(1, 6),
+        "smooth": st.sampled_from(["exp", "floor", "add-k", "none"]),
+        "tokenize": st.sampled_from(["13a", "none", "char"]),
+        "lowercase": st.booleans(),
+        "effective_order": st.booleans(),
+    },
+)
+
+
+def naive(groups: Sequence[Sequence[str]], **options: Any) -> tuple[float, float]:
+    """The definitions, by sacrebleu: mean and pooled."""
+    settings = {"effective_order": True, "tokenize": "13a"} | options
+    settings["smooth_method"] = settings.pop("smooth", "exp")
+    settings["max_ngram_order"] = settings.pop("max_order", 4)
+    scorer = BLEU(force=True, **settings)
+    means = [fmean(scorer.corpus_score([a], [[b]]).score for a, b in permutations(group, 2)) for group in groups]
+    pairs = [pair for group in groups for pair in permutations(group, 2)]
+    return fmean(means), scorer.corpus_score([a for a, _ in pairs], [[b for _, b in pairs]]).score
+
+
+def samples(*outputs: str, sources: Sequence[str | None] = ()) -> list[Sample]:
+    found = sources or [None] * len(outputs)
+    return [Sample(str(n), "a", output, source) for n, (output, source) in enumerate(zip(outputs, found, strict=True))]
+
+
+def values(metric: PairwiseBleu, data: Sequence[Sample]) -> list[float]:
+    return [row.value for row in metric.score(data).rows if isinstance(row, Score)]
+
+
+@given(GROUPS, OPTIONS)
+def test_is_the_definition(groups: list[list[str]], options: dict[str, Any]) -> None:
+    mean, pooled = naive(groups, **options)
+    assert pairwise_bleu(groups, **options) == pytest.approx(mean, abs=1e-9)
+    assert pairwise_bleu(groups, pooled=True, **options) == pytest.approx(pooled, abs=1e-9)
+
+
+@given(GROUPS)
+def test_blocks_change_nothing(groups: list[list[str]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        whole = pairwise_bleu(groups)
+        patch.setattr(pairwise, "_PAIRS", 3)
+        assert pairwise_bleu(groups) == pytest.approx(whole, abs=1e-12)
+
+
+def test_recorded_values(shared_data: Callable[[str], Path]) -> None:
+    gold = json.loads(shared_data("gold_selfbleu.json").read_text())["pairwise_bleu"]
+    lines = shared_data("summeval.jsonl").read_text().splitlines()
+    groups: dict[str, list[str]] = {}
+    for row in sorted(map(json.loads, lines), key=lambda row: (row["doc_id"], row["system"])):
+        groups.setdefault(row["doc_id"], []).append(row["summary"])
+    every = list(groups.values())
+    some = every[:40]
+    assert [pairwise_bleu(group) for group in some] == pytest.approx(gold["per_group"], abs=1e-9)
+    assert pairwise_bleu(some) == pytest.approx(gold["mean_of_sentence_bleu_13a_exp_eff"], abs=1e-9)
+    assert pairwise_bleu(some, pooled=True) == pytest.approx(gold["corpus_bleu_13a"], abs=1e-9)
+    for texts, name in ((some, "fairseq_corpus_bleu_tok_none"), (every, "fairseq_all_100_docs_tok_none")):
+        assert pairwise_bleu(texts, pooled=True, tokenize="none") == pytest.approx(gold[name], abs=1e-9)
+
+
+def test_by_hand() -> None:
+    """`a b` and `a a c` share one word: 1/2 · e^(1 - 3/2) and 1/3; pooled, 2 of 5."""
+    assert pairwise_bleu(["a b", "a a c"], max_order=1) == pytest.approx(
+        100 * (0.5 * 2.718281828459045**-0.5 + 1 / 3) / 2
+    )
+    assert pairwise_bleu(["a b", "a a c"], max_order=1, pooled=True) == pytest.approx(40)
+
+
+def test_texts_of_one_source_are_a_group() -> None:
+    outputs, sources = ["a b", "a c", "d e", "d e", "z"], ["s", "s", "t", "t", "u"]
+    result = PairwiseBleu(max_order=1).score(samples(*outputs, sources=sources))
+    assert [(row.item, row.system, row.column) for row in result.rows] == [
+        ("", "a", "pairwise_bleu"),
+        ("", "a", "pairwise_bleu_corpus"),
+    ]
+    for row, value in zip(result.rows, (75, 75), strict=True):
+        assert isinstance(row, Score)
+        assert (row.value, row.provenance.n) == (pytest.approx(value), 4)
+        assert row.provenance.note == "mean over 2 sources of two or more texts; 1 alone with their source left out"
+    mean, pooled = (column.signature for column in result.columns)
+    assert mean.startswith("pairwise_bleu|mean|groups=source|eff=yes|order=1|case=mixed|tok=13a|smooth=exp|sacrebleu ")
+    assert pooled.startswith("pairwise_bleu_corpus|pooled|groups=source|eff=yes|")
+    assert {column.better for column in result.columns} == {"lower"}
+
+
+@pytest.mark.parametrize("sources", [(), [None, " ", " ", "s"], ["s", "s", "t", "u", "v"]])
+def test_else_all_texts_are_one_group(sources: Sequence[str | None]) -> None:
+    """A source that two of five texts happen to share does not leave the three others out."""
+    outputs = ["a b", "a c", "d e", "d e", "z"][: len(sources) or 5]
+    result = PairwiseBleu(max_order=1).score(samples(*outputs, sources=sources))
+    first = result.rows[0]
+    assert isinstance(first, Score)
+    assert first.value == pytest.approx(naive([outputs], max_order=1)[0])
+    assert first.provenance.n == len(outputs)
+    assert first.provenance.note == "all texts of the system are one group"
+    assert "|groups=system|" in result.columns[0].signature
+
+
+def test_groups_as_told() -> None:
+    data = samples("a b", "a c", "d e", "d e", sources=["s", "s", "t", "t"])
+    assert values(PairwiseBleu(max_order=1, groups="source"), data)[0] == pytest.approx(75)
+    assert values(PairwiseBleu(max_order=1, groups="system"), data)[0] == pytest.approx((2 * 50 + 2 * 100) / 12)
+
+
+def test_empty_texts_are_said() -> None:
+    result = PairwiseBleu(max_order=1).score(samples("a b", "a b", ""))
+    first = result.rows[0]
+    assert isinstance(first, Score)
+    assert first.value == pytest.approx(2 * 100 / 6)
+    assert first.provenance.note == "all texts of the system are one group; 1 without any token"
+    assert result.notes == ("pairwise_bleu: 1 text of system a without any token; each of their pairs counts 0",)
+
+
+@pytest.mark.parametrize(
+    ("texts", "groups", "kind", "said"),
+    [
+        (["one"], None, "TooFewTexts", "1 text given: likeness of texts to each other needs 2 or more"),
+        (["", " "], None, "NoToken", "2 texts without any token: there is nothing to score"),
+        (["a", "b"], "source", "NoSharedSource", "no two texts have one source: leave out groups, or set it to system"),
+        (
+            ["a"] * 4,
+            None,
+            "TooManyTexts",
+            "4 texts in one group have 12 pairs: take a sample of up to 3 texts, or self_bleu, whose time is linear",
+        ),
+    ],
+)
+def test_no_value_is_a_failure(
+    texts: list[str], groups: str | None, kind: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pairwise, "MOST", 3)
+    rows = PairwiseBleu(groups=groups).score(samples(*texts)).rows
+    assert [row.column for row in rows] == ["pairwise_bleu", "pairwise_bleu_corpus"]
+    for row in rows:
+        assert isinstance(row, Failure)
+        assert (row.item, row.stage, row.error, row.message) == ("", "metric", kind, f"system a: {said}")
+
+
+@pytest.mark.parametrize("texts", [[], ["a"], [["a", "b"], ["c"]], ["", ""]])
+def test_function_raises(texts: Any) -> None:
+    with pytest.raises(DataError, match=r"fewer than two texts|without any token"):
+        pairwise_bleu(texts)
+
+
+def test_wrong_groups() -> None:
+    with pytest.raises(ConfigError, match=r"^pairwise_bleu\.groups must be one of source, system"):
+        PairwiseBleu(groups="item")

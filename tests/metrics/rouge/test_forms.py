@@ -1,0 +1,110 @@
+"""The preset rouge155. Oracle: what the Perl script of 2005 printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.metrics.rouge import RougeScore, score
+from judge.metrics.rouge.forms import skip_count
+from judge.records import Failure
+
+MULTI = {"ref1/A": "best_f", "ref11/A": "pooled", "ref11/B": "best_recall", "jack11/B": "jackknife"}
+# Words of the edge cases that the script's own list, which is not at hand, has too
+STOPWORDS = [*"abcdefghijklmnopqrstuvwxyz", "the", "of", "and", "is", "on", "in", "us", "there", "were", "was"]
+
+
+def numbers(found: object) -> list[float]:
+    assert isinstance(found, RougeScore), found
+    return [found.recall, found.precision, found.fmeasure]
+
+
+def gold(shared_data: Callable[[str], Path], name: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(shared_data(name).read_text(encoding="utf-8"))
+    return read
+
+
+@pytest.mark.parametrize(("variant", "stem"), [("plain", False), ("stem_noexc", True)])
+@pytest.mark.parametrize("mode", MULTI)
+def test_thirty_summaries(shared_data, mode: str, variant: str, stem: bool) -> None:
+    """Twelve types; of 1 and of 11 references. Stemmed by the script's own Porter, no exceptions."""
+    data = gold(shared_data, "gold_rouge155_sample.json")
+    refs, form = mode.split("/")
+    expected = data["scores"][f"{refs}/{variant}/{form}"]
+    references = [item["references"][: 1 if refs == "ref1" else None] for item in data["items"]]
+    found = score(
+        ["\n".join(item["candidate"]) for item in data["items"]],
+        [["\n".join(lines) for lines in listed] for listed in references],
+        list(expected),
+        stem=stem,
+        multi=MULTI[mode],
+        preset="rouge155",
+    )
+    for kind, values in expected.items():
+        for got, value in zip(found[kind], values, strict=True):
+            assert numbers(got) == pytest.approx(value, abs=2e-7), kind
+
+
+def test_exceptions_of_wordnet_change_few(shared_data) -> None:
+    """The script's numbers with its database of exceptions, which is not at hand: most texts hold none of them."""
+    data = gold(shared_data, "gold_rouge155_sample.json")
+    outputs = ["\n".join(item["candidate"]) for item in data["items"]]
+    references = ["\n".join(item["references"][0]) for item in data["items"]]
+    found = score(outputs, references, ["ROUGE-1"], preset="rouge155")["ROUGE-1"]
+    expected = data["scores"]["ref1/stem_exc/A"]["ROUGE-1"]
+    differing = [n for n, value in enumerate(expected) if numbers(found[n]) != pytest.approx(value, abs=2e-7)]
+    assert len(differing) == 2
+
+
+@pytest.mark.parametrize(
+    ("variant", "options"),
+    [
+        ("plain", {"stem": False}),
+        ("-m", {"stem": True}),
+        ("-f B", {"stem": False, "multi": "best_recall"}),
+        ("-s", {"stem": False, "stopwords": STOPWORDS}),
+    ],
+)
+def test_edge_cases(shared_data, tmp_path, variant: str, options: dict[str, Any]) -> None:
+    """23 cases: empty texts, hyphens, other scripts, ties, Lin's examples, an empty reference among others."""
+    if variant == "-m":
+        (tmp_path / "noun.exc").write_text("children childs\n", encoding="utf-8")
+        (tmp_path / "more.exc").write_text("children child\nbetter good well\nbroken\n", encoding="utf-8")
+        options = options | {"exceptions": [tmp_path / "noun.exc", str(tmp_path / "more.exc")]}
+    cases = gold(shared_data, "gold_rouge155_edge.json")
+    assert len(cases) == 23
+    kinds = list(cases["empty peer"]["scores"]["plain"])
+    for name, case in cases.items():
+        found = score([case["candidate"]], [case["references"]], kinds, preset="rouge155", **options)
+        expected = case["scores"][variant]
+        for kind in kinds:
+            (got,) = found[kind]
+            if kind in expected:
+                assert numbers(got) == pytest.approx(expected[kind], abs=1e-9), (name, kind)
+            else:  # the script died
+                assert isinstance(got, Failure)
+                assert (kind, got.error) == ("ROUGE-W-1.2", "NoTokens")
+                assert "dies in ROUGE-W" in got.message
+
+
+def test_pooled_is_the_default_as_in_the_script() -> None:
+    """By hand: 2 + 0 hits, 2 + 3 words of the references, 2 · 2 of the output."""
+    (found,) = score(["a b"], [["a b", "x y z"]], ["ROUGE-1"], preset="rouge155")["ROUGE-1"]
+    assert numbers(found) == [0.4, 0.5, 0.44444]
+
+
+def test_alpha_weighs_as_its_option_p() -> None:
+    for alpha, value in ((0.0, 0.66667), (1.0, 0.5), (0.2, 0.625)):
+        (found,) = score(["a b c d"], ["a b x"], ["ROUGE-1"], preset="rouge155", alpha=alpha)["ROUGE-1"]
+        assert numbers(found) == [0.66667, 0.5, value]
+
+
+@pytest.mark.parametrize("gap", [None, 0, 1, 4, 50])
+@pytest.mark.parametrize("words", [0, 1, 2, 3, 10])
+def test_how_many_pairs_a_text_has(words: int, gap: int | None) -> None:
+    most = words if gap is None else gap
+    assert skip_count(words, gap) == sum(0 < j - i <= most + 1 for i in range(words) for j in range(words))

@@ -1,0 +1,252 @@
+"""ROUGE of lists of texts. Oracles: rouge-score itself, Lin's published examples, numbers by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+
+from judge.errors import ConfigError
+from judge.metrics.rouge import RougeScore, score
+from judge.metrics.rouge import forms, sequences, words
+from judge.records import Failure
+
+TYPES = ["rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum"]
+WORDS = ["the", "running", "runs", "cats", "cat", "sat,", "mats.", "no-one", "ran?", "U.S.", "skies", "\n"]
+ENGLISH = st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join)
+TINY = st.text("ab\n", max_size=24).map(" ".join)  # ties everywhere
+
+
+def one(output: str, references: str | Sequence[str], kind: str, **options: object) -> RougeScore:
+    (found,) = score([output], [references], [kind], **options)[kind]  # type: ignore[arg-type, list-item]
+    assert isinstance(found, RougeScore), found
+    return found
+
+
+def failure(output: str, references: str | Sequence[str], kind: str, **options: object) -> Failure:
+    (found,) = score([output], [references], [kind], **options)[kind]  # type: ignore[arg-type, list-item]
+    assert isinstance(found, Failure), found
+    assert (found.item, found.column, found.stage) == ("0", kind, "metric")
+    return found
+
+
+def lines(text: str) -> str:
+    return "\n".join(part for part in re.split(r"(?<=\s[.!?])\s+", text.strip()) if part)
+
+
+@pytest.mark.parametrize("stem", [True, False])
+def test_all_of_summeval_as_the_package_has_it(shared_data, stem: bool) -> None:
+    """1,600 summaries; precision, recall and F."""
+    with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
+        pairs = [(lines(row["summary"]), lines(row["references"][0])) for row in map(json.loads, file)]
+    package = RougeScorer(TYPES, use_stemmer=stem)
+    found = score([output for output, _ in pairs], [reference for _, reference in pairs], TYPES, stem=stem)
+    for place, (output, reference) in enumerate(pairs):
+        expected = package.score(reference, output)
+        for kind in TYPES:
+            assert found[kind][place] == pytest.approx(expected[kind], abs=1e-12), (place, kind)
+
+
+@pytest.mark.parametrize("text", [ENGLISH, TINY], ids=["english", "tiny alphabet"])
+def test_any_words_as_the_package_has_them(text: st.SearchStrategy[str]) -> None:
+    has_word = re.compile("[a-z0-9]").search
+
+    @given(text, st.lists(text.filter(has_word), min_size=1, max_size=4), st.booleans())
+    def check(output: str, references: list[str], stem: bool) -> None:
+        package = RougeScorer(TYPES, use_stemmer=stem)
+        expected = package.score_multi(references, output)
+        found = score([output], [references], TYPES, stem=stem)
+        for kind in TYPES:
+            assert found[kind] == [pytest.approx(expected[kind], abs=1e-12)]
+
+    check()
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_any_text_by_the_english_rules_as_the_package_has_it(output: str, reference: str) -> None:
+    expected = RougeScorer(TYPES, use_stemmer=True).score(reference, output)
+    for kind, (found,) in score([output], [reference], TYPES, tokenizer="en").items():
+        if isinstance(found, Failure):
+            assert found.error in {"NoReference", "NoTokens"}
+            assert expected[kind].fmeasure == 0
+        else:
+            assert found == pytest.approx(expected[kind], abs=1e-12)
+
+
+POLICE = "police killed the gunman"
+POLICES = ["police kill the gunman", "the gunman kill police", "the gunman police killed"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("rouge2", [1 / 3, 1 / 3, 1 / 3]), ("rougeL", [3 / 4, 1 / 2, 1 / 2]), ("rougeS", [3 / 6, 1 / 6, 2 / 6])]
+)
+def test_published_sentences_about_the_police(kind: str, expected: list[float]) -> None:
+    """Lin 2004, sections 3.1 and 4: ROUGE-L .75 and .5, ROUGE-S .5, .167 and .333; not stemmed."""
+    assert [one(text, POLICE, kind, stem=False).fmeasure for text in POLICES] == pytest.approx(expected)
+
+
+def test_published_union_lcs() -> None:
+    """Lin 2004, section 3.2: w1 w2 and w1 w3 w5 cover four of the five words."""
+    assert one("w1 w2 w6 w7 w8\nw1 w3 w8 w9 w5", "w1 w2 w3 w4 w5", "rougeLsum").recall == 4 / 5
+
+
+def test_published_weighted_lcs() -> None:
+    """Lin 2004, section 3.3, f(k) = k²: .571 for four words in a row, .286 for the same words apart."""
+    in_row, apart, reference = "a b c d h i k", "a h b k c i d", "a b c d e f g"
+    assert one(in_row, reference, "rougeW-2") == pytest.approx((0.571, 0.571, 0.571), abs=5e-4)
+    assert one(apart, reference, "rougeW-2") == pytest.approx((0.286, 0.286, 0.286), abs=5e-4)
+    assert one(apart, reference, "rougeW").fmeasure == pytest.approx(0.45354, abs=5e-6)  # f(k) = k^1.2
+    assert one(apart, reference, "rougeW-1") == one(apart, reference, "rougeL")
+
+
+EVERY = ["rouge1", "rougeL", "rougeLsum", "rougeW", "rougeW-1.5", "rougeS", "rougeS*", "rougeS1", "rougeSU", "rougeSU4", "lcs_mead"]
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@given(st.text("abc\n", min_size=2, max_size=30).filter(lambda text: len(text.split()) > 1).map(" ".join))
+def test_equal_texts_score_one(kind: str, text: str) -> None:
+    if len(text.split()) > 1:
+        assert one(text, text, kind) == pytest.approx((1, 1, 1))
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@given(TINY, TINY.filter(str.strip))
+def test_a_text_in_place_of_its_reference_swaps_precision_and_recall(kind: str, output: str, reference: str) -> None:
+    there = one(output, reference, kind)
+    assert all(0 <= value <= 1 for value in there)
+    if output.strip() and kind != "rougeLsum":  # whose union is over the output's sentences alone
+        back = one(reference, output, kind)
+        assert (back.precision, back.recall) == pytest.approx((there.recall, there.precision))
+
+
+@given(TINY.map(str.split), TINY.map(str.split), st.integers(0, 4))
+def test_skip_bigrams_with_every_gap_are_those_with_any(output: list[str], reference: list[str], gap: int) -> None:
+    """Counted here pair by pair (Lin 2004, section 4)."""
+
+    def pairs(text: list[str], most: int) -> list[tuple[str, str]]:
+        return [(a, b) for i, a in enumerate(text) for j, b in enumerate(text) if 0 < j - i <= most + 1]
+
+    for kind, most in ((f"rougeS{gap}", gap), ("rougeS", 99)):
+        mine, theirs = pairs(output, most), pairs(reference, most)
+        shared = sum(min(mine.count(pair), theirs.count(pair)) for pair in set(mine))
+        if reference:
+            recall = shared / len(theirs) if theirs else 0.0
+            assert one(" ".join(output), " ".join(reference), kind).recall == pytest.approx(recall)
+
+
+def test_skip_bigrams_with_single_words_by_hand() -> None:
+    """`a b c` of `a c d`: one pair of three (a c), two words of three: 3 of 6. One equal word: 1 of 1."""
+    assert one("a b c", "a c d", "rougeSU") == pytest.approx((0.5, 0.5, 0.5))
+    assert one("cat", "cat", "rougeSU4") == (1, 1, 1)
+    assert one("cat", "cat", "rougeS4") == (0, 0, 0)  # has no pair
+
+
+def test_lcs_of_mead_by_hand() -> None:
+    """Lin 2004, equation 8: `a b c` finds 2 and `a d` 1 in `a b`: 3 of 5 words; `a b` finds 2 of 2; 5 of 7."""
+    assert one("a b c\na d", "a b", "lcs_mead") == pytest.approx((3 / 5, 2 / 2, 5 / 7))
+
+
+def test_weights_of_f() -> None:
+    output, reference = "a b c d", "a b x y z"  # P 1/2, R 2/5
+    p, r = 1 / 2, 2 / 5
+    assert one(output, reference, "rouge1", alpha=1).fmeasure == pytest.approx(p)
+    assert one(output, reference, "rouge1", alpha=0).fmeasure == pytest.approx(r)
+    assert one(output, reference, "rouge1", alpha=0.5).fmeasure == pytest.approx(2 * p * r / (p + r))
+    assert one(output, reference, "rouge1", beta=2).fmeasure == pytest.approx(5 * p * r / (r + 4 * p))  # Lin, eq. 4
+    assert one("q", reference, "rouge1", alpha=0.3).fmeasure == 0
+
+
+def test_stopwords_go_before_stemming(tmp_path) -> None:
+    file = tmp_path / "stop.txt"
+    file.write_text("The\n\nrunning \n", encoding="utf-8")
+    for stopwords in (file, str(file), ["The", "running"]):
+        assert one("the running runs", "runs", "rouge1", stopwords=stopwords) == (1, 1, 1)
+    assert failure("x", "the Running", "rouge1", stopwords=["the", "running"]).error == "NoTokens"
+
+
+def test_a_line_is_a_sentence_and_nothing_else_is() -> None:
+    assert one("b. a.", "a. b.", "rougeLsum").fmeasure == 0.5
+    assert one("b.\n a.", "a.\n b.", "rougeLsum").fmeasure == 1
+
+
+def test_korean_by_the_rules_for_english_and_by_its_own() -> None:
+    """Of the reference the English rules see `llm ai`, of the output `llm`: 2/3, though little is shared."""
+    reference, output = "LLM 번역은 AI 연구에서 자주 쓰인다", "LLM 가격이 오늘도 올랐다"
+    assert one(output, reference, "rouge1", tokenizer="en").fmeasure == pytest.approx(2 / 3)
+    # llm 가 격 이 오 늘 도 올 랐 다, llm 번 역 은 ai 연 구 에 서 자 주 쓰 인 다: llm and 다 of 10 and of 14
+    assert one(output, reference, "rouge1", tokenizer="char") == pytest.approx((2 / 10, 2 / 14, 4 / 24))
+    assert one(output, reference, "rouge1").fmeasure < 0.4
+
+
+@pytest.mark.parametrize("multi", ["best_f", "best_recall", "pooled", "mean", "jackknife"])
+def test_what_has_no_number_is_a_failure(multi: str) -> None:
+    assert failure("a", [], "rouge1", multi=multi).message == "output 0 has no reference"
+    assert failure("a", ["", " \n"], "rouge1", multi=multi).message == "output 0 has only blank references"
+    assert failure("a", "?!", "rougeLsum", multi=multi).error == "NoTokens"
+    assert one("", "a", "rougeLsum", multi=multi) == (0, 0, 0)
+    assert one("a b", ["", "...", "a b"], "rouge2", multi=multi) == (1, 1, 1)  # nothing can be compared with the others
+
+
+def test_long_texts() -> None:
+    """A megabyte: a number, or a failure in little time; `aaab` keeps three words in a row, b a."""
+    million = "ab cd " * 170_000
+    found = score([million, million], [million, "ab xy cd"], ["rouge1", "rouge2", "rougeL", "rougeLsum", "rougeS4", "rougeW", "rougeS"])
+    for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum", "rougeS4"):
+        assert found[kind][0] == (1, 1, 1)
+    assert found["rougeL"][1].recall == found["rougeLsum"][1].recall == 2 / 3  # type: ignore[union-attr]
+    assert found["rougeW"][1].recall == pytest.approx((2 / 3**1.2) ** (1 / 1.2))  # type: ignore[union-attr]
+    for kind in ("rougeW", "rougeS"):
+        tooo = found[kind][0]
+        assert isinstance(tooo, Failure)
+        assert tooo.error == "TextTooLong"
+        assert "shorten them or leave this type out" in tooo.message
+
+
+def test_long_sentences_against_each_other() -> None:
+    ups, downs = " ".join(f"w{n} x" for n in range(50_000)), " ".join(f"x w{n}" for n in range(50_000))
+    assert one(ups, downs, "rougeL").fmeasure > 0.9
+    assert failure(ups, downs, "rougeLsum").error == "TextTooLong"
+
+
+def test_more_different_words_than_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "_CHARACTERS", 3)
+    assert one("a b", "b c", "rouge1", stopwords=["q1"]).fmeasure == 0.5
+    assert failure("a b", "c d", "rouge1", stopwords=["q2"]).error == "TooManyWords"
+
+
+def test_little_is_kept_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = [f"w{n} w{n + 1} w{n + 2}" for n in range(50)]
+    references = [f"w{n + 1} w{n + 2} w{n + 3}" for n in range(50)]
+    monkeypatch.setattr(words, "_MOST_WORDS", 5)
+    monkeypatch.setattr(words, "_MOST_KEPT", 5)
+    found = score(outputs, references, ["rouge2", "rougeLsum"], stopwords=["q3"])
+    assert found == {"rouge2": [(0.5, 0.5, 0.5)] * 50, "rougeLsum": [pytest.approx((2 / 3, 2 / 3, 2 / 3))] * 50}
+    kept = words.vocabulary(words.Rules("en", True, frozenset({"q3"})))
+    assert len(kept._words) <= 5 + 4
+    assert len(kept._kept) <= 2
+
+
+def test_limits_do_not_touch_ordinary_texts() -> None:
+    """A table of 2,000 words by 2,000, and 2,000 sentences, are no long texts."""
+    assert 2_000 * 2_000 <= min(sequences._MOST_CELLS, sequences._MOST_BITS, sequences._MOST_STEPS)
+    assert forms.skip_count(2_000, None) <= forms._MOST_PAIRS
+
+
+@pytest.mark.parametrize(
+    ("outputs", "references"), [("a", ["a"]), (["a"], "a"), (["a"], ["a", "b"]), (["a", "b"], ["a"])]
+)
+def test_lists_that_do_not_fit(outputs: list[str], references: list[str]) -> None:
+    with pytest.raises(ConfigError, match="two lists of one length"):
+        score(outputs, references)
+
+
+def test_defaults_and_order() -> None:
+    found = score(["a b", "c"], ["a b", "d"])
+    assert list(found) == ["rouge1", "rouge2", "rougeL", "rougeLsum"]
+    assert found["rouge1"] == [(1, 1, 1), (0, 0, 0)]
+    assert score([], []) == {kind: [] for kind in found}

@@ -1,0 +1,152 @@
+"""CIDEr-D. Oracles: numbers by hand, values of the authors' code (`cider` of pycocoevalcap 1.2)."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.errors import ConfigError, DataError
+from judge.metrics import cider
+from judge.metrics.cider import Cider
+from judge.records import Failure, Sample, Score
+
+OUTPUTS = ["a red boat in the harbour", "two dogs run on the beach beach", "the harbour at night", "boat"]
+REFERENCES = [
+    ["a red boat lies in the harbour", "a small boat"],
+    ["two brown dogs are running on the sand", "dogs run on a beach"],
+    ["the harbour by night", "night over the harbour", "a dark harbour"],
+    ["boat", "a boat"],
+]
+# cider_scorer of pycocoevalcap 1.2 on the texts above, which its tokens are as well
+THEIRS = [2.5985646834286924, 2.3105579465465844, 1.2463790264291303, 2.482758895929895]
+
+
+def samples(system: str = "a") -> list[Sample]:
+    return [
+        Sample(str(n), system, output, references=tuple(references))
+        for n, (output, references) in enumerate(zip(OUTPUTS, REFERENCES, strict=True))
+    ]
+
+
+def found(*data: Sample) -> list[float | str]:
+    return [row.value if isinstance(row, Score) else row.error for row in Cider().score(data).rows]
+
+
+def test_is_the_authors_code() -> None:
+    assert cider.score(OUTPUTS, REFERENCES) == pytest.approx(THEIRS, abs=1e-12)
+
+
+def test_by_hand() -> None:
+    """Two items, idf ln 2 for each word: cosines of 2 words with 3 and of 1 bigram with 2, lengths 1 and 2."""
+    unigrams, bigrams = 2 / math.sqrt(6), 1 / math.sqrt(2)
+    expected = 10 * (unigrams + bigrams) / 4 * math.exp(-1 / 72)
+    assert cider.score(["red boat", "x"], ["red boat sank", "y"]) == [pytest.approx(expected), 0.0]
+    narrow = 10 * (unigrams + bigrams) / 4 * math.exp(-1 / 2)
+    assert cider.score(["red boat", "x"], ["red boat sank", "y"], sigma=1)[0] == pytest.approx(narrow)
+    assert cider.score(["red boat", "x"], ["red boat sank", "y"], max_order=1)[0] == pytest.approx(
+        10 * unigrams * math.exp(-1 / 72)
+    )
+
+
+def test_repeated_words_are_clipped() -> None:
+    """By hand: min(3, 1) · 1 / (3 · 1) of unigrams, and two bigrams too many."""
+    assert cider.score(["boat boat boat", "x"], ["boat", "y"], max_order=1)[0] == pytest.approx(
+        10 / 3 * math.exp(-4 / 72)
+    )
+
+
+def test_an_item_counts_once_for_all_systems() -> None:
+    """The idf of one system's data is that of three systems' data."""
+    rows = Cider().score([*samples("a"), *samples("b"), *samples("c")]).rows
+    values = [row.value for row in rows if isinstance(row, Score)]
+    assert values == pytest.approx(THEIRS * 3, abs=1e-12)
+    assert cider.score(OUTPUTS * 2, REFERENCES * 2, items=list("0123") * 2) == pytest.approx(THEIRS * 2, abs=1e-12)
+
+
+def test_stems() -> None:
+    plain, stemmed = (cider.score(["boats", "x"], ["boat", "y"], stem=stem)[0] for stem in (False, True))
+    assert (plain, stemmed) == (0.0, pytest.approx(2.5))
+
+
+@pytest.mark.parametrize("same", ["the old ferry came late", "配達は夕方に遅れて着いた", "паром пришёл поздно вечером"])
+def test_equal_texts_are_10(same: str) -> None:
+    assert cider.score([same, "x"], [same, "y"])[0] == pytest.approx(10)
+
+
+WORDS = st.lists(st.sampled_from("abcde"), max_size=8).map(" ".join)
+
+
+@given(st.lists(st.tuples(WORDS, st.lists(WORDS.filter(len), min_size=1, max_size=3)), min_size=2, max_size=4))
+def test_range_and_order_of_references(pairs: list[tuple[str, list[str]]]) -> None:
+    def data(step: int) -> list[Sample]:
+        return [Sample(str(n), "a", output, references=tuple(each[::step])) for n, (output, each) in enumerate(pairs)]
+
+    for row, turned in zip(Cider().score(data(1)).rows, Cider().score(data(-1)).rows, strict=True):
+        if isinstance(row, Score):
+            assert isinstance(turned, Score)
+            assert row.value == pytest.approx(turned.value, abs=1e-12)
+            assert 0 <= row.value <= 10
+        else:
+            assert row.error == "NoIdf"
+
+
+def test_one_item_is_no_number() -> None:
+    """Every idf is ln(1/1) = 0 there; the authors' code returns 0.0 for equal texts."""
+    data = [Sample("1", system, "a boat", references=("a boat",), where="d.jsonl:1") for system in "ab"]
+    rows = Cider().score(data).rows
+    assert [row.error for row in rows if isinstance(row, Failure)] == ["TooFewItems"] * 2
+    assert isinstance(rows[0], Failure)
+    assert rows[0].message.startswith("d.jsonl:1: CIDEr-D needs references of at least 2 items")
+    with pytest.raises(DataError, match="at least 2 items"):
+        cider.score(["a"], ["a"])
+
+
+def test_references_without_anything_of_their_own() -> None:
+    data = [
+        Sample(str(n), "a", "a boat", references=(text,)) for n, text in enumerate(["a boat", "a boat", "a boat sank"])
+    ]
+    assert found(*data)[:2] == ["NoIdf", "NoIdf"]
+    assert found(*samples(), Sample("9", "a", "x", references=("?!",)))[-1] == "NoIdf"
+
+
+def test_samples_without_reference_and_empty_outputs() -> None:
+    empty = Sample("8", "a", " ", references=("a blue boat sank",))
+    values = found(*samples(), Sample("9", "a", "x"), empty)
+    assert values[-2:] == ["NoReference", 0.0]
+
+
+def test_an_output_in_another_script_is_not_lost() -> None:
+    """The English rules would see `llm` alone in it."""
+    lost = cider.score(["x", "llm"], ["a boat", "an llm"])[1]
+    assert lost == pytest.approx(10 / 4 / math.sqrt(2) * math.exp(-1 / 72))
+    assert 0 < cider.score(["x", "배가 왔다 llm"], ["a boat", "an llm"])[1] < lost / 1.5
+
+
+def test_signature() -> None:
+    result = Cider(stem=True, sigma=4).score([*samples(), Sample("9", "a", "x")])
+    (column,) = result.columns
+    assert (column.name, column.low, column.high, column.better) == ("cider", 0.0, 10.0, "higher")
+    assert column.signature.startswith("cider|D|nrefs=var|items=4|n=4|sigma=4|stem|tok=en|refs=mean|judge ")
+    assert Cider().score([]).rows == ()
+
+
+@pytest.mark.parametrize("odd", ["\ud800 배가 늦게 왔다", "😀 boat ship at sea", "the boat ran over sand " * 10_000])
+def test_odd_and_long_texts(odd: str) -> None:
+    assert cider.score([odd, "x"], [odd, "y"])[0] == pytest.approx(10, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"sigma": 0}, "cider.sigma must be a number from 0.01 to 1e\\+06, not 0"),
+        ({"max_order": 10}, "cider.max_order must be a whole number from 1 to 9, not 10"),
+        ({"stem": "porter"}, "cider.stem must be true or false, not 'porter'"),
+        ({"tokenizer": "xx"}, "unknown tokenizer 'xx'"),
+    ],
+)
+def test_wrong_options(options: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Cider(**options)  # type: ignore[arg-type]

@@ -1,0 +1,181 @@
+"""METEOR. Oracles: numbers by hand, the value of NLTK's documentation, NLTK itself."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.translate.meteor_score import meteor_score
+
+from judge.errors import ConfigError, DataError, MissingExtra
+from judge.metrics import meteor
+from judge.metrics.meteor import Meteor
+from judge.records import Failure, Sample, Score
+
+WORDS = st.lists(
+    st.sampled_from(["the", "boat", "boats", "boating", "ship", "vessel", "ran", "running", "run", "policy", "police"]),
+    max_size=12,
+)
+ACTION = "It is a guide to action which ensures that the military always obeys the commands of the party"
+
+
+class Lemma(NamedTuple):
+    word: str
+
+    def name(self) -> str:
+        return self.word
+
+
+class Synset(NamedTuple):
+    words: tuple[str, ...]
+
+    def lemmas(self) -> list[Lemma]:
+        return [Lemma(word) for word in self.words]
+
+
+class Wordnet:
+    """Two synsets in the shape of NLTK's reader; the real data are not part of this repository."""
+
+    _synsets = (Synset(("boat", "ship", "water_craft")), Synset(("ship", "vessel", "send")))
+
+    def synsets(self, word: str) -> list[Synset]:
+        return [synset for synset in self._synsets if word in synset.words]
+
+
+class NoWordnet:
+    def synsets(self, word: str) -> list[Any]:
+        return []
+
+
+@pytest.fixture(autouse=True)
+def without_wordnet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This machine's data decide nothing."""
+    monkeypatch.setattr(meteor, "_has_wordnet", lambda: False)
+    yield
+    meteor._synonyms.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def wordnet() -> Iterator[Wordnet]:
+    """The synsets above in place of NLTK's, for a whole hypothesis test."""
+    patch = pytest.MonkeyPatch()
+    reader = Wordnet()
+    meteor._synonyms.cache_clear()
+    patch.setattr(meteor, "_reader", lambda: reader)
+    yield reader
+    patch.undo()
+
+
+@pytest.mark.parametrize(
+    ("output", "reference", "expected"),
+    [
+        ("red boat", "red boat", 1 - 0.5 / 8),  # one chunk of two matches
+        ("boat", "boat", 0.5),  # one of one: the penalty is whole
+        ("on the mat sat the cat", "the cat sat on the mat", 0.5),  # six chunks of six, as `the` is matched from behind
+        ("red boat", "red boat sank", (1 - 0.5 / 8) * (2 / 3) / (0.9 + 0.1 * 2 / 3)),  # P = 1, R = 2/3
+        ("boats", "boat", 0.5),  # by their stem
+        ("red", "blue", 0.0),
+        ("", "blue", 0.0),
+    ],
+)
+def test_by_hand(output: str, reference: str, expected: float) -> None:
+    assert meteor.score([output], [reference]) == [pytest.approx(expected)]
+
+
+def test_value_of_nltks_documentation() -> None:
+    """NLTK documents 0.6944 for this pair, and the same with two worse references beside it."""
+    references = [
+        "It is a guide to action that ensures that the military will forever heed Party commands",
+        "It is the guiding principle which guarantees the military forces always being under the command of the Party",
+        "It is the practical guide for the army always to heed the directions of the party",
+    ]
+    assert meteor.score([ACTION, ACTION], [references[0], references]) == [pytest.approx(0.6944, abs=5e-5)] * 2
+
+
+@given(WORDS, st.lists(WORDS.filter(len), min_size=1, max_size=3))
+def test_is_nltk(output: list[str], references: list[list[str]]) -> None:
+    theirs = meteor_score(references, output, wordnet=NoWordnet())
+    assert meteor.score([" ".join(output)], [list(map(" ".join, references))]) == [pytest.approx(theirs, abs=1e-12)]
+
+
+@given(output=WORDS, references=st.lists(WORDS.filter(len), min_size=1, max_size=3), alpha=st.floats(0.1, 0.9))
+def test_is_nltk_with_synonyms(wordnet: Wordnet, output: list[str], references: list[list[str]], alpha: float) -> None:
+    theirs = meteor_score(references, output, wordnet=wordnet, alpha=alpha, beta=2, gamma=0.25)
+    metric = Meteor(alpha=alpha, beta=2, gamma=0.25)
+    pairs = [metric._value(output, reference, synonyms=True) for reference in references]
+    assert max(pairs) == pytest.approx(theirs, abs=1e-12)
+
+
+def test_synonyms_by_hand(wordnet: Wordnet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ship` is a vessel in one synset and a boat in another; a vessel is no boat."""
+    assert meteor.score(["ship", "ship", "vessel"], ["vessel", "boat", "boat"]) == [0.0, 0.0, 0.0]
+    monkeypatch.setattr(meteor, "_has_wordnet", lambda: True)
+    assert meteor.score(["ship", "ship", "vessel"], ["vessel", "boat", "boat"]) == [0.5, 0.5, 0.0]
+    (column,) = Meteor().score([]).columns
+    assert "|stages=exact+stem+wordnet|" in column.signature
+    assert "|stages=exact+stem|" in Meteor(wordnet=False).score([]).columns[0].signature
+
+
+def test_wordnet_that_is_not_there() -> None:
+    with pytest.raises(MissingExtra, match=r"python -m nltk\.downloader wordnet"):
+        Meteor(wordnet=True)
+
+
+def test_signature_and_scripts() -> None:
+    samples = [
+        Sample("1", "a", "a boat", references=("a ship", " ")),
+        Sample("2", "a", "배가 왔다 llm", references=("a boat with an llm", "x")),
+        Sample("3", "a", "x"),
+    ]
+    result = Meteor(tokenizer="char").score(samples)
+    assert result.columns[0].signature.startswith(
+        "meteor|sentence|nrefs=var|stages=exact+stem|alpha=0.9|beta=3|gamma=0.5|tok=char|refs=best|judge "
+    )
+    *_, last = Meteor().score(samples).rows
+    assert isinstance(last, Failure)
+    assert last.error == "NoReference"
+
+
+def test_an_output_in_another_script_is_not_lost() -> None:
+    """The English rules would see `llm` alone, and a precision of 1."""
+    precision, recall = 1 / 5, 1 / 3
+    expected = 0.5 * precision * recall / (0.9 * precision + 0.1 * recall)
+    assert meteor.score(["배가 왔다 llm"], ["a new llm"], tokenizer="char") == [pytest.approx(expected)]
+    (found,) = meteor.score(["배가 왔다 llm"], ["a new llm"])
+    assert 0 < found < 0.3
+
+
+@pytest.mark.parametrize("odd", ["\ud800 배가 늦게", "😀 boat ship", "the boat " * 100_000])
+def test_odd_and_long_texts(odd: str) -> None:
+    (row,) = Meteor().score([Sample("1", "a", odd, references=(odd,))]).rows
+    assert isinstance(row, Score)
+    assert 0.5 <= row.value <= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"alpha": 1.1}, "meteor.alpha must be a number from 0 to 1, not 1.1"),
+        ({"beta": "3"}, "meteor.beta must be a number from 0 to 100, not '3'"),
+        ({"gamma": True}, "meteor.gamma must be a number from 0 to 1, not True"),
+        ({"tokenizer": "engl"}, "unknown tokenizer 'engl'"),
+        ({"wordnet": "yes"}, "meteor.wordnet must be true or false, not 'yes'"),
+    ],
+)
+def test_wrong_options(options: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Meteor(**options)  # type: ignore[arg-type]
+
+
+def test_lists_are_checked() -> None:
+    with pytest.raises(DataError, match=r"outputs\[0\] has no reference"):
+        meteor.score(["x"], [""])
+
+
+def test_it_travels_to_other_processes() -> None:
+    samples = [Sample("1", "a", "a b", references=("a c",))]
+    assert pickle.loads(pickle.dumps(Meteor(gamma=0.25))).score(samples) == Meteor(gamma=0.25).score(samples)

@@ -1,0 +1,84 @@
+"""A metric part by part. Oracle: the metric on all samples at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from judge.metrics import MetricResult, parts
+from judge.metrics.chrf import Chrf
+from judge.records import Column, Provenance, Sample, Score
+
+SAMPLES = [Sample(str(n), "a", f"boat {n} came", references=(f"the boat {n % 7} came late",)) for n in range(1200)]
+
+
+class Length:
+    """Characters of a text; every part of the data has a signature and a note of its own."""
+
+    def __init__(self, rowwise: bool = True) -> None:
+        self.rowwise = rowwise
+        self.sizes: list[int] = []
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        self.sizes.append(len(samples))
+        rows = [Score(s.item, s.system, "length", float(len(s.output)), Provenance("metric")) for s in samples]
+        column = Column("length", "metric", f"length|tok=t{len(samples)}|nrefs={len(self.sizes)}|judge 1")
+        return MetricResult((column,), tuple(rows), ("the same note", f"{len(samples)} texts"))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_parts_give_what_the_whole_gives(workers: int) -> None:
+    assert parts.score(Chrf(), SAMPLES, workers=workers) == Chrf().score(SAMPLES)
+
+
+def test_a_metric_that_is_not_row_by_row_gets_all() -> None:
+    metric = Length(rowwise=False)
+    parts.score(metric, SAMPLES, workers=2)
+    assert metric.sizes == [1200]
+
+
+def test_progress_and_parts() -> None:
+    metric, told = Length(), []
+    found = parts.score(metric, SAMPLES, tell=lambda done, total: told.append((done, total)))
+    assert metric.sizes == [500, 500, 200]
+    assert told == [(500, 1200), (1000, 1200), (1200, 1200)]
+    assert [row.item for row in found.rows] == [s.item for s in SAMPLES]
+
+
+def test_no_samples_are_one_empty_part() -> None:
+    metric = Length()
+    assert parts.score(metric, []).rows == ()
+    assert metric.sizes == [0]
+
+
+def test_signatures_and_notes_are_put_together() -> None:
+    found = parts.score(Length(), SAMPLES)
+    assert found.columns[0].signature == "length|tok=t500+t200|nrefs=var|judge 1"
+    assert found.notes == ("the same note", "500 texts", "200 texts")
+
+
+def test_work_ends_where_telling_raises() -> None:
+    metric = Length()
+
+    def tell(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        parts.score(metric, SAMPLES, tell=tell)
+    assert metric.sizes == [500]
+
+
+@pytest.mark.parametrize(
+    ("signatures", "expected"),
+    [
+        (["a|tok=en|v 1", "a|tok=en|v 1"], "a|tok=en|v 1"),
+        (["a|tok=en|v 1", "a|tok=ja+en|v 1", "a|tok=ko|v 1"], "a|tok=en+ja+ko|v 1"),
+        (["a|nrefs=1|v 1", "a|nrefs=var|v 1"], "a|nrefs=var|v 1"),
+    ],
+)
+def test_merged_signature(signatures: list[str], expected: str) -> None:
+    column = Column("a", "metric", "", low=0.0, high=1.0)
+    results = [MetricResult((replace(column, signature=signature),), ()) for signature in signatures]
+    assert parts.merged(results).columns == (replace(column, signature=expected),)

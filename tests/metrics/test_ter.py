@@ -1,0 +1,154 @@
+"""TER. Oracles: numbers by hand, sacrebleu itself."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics.lib_ter import translation_edit_rate
+from sacrebleu.metrics.ter import TER
+
+from judge.errors import ConfigError, DataError
+from judge.metrics import ter
+from judge.metrics.ter import Ter, edits
+from judge.records import Failure, Sample, Score
+
+WORDS = st.lists(st.sampled_from("abcdef"), max_size=14)
+TEXTS = st.lists(st.sampled_from(["a", "B", "boat.", "(late)", "é", "船は", "港、", "배가"]), min_size=1).map(" ".join)
+
+
+def theirs(output: list[str], reference: list[str]) -> int:
+    return int(translation_edit_rate(output, reference)[0])
+
+
+@pytest.mark.parametrize(
+    ("output", "reference", "expected"),
+    [
+        ("a b c d", "a b c d", 0),
+        ("a b c", "a b c d", 25),  # one word is missing
+        ("a x c d", "a b c d", 25),  # one is another
+        ("c d a b", "a b c d", 25),  # one shift of two words
+        ("a b c d e f g h", "a b", 300),  # six too many, of two
+        ("", "a b c", 100),
+        (" \n", "a b c", 100),
+    ],
+)
+def test_by_hand(output: str, reference: str, expected: float) -> None:
+    assert ter.score([output], [reference]) == [expected]
+
+
+def test_several_references_by_hand() -> None:
+    """One edit from the second; mean length (2 + 4) / 2."""
+    assert ter.score(["a b c"], [["x y", "a b c d"]]) == [pytest.approx(100 / 3)]
+
+
+@given(WORDS, WORDS)
+def test_edits_are_sacrebleus(output: list[str], reference: list[str]) -> None:
+    assert edits(output, reference) == theirs(output, reference)
+
+
+@given(st.permutations(list("abcdefghijkl")), st.permutations(list("abcdefghijkl")))
+def test_shifts_are_sacrebleus(output: list[str], reference: list[str]) -> None:
+    assert edits(output, reference) == theirs(output, reference)
+
+
+@pytest.mark.parametrize(
+    ("words", "others"), [(52, 52), (30, 64), (64, 30), (56, 60), (4, 120), (120, 4), (1, 99), (99, 1)]
+)
+def test_beyond_the_band_and_the_limit_of_shifts(words: int, others: int) -> None:
+    """Halves exchanged, which plain edit distance sees outside of the band, and random words of a Zipf-like kind."""
+    draw = random.Random(words)
+    drawn = [[f"w{int(draw.paretovariate(0.5)) % 999}" for _ in range(size)] for size in (words, others)]
+    assert edits(*drawn) == theirs(*drawn)
+    plain = [f"w{n}" for n in range(words)]
+    turned = plain[words // 2 :] + plain[: words // 2] + [f"w{draw.randrange(others)}" for _ in range(5)]
+    assert edits(plain, turned) == theirs(plain, turned)
+    assert edits(turned[:others], plain) == theirs(turned[:others], plain)
+
+
+def test_summaries_are_sacrebleus(shared_data: Callable[[str], Path]) -> None:
+    rows = [json.loads(line) for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()][::7]
+    found = ter.score([row["summary"] for row in rows], [row["references"][:2] for row in rows])
+    scorer = TER()
+    assert found == [scorer.sentence_score(row["summary"], row["references"][:2]).score for row in rows]
+
+
+@given(TEXTS, st.lists(TEXTS, min_size=1, max_size=3), st.tuples(*[st.booleans()] * 4))
+def test_options_are_sacrebleus(output: str, references: list[str], chosen: tuple[bool, ...]) -> None:
+    options = dict(zip(("normalized", "asian_support", "no_punct", "case_sensitive"), chosen, strict=True))
+    (row,) = Ter(**options).score([Sample("1", "a", output, references=tuple(references))]).rows
+    # asian_support of sacrebleu alone does nothing, ours normalizes
+    options["normalized"] |= options["asian_support"]
+    score = TER(**options).sentence_score(output, references)
+    if score.ref_length:
+        assert isinstance(row, Score)
+        assert row.value == score.score
+    else:
+        assert isinstance(row, Failure)
+
+
+@pytest.mark.parametrize(
+    ("output", "reference", "asian"),
+    [
+        ("渡轮下午三点到了港口", "渡轮下午两点到达港口", True),
+        ("船は午後に港へ着いた", "船は午後三時に港に着いた", True),
+        ("배가 오후에 늦게 도착했다", "배가 오후 세 시에 도착했다", False),
+        ("the ferry came late", "the ferry was late", False),
+    ],
+)
+def test_characters_by_script(output: str, reference: str, asian: bool) -> None:
+    """By default sacrebleu takes a Chinese or Japanese sentence for one single word: any difference is 100."""
+    scorer = TER(normalized=asian, asian_support=asian)
+    result = Ter().score([Sample("1", "a", output, references=(reference,))])
+    (row,) = result.rows
+    assert isinstance(row, Score)
+    assert row.value == scorer.sentence_score(output, [reference]).score < 100
+    name, kind, *parts, version = result.columns[0].signature.split("|")
+    assert (name, kind, result.columns[0].better, result.columns[0].high) == ("ter", "sentence", "lower", None)
+    said = "|".join([*parts, version]).replace("=", ":").replace("sacrebleu ", "version:")
+    assert said == str(scorer.get_signature())
+
+
+def test_signature_of_mixed_data() -> None:
+    samples = [Sample("1", "a", "x", references=("y",)), Sample("2", "a", "船", references=("船は",))]
+    (column,) = Ter().score(samples).columns
+    assert "|norm=no+yes|punct=yes|asian=no+yes|" in column.signature
+
+
+def test_references_of_punctuation_alone_are_a_failure() -> None:
+    """sacrebleu gives 100 there, and 0 to an output without words."""
+    metric, sample = Ter(no_punct=True), Sample("1", "a", "so", references=("?!",), where="d.jsonl:4")
+    (row,) = metric.score([sample]).rows
+    assert isinstance(row, Failure)
+    assert (row.stage, row.error, row.message.startswith("d.jsonl:4: its references")) == (
+        "metric",
+        "NoReferenceWords",
+        True,
+    )
+    with pytest.raises(DataError, match="text 0: its references have no words"):
+        ter.score(["so"], ["?!"], no_punct=True)
+
+
+def test_long_texts() -> None:
+    """The table of a whole text would not fit into memory here; the band does."""
+    words = [f"w{n % 5000}" for n in range(20_000)]
+    assert edits(words, words) == 0
+    assert edits(words[1:], words) == 1
+    assert ter.score(["😀 \ud800 ferry"], ["😀 \ud800 boat"]) == [pytest.approx(100 / 3)]
+
+
+def test_wrong_options() -> None:
+    for option in ("normalized", "asian_support", "no_punct", "case_sensitive"):
+        with pytest.raises(ConfigError, match=f"ter.{option} must be true or false, not 'no'"):
+            Ter(**{option: "no"})  # type: ignore[arg-type]
+
+
+def test_it_travels_to_other_processes() -> None:
+    samples = [Sample("1", "a", "a b", references=("a c",))]
+    assert pickle.loads(pickle.dumps(Ter(normalized=True))).score(samples) == Ter(normalized=True).score(samples)

@@ -1,0 +1,112 @@
+"""Sentences. Oracles: hand-made examples, the published rule for SummEval, that nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from judge import text
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)  # lone surrogates as well
+PROSE = st.lists(
+    st.sampled_from(
+        [*'.!?…。！？．।۔؟" ”“「」（）)', " ", " ", "\n", "Dr", "U.S", "J", "5", "2024", "The", "船", "다", "が", "a"]
+    )
+).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("whole", "expected"),
+    [
+        ("It rained. Who knew? Nobody!", ["It rained.", "Who knew?", "Nobody!"]),
+        ('He said "No." Then (at last.) he left.', ['He said "No."', "Then (at last.)", "he left."]),
+        ("Pi is 3.14 here. Yes", ["Pi is 3.14 here.", "Yes"]),
+        ("the u.s. team won . it rained . end", ["the u.s. team won .", "it rained .", "end"]),
+        ("first line. still first\nsecond", ["first line. still first", "second"]),
+        ("one\r\n\r\ntwo\n", ["one", "two"]),
+        ("one. two\n", ["one.", "two"]),
+        ("雨だ。本当？！「はい。」終わり", ["雨だ。", "本当？！", "「はい。」", "終わり"]),
+        ("", []),
+        (" \n ", []),
+        (" . ", ["."]),
+    ],
+)
+def test_sentences(whole: str, expected: list[str]) -> None:
+    assert text.sentences(whole) == expected
+
+
+# Each bar is a place where a sentence ends.
+ENGLISH = """
+The U.S. Army came.| Nobody met it.
+It came from the U.S.| The ferry was late.
+Dr. Lee and Mrs. Oh met Prof. Kim.| They talked.
+J. K. Rowling wrote it.| George W. Bush did not.
+Some, e.g. the ferry, were late (cf. Fig. 3).| Others, i.e. trains, were not.
+It left at 5 p.m. in the rain.| It came at 6 a.m.| The rest is known.
+No. 5 won.| Did it?| No.| Then who did?
+On Jan. 5 it snowed.| It was a Sat.| The cat sat.| Dogs barked.
+Acme Inc. sold Bolt Ltd. in 1990.| Twenty years passed.
+Well... maybe not.| Wait...| What?|  Yes… no.
+“Who knew?” he asked.| “Nobody.”| She left.
+1. Wash the rice.| 2. Boil it for 9.5 minutes.| a. Eat.
+who knew?| nobody did.| it rained.
+Ferries, trains, etc. were late.| Buses, etc.| The end.
+It is on example.org and costs $3.50.| Good!
+Il pleut.| Tu viens ?| Oui !
+"""
+OTHERS = """
+Паром опоздал.| А. С. Пушкин ждал.| «Да.»| Конец.
+هل وصلت السفينة؟| نعم وصلت.| انتهى
+جہاز دیر سے آیا۔| لوگ رکے۔|پھر گئے۔
+नाव देर से आई।| क्या हुआ?|  सब रुके।|समाप्त॥
+ጀልባው ዘገየ።| ሰዎች ጠበቁ።
+彼は「行く。すぐ戻る。」と言った。|「はい。」|終わり
+（本当だ。嘘ではない。）|そして帰った。|本当!|うん?|そう.|はい！！|円周率は３．１４だ．|次だ
+「閉じない。|次の文。|『はい。』、そう言った。
+“我来了。你呢？”|他说。|“好。”，他问。|他走了……天黑了。|真的吗?|是的!|好。
+배가 늦게 도착했다.| 승객들은 2024. 5. 3. 항구에서 기다렸다.|그리고 떠났다!|정말?|네
+"늦었다." 라고 말했다.| “네.”라고 답했다.| 값은 3.5만 원이다.| 초.중.고 학생도 왔다.
+"""
+
+
+@pytest.mark.parametrize("line", [line for line in (ENGLISH + OTHERS).splitlines() if line])
+def test_sentences_of_running_text(line: str) -> None:
+    assert text.sentences(line.replace("|", "")) == [part.strip() for part in line.split("|")]
+
+
+@given(ANY_TEXT | PROSE)
+@example("a . b")
+def test_sentences_keep_everything_but_white_space(whole: str) -> None:
+    parts = text.sentences(whole)
+    assert "".join("".join(parts).split()) == "".join(whole.split())
+    assert all(part.strip() == part != "" for part in parts)
+
+
+@given(st.lists(PROSE, max_size=4))
+def test_lines_win_over_stops(lines: list[str]) -> None:
+    whole = "\n".join(["first.", *lines, "last."])
+    assert text.sentences(whole) == [line.strip() for line in whole.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize(
+    "unit", ["「", "」", "。", "「。", ". ", ".", '"', "A. ", '."', " ", "a", "😀", "\0", "\ud800", "؟ "]
+)
+def test_a_megabyte_of_anything_is_read_once(unit: str) -> None:
+    """A quadratic rule would not come to an end here."""
+    whole = "x" + unit * (1_000_000 // len(unit)) + "x"
+    assert len("".join("".join(text.sentences(whole)).split())) == len("".join(whole.split()))
+
+
+def test_sentences_of_summeval_are_the_gold_ones(shared_data: Callable[[str], Path]) -> None:
+    """The rule by which the gold ROUGE inputs were cut: after each . ! ? that stands alone."""
+    with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    for whole in {one for row in rows for one in (row["summary"], *row["references"])}:
+        gold = [part for part in re.split(r"(?<=\s[.!?])\s+", whole.strip()) if part]
+        assert text.sentences(whole) == gold
