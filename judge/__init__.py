@@ -1,7 +1,7 @@
 """Which of these texts is better, by how much, and how sure are we?
 
 `judge.evaluate(...)` scores texts on criteria with a judge model, beside ROUGE, BLEU and chrF, with intervals;
-`judge.rank(...)` compares them two by two.
+`judge.rank(...)` compares them two by two; `judge.metrics` are for lists of texts, as in `judge.metrics.rouge.score`.
 Importing this package loads nothing heavy: names are resolved when they are first used.
 """
 
@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from judge import metrics as metrics
     from judge.api import evaluate as evaluate
     from judge.api import evaluate_async as evaluate_async
     from judge.api import rank as rank
@@ -33,6 +34,7 @@ _WHERE = {
     "evaluate_async": "judge.api:evaluate_async",
     "load_criterion": "judge.criteria:load",
     "load_samples": "judge.samples:load",
+    "metrics": "judge.metrics:",
     "rank": "judge.api:rank",
     "rank_async": "judge.api:rank_async",
 }
@@ -46,6 +48,7 @@ __all__ = [
     "evaluate_async",
     "load_criterion",
     "load_samples",
+    "metrics",
     "rank",
     "rank_async",
 ]
@@ -55,7 +58,8 @@ def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'judge' has no attribute {name!r}")
     module, attribute = _WHERE[name].split(":")
-    return getattr(import_module(module), attribute)
+    found = import_module(module)
+    return getattr(found, attribute) if attribute else found
 
 
 def __dir__() -> list[str]:

@@ -8,48 +8,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from importlib.metadata import version
 from itertools import chain
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from judge import text
-from judge.errors import ConfigError, DataError, MissingExtra
-from judge.metrics import MetricResult, reference_count
+from judge.errors import DataError
+from judge.metrics import MetricResult, reference_count, sacre
 from judge.metrics import references as usable
 from judge.metrics.shared import Rate, as_samples, by_references, one_of, values, whole_number, yes_or_no
-from judge.records import Column, Failure, Provenance, Sample, Score, whole
+from judge.records import Column, Failure, Provenance, Sample, Score
 
 Words = Callable[[str], list[str]]
 Counts = Counter[tuple[str, ...]]
 
-_BY_SCRIPT: dict[text.Language, str] = {"en": "13a", "zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 _SMOOTHINGS = ("exp", "none", "floor", "add-k")
 _RESAMPLES = 1000
-
-
-def tokenizer_for(texts: Iterable[str]) -> str:
-    """sacrebleu's tokenizer for texts, by their script: `13a`, `zh`, `ja-mecab` or `ko-mecab`.
-
-    `char` stands for the last two where their dictionaries are not installed; 13a leaves a Japanese sentence one token.
-    """
-    language = text.language(texts)
-    if language in ("ja", "ko") and not text.installed(language):
-        return "char"
-    return _BY_SCRIPT[language]
 
 
 class _Rules:
     """The options that both forms of BLEU have, checked. Holds names only, so that it can be pickled."""
 
     def __init__(self, name: str, tokenize: str | None, smooth: str, lowercase: bool, max_order: int) -> None:
-        self.tokenize = None if tokenize is None else _known(f"{name}.tokenize", tokenize)
+        self.tokenize = None if tokenize is None else sacre.known(f"{name}.tokenize", tokenize)
         self.smooth = one_of(f"{name}.smooth", smooth, _SMOOTHINGS)
         self.lowercase = yes_or_no(f"{name}.lowercase", lowercase)
         self.order = whole_number(f"{name}.max_order", max_order, 1, 9)
 
     def words(self, tokenizer: str) -> Words:
-        return _words(tokenizer, self.lowercase)
+        return sacre.words(tokenizer, lowercase=self.lowercase)
 
     def bleu(self, stats: Sequence[int], effective: bool) -> float:
         """BLEU, 0–100, of sufficient statistics: output length, reference length, matches and totals by order."""
@@ -73,7 +59,7 @@ class _Rules:
         from sacrebleu.metrics.bleu import BLEU
 
         value = BLEU.SMOOTH_DEFAULTS[self.smooth]
-        tokenizers = "+".join(sorted(map(_signed, used))) or _signed(self.tokenize or "13a")
+        tokenizers = "+".join(sorted(map(sacre.signed, used))) or sacre.signed(self.tokenize or sacre.DEFAULT)
         parts = [
             f"case={'lc' if self.lowercase else 'mixed'}|eff={effective}|tok={tokenizers}",
             f"smooth={self.smooth}{'' if value is None else f'[{value:.2f}]'}",
@@ -105,7 +91,7 @@ class Bleu:
         used: set[str] = set()
 
         def prepare(found: tuple[str, ...]) -> Rate:
-            tokenizer = rules.tokenize or tokenizer_for(found)
+            tokenizer = rules.tokenize or sacre.tokenizer_for(found)
             used.add(tokenizer)
             count = _against(found, rules.words(tokenizer), rules.order)
             return lambda output: rules.bleu(count(output), effective=True)
@@ -178,7 +164,8 @@ class CorpusBleu:
             return Failure("", system, "bleu_corpus", stage="metric", error="TextsTooShort", message=message)
         low, high = self._interval(stats)
         value = self._rules.bleu(total, effective=False)
-        provenance = Provenance("metric", n=len(stats), low=low, high=high)
+        how = None if low is None else f"95% percentile bootstrap over texts, {_RESAMPLES} resamples, seed {self._seed}"
+        provenance = Provenance("metric", n=len(stats), low=low, high=high, note=how)
         return Score("", system, "bleu_corpus", value, provenance)
 
     def _interval(self, stats: list[list[int]]) -> tuple[float | None, float | None]:
@@ -252,7 +239,7 @@ def _by_system(samples: Sequence[Sample], tokenize: str | None) -> dict[str, str
     found: dict[str, list[tuple[str, ...]]] = {}
     for sample in samples:
         found.setdefault(sample.system, []).append(usable(sample))
-    return {system: tokenize or tokenizer_for(chain.from_iterable(each)) for system, each in found.items()}
+    return {system: tokenize or sacre.tokenizer_for(chain.from_iterable(each)) for system, each in found.items()}
 
 
 def _counted(samples: Sequence[Sample], tokenizers: dict[str, str], rules: _Rules) -> list[list[int] | None]:
@@ -297,45 +284,3 @@ def _against(found: Sequence[str], words: Words, order: int) -> Callable[[str], 
 
 def _ngrams(tokens: list[str], order: int) -> Iterable[Iterable[tuple[str, ...]]]:
     return (zip(*(tokens[start:] for start in range(n)), strict=False) for n in range(1, order + 1))
-
-
-@lru_cache(maxsize=32)
-def _tokenizer(name: str) -> Any:
-    """sacrebleu's tokenizer of that name. Raises MissingExtra where its packages are not installed."""
-    from sacrebleu.metrics.bleu import BLEU
-
-    try:
-        return BLEU(tokenize=name).tokenizer
-    except (RuntimeError, ImportError) as error:
-        extra = "'textjudge[cjk]'" if name.endswith("-mecab") else "sentencepiece"
-        raise MissingExtra(
-            f"the tokenizer {name} needs packages that are not installed: pip install {extra}"
-        ) from error
-
-
-def _signed(name: str) -> str:
-    return str(_tokenizer(name).signature())
-
-
-def _words(name: str, lowercase: bool) -> Words:
-    tokenizer = _tokenizer(name)
-    mecab = name.endswith("-mecab")
-
-    def words(string: str) -> list[str]:
-        if lowercase:
-            string = string.lower()
-        if mecab:  # it takes UTF-8 only and stops at a NUL
-            string = whole(string).replace("\0", " ")
-        found: str = tokenizer(string.rstrip())
-        return found.split()
-
-    return words
-
-
-def _known(option: str, name: Any) -> str:
-    from sacrebleu.metrics.bleu import BLEU
-
-    if name not in BLEU.TOKENIZERS:
-        raise ConfigError(f"{option} must be one of {', '.join(BLEU.TOKENIZERS)}, not {name!r}")
-    _tokenizer(name)
-    return str(name)

@@ -13,8 +13,8 @@ Rate = Callable[[str], float]
 """An output to its value."""
 
 
-class Unscorable(Exception):
-    """Why a text has no value: becomes a `Failure` of the kind `error`."""
+class Unscorable(DataError):
+    """Why texts have no value: becomes a `Failure` of the kind `error`."""
 
     def __init__(self, error: str, message: str) -> None:
         super().__init__(message)

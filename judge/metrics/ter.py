@@ -230,7 +230,7 @@ def _best(tries: Sequence[Shift], here: str, there: str, now: int) -> str | None
 def _in_band(here: str, there: str, least: int) -> bool:
     """Whether a path of the least edits is known to stay in the band, which then makes no difference.
 
-    No path of so few edits strays by more than half of them and of the difference in length; else one path is looked at.
+    No path of so few edits strays by more than half of them and of the difference in length; else one is looked at.
     """
     from rapidfuzz.distance import Levenshtein
 

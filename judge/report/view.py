@@ -86,8 +86,9 @@ def failures(result: Result) -> Counter[tuple[str, str]]:
 
 
 def _places(result: Result, column: Column) -> int:
-    ends = [end for end in (column.low, column.high) if end is not None]
-    return decimals(ends or [e.value for (_, name), e in result.estimates.items() if name == column.name])
+    if column.low is not None and column.high is not None:
+        return decimals([column.low, column.high])
+    return decimals([e.value for (_, name), e in result.estimates.items() if name == column.name])
 
 
 def _cells(result: Result, places: Mapping[str, int]) -> dict[tuple[str, str], Cell]:

@@ -20,7 +20,7 @@ _CANDIDATE = re.compile(
     rf"(?P<wide>(?:[。！？｡]|．(?![0-9０-９]))[.!?。！？｡]*[{_CLOSERS}]*\s*)"
     rf"|(?P<danda>[।॥۔።។။]+[{_CLOSERS}]*\s*)"
     rf"|(?P<tight>(?<={_HAN_KANA})[.!?]+(?={_HAN_KANA})|(?<=[{HANGUL}])[!?]+(?=[{HANGUL}])|(?<=[다요죠까])\.(?=[{HANGUL}]))"
-    rf"|(?P<spaced>[.!?…؟։‼⁇⁈⁉]+[{_CLOSERS}]*\s+)"
+    rf"|(?P<spaced>(?<![.!?…؟։‼⁇⁈⁉])[.!?…؟։‼⁇⁈⁉]++[{_CLOSERS}]*+\s+)"  # read once: the runs may be long
 )
 _BRACKET = re.compile("[「『（“」』）”]")
 _OPENS = {"」": "「", "』": "『", "）": "（", "”": "“"}

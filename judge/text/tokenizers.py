@@ -50,10 +50,8 @@ def _mecab(module: str, dictionary: str) -> Tokenizer:
 
     def cut(text: str) -> list[str]:
         text = whole(text).replace("\0", " ").strip()  # a NUL ends a text in C: what follows would be lost
-        found: str | None = tagger.parse(text)
-        if found is None:  # a path's cost is 32 bits wide, which some texts of 250,000 characters exceed
-            found = " ".join(map(tagger.parse, _pieces(text, 20_000)))
-        return found.split()
+        # In pieces: MeCab gives up on some texts of 250,000 characters, and its time grows with a run's square.
+        return [token for piece in _pieces(text, 20_000) for token in tagger.parse(piece).split()]
 
     return cut
 
@@ -135,7 +133,8 @@ def tokenizer(name: str) -> Tokenizer:
 
     - `en`: rouge-score's rules without stemming: lower-case runs of a-z and 0-9; other letters are lost.
     - `char`: `tokens`.
-    - `ja`, `ko`: MeCab with ipadic, mecab-ko with its dictionary: what sacrebleu's `ja-mecab` and `ko-mecab` give.
+    - `ja`, `ko`: MeCab with ipadic, mecab-ko with its dictionary: what sacrebleu's `ja-mecab` and `ko-mecab` give
+      for texts of up to 20,000 characters; longer ones are cut after a stop.
     - `zh`: sacrebleu's `zh`: each Chinese character or punctuation mark, other words whole.
     - `zh-words`: the words of rjieba, by dictionary alone (jieba with `HMM=False`).
     - `sudachi`: SudachiPy's longest units (mode C) with the core dictionary; `kiwi`: kiwipiepy's morphemes.

@@ -13,7 +13,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from judge import text
 from judge.errors import ConfigError, DataError, MissingExtra
-from judge.metrics import bleu
+from judge.metrics import bleu, sacre
 from judge.metrics.bleu import Bleu, CorpusBleu
 from judge.records import Failure, Sample, Score
 
@@ -113,7 +113,7 @@ def test_tokenizer_by_script(output: str, reference: str, tokenizer: str, needed
 
 def test_without_the_dictionaries_it_is_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "installed", lambda name: False)
-    found = [bleu.tokenizer_for([each]) for each in ("a ferry", "渡轮下午到达", "船は港に着いた", "배가 도착했다")]
+    found = [sacre.tokenizer_for([each]) for each in ("a ferry", "渡轮下午到达", "船は港に着いた", "배가 도착했다")]
     assert found == ["13a", "zh", "char", "char"]
 
 
@@ -260,7 +260,7 @@ def test_no_texts_no_rows() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"tokenize": "13b"}, r"tokenize must be one of none, zh, 13a, .*, not '13b'"),
+        ({"tokenize": "13b"}, r"tokenize must be one of 13a, char, .*, zh, not '13b'"),
         ({"smooth": "laplace"}, "smooth must be one of exp, none, floor, add-k, not 'laplace'"),
         ({"max_order": 0}, "max_order must be a whole number from 1 to 9, not 0"),
         ({"max_order": True}, "max_order must be a whole number"),
@@ -276,7 +276,7 @@ def test_wrong_options(options: dict[str, object], said: str) -> None:
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     import sacrebleu.tokenizers.tokenizer_ja_mecab as theirs
 
-    bleu._tokenizer.cache_clear()
+    sacre._tokenizer.cache_clear()
     monkeypatch.setattr(theirs, "MeCab", None)
     with pytest.raises(MissingExtra, match=r"ja-mecab needs .*pip install 'textjudge\[cjk\]'"):
         Bleu(tokenize="ja-mecab")

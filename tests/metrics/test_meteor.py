@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -21,6 +22,9 @@ WORDS = st.lists(
     max_size=12,
 )
 ACTION = "It is a guide to action which ensures that the military always obeys the commands of the party"
+
+
+HAS_WORDNET, READER = meteor._has_wordnet, meteor._reader
 
 
 class Lemma(NamedTuple):
@@ -123,6 +127,24 @@ def test_synonyms_by_hand(wordnet: Wordnet, monkeypatch: pytest.MonkeyPatch) -> 
 def test_wordnet_that_is_not_there() -> None:
     with pytest.raises(MissingExtra, match=r"python -m nltk\.downloader wordnet"):
         Meteor(wordnet=True)
+
+
+def test_wordnet_is_looked_for_where_nltk_looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import nltk
+
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+
+    def there() -> bool:
+        HAS_WORDNET.cache_clear()
+        return HAS_WORDNET()
+
+    assert not there()
+    (tmp_path / "corpora" / "wordnet").mkdir(parents=True)
+    assert there()
+    monkeypatch.setattr(meteor, "find_spec", lambda name: None)
+    assert not there()
+    HAS_WORDNET.cache_clear()
+    assert "wordnet" in repr(READER())
 
 
 def test_signature_and_scripts() -> None:

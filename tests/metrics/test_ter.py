@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 from sacrebleu.metrics.ter import TER
 
@@ -58,18 +59,31 @@ def test_shifts_are_sacrebleus(output: list[str], reference: list[str]) -> None:
     assert edits(output, reference) == theirs(output, reference)
 
 
-@pytest.mark.parametrize(
-    ("words", "others"), [(52, 52), (30, 64), (64, 30), (56, 60), (4, 120), (120, 4), (1, 99), (99, 1)]
-)
-def test_beyond_the_band_and_the_limit_of_shifts(words: int, others: int) -> None:
-    """Halves exchanged, which plain edit distance sees outside of the band, and random words of a Zipf-like kind."""
+@pytest.mark.parametrize(("words", "others"), [(24, 24), (16, 36), (36, 16), (3, 90), (90, 3), (1, 90), (0, 2), (2, 0)])
+def test_texts_of_very_different_length(words: int, others: int) -> None:
+    """Words drawn as often as in a text: many of one, few of most, and so a thousand shifts to look at."""
     draw = random.Random(words)
     drawn = [[f"w{int(draw.paretovariate(0.5)) % 999}" for _ in range(size)] for size in (words, others)]
     assert edits(*drawn) == theirs(*drawn)
-    plain = [f"w{n}" for n in range(words)]
-    turned = plain[words // 2 :] + plain[: words // 2] + [f"w{draw.randrange(others)}" for _ in range(5)]
-    assert edits(plain, turned) == theirs(plain, turned)
-    assert edits(turned[:others], plain) == theirs(turned[:others], plain)
+
+
+def test_beyond_the_band(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal words 28 places apart, too far for the band: in it, a text after a shift is farther than without it."""
+    costs: list[tuple[int, int]] = []
+    table = ter._table
+
+    def noted(here: str, there: str) -> object:
+        found = table(here, there)
+        costs.append((found[0], Levenshtein.distance(here, there)))
+        return found
+
+    monkeypatch.setattr(ter, "_table", noted)
+    block = [f"w{n}" for n in range(54)]
+    output = [f"a{n}" for n in range(28)] + [f"x{n}" if n % 3 == 2 else word for n, word in enumerate(block)]
+    reference = block + [f"b{n}" for n in range(28)]
+    assert edits(output, reference) == theirs(output, reference)
+    assert len(costs) > 1
+    assert any(within > plain for within, plain in costs)
 
 
 def test_summaries_are_sacrebleus(shared_data: Callable[[str], Path]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.errors import ConfigError
@@ -72,11 +71,19 @@ def load(model: Model, dtype: str, **how: Any) -> tuple[Any, Any, Any]:
             config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
             how |= {"dtype": getattr(torch, dtype), "use_safetensors": True, "local_files_only": True}
-            network = transformers.AutoModel.from_pretrained(folder, **how).eval()
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+            network, found = transformers.AutoModel.from_pretrained(folder, output_loading_info=True, **how)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, optional("safetensors").SafetensorError) as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        raise ConfigError(f"bertscore: model {model.name} cannot be loaded from {Path(folder)}: {lines[0]}") from error
-    return tokenizer, config, cut(network, model, torch.nn.ModuleList)
+        raise ConfigError(f"bertscore: model {model.name} cannot be loaded from {folder}: {lines[0]}") from error
+    _check_whole(model, found["missing_keys"])
+    return tokenizer, config, cut(network.eval(), model, torch.nn.ModuleList)
+
+
+def _check_whole(model: Model, missing: Iterable[str]) -> None:
+    """What a file lacks would be filled with random numbers; that is no loss only where it is never used."""
+    lacking = sorted(name for name in missing if "pooler" not in name and not name.startswith("decoder."))
+    if lacking:
+        raise ConfigError(f"bertscore: the weights of model {model.name} lack {lacking[0]}: get its files again")
 
 
 def cut(network: Any, model: Model, stack: type) -> Any:

@@ -8,6 +8,7 @@ from judge.metrics import MetricResult
 from judge.metrics.diversity import systems
 from judge.metrics.diversity.grams import Corpus, Grams, Ints, orders, totals
 from judge.metrics.diversity.settings import Cut, Settings, options, score
+from judge.metrics.shared import Unscorable
 from judge.records import Column, Failure, Sample, Score
 
 _FAR = 1 << 60
@@ -52,7 +53,7 @@ class SelfBleu:
             cuts[system] = cut = self.settings.tokens.of([sample.output for sample in own])
             try:
                 each = _each(cut.corpus, self.settings)
-            except systems.Unscorable as error:
+            except Unscorable as error:
                 rows.append(systems.failure(system, _NAME, error))
             else:
                 empty = systems.blank(cut.corpus)

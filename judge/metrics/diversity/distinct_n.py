@@ -10,7 +10,7 @@ from judge.metrics import MetricResult
 from judge.metrics.diversity import systems
 from judge.metrics.diversity.grams import Corpus, orders, totals
 from judge.metrics.diversity.settings import Cut, order, tokens
-from judge.metrics.shared import one_of
+from judge.metrics.shared import Unscorable, one_of
 from judge.records import Column, Failure, Sample, Score
 
 _PER = ("ngrams", "tokens")
@@ -63,7 +63,7 @@ class Distinct:
             name = f"distinct{n}"
             try:
                 number = _share(texts, kinds, n, self.per)
-            except systems.Unscorable as error:
+            except Unscorable as error:
                 rows.append(systems.failure(system, name, error))
             else:
                 empty = systems.blank(texts)
@@ -100,7 +100,7 @@ def _share(texts: Corpus, kinds: Sequence[int], n: int, per: str) -> float:
     systems.check_texts(texts)
     total = int(totals(texts.lengths, n).sum())
     if not total:
-        raise systems.Unscorable("NoNgram", f"no text has {n} tokens: there is no {n}-gram to count")
+        raise Unscorable("NoNgram", f"no text has {n} tokens: there is no {n}-gram to count")
     return kinds[n - 1] / (total if per == "ngrams" else len(texts.ids))
 
 

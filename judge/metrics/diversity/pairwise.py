@@ -13,7 +13,7 @@ from judge.metrics import MetricResult
 from judge.metrics.diversity import systems
 from judge.metrics.diversity.grams import Corpus, Grams, Ints, orders, totals
 from judge.metrics.diversity.settings import Cut, Settings, options, score, scores
-from judge.metrics.shared import one_of
+from judge.metrics.shared import Unscorable, one_of
 from judge.records import Column, Failure, Sample, Score
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class PairwiseBleu:
             cuts[system] = cut = self.settings.tokens.of([text for group in groups for text in group])
             try:
                 found = _pairwise(cut.corpus, [len(group) for group in groups], self.settings)
-            except systems.Unscorable as error:
+            except Unscorable as error:
                 rows += [systems.failure(system, column, error) for column in _NAMES]
             else:
                 n, note = len(cut.corpus.lengths), _note(kind, groups, len(own), systems.blank(cut.corpus))
@@ -151,15 +151,13 @@ def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> _Foun
     import numpy as np
 
     if not groups:
-        raise systems.Unscorable(
-            "NoSharedSource", "no two texts have one source: leave out groups, or set it to system"
-        )
+        raise Unscorable("NoSharedSource", "no two texts have one source: leave out groups, or set it to system")
     systems.check_texts(texts, least=2)
     if (most := max(groups)) > MOST:
         message = (
             f"{most:,} texts in one group have {most * (most - 1):,} pairs: take a sample of up to {MOST:,} texts, "
         )
-        raise systems.Unscorable("TooManyTexts", message + "or self_bleu, whose time is linear")
+        raise Unscorable("TooManyTexts", message + "or self_bleu, whose time is linear")
     sizes = np.array(groups, dtype=np.int64)
     group = np.repeat(np.arange(len(sizes)), sizes)
     sums, hits = _sums(texts, group, settings)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from judge.errors import MissingExtra
-from judge.metrics.bleu import tokenizer_for
+from judge.metrics import sacre
 from judge.metrics.diversity.grams import Corpus, Ints, corpus, totals
 from judge.metrics.shared import one_of, whole_number, yes_or_no
-from judge.records import whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +20,6 @@ Floats: TypeAlias = "NDArray[np.float64]"
 _SMOOTH = {"exp": "exp", "floor": "floor[0.10]", "add-k": "add-k[1.00]", "none": "none"}
 _FLOOR, _ADDED = 0.1, 1  # sacrebleu's, from Chen and Cherry 2014
 _HIGHEST_ORDER = 9
-_BY_SPACES = "13a"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +40,22 @@ class Tokens:
 
     def name(self, texts: Sequence[str]) -> str:
         """The tokenizer for these texts, which are all cut alike."""
-        return self.tokenize or tokenizer_for(texts)
+        return self.tokenize or sacre.tokenizer_for(texts)
 
     def of(self, texts: Sequence[str]) -> Cut:
         """The texts cut, all by one tokenizer. Raises MissingExtra where its packages are not installed."""
         name, uncut = self.name(texts), 0
-        if name == _BY_SPACES and not self.tokenize:
-            uncut = sum(not text.isascii() and tokenizer_for([text]) != _BY_SPACES for text in texts)
+        if name == sacre.DEFAULT and not self.tokenize:
+            uncut = sum(not text.isascii() and sacre.tokenizer_for([text]) != sacre.DEFAULT for text in texts)
         return Cut(corpus(self.cut(texts, name)), name, uncut)
 
     def cut(self, texts: Sequence[str], name: str) -> list[list[str]]:
         """The texts' tokens, as BLEU(tokenize=name) of sacrebleu has them."""
-        tokenizer = _tokenizer(name)
-        if self.lowercase:
-            texts = [text.lower() for text in texts]
-        if name.endswith("-mecab"):  # MeCab stops at a NUL and takes no lone surrogate
-            texts = [whole(text).replace("\0", " ") for text in texts]
-        return [tokenizer(text.rstrip()).split() for text in texts]
+        return list(map(sacre.words(name, lowercase=self.lowercase), texts))
 
     def signature(self, names: Iterable[str]) -> str:
         """The part of a signature that says case and tokenizers, sacrebleu's own words for them."""
-        used = sorted({_tokenizer(name).signature() for name in names} or {self.tokenize or _BY_SPACES})
+        used = sorted({sacre.signed(name) for name in names} or {self.tokenize or sacre.DEFAULT})
         return f"case={'lc' if self.lowercase else 'mixed'}|tok={'+'.join(used)}"
 
 
@@ -111,9 +102,7 @@ def order(option: str, value: Any) -> int:
 def tokens(name: str, *, tokenize: str | None, lowercase: bool) -> Tokens:
     """The options of the metric `name` that say which tokens count. Raises ConfigError."""
     if tokenize is not None:
-        from sacrebleu.metrics.bleu import BLEU
-
-        tokenize = one_of(f"{name}.tokenize", tokenize, sorted(BLEU.TOKENIZERS))
+        tokenize = sacre.known(f"{name}.tokenize", tokenize)
     return Tokens(tokenize, yes_or_no(f"{name}.lowercase", lowercase))
 
 
@@ -162,14 +151,3 @@ def scores(hits: Sequence[Ints], lengths: Ints, closest: Ints, settings: Setting
         brevity = np.where(lengths < closest, np.exp(1 - closest / lengths), 1.0)
         matched = np.any([found > 0 for found in hits], axis=0)
         return np.where(matched, np.minimum(brevity * np.exp(logs / used), 100.0), 0.0)
-
-
-@lru_cache(maxsize=16)  # one of each kind: sacrebleu's keep the texts that they have cut
-def _tokenizer(name: str) -> Any:
-    from sacrebleu.metrics.bleu import BLEU
-
-    try:
-        return BLEU(tokenize=name).tokenizer
-    except (ImportError, RuntimeError) as error:
-        extra = "pip install 'textjudge[cjk]'" if name.endswith("-mecab") else "pip install sentencepiece"
-        raise MissingExtra(f"the tokenizer {name} needs packages that are not installed: {extra}") from error

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from judge.errors import DataError
 from judge.metrics.diversity.grams import Corpus
 from judge.metrics.diversity.settings import Cut
+from judge.metrics.shared import Unscorable
 from judge.records import Failure, Provenance, Sample, Score
-
-
-class Unscorable(DataError):
-    """A value that texts do not have. `kind` is the `error` of the Failure that it becomes."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
@@ -33,7 +25,7 @@ def value(system: str, column: str, number: float, *, n: int, note: str | None =
 
 def failure(system: str, column: str, error: Unscorable) -> Failure:
     """The row that says why a system has no value."""
-    return Failure("", system, column, stage="metric", error=error.kind, message=f"{_who(system)}: {error}")
+    return Failure("", system, column, stage="metric", error=error.error, message=f"{_who(system)}: {error}")
 
 
 def check_texts(texts: Corpus, least: int = 1) -> None:

@@ -43,10 +43,10 @@ class Kind(NamedTuple):
 
 def kinds(names: Sequence[str], *, script: bool) -> tuple[Kind, ...]:
     """The types of these names; `script` says that they are ROUGE-1.5.5's. Raises ConfigError."""
-    if isinstance(names, str) or not names:
+    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
         raise ConfigError(f"types are a list of names, not {names!r} (known: {_known(script)})")
-    if len(set(names)) < len(names):
-        raise ConfigError(f"types names one twice: {', '.join(names)}")
+    if len(set(map(str, names))) < len(names):
+        raise ConfigError(f"types names one twice: {', '.join(map(str, names))}")
     return tuple(_kind(name, script) for name in names)
 
 

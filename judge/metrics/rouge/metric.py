@@ -115,7 +115,7 @@ class Rouge:
 
 
 def _checked(values: str | Sequence[str]) -> list[str]:
-    listed = [values] if isinstance(values, str) else list(values)
+    listed = [values] if isinstance(values, str) else list(values) if isinstance(values, Sequence) else []
     if not listed or len(set(listed)) < len(listed) or not _VALUES.keys() >= set(listed):
         raise ConfigError(f"values are some of f, p and r, each once, not {values!r}")
     return listed

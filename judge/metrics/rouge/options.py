@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,7 @@ def options(
     if preset not in {None, SCRIPT}:
         raise ConfigError(f"preset is {SCRIPT} or none, not {preset!r}")
     script = preset == SCRIPT
+    standard = DEFAULT_OF_SCRIPT if script else DEFAULT
     multi = multi or ("pooled" if script else "best_f")
     if multi not in MULTI:
         raise ConfigError(f"multi is one of {', '.join(MULTI)}, not {multi!r}")
@@ -65,7 +67,7 @@ def options(
         raise ConfigError(f"stem is true or false, not {stem!r}")
     alpha = _alpha(alpha, beta)
     return Options(
-        kinds=kinds(types or (DEFAULT_OF_SCRIPT if script else DEFAULT), script=script),
+        kinds=kinds(standard if types is None else types, script=script),
         multi=multi,
         script=script,
         stem=stem,
@@ -80,10 +82,9 @@ def options(
 def _alpha(alpha: float | None, beta: float | None) -> float | None:
     if alpha is not None and beta is not None:
         raise ConfigError("alpha and beta say the same of F: give one of them (alpha = 1 / (1 + beta²))")
-    for name, value, most in (("alpha", alpha, 1.0), ("beta", beta, float("inf"))):
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+    for name, value, most in (("alpha", alpha, 1.0), ("beta", beta, sys.float_info.max)):
+        number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+        if value is not None and not number:
             raise ConfigError(f"{name} is a number from 0 {'to 1' if most == 1 else 'up'}, not {value!r}")
     return alpha if beta is None else 1 / (1 + beta * beta)
 
@@ -100,8 +101,8 @@ def _tokenizer(name: str | None, script: bool) -> str | None:
 def _stopwords(words: Words | None) -> frozenset[str]:
     if words is None:
         return frozenset()
-    listed = _lines(words, "stopwords") if isinstance(words, str | Path) else list(words)
-    if not all(isinstance(word, str) for word in listed):
+    listed = _lines(words, "stopwords") if isinstance(words, str | Path) else words
+    if not isinstance(listed, Collection) or not all(isinstance(word, str) for word in listed):
         raise ConfigError("stopwords are a file with a word a line, or a list of words (in YAML, quote no and on)")
     return frozenset(stripped for word in listed if (stripped := word.strip().lower()))
 
@@ -113,7 +114,9 @@ def _exceptions(files: Files | None, wanted: bool) -> tuple[tuple[str, str], ...
         raise ConfigError(
             f"exceptions belong to the stemmer of preset {SCRIPT}: set preset and stem, or leave them out"
         )
-    listed = [files] if isinstance(files, str | Path) else list(files)
+    listed = [files] if isinstance(files, str | Path) else files
+    if not isinstance(listed, Sequence) or not all(isinstance(file, str | Path) for file in listed):
+        raise ConfigError(f"exceptions are files with lines `word stem`, not {files!r}")
     found: dict[str, str] = {}
     for file in listed:
         for line in _lines(file, "exceptions"):

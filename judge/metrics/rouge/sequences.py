@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 from operator import ge
 
-from judge.metrics.rouge.words import Text, UnscorableError, powers
+from judge.metrics.rouge.words import Text, UnscorableError, places_of, powers
 
 _MOST_CELLS = 20_000_000  # of a table in Python: ten seconds
 _MOST_BITS = 2_000_000_000  # of the rows that one pair of sentences needs: 250 MB
+_MOST_WORDS = 20_000  # of a sentence of the reference
 _MOST_STEPS = 20_000_000  # of a word or sentence past a sentence: ten seconds
 
 
@@ -35,7 +36,7 @@ def union_hits(reference: Text, candidate: Text) -> int:
     """
     if reference.lines == candidate.lines:
         return len(reference)
-    if len(reference) * len(candidate.lines) > _MOST_STEPS:
+    if len(reference) * len(candidate.lines) > _MOST_STEPS or max(map(len, reference.lines), default=0) > _MOST_WORDS:
         raise too_long("an LCS of each two sentences")
     hits = [word for line in reference.lines for word in _marked(line, _union(line, candidate))]
     return length("".join(sorted(hits)), candidate.ordered)
@@ -51,11 +52,20 @@ def _union(line: str, candidate: Text) -> int:
     union = 0
     bits = powers(len(line))
     for other, places in zip(candidate.lines, candidate.places(), strict=True):
+        if places is None:
+            places = _places_in_long(line, other)
         found = list(map(places.get, line))
         rows = list(filter(None, found))
         if rows and (every := sum(compress(bits, found))) & ~union:
             union |= every if len(rows) == 1 else _lcs(rows, list(compress(bits, found)), every, len(other))
     return union
+
+
+def _places_in_long(line: str, other: str) -> dict[str, int]:
+    shared = set(line) & set(other)
+    if len(shared) * len(other) > _MOST_BITS:
+        raise too_long("an LCS of each two sentences")
+    return places_of(shared, other)
 
 
 def _lcs(rows: Sequence[int], bits: Sequence[int], every: int, size: int) -> int:

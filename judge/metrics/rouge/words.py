@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from operator import add
 from threading import Lock
@@ -23,6 +23,7 @@ _WORD = re.compile("[A-Za-z0-9]+")
 _LONG_ENOUGH = 3  # a word of more letters is stemmed, in rouge-score and in ROUGE-1.5.5
 _MOST_WORDS = 200_000  # of a vocabulary, after which the next sample begins a fresh one: about 50 MB
 _MOST_KEPT = 400_000  # tokens of references kept with their counts: about 100 MB
+_LONG = 2_000  # words of a sentence, places of all of which are not worth their memory
 _SURROGATES = range(0xD800, 0xE000)
 _CHARACTERS = 0x110000 - len(_SURROGATES)
 
@@ -59,7 +60,7 @@ class Text:
         self.whole = "".join(lines)
         self._grams: dict[int, Sequence[str]] = {}
         self._counts: dict[int, Mapping[str, int]] = {}
-        self._places: Sequence[Mapping[str, int]] | None = None
+        self._places: Sequence[Mapping[str, int] | None] | None = None
         self._ordered: str | None = None
 
     def __len__(self) -> int:
@@ -88,10 +89,13 @@ class Text:
             self._counts[n] = Counter(self.grams(n))
         return self._counts[n]
 
-    def places(self) -> Sequence[Mapping[str, int]]:
-        """For each sentence where its words stand, as the bits of a number: the first word is the lowest."""
+    def places(self) -> Sequence[Mapping[str, int] | None]:
+        """For each sentence where its words stand, as the bits of a number: the first word is the lowest.
+
+        None for a sentence so long that `places_of` should look for some words only.
+        """
         if self._places is None:
-            self._places = list(map(_places, self.lines))
+            self._places = [_places(line) if len(line) <= _LONG else None for line in self.lines]
         return self._places
 
 
@@ -103,6 +107,15 @@ def _places(line: str) -> dict[str, int]:
         for word, bit in zip(line, bits, strict=False):
             places[word] |= bit
     return places
+
+
+def places_of(wanted: Collection[str], line: str) -> dict[str, int]:
+    """As `Text.places`, of these words."""
+    import numpy as np
+
+    words = np.frombuffer(line.encode("utf-32-le"), dtype="<u4")
+    found = {word: np.packbits(words == ord(word), bitorder="little").tobytes() for word in wanted}
+    return {word: int.from_bytes(bits, "little") for word, bits in found.items()}
 
 
 def powers(count: int) -> Sequence[int]:

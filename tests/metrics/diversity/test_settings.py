@@ -8,7 +8,8 @@ import pytest
 from sacrebleu.tokenizers import tokenizer_ja_mecab
 
 from judge.errors import MissingExtra
-from judge.metrics.diversity import SelfBleu, settings
+from judge.metrics import sacre
+from judge.metrics.diversity import SelfBleu
 from judge.records import Sample
 
 
@@ -16,9 +17,9 @@ from judge.records import Sample
 def no_mecab(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As where the extra is not installed."""
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
-    settings._tokenizer.cache_clear()
+    sacre._tokenizer.cache_clear()
     yield
-    settings._tokenizer.cache_clear()
+    sacre._tokenizer.cache_clear()
 
 
 @pytest.mark.usefixtures("no_mecab")

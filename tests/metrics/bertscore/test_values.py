@@ -1,0 +1,153 @@
+"""From embeddings to values, without any model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.errors import ConfigError
+from judge.metrics.bertscore import BertScoreValue, corrected, fit
+from judge.metrics.bertscore import values as module
+from judge.metrics.bertscore.values import Encoded, Weights, best, match, rescaled
+
+
+def encoded(seed: int, count: int, dimensions: int = 7) -> Encoded:
+    chance = np.random.default_rng(seed)
+    vectors = chance.normal(size=(count, dimensions)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    ids = chance.integers(3, 9, size=count).astype(np.int32)
+    ids[0], ids[-1] = 1, 2
+    return Encoded(ids, vectors, count)
+
+
+def by_the_paper(output: Encoded, reference: Encoded, weight: Callable[[int], float]) -> tuple[float, float]:
+    """Equation 1 with the weights of equation 2, token by token."""
+
+    def side(one: Encoded, other: Encoded) -> float:
+        weights = [weight(int(token)) for token in one.ids]
+        nearest = [max(float(np.dot(x, y)) for y in other.vectors) for x in one.vectors]
+        return sum(w * n for w, n in zip(weights, nearest, strict=True)) / sum(weights)
+
+    return side(output, reference), side(reference, output)
+
+
+@pytest.mark.parametrize(("one", "other"), [(3, 9), (9, 3), (40, 41), (3, 3)])
+@pytest.mark.parametrize(("cells", "single"), [(2**23, 2**19), (20, 2**19), (2**23, 500), (100, 300)])
+def test_matching_is_the_papers_in_whole_and_in_strips(
+    monkeypatch: pytest.MonkeyPatch, one: int, other: int, cells: int, single: int
+) -> None:
+    monkeypatch.setattr(module, "_CELLS", cells)
+    monkeypatch.setattr(module, "_ONE_THREAD", single)
+    monkeypatch.setattr(module, "_LEAST_STRIP", 1)
+    output, reference = encoded(1, one), encoded(2, other)
+    weights = Weights(frozenset({1, 2}))
+    value = match(output, weights(output.ids), reference, weights(reference.ids))
+    precision, recall = by_the_paper(output, reference, lambda token: float(token > 2))
+    assert value.precision == pytest.approx(precision, abs=1e-6)
+    assert value.recall == pytest.approx(recall, abs=1e-6)
+    assert value.fmeasure == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-6)
+
+
+def test_the_weight_of_a_rare_token_counts_equal_documents_each_time() -> None:
+    documents = [np.array(ids, dtype=np.int32) for ids in ([1, 5, 5, 2], [1, 5, 2], [1, 6, 2], [1, 6, 2])]
+    weights = Weights.of(frozenset({1, 2}), documents)
+    assert weights(np.array([1, 5, 6, 7, 2])).tolist() == pytest.approx(
+        [0, math.log(5 / 3), math.log(5 / 3), math.log(5), 0]
+    )
+
+
+def test_weighted_matching_is_the_papers() -> None:
+    output, reference = encoded(3, 8), encoded(4, 6)
+    weights = Weights.of(frozenset({1, 2}), [reference.ids, encoded(5, 9).ids])
+    value = match(output, weights(output.ids), reference, weights(reference.ids))
+    precision, recall = by_the_paper(output, reference, lambda token: float(weights(np.array([token]))[0]))
+    assert (value.precision, value.recall) == pytest.approx((precision, recall), abs=1e-6)
+
+
+def test_a_text_is_equal_to_itself_and_no_more() -> None:
+    text = encoded(6, 30, dimensions=384)
+    weights = Weights(frozenset({1, 2}))(text.ids)
+    value = match(text, weights, text, weights)
+    assert max(value.precision, value.recall, value.fmeasure) <= 1
+    assert value.fmeasure == pytest.approx(1, abs=1e-6)
+
+
+def test_orthogonal_texts_have_f_of_0() -> None:
+    ids = np.array([5], dtype=np.int32)
+    one = Encoded(ids, np.array([[1, 0]], dtype=np.float32), 1)
+    other = Encoded(ids, np.array([[0, 1]], dtype=np.float32), 1)
+    assert match(one, np.ones(1), other, np.ones(1)) == BertScoreValue(0, 0, 0)
+
+
+def test_each_number_takes_its_own_best_reference() -> None:
+    found = best([BertScoreValue(0.9, 0.1, 0.18), BertScoreValue(0.2, 0.8, 0.32)])
+    assert found == BertScoreValue(0.9, 0.8, 0.32)
+
+
+def test_rescaling_puts_the_baseline_at_0_and_leaves_1() -> None:
+    value = rescaled(BertScoreValue(0.8, 1.0, 0.85), (0.8, 0.7, 0.9))
+    assert (value.precision, value.recall, value.fmeasure) == pytest.approx((0, 1, -0.5))
+
+
+@pytest.mark.parametrize(("f", "wanted"), [(0.2, 0), (0.65, 0), (0.7, 0.25), (0.75, 0.5), (0.85, 1), (0.99, 1)])
+def test_a_corrected_score_is_stretched_and_clipped(f: float, wanted: float) -> None:
+    assert corrected(f) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.8, 0.8), (0.9, 0.8), (math.nan, 0.8)])
+def test_a_stretch_needs_an_end_above_its_beginning(low: float, high: float) -> None:
+    with pytest.raises(ConfigError, match="low"):
+        corrected(0.7, low, high)
+
+
+@given(
+    st.floats(0.3, 0.7),
+    st.floats(0.05, 0.25),
+    st.sampled_from([(1.0, 5.0), (0.0, 1.0), (-3.0, 100.0)]),
+)
+def test_a_fit_finds_the_stretch_that_made_the_ratings(low: float, width: float, scale: tuple[float, float]) -> None:
+    f = np.linspace(low - 0.1, low + width + 0.1, 60)
+    ratings = [scale[0] + (scale[1] - scale[0]) * corrected(x, low, low + width) for x in f]
+    assert fit(f.tolist(), ratings) == pytest.approx((low, low + width), abs=1e-3)
+
+
+def test_no_stretch_on_a_fine_grid_is_nearer_than_the_fitted_one() -> None:
+    chance = np.random.default_rng(8)
+    f = chance.uniform(0.5, 0.9, 80)
+    ratings = np.clip((f - 0.6) / 0.2, 0, 1) + chance.normal(0, 0.2, 80)
+    wanted = (ratings - ratings.min()) / np.ptp(ratings)
+
+    def squares(low: float, high: float) -> float:
+        return float(((np.clip((f - low) / (high - low), 0, 1) - wanted) ** 2).sum())
+
+    grid = np.linspace(0.2, 1.4, 121)
+    least = min(squares(low, high) for low in grid for high in grid if high > low + 0.005)
+    assert squares(*fit(f.tolist(), ratings.tolist())) <= least + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("f", "ratings", "why"),
+    [
+        ([0.1] * 9, [1.0] * 9, "too few"),
+        ([0.5] * 12, [float(n) for n in range(12)], "alike"),
+        ([n / 20 for n in range(12)], [3.0] * 12, "alike"),
+        ([n / 20 for n in range(12)], [-float(n) for n in range(12)], "do not rise"),
+        ([n / 20 for n in range(12)], [float(n) for n in range(11)], "11 ratings"),
+        ([n / 20 for n in range(12)], [math.nan] * 12, "finite"),
+    ],
+)
+def test_what_cannot_be_fitted_is_said(f: list[float], ratings: list[float], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        fit(f, ratings)
+
+
+def test_a_value_is_frozen() -> None:
+    value: Any = BertScoreValue(0.1, 0.2, 0.3)
+    with pytest.raises(AttributeError):
+        value.precision = 1.0

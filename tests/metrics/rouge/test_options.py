@@ -1,0 +1,87 @@
+"""Options, and the names of types."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from judge.errors import ConfigError
+from judge.metrics.rouge.kinds import Kind, kinds
+from judge.metrics.rouge.options import options
+
+
+@pytest.mark.parametrize(
+    ("name", "script", "kind"),
+    [
+        ("rouge9", False, Kind("rouge9", "n", n=9)),
+        ("rougeL", False, Kind("rougeL", "l")),
+        ("rougeLsum", False, Kind("rougeLsum", "lsum")),
+        ("rougeW", False, Kind("rougeW", "w", weight=1.2)),
+        ("rougeW-2.5", False, Kind("rougeW-2.5", "w", weight=2.5)),
+        ("rougeS", False, Kind("rougeS", "s")),
+        ("rougeS*", False, Kind("rougeS*", "s")),
+        ("rougeSU12", False, Kind("rougeSU12", "su", gap=12)),
+        ("lcs_mead", False, Kind("lcs_mead", "mead")),
+        ("ROUGE-4", True, Kind("ROUGE-4", "n", n=4)),
+        ("ROUGE-L", True, Kind("ROUGE-L", "lsum")),
+        ("ROUGE-W-1.2", True, Kind("ROUGE-W-1.2", "w", weight=1.2)),
+        ("ROUGE-S*", True, Kind("ROUGE-S*", "s")),
+        ("ROUGE-SU9", True, Kind("ROUGE-SU9", "su", gap=9)),
+    ],
+)
+def test_types_by_name(name: str, script: bool, kind: Kind) -> None:
+    assert kinds([name], script=script) == (kind,)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"types": ["rouge0"]}, "unknown type 'rouge0'"),
+        ({"types": ["rouge10"]}, "unknown type 'rouge10'"),
+        ({"types": ["rougel"]}, "unknown type 'rougel'"),
+        ({"types": ["ROUGE-L"]}, "set preset to rouge155"),
+        ({"types": ["rougeL"], "preset": "rouge155"}, "of preset rouge155 .*ROUGE-SU4"),
+        ({"types": ["ROUGE-W"], "preset": "rouge155"}, "unknown type 'ROUGE-W'"),
+        ({"types": ["rougeW-0.5"]}, "weight is a number from 1"),
+        ({"types": ["rougeW-999"]}, "weight is a number from 1"),
+        ({"types": ["rouge1", "rouge1"]}, "one twice"),
+        ({"types": "rouge1"}, "list of names"),
+        ({"types": 1}, "list of names"),
+        ({"types": [1]}, "unknown type '1'"),
+        ({"preset": "rouge156"}, "preset is rouge155 or none"),
+        ({"multi": "best"}, "multi is one of best_f, best_recall, pooled, mean, jackknife"),
+        ({"stem": "yes"}, "stem is true or false"),
+        ({"tokenizer": "klingon"}, "unknown tokenizer 'klingon'"),
+        ({"tokenizer": "en", "preset": "rouge155"}, "tokenizer of its own"),
+        ({"stopwords": "/no/such/file"}, "stopwords: cannot read /no/such/file"),
+        ({"stopwords": [True]}, "stopwords are a file"),
+        ({"stopwords": 3}, "stopwords are a file"),
+        ({"exceptions": "x.exc"}, "exceptions belong to the stemmer of preset rouge155"),
+        ({"exceptions": "x.exc", "preset": "rouge155", "stem": False}, "exceptions belong"),
+        ({"exceptions": "/no/such.exc", "preset": "rouge155"}, "exceptions: cannot read /no/such.exc"),
+        ({"exceptions": 3, "preset": "rouge155"}, "exceptions are files"),
+        ({"alpha": 1.5}, "alpha is a number from 0 to 1"),
+        ({"alpha": True}, "alpha is a number"),
+        ({"alpha": math.nan}, "alpha is a number"),
+        ({"beta": -1}, "beta is a number from 0"),
+        ({"beta": "2"}, "beta is a number from 0"),
+        ({"beta": math.inf}, "beta is a number from 0"),
+        ({"alpha": 0.5, "beta": 1}, "give one of them"),
+    ],
+)
+def test_wrong_options_say_what_is_allowed(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        options(**given)
+
+
+def test_a_file_that_is_no_text(tmp_path) -> None:
+    (tmp_path / "x").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(ConfigError, match="stopwords: cannot read"):
+        options(stopwords=tmp_path / "x")
+
+
+def test_defaults() -> None:
+    assert (options().multi, options(preset="rouge155").multi) == ("best_f", "pooled")
+    assert [kind.name for kind in options(preset="rouge155").kinds] == ["ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-SU4"]

