@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from judge.records import Column, Sample
 
 PART = 500
 """Samples of one part."""
+_COUNT = re.compile(r"(\d+) of (\d+) texts")
 Tell = Callable[[int, int], None]
 """Called with how many samples are done of how many; raising from it stops the work."""
 
@@ -56,10 +58,23 @@ def scoring(metric: Metric, workers: int) -> Iterator[Callable[[Iterable[Sequenc
 
 
 def merged(results: Sequence[MetricResult]) -> MetricResult:
-    """The results of the parts of some data as one of all of it; signatures name everything that any part used."""
+    """The results of the parts of some data as one of all of it.
+
+    Signatures name everything that any part used; notes that count texts (`3 of 20 texts`) are added up.
+    """
     columns = [_merged(columns) for columns in zip(*(result.columns for result in results), strict=True)]
-    notes = dict.fromkeys(note for result in results for note in result.notes)
-    return MetricResult(tuple(columns), tuple(row for result in results for row in result.rows), tuple(notes))
+    rows = tuple(row for result in results for row in result.rows)
+    return MetricResult(tuple(columns), rows, _added(note for result in results for note in result.notes))
+
+
+def _added(notes: Iterable[str]) -> tuple[str, ...]:
+    counts: dict[str, tuple[int, int]] = {}
+    for note in notes:
+        found = _COUNT.search(note)
+        form = _COUNT.sub("{} of {} texts", note, count=1)
+        some, of = counts.get(form, (0, 0))
+        counts[form] = (some + int(found[1]), of + int(found[2])) if found else (0, 0)
+    return tuple(form.replace("{} of {} texts", f"{some} of {of} texts") for form, (some, of) in counts.items())
 
 
 def _merged(columns: Sequence[Column]) -> Column:

@@ -25,7 +25,7 @@ class Length:
         self.sizes.append(len(samples))
         rows = [Score(s.item, s.system, "length", float(len(s.output)), Provenance("metric")) for s in samples]
         column = Column("length", "metric", f"length|tok=t{len(samples)}|nrefs={len(self.sizes)}|judge 1")
-        return MetricResult((column,), tuple(rows), ("the same note", f"{len(samples)} texts"))
+        return MetricResult((column,), tuple(rows), ("the same note", f"{len(self.sizes)} of {len(samples)} texts are odd"))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -56,7 +56,7 @@ def test_no_samples_are_one_empty_part() -> None:
 def test_signatures_and_notes_are_put_together() -> None:
     found = parts.score(Length(), SAMPLES)
     assert found.columns[0].signature == "length|tok=t500+t200|nrefs=var|judge 1"
-    assert found.notes == ("the same note", "500 texts", "200 texts")
+    assert found.notes == ("the same note", "6 of 1200 texts are odd")
 
 
 def test_work_ends_where_telling_raises() -> None:

@@ -276,3 +276,20 @@ def test_defaults_and_order() -> None:
     assert list(found) == ["rouge1", "rouge2", "rougeL", "rougeLsum"]
     assert found["rouge1"] == [(1, 1, 1), (0, 0, 0)]
     assert score([], []) == {kind: [] for kind in found}
+
+
+@pytest.mark.parametrize(
+    ("kind", "limits"),
+    [
+        ("rougeLsum", {"_MOST_STEPS": 3}),
+        ("rougeLsum", {"_MOST_WORDS": 3}),
+        ("rougeLsum", {"_MOST_BITS": 3}),
+        ("rougeLsum", {"_MOST_BITS": 3, "_LONG": 1}),
+        ("rougeW", {"_MOST_CELLS": 3}),
+        ("lcs_mead", {"_MOST_STEPS": 0}),
+    ],
+)
+def test_each_limit(monkeypatch: pytest.MonkeyPatch, kind: str, limits: dict[str, int]) -> None:
+    for name, value in limits.items():
+        monkeypatch.setattr(words if name == "_LONG" else sequences, name, value)
+    assert failure("a b c d", "b a d c", kind).error == "TextTooLong"
