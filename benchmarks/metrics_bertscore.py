@@ -75,8 +75,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     theirs = statistics.median(taken["theirs"])
     for name, label in [*zip(ways, ways, strict=True), ("again", "a second run, from the store")]:
         ours = statistics.median(taken[name])
-        if name == "torch, bf16" and not bf16_in_hardware():
-            label += " (this CPU has no bf16)"
+        label += " (this CPU has no bf16)" if name == "torch, bf16" and not bf16_in_hardware() else ""
         yield (
             f"BERTScore of {len(outputs)} pairs: {label}",
             f"{ours:.2f} s",

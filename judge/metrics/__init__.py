@@ -4,9 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 from judge.records import Column, Failure, Provenance, Sample, Score
+
+if TYPE_CHECKING:
+    from judge.metrics import bertscore as bertscore
+    from judge.metrics import bleu as bleu
+    from judge.metrics import chrf as chrf
+    from judge.metrics import cider as cider
+    from judge.metrics import diversity as diversity
+    from judge.metrics import meteor as meteor
+    from judge.metrics import rouge as rouge
+    from judge.metrics import ter as ter
+
+_MODULES = ("bertscore", "bleu", "chrf", "cider", "diversity", "meteor", "rouge", "ter")
+"""Those with functions for lists of texts."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})
 
 
 @dataclass(frozen=True, slots=True)

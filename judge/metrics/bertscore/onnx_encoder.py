@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -29,10 +31,10 @@ class OnnxEncoder:
 
     def __init__(self, model: Model, folder: Path | None, device: str | None) -> None:
         runtime = optional("onnxruntime", "onnx")
-        self._temporary = (
-            None if folder else tempfile.TemporaryDirectory(prefix="judge-onnx-", ignore_cleanup_errors=True)
-        )
-        parent = folder or Path(self._temporary.name if self._temporary else "")
+        folder = _writable(folder)
+        parent = folder or Path(tempfile.mkdtemp(prefix="judge-onnx-"))
+        if folder is None:
+            weakref.finalize(self, shutil.rmtree, parent, ignore_errors=True)
         self._place = parent / f"onnx{_FORMAT}-{model.digest[:16]}-layer{model.layer}"
         providers = _providers(runtime, device)
         if not self._place.is_dir():
@@ -61,6 +63,16 @@ class OnnxEncoder:
         rows, mask = padded(ids, self.facts.pad)
         (vectors,) = self._session.run(None, dict(zip(_INPUTS, (rows, mask), strict=True)))
         return [vectors[place, : len(row)] for place, row in enumerate(ids)]
+
+
+def _writable(folder: Path | None) -> Path | None:
+    """The folder, made if need be; None where that cannot be, as the export then costs time and not the run."""
+    try:
+        if folder:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if folder and os.access(folder, os.W_OK) else None
 
 
 def _providers(runtime: Any, device: str | None) -> list[str]:

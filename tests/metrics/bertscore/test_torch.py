@@ -182,6 +182,14 @@ def test_onnxruntime_gives_the_same_and_needs_torch_only_once(
     assert "|fp32|onnx|onnxruntime " in metric.score([Sample("1", "s", "a", references=("b",))]).columns[0].signature
 
 
+def test_an_export_that_cannot_be_kept_is_made_for_the_run(bert: str, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    (tmp_path / "cache").write_text("in the way")
+    plain = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=1))
+    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=1, backend="onnx", cache=tmp_path / "cache"), plain)
+
+
 def test_a_damaged_export_is_made_again(bert: str, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
