@@ -152,7 +152,7 @@ def _lsum(kind: Kind, reference: Text, output: Text) -> Tally:
 
 
 def _mead(kind: Kind, reference: Text, output: Text) -> Tally:
-    """LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.4): each sentence with the one that shares the longest.
+    """LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence with the one that shares the longest.
 
     R = Σ over the reference's sentences / its words, P = Σ over the output's sentences / its words, and in place of
     F both sums by both lengths.
@@ -190,7 +190,7 @@ _TALLIES: dict[Family, Callable[[Kind, Text, Text], Tally]] = {
 
 
 def _skips(kind: Kind, reference: Text, output: Text, singles: str = "", others: str = "") -> Tally:
-    """Skip-bigrams (Lin 2004, section 4) over the whole texts, and these words of them alone."""
+    """Skip-bigrams (Lin 2004, section 5) over the whole texts, and these words of them alone."""
     hits = _skip_hits(reference.whole, output.whole, kind.gap)
     if singles:
         hits += _common(Counter(singles), Counter(others))

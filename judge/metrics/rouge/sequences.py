@@ -106,7 +106,7 @@ def best_lengths(lines: Sequence[str], others: Sequence[str]) -> int:
 
 
 def weighted(reference: str, candidate: str, weight: float) -> float:
-    """WLCS (Lin 2004, section 3.3): the weight of a common subsequence, in which a run of k words counts k^weight.
+    """WLCS (Lin 2004, section 4): the weight of a common subsequence, in which a run of k words counts k^weight.
 
     The paper's dynamic programme: a match continues the diagonal, whatever else would be worth more. Raises
     UnscorableError.

@@ -98,7 +98,7 @@ def test_published_union_lcs() -> None:
 
 
 def test_published_weighted_lcs() -> None:
-    """Lin 2004, section 3.3, f(k) = k²: .571 for four words in a row, .286 for the same words apart."""
+    """Lin 2004, section 4, f(k) = k²: .571 for four words in a row, .286 for the same words apart."""
     in_row, apart, reference = "a b c d h i k", "a h b k c i d", "a b c d e f g"
     assert one(in_row, reference, "rougeW-2") == pytest.approx((0.571, 0.571, 0.571), abs=5e-4)
     assert one(apart, reference, "rougeW-2") == pytest.approx((0.286, 0.286, 0.286), abs=5e-4)
@@ -140,7 +140,7 @@ def test_a_text_in_place_of_its_reference_swaps_precision_and_recall(kind: str, 
 
 @given(TINY.map(str.split), TINY.map(str.split), st.integers(0, 4))
 def test_skip_bigrams_with_every_gap_are_those_with_any(output: list[str], reference: list[str], gap: int) -> None:
-    """Counted here pair by pair (Lin 2004, section 4)."""
+    """Counted here pair by pair (Lin 2004, section 5)."""
 
     def pairs(text: list[str], most: int) -> list[tuple[str, str]]:
         return [(a, b) for i, a in enumerate(text) for j, b in enumerate(text) if 0 < j - i <= most + 1]
