@@ -7,11 +7,10 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from judge import registry, text
-from judge.cache import default_folder
+from judge.cache import default_folder, metrics_folder
 from judge.config import Plan, RankPlan
 from judge.errors import ConfigError, MissingExtra
 from judge.metrics import Metric
@@ -81,7 +80,7 @@ def _made(made: Plan, name: str, tell: Callable[[int, int], None]) -> Metric:
     for key in own:
         if key not in known or key in _GIVEN:
             raise ConfigError(f"--set {name}.{key}: {registry.unknown('option', key, sorted(options(name)))}")
-    cache: Path | None = None if made.cache is False else Path(made.cache or default_folder()) / "metrics"
+    cache = None if made.cache is False else metrics_folder(made.cache or default_folder())
     given = {"cache": cache, "workers": made.workers, "progress": tell}
     metric: Metric = kind(**{key: value for key, value in given.items() if key in known}, **own)
     return metric

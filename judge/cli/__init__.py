@@ -55,7 +55,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 criteria_app = typer.Typer(help="The criteria that texts are judged on.", no_args_is_help=True)
-cache_app = typer.Typer(help="The replies that were paid for and kept.", no_args_is_help=True)
+cache_app = typer.Typer(help="What was paid for or took long, and is kept.", no_args_is_help=True)
 metrics_app = typer.Typer(help="What texts are measured by.", no_args_is_help=True)
 app.add_typer(criteria_app, name="criteria")
 app.add_typer(metrics_app, name="metrics")
@@ -304,20 +304,31 @@ def criteria_steps(
 
 @cache_app.command("stats")
 def cache_stats(*, cache: CacheFolder = None) -> None:
-    """Count the stored replies."""
-    from judge.cache import DiskCache, default_folder
+    """Count the stored replies, and what metrics keep."""
+    from judge.cache import DiskCache, default_folder, metrics_folder, metrics_size
 
-    store = DiskCache(cache or default_folder())
+    folder = cache or default_folder()
+    store = DiskCache(folder)
     typer.echo(f"{store.folder}: {store.stats()['responses']:,} replies, {store.stats()['bytes'] / 1e6:.1f} MB")
     store.close()
+    if size := metrics_size(folder):
+        typer.echo(f"{metrics_folder(folder)}: embeddings and exported models, {size / 1e6:.1f} MB")
 
 
 @cache_app.command("clear")
-def cache_clear(*, cache: CacheFolder = None) -> None:
+def cache_clear(
+    *,
+    cache: CacheFolder = None,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Forget what metrics keep, and no reply.")] = False,
+) -> None:
     """Forget every stored reply; asking again costs again."""
-    from judge.cache import DiskCache, default_folder
+    from judge.cache import DiskCache, clear_metrics, default_folder
 
-    store = DiskCache(cache or default_folder())
+    folder = cache or default_folder()
+    if metrics:
+        typer.echo(f"{clear_metrics(folder) / 1e6:.1f} MB forgotten")
+        return
+    store = DiskCache(folder)
     count = store.stats()["responses"]
     if count and sys.stdin.isatty():
         typer.confirm(f"Forget {count:,} paid-for replies in {store.folder}?", abort=True)

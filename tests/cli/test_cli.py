@@ -172,6 +172,18 @@ def test_the_cache_is_counted_and_cleared(folder: Path, judge: Callable[..., Don
     assert "0 replies" in judge("cache", "stats").out
 
 
+def test_what_metrics_keep_is_counted_and_cleared_apart(folder: Path, judge: Callable[..., Done]) -> None:
+    judge("run", "data.jsonl", *SCRIPTED, "--quiet")
+    kept = folder / "cache" / "metrics" / "some" / "file"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"x" * 2_000_000)
+    assert f"{folder / 'cache' / 'metrics'}: embeddings and exported models, 2.0 MB" in judge("cache", "stats").out
+    assert judge("cache", "clear", "--metrics").out == "2.0 MB forgotten\n"
+    assert not kept.exists()
+    assert "6 replies" in judge("cache", "stats").out
+    assert judge("cache", "clear", "--metrics").out == "0.0 MB forgotten\n"
+
+
 def test_a_list_may_be_given_one_by_one(folder: Path, judge: Callable[..., Done]) -> None:
     write(folder / "d.jsonl", '{"id": "1", "text": "x wrote it", "extra": "e"}')
     done = judge(

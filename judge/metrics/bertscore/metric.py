@@ -28,7 +28,7 @@ class BertScore:
     `precision` bf16 is faster and good to about .002; `backend` onnx is faster and exact.
 
     The corrected value is clip((F - low) / (high - low), 0, 1) of F as it is before any rescaling; `fit` names a
-    human rating to which low and high are fitted instead.
+    human rating to which low and high are fitted instead. Raises ConfigError and MissingExtra.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class BertScore:
             model=model, layer=layer, idf=idf, rescale=rescale, baseline=baseline, lang=lang, precision=precision,
             backend=backend, long=long, device=device, batch_tokens=batch_tokens, low=low, high=high, fit=fit,
         )  # fmt: skip
+        runtime(self.options)  # what is not installed is said before a judge is paid
         self._cache = None if cache is None else Path(cache)
         self._progress = progress
 
