@@ -1,0 +1,313 @@
+"""Noun phrases of English without a tagger: runs of words that no closed class, verb or stop interrupts.
+
+Names, in lower case as well, are such runs too: `Paul Merson`, `prime minister harold wilson`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Span = tuple[int, int]
+"""Where a phrase begins and ends in its text, in characters."""
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_DETERMINERS = _set(
+    "a an the this that these those each every either neither no another some any all both half such what whatever "
+    "my your his her its our their whose 's"
+)
+_SUBJECTS = _set("i he she we they you who which")
+_PRONOUNS = _SUBJECTS | _set(
+    "me him us them it mine yours hers ours theirs myself yourself himself herself itself ourselves themselves one "
+    "ones someone anyone everyone nobody somebody anybody everybody something anything everything nothing none whom "
+    "other others there here"
+)
+_PREPOSITIONS = _set(
+    "of in on at by for from with without within into onto upon over under above below between among amongst across "
+    "through throughout during before after since until till against about around near behind beyond beside besides "
+    "despite except towards toward along amid amidst via per than as like unlike off out up down inside outside "
+    "following including regarding concerning according due"
+)
+_CONJUNCTIONS = _set("and or but nor so yet if because although though while whereas unless when where why how whether")
+_BE = _set("am is are was were be been being 'm 're")
+_MODALS = _set(
+    "will would shall should can could may might must do does did ca wo cannot to not n't 'll 'd let ought used"
+)
+_HAVE = _set("have has had having 've")
+_ADVERBS = _set(
+    "now then again also too very just only even still already once twice ever never always often sometimes usually "
+    "soon later earlier ago almost quite rather instead perhaps maybe however therefore thus hence meanwhile else far "
+    "away back together apart indeed yesterday today tomorrow tonight least most more less much many few several well "
+    "better best worse worst long longer first last next further ahead alone aside abroad forward anyway moreover "
+    "furthermore nevertheless afterwards home please yes enough due own same"
+)
+_ADJECTIVES = _set(
+    "immediate new old young good bad big small large little high low great short early late local major main key "
+    "real whole free full open clear sure able unable likely unlikely ready available true false right wrong "
+    "different similar important possible impossible difficult easy hard strong weak happy sad angry afraid aware "
+    "alive dead ill sick safe dangerous guilty innocent certain responsible absent present popular common rare "
+    "recent previous former current final total single double top upset proud keen worth linked close subject "
+    "missing serious critical nice famous beautiful huge tiny rich poor hot cold warm cool fresh healthy busy wide "
+    "deep heavy light dark black white red blue green brown grey pink favourite latest senior junior national "
+    "international male female public private"
+)
+# Forms of common verbs that are seldom nouns. Those in -ed and -ing go by their ending.
+_VERBS = _set(
+    "say says said tell tells told make makes made take takes took taken give gives gave given get gets got gotten "
+    "go goes went gone come comes came become becomes became see sees saw seen know knows knew known think thinks "
+    "thought find finds found feel feels felt leave leaves left keep keeps kept let lets begin begins began begun "
+    "seem seems bring brings brought hold holds held write writes wrote written stand stands stood hear hears heard "
+    "mean meant meet meets met pay pays paid sit sits sat speak speaks spoke spoken lead leads led read lose loses "
+    "lost fall fell fallen send sends sent build builds built understand understood draw drew drawn break broke "
+    "broken spend spends spent cut drive drove driven buy buys bought wear wears wore worn choose chooses chose "
+    "chosen seek seeks sought throw threw thrown catch catches caught deal dealt win wins won fight fought teach "
+    "taught eat eats ate eaten sell sells sold rise rose risen grow grows grew grown fly flew flown hit hits beat "
+    "beats beaten sing sang sung swim sank sunk slid swam put puts set sets shut lay laid lie lies shot shoot slept "
+    "sleep ran run runs rode rides hid hide hidden flee fled forget forgot forgive forbid freeze froze shake shook "
+    "shaken steal stole stolen strike struck swear swore sweep swept tear tore wake woke weep wept bear bore born "
+    "bind bound bite bit blew blown breed bred cost dig dug want wants need needs believe believes ask asks appear "
+    "appears allow allows add adds agree agrees admit admits insist insists claim claims explain explains describe "
+    "describes reveal reveals suggest suggests show shows shown include includes continue continues remain remains "
+    "require requires receive receives consider considers decide decides expect expects accept accepts achieve "
+    "avoid avoids join joins lack lacks learn learns like likes love loves live lives mark marks face faces provide "
+    "provides produce produces prove proves proven enjoy enjoys ensure ensures enter enters compare happen happens "
+    "help helps hope hopes improve increase die dies kill kills arrive arrives argue argues announce announces "
+    "confirm confirms contain contains create creates deny denies discover disappear emerge earn feature features "
+    "focus focuses follow follows force forces host hosts identify introduce involve involves launch launches look "
+    "looks manage manages move moves occur offer offers play plays prepare prevent prevents publish raise raises "
+    "reach reaches realise realize refuse refuses release releases remember remove replace report reports represent "
+    "return returns save saves score scores serve serves share shares start starts stay stays stop stops struggle "
+    "support supports survive talk talks tend tends thank try tries turn turns use uses visit visits vote wait walk "
+    "walks warn warns watch watches welcome wonder work works worry click"
+)
+# Of these, forms that are nouns after a determiner, an adjective or another noun: `the vote`, `his hopes`.
+_ALSO_NOUNS = _set(
+    "deal deals vote report reports hope hopes score scores support talk talks claim claims play plays offer offers "
+    "visit visits work works fight cut rise run runs hit hits set sets face faces feature features focus force "
+    "forces help host hosts increase launch launches lives look looks love mark marks move moves need needs release "
+    "releases return saves shot shares share start starts stay stop struggle turn turns use uses wait walk walks "
+    "watch watches welcome wonder worry cost show shows break catch draw strike fall win wins loses sleep lack "
+    "result results thoughts swim bit bite rides meet"
+)
+_NOUNS_IN_ED = _set("bed shed speed seed feed need deed breed weed hundred greed")
+_NOUNS_IN_ING = _set(
+    "king ring wing thing string spring morning evening building meeting wedding being ceiling clothing painting "
+    "hearing beginning training feeling warning housing funding spending offering briefing gathering shooting stabbing "
+    "nothing something everything anything opening ranking"
+)
+_NOUNS_IN_LY = _set(
+    "family reply supply ally bully italy july jelly belly assembly monopoly anomaly butterfly fly rally"
+)
+_NOUNS_IN_ISH = _set("fish dish wish parish radish polish finish rubbish varnish")
+_NUMBER_WORDS = _set(
+    "one two three four five six seven eight nine ten eleven twelve dozen twenty thirty forty fifty sixty seventy "
+    "eighty ninety hundred thousand million billion trillion dozens hundreds thousands millions billions half"
+)
+_NOUN_ENDINGS = ("tion", "sion", "ment", "ness", "ity", "ance", "ence", "ship", "ism", "ure", "age", "dom", "hood")
+_ADJECTIVE_ENDINGS = ("ous", "ful", "less", "able", "ible", "ish")
+_LINKS = _set("of de del la van von der bin al")  # between names
+_MONTHS = _set("May March")
+_MOST = 6  # words of a phrase
+_TITLE = 0.8  # of the words that have a capital in a title
+
+_TOKEN = re.compile(
+    r"(?P<number>[$£€¥#]?\s?\d+(?:[.,:/-]\d+)*[^\W\d_]*+(?:-[^\W\d_]+)*+\s?%?)"
+    r"|(?P<clitic>['’](?:s|m|re|ve|ll|d)\b|n['’]t\b)"
+    r"|(?P<word>(?:[^\W\d_]\.){2,}|[^\W\d_](?:(?!n['’]t\b)[\w-])*(?:['’](?!(?:s|m|re|ve|ll|d|t)\b)\w+|[&-]\w+)*)"
+    r"|(?P<mark>\S)",
+    re.IGNORECASE,
+)
+_SCORE = re.compile(r"\d+-\d+").fullmatch
+_ENDS = frozenset(".!?:;\"“”‘`'’—–")
+Kind = Literal["noun", "number", "determiner", "modal", "subject", "be", "verb", "adjective", "mark", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    start: int
+    end: int
+    kind: Kind
+    name: bool = False
+
+    @property
+    def low(self) -> str:
+        return self.text.lower()
+
+
+def spans(text: str) -> list[Span]:
+    """Where the noun phrases of an English text are, in order, without determiners, apart from one another.
+
+    Names, numbers with what they count, years and amounts are among them. On 235 news summaries 96 of 100 phrases end
+    in what spaCy's en_core_web_sm tags as a noun, name or number, and 95 of 100 heads of its noun chunks are in one.
+    What is missed is mostly a word that is a verb as well.
+    """
+    tokens = _tokens(text)
+    found: list[Span] = []
+    run: list[int] = []
+    for place, token in enumerate(tokens):
+        if run and _begins(token, tokens[place + 1 : place + 2]):
+            found += _phrase(tokens, run)
+            run = []
+        if _belongs(tokens, place, bool(run)):
+            run.append(place)
+            continue
+        found += _phrase(tokens, run)
+        run = []
+    return found + _phrase(tokens, run)
+
+
+def is_function(word: str) -> bool:
+    """Whether a lower-case English word is of a closed class: it says little of what a sentence is about."""
+    return word in _FUNCTION
+
+
+_FUNCTION = (
+    _DETERMINERS
+    | _PRONOUNS
+    | _PREPOSITIONS
+    | _CONJUNCTIONS
+    | _BE
+    | _MODALS
+    | _HAVE
+    | _ADVERBS
+    | _set("s t d ll m re ve n")
+)
+_KINDS: tuple[tuple[frozenset[str], Kind], ...] = (
+    (_DETERMINERS, "determiner"),
+    (_SUBJECTS, "subject"),
+    (_BE, "be"),
+    (_MODALS, "modal"),
+    (_PRONOUNS | _PREPOSITIONS | _CONJUNCTIONS | _HAVE | _ADVERBS, "other"),
+    (_NUMBER_WORDS, "number"),
+    (_VERBS, "verb"),
+    (_ADJECTIVES, "adjective"),
+)
+
+
+def _tokens(text: str) -> list[_Token]:
+    raw = [match for match in _TOKEN.finditer(text)]
+    words = [match.group() for match in raw if match.lastgroup == "word"]
+    cased = sum(word[0].isupper() for word in words) < _TITLE * len(words)  # else capitals say nothing
+    inner = {m.group() for n, m in enumerate(raw) if cased and m.group()[0].isupper() and not _first(raw, n)}
+    made = []
+    for n, match in enumerate(raw):
+        word = match.group()
+        capital = cased and match.lastgroup == "word" and word[0].isupper()
+        after = raw[n + 1].group() if n + 1 < len(raw) else ""
+        name = capital and (not _first(raw, n) or word in inner or (after[:1].isupper() and after in inner))
+        start = match.start() + len(word) - len(word.lstrip())
+        made.append(_Token(word.strip(), start, match.start() + len(word.rstrip()), _kind(match, name), name))
+    return made
+
+
+def _first(raw: list[re.Match[str]], place: int) -> bool:
+    return place == 0 or raw[place - 1].group() in _ENDS
+
+
+def _kind(match: re.Match[str], name: bool) -> Kind:
+    if match.lastgroup in ("number", "mark"):
+        return "number" if match.lastgroup == "number" else "mark"
+    word = match.group()
+    low = word.lower().replace("’", "'")
+    if name and word in _MONTHS:
+        return "noun"
+    for words, kind in _KINDS:
+        if low in words and not (name and kind in ("verb", "adjective")):
+            return kind
+    return "noun" if name or len(low) < 4 else _by_ending(low)
+
+
+def _by_ending(low: str) -> Kind:
+    if low.endswith("ed") and low not in _NOUNS_IN_ED:
+        return "verb"
+    if low.endswith("ing") and low not in _NOUNS_IN_ING:
+        return "verb"
+    if low.endswith("ly") and low not in _NOUNS_IN_LY:
+        return "other"
+    return "adjective" if low.endswith(_ADJECTIVE_ENDINGS) and low not in _NOUNS_IN_ISH else "noun"
+
+
+def _begins(token: _Token, after: list[_Token]) -> bool:
+    """Whether a number goes with what follows it: `the harbour three hours`; not `July 1`. A score stands alone."""
+    if token.kind != "number":
+        return False
+    counts = bool(after) and after[0].kind == "noun" and not after[0].name
+    return bool(_SCORE(token.text)) or (counts and (token.text.isalpha() or _plural(after[0].low)))
+
+
+def _belongs(tokens: list[_Token], place: int, running: bool) -> bool:
+    """Whether the token goes into the phrase before it, or begins one."""
+    token = tokens[place]
+    before = tokens[place - 1] if place else None
+    after = tokens[place + 1] if place + 1 < len(tokens) else None
+    if token.low in _LINKS:
+        return running and bool(before and before.name and after and after.name)
+    if token.kind in ("number", "adjective"):
+        return True
+    if token.kind == "verb":
+        return _verb_as_noun(token, before, after, running)
+    return token.kind == "noun" and (token.name or not _verb_here(token, before, after))
+
+
+def _verb_as_noun(token: _Token, before: _Token | None, after: _Token | None, running: bool) -> bool:
+    """`the vote`, `latest score`; `the injured man`, `a growing number`."""
+    if before is None or before.kind not in ("determiner", "adjective", "number"):
+        return running and token.low in _ALSO_NOUNS and (after is None or after.kind == "mark" or after.low == "of")
+    return token.low in _ALSO_NOUNS or (after is not None and after.kind in ("noun", "adjective"))
+
+
+def _verb_here(token: _Token, before: _Token | None, after: _Token | None) -> bool:
+    """Whether a word that may be a noun follows what verbs follow: `they drew`, `will join`, `to visit the`."""
+    if before is None or before.kind not in ("subject", "modal"):
+        return False
+    if before.low != "to":
+        return True
+    if after is None or after.kind in ("mark", "other", "be", "modal"):
+        return not (token.low.endswith(_NOUN_ENDINGS) or _plural(token.low))
+    return not (after.kind == "noun" and _plural(token.low))
+
+
+def _plural(word: str) -> bool:
+    return word.endswith("s") and not word.endswith(("ss", "us", "is"))
+
+
+def _phrase(tokens: list[_Token], run: list[int]) -> list[Span]:
+    """The run without what cannot end a phrase, if a phrase is left."""
+    if not run:
+        return []
+    before = tokens[run[0] - 1] if run[0] else None
+    after = tokens[run[-1] + 1] if run[-1] + 1 < len(tokens) else None
+    if len(run) > 1 and tokens[run[-2]].kind == "noun" and _third_person(tokens[run[-1]], after):
+        run = run[:-1]
+    while run and not _head(tokens[run[-1]]):
+        run = run[:-1]
+    if not run or _predicate(before, [tokens[place] for place in run]):
+        return []
+    run = run[-_MOST:]
+    return [(tokens[run[0]].start, tokens[run[-1]].end)]
+
+
+def _third_person(last: _Token, after: _Token | None) -> bool:
+    """`the club hopes to`, `the president meets the`."""
+    if last.name or after is None or not _plural(last.low):
+        return False
+    return after.low == "to" or (after.kind == "determiner" and after.low != "'s") or after.low in ("him", "them", "it")
+
+
+def _head(token: _Token) -> bool:
+    if token.kind == "number":
+        return any(map(str.isdigit, token.text))
+    return (token.kind == "noun" and len(token.text) > 1) or token.low in _ALSO_NOUNS
+
+
+def _predicate(before: _Token | None, run: list[_Token]) -> bool:
+    """A single word in lower case after a form of be is more often an adjective: `is awake`."""
+    if before is None or before.kind != "be" or len(run) > 1 or run[0].name or run[0].kind == "number":
+        return False
+    return not _plural(run[0].low) and not run[0].low.endswith(_NOUN_ENDINGS)

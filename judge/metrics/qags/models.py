@@ -1,0 +1,57 @@
+"""The back end `models`: questions by a T5-style generator, answers by an extractive reader, any of transformers'."""
+
+from __future__ import annotations
+
+from judge.errors import ConfigError
+from judge.metrics.qags.generation import TEMPLATE, Generator
+from judge.metrics.qags.reading import Reader
+from judge.metrics.qags.stages import Answers, Questions, Tell
+from judge.metrics.qags.weights import GENERATOR, READER, locate, need_packages
+
+
+def open(
+    *,
+    generator: str,
+    reader: str,
+    device: str | None = None,
+    batch_tokens: int | None = None,
+    beams: int = 4,
+    question_tokens: int = 32,
+    input_tokens: int = 128,
+    template: str = TEMPLATE,
+    null: bool = True,
+    progress: Tell | None = None,
+) -> tuple[Questions, Answers]:
+    """The two stages. `generator` and `reader` are folders made by save_pretrained or names on the Hugging Face hub.
+
+    The generator is given `template` with {theme} and {context}, or with {before}, {theme} and {after} where a model
+    wants the theme marked in its place; `input_tokens` at most, and `question_tokens` of reply by beam search. With
+    `null` the reader may say that a text does not answer, which only models trained on such questions know to do.
+    Batches have `batch_tokens` tokens at most. `progress` is called in each stage with how many are done of how many.
+
+    Files are found, or downloaded, here; models are loaded when first used. Raises ConfigError for a setting or a
+    model that cannot be used, MissingExtra for a package that is not installed.
+    """
+    counts = {"beams": beams, "question_tokens": question_tokens, "input_tokens": input_tokens}
+    _check_counts(counts if batch_tokens is None else counts | {"batch_tokens": batch_tokens})
+    if not isinstance(null, bool):
+        raise ConfigError(f"qags: null has to be true or false, not {null!r}")
+    need_packages()
+    found = locate(GENERATOR, generator), locate(READER, reader)
+    questions = Generator(
+        found[0],
+        template=template,
+        beams=beams,
+        question_tokens=question_tokens,
+        input_tokens=input_tokens,
+        device=device,
+        batch_tokens=batch_tokens,
+        progress=progress,
+    )
+    return questions, Reader(found[1], null=null, device=device, batch_tokens=batch_tokens, progress=progress)
+
+
+def _check_counts(counts: dict[str, int]) -> None:
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ConfigError(f"qags: {name} has to be a whole number from 1, not {value!r}")

@@ -1,0 +1,187 @@
+"""How alike two answers are: exact match and F1 as SQuAD counts them, ROUGE, BERTScore."""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from judge import text
+from judge.errors import ConfigError
+from judge.metrics import bertscore, rouge
+from judge.metrics.bertscore.values import HIGH, LOW
+from judge.records import Failure, Sample, Score
+from judge.registry import unknown
+
+NAMES = ("exact", "f1", "rouge1", "rougeL", "bertscore", "corrected")
+Pair = tuple[str, str]
+"""The answer from the source and the one from the output."""
+_ROUGE = ("rouge1", "rougeL")
+_BERT = ("bertscore", "corrected")
+_OF_BERT = {"bertscore": "bertscore", "bertscore_corrected": "corrected"}
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_MARKS = frozenset(string.punctuation)
+
+
+class _Key(NamedTuple):
+    pair: Pair
+    tokenizer: str
+
+
+_Values = dict[_Key, dict[str, float]]
+
+
+def similarities(
+    pairs: Sequence[Pair],
+    names: Sequence[str] = ("f1",),
+    *,
+    languages: Sequence[str] | None = None,
+    low: float = LOW,
+    high: float = HIGH,
+    bert: Mapping[str, object] | None = None,
+) -> list[dict[str, float]]:
+    """For each pair of answers its similarity by each name, each 0–1 (BERTScore may be below 0).
+
+    - `exact`: 1 for answers that are equal after SQuAD's normalisation (`normalised`), else 0.
+    - `f1`: SQuAD's F1 of the tokens that they share (Rajpurkar et al. 2016); Chinese, Japanese, Korean and other
+      scripts by the tokenizer that `judge.text` has for both, or for the language that `languages` has for the pair.
+    - `rouge1`, `rougeL`: F of ROUGE, stemmed, the source's answer being the reference.
+    - `bertscore`: F; `corrected`: clip((F - low) / (high - low), 0, 1). `bert` are options of `BertScore`.
+
+    An answer beside none (UNANSWERABLE) is 0 by every name, as is one that has no token beside another. A pair of which
+    BERTScore has no value lacks these names. Each distinct pair is compared once. Raises ConfigError, MissingExtra.
+    """
+    return Similarities(names, low=low, high=high, bert=bert).of(pairs, languages)
+
+
+class Similarities:
+    """`similarities` with the options at hand, and what each name is signed with."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        *,
+        low: float = LOW,
+        high: float = HIGH,
+        bert: Mapping[str, object] | None = None,
+        cache: Path | None = None,
+    ) -> None:
+        self.names = _checked(names)
+        self._low, self._high = low, high
+        bertscore.corrected(1.0, low, high)  # raises unless low < high
+        wanted = not set(_BERT).isdisjoint(self.names)
+        # What is not installed is said before anything is computed or paid.
+        options: dict[str, Any] = {**(bert or {}), "low": low, "high": high, "cache": cache}
+        self._bert = bertscore.BertScore(**options) if wanted else None
+        self._tokenizers: set[str] = set()
+        self._signed_bert = ""
+
+    def of(self, pairs: Sequence[Pair], languages: Sequence[str] | None = None) -> list[dict[str, float]]:
+        """As `similarities`."""
+        keys = [
+            _Key(pair, self._tokenizer(pair, of))
+            for pair, of in zip(pairs, languages or [""] * len(pairs), strict=True)
+        ]
+        both = {key: _of_tokens(key) for key in dict.fromkeys(keys) if all(map(str.strip, key.pair))}
+        if any(name in self.names for name in _ROUGE):
+            self._rouge(both)
+        if self._bert:
+            self._bertscore(both)
+        nothing = dict.fromkeys(self.names, 0.0)
+        return [
+            {name: both[key][name] for name in self.names if name in both[key]} if key in both else dict(nothing)
+            for key in keys
+        ]
+
+    def signature(self, name: str) -> str:
+        """What made the similarity of this name in the calls of `of` so far."""
+        if name in _BERT:
+            span = f"low={self._low:g}|high={self._high:g}|" if name == "corrected" else ""
+            return f"{name}|{span}{self._signed_bert or self._sign_bert()}"
+        if name == "exact":
+            return name
+        squad = name == "f1"  # English words are those between white space, after normalisation
+        used = sorted(self._tokenizers or {"en"})
+        tokenizers = "+".join("squad" if squad and one == "en" else text.signature(one) for one in used)
+        return f"{name}|tok={tokenizers}" if squad else f"{name}|f|stem|tok={tokenizers}"
+
+    def _tokenizer(self, pair: Pair, language: str) -> str:
+        """By the answers' script, but Han alone may be of either language: a short answer does not tell."""
+        found = text.tokenizer_for(pair)
+        found = language if found != "en" and language in ("ja", "ko", "zh") and text.installed(language) else found
+        self._tokenizers.add(found)
+        return found
+
+    def _rouge(self, found: _Values) -> None:
+        types = [name for name in _ROUGE if name in self.names]
+        for tokenizer in dict.fromkeys(key.tokenizer for key in found):
+            keys = [key for key in found if key.tokenizer == tokenizer]
+            sources, outputs = zip(*(key.pair for key in keys), strict=True)
+            for name, column in rouge.score(outputs, sources, types, tokenizer=tokenizer).items():
+                for key, value in zip(keys, column, strict=True):
+                    # No token in the source's answer: as SQuAD has it, 1 for the same answer and 0 for another.
+                    same = float(key.pair[0].strip() == key.pair[1].strip())
+                    found[key][name] = same if isinstance(value, Failure) else value.fmeasure
+
+    def _bertscore(self, found: _Values) -> None:
+        assert self._bert is not None  # noqa: S101
+        pairs = list(dict.fromkeys(key.pair for key in found))
+        samples = [Sample(str(n), "", output, references=(source,)) for n, (source, output) in enumerate(pairs)]
+        result = self._bert.score(samples)
+        self._signed_bert = _of_model(result.columns[0].signature)
+        values: dict[Pair, dict[str, float]] = {pair: {} for pair in pairs}
+        for row in result.rows:
+            if isinstance(row, Score) and row.column in _OF_BERT:
+                values[pairs[int(row.item)]][_OF_BERT[row.column]] = row.value
+        for key in found:
+            found[key] |= values[key.pair]
+
+    def _sign_bert(self) -> str:
+        assert self._bert is not None  # noqa: S101
+        return _of_model(self._bert.score([]).columns[0].signature)
+
+
+def _of_tokens(key: _Key) -> dict[str, float]:
+    first, second = (normalised(answer) for answer in key.pair)
+    cut = str.split if key.tokenizer == "en" else text.words(key.tokenizer)
+    return {"exact": float(first == second), "f1": f1(first, second, cut)}
+
+
+def _of_model(signature: str) -> str:
+    """BERTScore's signature without what is not said of answers: the column's name and letter, and references."""
+    parts = signature.split("|")[2:]
+    return "|".join(part for part in parts if not part.startswith(("nrefs=", "refs=", "rescale=")))
+
+
+def _checked(names: Sequence[str]) -> tuple[str, ...]:
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    for name in listed:
+        if name not in NAMES:
+            raise ConfigError(unknown("similarity", str(name), list(NAMES)))
+    if not listed or len(set(listed)) < len(listed):
+        raise ConfigError(f"similarity: one or more of {', '.join(NAMES)}, each once")
+    return listed
+
+
+def normalised(answer: str) -> str:
+    """SQuAD's: lower case, without punctuation, without articles, single spaces; here also of other scripts (NFKC)."""
+    small = unicodedata.normalize("NFKC", answer).lower()
+    plain = "".join(letter for letter in small if not _is_mark(letter))
+    return " ".join(_ARTICLES.sub(" ", plain).split())
+
+
+def _is_mark(letter: str) -> bool:
+    return letter in _MARKS if letter.isascii() else unicodedata.category(letter)[0] == "P"
+
+
+def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> float:
+    """SQuAD's F1 of two normalised answers; where one has no token, 1 if both have none and 0 if not."""
+    a, b = cut(first), cut(second)
+    if not a or not b:
+        return float(a == b)
+    shared = sum((Counter(a) & Counter(b)).values())
+    return 2 * shared / (len(a) + len(b))

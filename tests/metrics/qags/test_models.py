@@ -1,0 +1,492 @@
+"""Questions and answers by tiny models of random weights, beside transformers one by one and every span tried."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judge.errors import ConfigError, MissingExtra
+from judge.metrics.qags import generation, models, reading, weights
+from judge.metrics.qags.generation import TEMPLATE, Generator, batches
+from judge.metrics.qags.reading import Reader
+from judge.metrics.qags.stages import UNANSWERABLE, Trouble
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+hub = pytest.importorskip("huggingface_hub")
+pytestmark = pytest.mark.torch
+
+TEXTS = [
+    "The river rose by two metres and the bridge was closed.",
+    "Only the old road over the hill stayed open, said the mayor.",
+    "The bridge will open again on Monday. Rain is likely until Sunday night. The mayor sent people over the hill.",
+    "Two metres of water closed a bridge; the mayor sent people over the hill.",
+    "On Monday the river fell, and the road was dry.",
+]
+THEMES = [["river", "two metres", "bridge"], ["road", "mayor"], ["bridge", "Rain"], ["water"], ["Monday", "road"]]
+ASKED = [(theme, output) for output, themes in zip(TEXTS, THEMES, strict=True) for theme in themes]
+QUESTIONS = ["What rose?", "Who sent people over the hill?", "What was closed on Monday by two metres of water?"]
+PAIRS = [(question, text) for question in QUESTIONS for text in [*TEXTS, " ".join(TEXTS * 2)]]
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+LENGTH = 8  # of a question, in tokens
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """For models this small, threads that wait for one another are all of the time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def saved(folder: Path, *parts: Any) -> str:
+    transformers.utils.logging.disable_progress_bar()
+    for part in parts:
+        part.save_pretrained(folder)
+    transformers.utils.logging.enable_progress_bar()
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def t5(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A T5 with a SentencePiece-like tokenizer."""
+    words = sorted({f"▁{word}" for text in [*TEXTS, "answer: context:"] for word in text.split()})
+    letters = sorted({letter for word in words for letter in word})
+    scored = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), *((w, -5.0) for w in words), *((c, -9.0) for c in letters)]
+    pieces = tokenizers.Tokenizer(tokenizers.models.Unigram(scored, unk_id=2))
+    pieces.pre_tokenizer, pieces.decoder = tokenizers.pre_tokenizers.Metaspace(), tokenizers.decoders.Metaspace()
+    pieces.post_processor = tokenizers.processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=pieces, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
+    torch.manual_seed(1)
+    config = transformers.T5Config(
+        vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=64, num_heads=4, num_layers=2, decoder_start_token_id=0,
+        initializer_factor=8.0, tie_word_embeddings=False,
+    )  # fmt: skip
+    return saved(tmp_path_factory.mktemp("t5"), transformers.T5ForConditionalGeneration(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A BERT reader of 48 tokens at most."""
+    folder = tmp_path_factory.mktemp("bert")
+    torch.manual_seed(2)
+    tokenizer = word_pieces(folder)
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer), max_position_embeddings=48, initializer_range=0.5, **SIZES
+    )
+    return saved(folder, transformers.BertForQuestionAnswering(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def roberta(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A RoBERTa reader of 48 tokens at most: bytes, no segments, two tokens between question and text."""
+    trained = tokenizers.ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trained.train_from_iterator(TEXTS * 3, vocab_size=400, min_frequency=2, special_tokens=special)
+    folder = tmp_path_factory.mktemp("roberta")
+    trained.save_model(str(folder))
+    tokenizer = transformers.RobertaTokenizer.from_pretrained(str(folder))
+    torch.manual_seed(3)
+    config = transformers.RobertaConfig(vocab_size=400, max_position_embeddings=50, initializer_range=0.5, **SIZES)
+    return saved(folder, transformers.RobertaForQuestionAnswering(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def seeker(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A BERT reader of 48 tokens that always points at the word `treasure`, and without it at [CLS]."""
+    folder = tmp_path_factory.mktemp("seeker")
+    tokenizer = word_pieces(folder, "treasure")
+    torch.manual_seed(4)
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer), max_position_embeddings=48, **(SIZES | {"num_hidden_layers": 0})
+    )
+    model = transformers.BertForQuestionAnswering(config)
+    with torch.no_grad():
+        model.qa_outputs.weight.zero_()
+        model.qa_outputs.weight[:, 0] = 1.0
+        words = model.bert.embeddings.word_embeddings.weight
+        words[tokenizer.convert_tokens_to_ids("treasure"), 0] = 50.0
+        words[tokenizer.cls_token_id, 0] = 0.2
+    return saved(folder, model, tokenizer)
+
+
+def word_pieces(folder: Path, *more: str) -> Any:
+    words = {word.lower() for text in [*TEXTS, *QUESTIONS, *more] for word in re.findall(r"\w+|[^\w\s]", text)}
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    (folder / "vocab.txt").write_text("\n".join([*special, *sorted(words)]), "utf-8")
+    return transformers.BertTokenizer.from_pretrained(str(folder))
+
+
+def generator(folder: str, **how: Any) -> Generator:
+    settings = {"template": TEMPLATE, "beams": 4, "question_tokens": LENGTH, "input_tokens": 128, "device": "cpu"} | how
+    return Generator(weights.locate(weights.GENERATOR, folder), **settings)
+
+
+def reader(folder: str, *, null: bool = False, **how: Any) -> Reader:
+    return Reader(weights.locate(weights.READER, folder), null=null, device="cpu", **how)
+
+
+def copied(folder: str, to: Path, **files: dict[str, Any]) -> str:
+    """A model's folder again, with other entries in its JSON files."""
+    for file in Path(folder).iterdir():
+        (to / file.name).write_bytes(file.read_bytes())
+    for name, entries in files.items():
+        path = to / f"{name}.json"
+        path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | entries), "utf-8")
+    return str(to)
+
+
+def loaded(folder: str, head: str) -> tuple[Any, Any]:
+    transformers.utils.logging.disable_progress_bar()
+    made = getattr(transformers, head).from_pretrained(folder).eval()
+    transformers.utils.logging.enable_progress_bar()
+    return transformers.AutoTokenizer.from_pretrained(folder), made
+
+
+def one_by_one(folder: str, asked: Sequence[tuple[str, str]], beams: int = 4) -> list[str | Trouble]:
+    """What transformers writes for each theme and output by itself."""
+    tokenizer, model = loaded(folder, "AutoModelForSeq2SeqLM")
+    texts: list[str | Trouble] = []
+    for theme, output in asked:
+        ids = torch.tensor([tokenizer.encode(f"answer: {theme} context: {output}")])
+        found = model.generate(ids, num_beams=beams, max_new_tokens=LENGTH, early_stopping=beams > 1, do_sample=False)
+        text = tokenizer.decode(found[0], skip_special_tokens=True).strip()
+        texts.append(text or Trouble("NoQuestion", "the generator wrote nothing"))
+    return texts
+
+
+def by_all_spans(folder: str, pairs: Sequence[tuple[str, str]], window: int, stride: int, null: bool) -> list[str]:
+    """Every span of every window, in windows cut by transformers, read one at a time."""
+    tokenizer, model = loaded(folder, "AutoModelForQuestionAnswering")
+    answers = []
+    for question, text in pairs:
+        found = tokenizer(
+            question, text, truncation="only_second", max_length=window, stride=stride,
+            return_overflowing_tokens=True, return_offsets_mapping=True,
+        )  # fmt: skip
+        spans, nulls = [], []
+        for n in range(len(found["input_ids"])):
+            names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in found]
+            with torch.inference_mode():
+                out = model(**{name: torch.tensor([found[name][n]]) for name in names})
+            start, end = out.start_logits[0].tolist(), out.end_logits[0].tolist()
+            places = [t for t, which in enumerate(found.sequence_ids(n)) if which == 1]
+            nulls.append(start[0] + end[0])
+            spans += [
+                (start[a] + end[b], found["offset_mapping"][n][a][0], found["offset_mapping"][n][b][1])
+                for a in places
+                for b in places
+                if a <= b < a + 30
+            ]
+        score, first, last = max(spans)
+        answers.append("" if null and min(nulls) > score else text[first:last].strip())
+    return answers
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+def test_questions_are_those_that_transformers_writes_one_by_one(t5: str, beams: int) -> None:
+    found = generator(t5, beams=beams).questions(ASKED)
+    assert found == one_by_one(t5, ASKED, beams)
+    assert len(set(found)) > len(ASKED) // 2, "the model says the same of everything: nothing was tested"
+
+
+def test_questions_of_batches_of_one_are_the_same(t5: str) -> None:
+    assert generator(t5, batch_tokens=1).questions(ASKED) == generator(t5).questions(ASKED)
+
+
+def test_each_input_is_written_of_once(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = generator(t5)
+    rows: list[int] = []
+    write = asked._generated
+    monkeypatch.setattr(asked, "_generated", lambda ids: rows.append(len(ids)) or write(ids))
+    found = asked.questions([*ASKED, *ASKED, (" river ", TEXTS[0])])
+    assert sum(rows) == len(ASKED)
+    assert found[: len(ASKED)] == found[len(ASKED) : -1]
+    assert found[-1] == found[0]
+
+
+def test_the_input_is_cut_around_the_themes_sentence(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    asked = generator(t5, input_tokens=32)
+    monkeypatch.setattr(asked, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?"))
+    asked.questions([("Rain", " ".join(TEXTS * 3)), ("river", TEXTS[0])])
+    assert "Rain is likely until Sunday night." in shown[0]
+    assert len(shown[0]) < 200
+    assert 20 <= len(asked._ids(shown[0])) <= 32
+    assert shown[1] == f"answer: river context: {TEXTS[0]}"
+
+
+def test_a_template_may_mark_the_theme_in_its_place(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = generator(t5, template="ask: {before}<hl>{theme}<hl>{after}")
+    monkeypatch.setattr(asked, "_written", lambda prompts: {prompt: prompt for prompt in prompts})
+    assert asked.questions([("two {after}", "By two {after} it rose.")]) == ["ask: By <hl>two {after}<hl> it rose."]
+    assert asked.signature != generator(t5).signature
+
+
+@pytest.mark.parametrize(
+    ("written", "question"),
+    [("question: Who sang? ", "Who sang?"), ("Question：誰が？", "誰が？"), ("Question time?", "Question time?")],
+)
+def test_a_label_before_a_question_is_dropped(written: str, question: str) -> None:
+    assert generation._question(written) == question
+
+
+def test_a_generator_that_writes_nothing_is_trouble(t5: str, tmp_path: Path) -> None:
+    size = len(transformers.AutoTokenizer.from_pretrained(t5))
+    mute = copied(t5, tmp_path, generation_config={"suppress_tokens": [n for n in range(size) if n != 1]})
+    assert generator(mute).questions(ASKED[:2]) == [Trouble("NoQuestion", "the generator wrote nothing")] * 2
+
+
+def test_a_theme_longer_than_the_input_is_trouble(t5: str) -> None:
+    long = "river " * 200
+    found = generator(t5).questions([(long, f"A {long}."), ("river", f"A {long}.")])
+    assert found[0] == Trouble("NoQuestion", "the theme is too long for the generator's input")
+    assert isinstance(found[1], str)
+    assert generator(t5).questions([(long, long)]) == found[:1]
+    assert generator(t5).questions([]) == []
+
+
+def test_a_models_own_habit_of_sampling_is_not_followed(
+    t5: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    habits = {"do_sample": True, "top_k": 3, "top_p": 0.5, "temperature": 2.0, "max_length": 5, "num_beams": 1}
+    found = generator(copied(t5, tmp_path, generation_config=habits | {"num_return_sequences": 2})).questions(ASKED)
+    assert found == generator(t5).questions(ASKED)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_batches_hold_each_text_once_and_no_more_tokens_than_allowed() -> None:
+    lengths = [int(n) for n in np.random.default_rng(5).integers(1, 60, 200)] + [500]
+    made = batches(lengths, 256)
+    assert sorted(place for batch in made for place in batch) == list(range(201))
+    assert all(len(batch) == 1 or len(batch) * max(lengths[n] for n in batch) <= 256 for batch in made)
+    assert len(made) < 2 * sum(lengths) / 256 + 2
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+@pytest.mark.parametrize("null", [True, False])
+@pytest.mark.parametrize(("window", "stride"), [(48, 12), (32, 5)])
+def test_answers_are_the_best_of_all_spans(
+    request: pytest.FixtureRequest, kind: str, null: bool, window: int, stride: int
+) -> None:
+    folder = request.getfixturevalue(kind)
+    found = reader(folder, null=null, window=window, stride=stride).answers(PAIRS)
+    assert found == by_all_spans(folder, PAIRS, window, stride, null)
+    assert len(set(found)) > 3
+    assert all(answer in text for answer, (_, text) in zip(found, PAIRS, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_answers_of_batches_of_one_are_the_same(request: pytest.FixtureRequest, kind: str) -> None:
+    folder = request.getfixturevalue(kind)
+    assert reader(folder, batch_tokens=1).answers(PAIRS) == reader(folder).answers(PAIRS)
+
+
+def test_an_answer_in_the_last_window_is_found(seeker: str) -> None:
+    found = reader(seeker, null=True, stride=8)
+    filler = "the river rose and the road was open . " * 20
+    texts = [f"{filler}Treasure", f"Treasure {filler}", f"{filler}TREASURE {filler}", filler]
+    assert found.answers([("What rose?", text) for text in texts]) == ["Treasure", "Treasure", "TREASURE", UNANSWERABLE]
+
+
+def test_null_is_said_only_where_it_is_allowed(seeker: str) -> None:
+    asked = [("What rose?", "The river rose.")]
+    assert reader(seeker, null=True).answers(asked) == [UNANSWERABLE]
+    (found,) = reader(seeker, null=False).answers(asked)
+    assert isinstance(found, str)
+    assert found
+    assert found in "The river rose."
+
+
+def test_special_tokens_in_a_text_are_letters(seeker: str) -> None:
+    found = reader(seeker, null=True)
+    text = "[CLS] the river [SEP] rose [PAD]"
+    assert not {0, 2, 3} & set(found._model.tokenizer.encode("river")[1:-1])
+    assert found.answers([("[SEP] What rose?", text), ("[CLS]", f"{text} treasure")]) == [UNANSWERABLE, "treasure"]
+    assert not {0, 2, 3} & set(found._tokens(text).ids)
+
+
+def test_a_question_that_leaves_no_room_for_the_text_is_trouble(bert: str) -> None:
+    asked = [("river " * 60, TEXTS[0]), (" ", TEXTS[0]), ("What rose?", TEXTS[0]), ("river " * 22, TEXTS[0])]
+    found = reader(bert).answers(asked)
+    assert found[0] == Trouble("QuestionTooLong", "the question has 60 tokens, the reader takes 22")
+    assert found[1] == Trouble("NoQuestion", "the question is empty")
+    assert found[2:] == by_all_spans(bert, asked[2:], 48, 11, null=False)
+
+
+@pytest.mark.parametrize("null", [True, False])
+def test_a_blank_text_answers_nothing(bert: str, null: bool) -> None:
+    assert reader(bert, null=null).answers([("What rose?", ""), ("What rose?", " \n")]) == [UNANSWERABLE] * 2
+    assert reader(bert, null=null).answers([("What rose?", "\u200b \u200b")]) == [UNANSWERABLE], "no token is left"
+
+
+def test_scores_that_are_not_numbers_are_trouble(bert: str, tmp_path: Path) -> None:
+    _, model = loaded(bert, "AutoModelForQuestionAnswering")
+    with torch.no_grad():
+        model.qa_outputs.bias.fill_(float("nan"))
+    folder = copied(bert, tmp_path)
+    saved(Path(folder), model)
+    assert reader(folder).answers(PAIRS[:1]) == [Trouble("NoAnswer", "the reader's scores are not numbers")]
+
+
+def test_each_pair_is_read_once_and_counted(bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int]] = []
+    asked = reader(bert, progress=lambda done, total: told.append((done, total)))
+    rows: list[int] = []
+    take = asked._take
+    monkeypatch.setattr(asked, "_take", lambda batch, found: rows.append(len(batch)) or take(batch, found))
+    pairs = [(question, text) for question in QUESTIONS for text in TEXTS[:2]]
+    found = asked.answers([*pairs, *pairs])
+    assert found[:6] == found[6:]
+    assert sum(rows) == 6
+    assert told[-1] == (6, 6)
+
+
+def test_open_gives_both_stages_and_says_nothing(t5: str, bert: str, capfd: pytest.CaptureFixture[str]) -> None:
+    told: list[tuple[int, int]] = []
+    made, found = models.open(
+        generator=t5, reader=bert, device="cpu", question_tokens=LENGTH, progress=lambda *done: told.append(done)
+    )
+    questions = made.questions([*ASKED, ("lone", "a lone \ud800 surrogate")])
+    assert told[-1] == (len(ASKED) + 1, len(ASKED) + 1)
+    assert questions == one_by_one(t5, [*ASKED, ("lone", "a lone \ufffd surrogate")])
+    short = [pair for pair in PAIRS if pair[1] in TEXTS]
+    assert found.answers(short) == by_all_spans(bert, short, 48, 8, null=True)
+    assert made.signature.startswith(f"{Path(t5).name}@")
+    assert "|beams=4|in=128|out=8|template=default|torch " in made.signature
+    assert "|null=yes|window=384|stride=128|span=30|torch " in found.signature
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_name_that_the_hub_cannot_give_says_what_to_set(monkeypatch: pytest.MonkeyPatch, bert: str) -> None:
+    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(ConfigError, match=r"'nobody/asks'.*for the generator, or set HF_HUB_CACHE.*HF_ENDPOINT"):
+        models.open(generator="nobody/asks", reader=bert)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_hub_that_does_not_answer_says_what_to_set(
+    monkeypatch: pytest.MonkeyPatch, t5: str, tmp_path: Path, begun: bool
+) -> None:
+    def silent(name: str, **how: Any) -> str:
+        if begun and how.get("local_files_only"):
+            return str(tmp_path)  # a download that was broken off
+        raise hub.errors.LocalEntryNotFoundError(name) if how.get("local_files_only") else ConnectionError("refused")
+
+    monkeypatch.setattr(hub, "snapshot_download", silent)
+    with pytest.raises(ConfigError, match=r"'nobody/reads'.*refused.*for the reader"):
+        models.open(generator=t5, reader="nobody/reads")
+
+
+def test_a_model_of_the_hubs_own_cache_is_not_downloaded(monkeypatch: pytest.MonkeyPatch, t5: str, bert: str) -> None:
+    def cached(name: str, *, local_files_only: bool) -> str:
+        return t5
+
+    monkeypatch.setattr(hub, "snapshot_download", cached)
+    made, _ = models.open(generator="someone/asks", reader=bert)
+    assert made.signature.startswith("someone/asks@")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"generator": " "}, "generator has to be a folder"),
+        ({"reader": None}, "reader has to be a folder"),
+        ({"beams": 0}, "beams has to be"),
+        ({"question_tokens": True}, "question_tokens has to be"),
+        ({"input_tokens": 2.5}, "input_tokens has to be"),
+        ({"batch_tokens": 0}, "batch_tokens has to be"),
+        ({"null": "yes"}, "null has to be"),
+        ({"template": "answer: {theme}"}, "template has to hold"),
+        ({"template": 3}, "template has to hold"),
+    ],
+)
+def test_a_wrong_setting_is_named(t5: str, bert: str, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=f"^qags: {why}"):
+        models.open(**({"generator": t5, "reader": bert} | options))
+
+
+def test_a_model_of_another_kind_is_refused(t5: str, bert: str) -> None:
+    with pytest.raises(ConfigError, match="T5ForConditionalGeneration, which was not made to answer"):
+        models.open(generator=t5, reader=t5)
+    made, _ = models.open(generator=bert, reader=bert, device="cpu")
+    with pytest.raises(ConfigError, match=r"generator .* cannot be loaded"):
+        made.questions(ASKED)
+
+
+def test_a_reader_without_its_last_layer_is_refused(bert: str, tmp_path: Path) -> None:
+    _, model = loaded(bert, "AutoModel")
+    folder = copied(bert, tmp_path)
+    saved(tmp_path, model)
+    with pytest.raises(ConfigError, match="was not made to answer questions"):
+        reader(folder)
+    with pytest.raises(ConfigError, match=r"lack qa_outputs"):
+        reader(copied(folder, tmp_path, config={"architectures": None})).answers(PAIRS)
+
+
+def test_a_reader_whose_tokenizer_is_of_no_use_is_refused(
+    bert: str, t5: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "backend", lambda tokenizer: None)
+    with pytest.raises(ConfigError, match="fast tokenizer"):
+        reader(bert).answers(PAIRS)
+    monkeypatch.undo()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(t5)
+    _, model = loaded(bert, "AutoModelForQuestionAnswering")
+    with pytest.raises(ConfigError, match=r"no \[CLS\] .* set null to false"):
+        reader(saved(tmp_path, model, tokenizer), null=True).answers(PAIRS)
+    inside = tokenizers.Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    inside.post_processor = tokenizers.processors.TemplateProcessing(
+        single="$A </s>", pair="$B </s> $A </s>", special_tokens=[("</s>", 1)]
+    )
+    with pytest.raises(ConfigError, match="does not put a question before a text"):
+        reading.frame(transformers.PreTrainedTokenizerFast(tokenizer_object=inside))
+
+
+def test_weights_that_would_have_to_be_unpickled_are_refused(t5: str, tmp_path: Path) -> None:
+    folder = copied(t5, tmp_path)
+    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    with pytest.raises(ConfigError, match="save_pretrained"):
+        generator(folder)
+
+
+def test_damaged_files_are_named(bert: str, tmp_path: Path) -> None:
+    folder = copied(bert, tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ConfigError, match=r"reader .* cannot be loaded"):
+        reader(folder).answers(PAIRS)
+    (tmp_path / "config.json").write_text("[]")
+    with pytest.raises(ConfigError, match=r"config\.json is not a model's configuration"):
+        reader(folder)
+
+
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99"])
+def test_a_device_that_is_not_there_is_refused(t5: str, bert: str, device: str) -> None:
+    made, _ = models.open(generator=t5, reader=bert, device=device)
+    with pytest.raises(ConfigError, match=device):
+        made.questions(ASKED)
+
+
+def test_a_package_that_is_not_there_names_the_pip_line(monkeypatch: pytest.MonkeyPatch, t5: str, bert: str) -> None:
+    monkeypatch.setattr(weights, "find_spec", lambda name: None if name == "transformers" else name)
+    with pytest.raises(MissingExtra, match=r"package transformers: pip install 'textjudge\[qags\]'"):
+        models.open(generator=t5, reader=bert)
+
+
+def test_a_signature_tells_weights_apart_and_holds_no_path(t5: str, tmp_path: Path) -> None:
+    again = tmp_path / Path(t5).name
+    again.mkdir()
+    before = generator(copied(t5, again)).signature
+    assert before == generator(t5).signature
+    assert str(tmp_path) not in before
+    assert generator(copied(t5, again, generation_config={"no_repeat_ngram_size": 2})).signature != before

@@ -1,0 +1,203 @@
+"""Themes by language. Expected nouns were read by a person; the first are those of the described example."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge import text
+from judge.errors import ConfigError, MissingExtra
+from judge.metrics.qags import nouns, taggers
+from judge.metrics.qags.nouns import Nouns, languages
+from judge.metrics.qags.stages import Trouble
+
+NEEDS = {"ja": "ja", "ko": "ko", "zh": "zh-words", "sudachi": "sudachi", "kiwi": "kiwi"}
+RUSSIAN = "Паром пришёл в порт поздно вечером."
+
+
+def needs(tool: str) -> None:
+    if tool in NEEDS and not text.installed(NEEDS[tool]):
+        pytest.skip(f"needs the packages of {tool}")
+
+
+def themes(given: str, tool: str = "nouns", **options: Any) -> list[str] | Trouble:
+    (found,) = Nouns(tool, **options).themes([given])
+    return found
+
+
+@pytest.mark.parametrize("compounds", [True, False])
+@pytest.mark.parametrize("tool", ["nouns", "ja", "sudachi"])
+def test_the_described_example(tool: str, compounds: bool) -> None:
+    needs("sudachi" if tool == "sudachi" else "ja")
+    assert themes("交番の隣に喫茶店がある", tool, compounds=compounds) == ["交番", "隣", "喫茶店"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "together", "single"),
+    [
+        (
+            "ja",
+            "東京大学の入学試験で山田太郎氏は3,500円の参考書を三冊買った。これは2024年のことだ。",
+            ["東京大学", "入学試験", "山田太郎氏", "3,500円", "参考書", "三冊", "2024年"],
+            ["東京大学", "入学", "試験", "山田", "太郎", "参考"],
+        ),
+        (
+            "ko",
+            "한국은행은 5월 기준금리를 3.5%로 동결했다. 그것은 이창용 총재의 결정이다.",
+            ["한국은행", "5월", "기준금리", "3.5%", "동결", "이창용 총재", "결정"],
+            ["한국은행", "기준", "금리", "동결", "이창용", "총재", "결정"],
+        ),
+        (
+            "zh",
+            "2024年北京大学的王小明教授在上海发表了论文，他花了3,500元。",
+            ["2024年", "北京大学", "王小明教授", "上海", "论文", "3,500元"],
+            ["北京大学", "王小明", "教授", "上海", "论文"],
+        ),
+    ],
+)
+def test_compounds_and_amounts(tool: str, given: str, together: list[str], single: list[str]) -> None:
+    needs(tool)
+    assert themes(given) == together
+    assert themes(given, tool, compounds=False) == single
+
+
+def test_kiwi() -> None:
+    needs("kiwi")
+    assert themes("사과 세 개를 이창용 총재가 샀다.", "kiwi") == ["사과", "이창용 총재"]
+
+
+def test_each_theme_once_in_order_of_appearance() -> None:
+    assert themes("The ferry left. A harbour saw THE FERRY and the ferry crew.") == ["ferry", "harbour", "ferry crew"]
+
+
+def test_text_without_nouns_has_no_themes_and_an_unknown_script_is_trouble() -> None:
+    assert Nouns().themes(["They were there.", "", "!?"]) == [[], [], []]
+    found = themes(RUSSIAN)
+    assert isinstance(found, Trouble)
+    assert found.error == "NoNounFinder"
+    assert "themes=spacy:MODEL" in found.message
+
+
+def test_signature_says_what_was_needed() -> None:
+    needs("ja")
+    finder = Nouns(compounds=False)
+    assert finder.signature.startswith("rules")
+    finder.themes(["The ferry", "交番の隣に喫茶店がある"])
+    assert finder.signature.partition("+")[2] == text.signature("ja").replace("-mecab", "") + "-single"
+
+
+def test_few_han_are_japanese_among_japanese_texts() -> None:
+    assert languages(["交番の隣に喫茶店がある" * 2, "東京大学", "北京" * 11, "a"]) == ["ja", "ja", "zh", "en"]
+    assert languages(["東京大学", "北京大学"]) == ["zh", "zh"]
+
+
+def test_surrogates_and_nul_do_no_harm() -> None:
+    assert themes("The ferry\0 of \ud800 Oslo \ud83d\ude00") == ["ferry", "Oslo"]
+    needs("ja")
+    assert themes("交番\0の隣に\ud800ある") == ["交番", "隣"]
+
+
+def test_wrong_names_and_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'nouns'"):
+        Nouns("noun")
+    monkeypatch.setattr(taggers, "find_spec", lambda module: None)
+    taggers._loaded.cache_clear()
+    with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[cjk\]'"):
+        Nouns("zh")
+    with pytest.raises(MissingExtra, match="MeCab and ipadic"):
+        Nouns().themes(["交番の隣に喫茶店がある"])
+    assert Nouns().themes(["The ferry"]) == [["ferry"]]
+
+
+JAPANESE = st.text(st.sampled_from("交番の隣に喫茶店がある。3,5%円お様A x\n"), max_size=30)
+
+
+@given(JAPANESE, st.booleans())
+def test_themes_are_parts_of_the_text(given_text: str, compounds: bool) -> None:
+    needs("ja")
+    found = themes(given_text, "ja", compounds=compounds)
+    assert isinstance(found, list)
+    assert all(theme and theme in given_text for theme in found)
+    assert len({theme.casefold() for theme in found}) == len(found)
+
+
+# spaCy, with a pipeline of the test's own in its place
+
+
+class Token(SimpleNamespace):
+    def __len__(self) -> int:
+        return len(self.text)
+
+
+def pipeline(parts: str, chunks: Any, entities: list[tuple[int, int]], lang: str = "en") -> Any:
+    """A pipeline that has tagged one text, `word/POS word/POS`, whose chunks and entities are spans of words."""
+
+    class Doc(list[Token]):
+        ents = tuple(SimpleNamespace(start=start, end=end) for start, end in entities)
+
+        @property
+        def noun_chunks(self) -> Any:
+            if isinstance(chunks, Exception):
+                raise chunks
+            return [SimpleNamespace(start=start, end=end) for start, end in chunks]
+
+    def read(given: str) -> Doc:
+        doc, at = Doc(), 0
+        for n, pair in enumerate(parts.split()):
+            word, pos = pair.split("/")
+            at = given.index(word, at)
+            doc.append(Token(text=word, pos_=pos, idx=at, i=n))
+            at += len(word)
+        return doc
+
+    read.lang, read.max_length = lang, 1_000  # type: ignore[attr-defined]
+    read.meta = {"lang": lang, "name": "tiny", "version": "1.0"}  # type: ignore[attr-defined]
+    return read
+
+
+ENGLISH = "The/DET old/ADJ ferry/NOUN left/VERB New/PROPN York/PROPN and/CCONJ they/PRON slept/VERB"
+PLAIN = "The old ferry left New York and they slept"
+
+
+@pytest.mark.parametrize(
+    ("chunks", "compounds", "expected"),
+    [
+        ([(0, 3), (4, 6), (7, 8)], True, ["old ferry", "New York"]),  # without determiners, nothing of a pronoun
+        ([(0, 3), (5, 6)], True, ["old ferry", "New York"]),  # the entity is longer than the chunk
+        (ValueError("no parser"), True, ["ferry", "New York"]),
+        ([], False, ["ferry", "New", "York"]),
+    ],
+)
+def test_spacy(monkeypatch: pytest.MonkeyPatch, chunks: Any, compounds: bool, expected: list[str]) -> None:
+    nlp = pipeline(ENGLISH, chunks, [(4, 6)])
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=lambda name: nlp))
+    nouns._spacy.cache_clear()
+    finder = Nouns("spacy:tiny", compounds=compounds)
+    assert finder.themes([PLAIN]) == [expected]
+    assert finder.signature == "spacy-en_tiny1.0" + ("" if compounds else "-single")
+    nouns._spacy.cache_clear()
+
+
+def test_spacy_of_a_language_without_spaces_goes_by_nouns(monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = pipeline("交番/NOUN の/ADP 喫茶/NOUN 店/NOUN", [(0, 4)], [], lang="ja")
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=lambda name: nlp))
+    nouns._spacy.cache_clear()
+    assert themes("交番の喫茶店", "spacy:tiny") == ["交番", "喫茶店"]
+    nouns._spacy.cache_clear()
+
+
+def test_spacy_or_its_model_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(name: str) -> Any:
+        raise OSError(f"no {name} anywhere")
+
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
+    with pytest.raises(ConfigError, match=r"'none_sm': name one that is installed.*no none_sm anywhere"):
+        Nouns("spacy:none_sm")
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(MissingExtra, match="pip install spacy"):
+        Nouns("spacy:none_sm")

@@ -1,0 +1,165 @@
+"""Similarities of answers, by hand, by rouge-score, and by SQuAD's definition written another way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge_score import rouge_scorer
+
+from judge import text
+from judge.errors import ConfigError
+from judge.metrics import MetricResult, bertscore
+from judge.metrics.qags.similarity import Similarities, f1, normalised, similarities
+from judge.records import Column, Failure, Provenance, Sample, Score
+
+CORRECTED = {0.667: 0.085, 0.70: 0.25, 0.75: 0.5, 0.80: 0.75, 0.85: 1.0, 0.90: 1.0, 0.95: 1.0, 1.0: 1.0}
+"""(F - .65) / .2, at most 1, on paper."""
+ANSWERS = st.one_of(
+    st.lists(
+        st.sampled_from(["The", "the", "a", "an", "Oslo", "oslo.", "ferry,", "3.5", "%", "-", "ferries"]), max_size=5
+    ).map(" ".join),
+    st.text(max_size=12),
+)
+
+
+class Given:
+    """In BERTScore's place: F is the number that the output is; none where it is not. It notes what it is asked."""
+
+    def __init__(self, **options: Any) -> None:
+        self.options, self.seen = options, []
+        made.append(self)
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        self.seen += [(sample.references[0], sample.output) for sample in samples]
+        columns = tuple(
+            Column(name, "metric", f"{name}|f|tiny@1|rescale=no|nrefs=1|refs=max|v1")
+            for name in ("bertscore", "bertscore_corrected")
+        )
+        rows: list[Score | Failure] = []
+        for sample in samples:
+            for column in columns:
+                try:
+                    f = float(sample.output)
+                    low = self.options.get("low", 0.65)
+                    value = f if column.name == "bertscore" else bertscore.corrected(f, low)
+                    rows.append(Score(sample.item, "", column.name, value, Provenance("metric")))
+                except ValueError:
+                    rows.append(Failure(sample.item, "", column.name, "metric", "NotFinite", "has no value"))
+        return MetricResult(columns, tuple(rows))
+
+
+made: list[Given] = []
+
+
+@pytest.fixture
+def fake_bert(monkeypatch: pytest.MonkeyPatch) -> None:
+    made.clear()
+    monkeypatch.setattr(bertscore, "BertScore", Given)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "exact", "f"),
+    [
+        ("The ferry", "a ferry.", 1, 1),
+        ("Anna Berg", "Berg", 0, 2 / 3),
+        ("three hours", "three days late", 0, 2 / 5),
+        ("Oslo", "Bergen", 0, 0),
+        ("the", "an", 1, 1),  # nothing is left of either
+        ("the", "Oslo", 0, 0),
+        ("to be to be", "to be", 0, 2 / 3),
+    ],
+)
+def test_squad(first: str, second: str, exact: float, f: float) -> None:
+    assert similarities([(first, second)], ["exact", "f1"]) == [{"exact": exact, "f1": pytest.approx(f)}]
+
+
+@given(ANSWERS, ANSWERS)
+def test_f1_is_the_harmonic_mean_of_precision_and_recall(first: str, second: str) -> None:
+    a, b = normalised(first).split(), normalised(second).split()
+    rest = list(b)
+    shared = sum(word in rest and (rest.remove(word) is None) for word in a)  # type: ignore[func-returns-value]
+    if shared:
+        p, r = shared / len(b), shared / len(a)
+        assert f1(normalised(first), normalised(second)) == pytest.approx(2 * p * r / (p + r))
+    else:
+        assert f1(normalised(first), normalised(second)) == float(a == b)
+
+
+def test_f1_of_other_scripts_goes_by_their_tokens() -> None:
+    if not text.installed("ja"):
+        pytest.skip("needs the packages of ja")
+    assert similarities([("交番の隣", "交番の隣。"), ("交番の隣", "交番の前")], ["exact", "f1"]) == [
+        {"exact": 1, "f1": 1},
+        {"exact": 0, "f1": pytest.approx(2 / 3)},
+    ]
+    alike = Similarities(["f1", "rouge1"])
+    assert alike.of([("喫茶店", "茶店"), ("a b", "a")], ["ja", "ja"])[0]["f1"] == 0
+    assert similarities([("喫茶店", "茶店")])[0]["f1"] == pytest.approx(4 / 5)  # Han alone: as Chinese, by character
+    assert alike.signature("f1") == f"f1|tok=squad+{text.signature('ja')}"
+    assert alike.signature("rouge1") == f"rouge1|f|stem|tok=en+{text.signature('ja')}"
+
+
+def test_rouge_is_rouge_scores() -> None:
+    pairs = [("the old ferries", "an old ferry"), ("Anna Berg of Oslo", "Oslo, Anna"), ("Oslo", "Bergen")]
+    oracle = rouge_scorer.RougeScorer(["rouge1", "rougeL"], use_stemmer=True)
+    for (source, output), found in zip(pairs, similarities(pairs, ["rouge1", "rougeL"]), strict=True):
+        assert found == {name: pytest.approx(score.fmeasure) for name, score in oracle.score(source, output).items()}
+
+
+def test_answers_without_a_token_are_alike_or_not() -> None:
+    found = similarities([("%", "%"), ("%", "Oslo"), ("Oslo", "%")], ["exact", "f1", "rouge1"])
+    assert [list(one.values()) for one in found] == [[1, 1, 1], [0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.usefixtures("fake_bert")
+def test_an_answer_beside_none_is_nothing_alike_by_every_name() -> None:
+    names = ["corrected", "exact", "f1", "rouge1", "rougeL", "bertscore"]
+    assert similarities([("", "Oslo"), ("Oslo", " ")], names) == [dict.fromkeys(names, 0.0)] * 2
+    assert made[0].seen == []
+
+
+@pytest.mark.parametrize(("f", "expected"), CORRECTED.items())
+def test_the_corrected_score_by_hand(f: float, expected: float) -> None:
+    assert bertscore.corrected(f) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.usefixtures("fake_bert")
+def test_bertscore_is_asked_once_for_each_distinct_pair() -> None:
+    pairs = [("x", str(f)) for f in CORRECTED] * 2 + [("x", "none"), ("", "y")]
+    found = similarities(pairs, ["bertscore", "corrected"])
+    assert made[0].seen == [("x", str(f)) for f in CORRECTED] + [("x", "none")]
+    assert [one["bertscore"] for one in found[:8]] == list(CORRECTED)
+    assert [one["corrected"] for one in found[8:16]] == pytest.approx(list(CORRECTED.values()))
+    assert found[16:] == [{}, {"bertscore": 0.0, "corrected": 0.0}]
+
+
+@pytest.mark.usefixtures("fake_bert")
+def test_bertscores_options_and_signature() -> None:
+    alike = Similarities(["corrected"], low=0.5, bert={"model": "tiny"})
+    assert alike.of([("x", "0.5")]) == [{"corrected": 0.0}]
+    assert made[0].options == {"model": "tiny", "low": 0.5, "high": 0.85, "cache": None}
+    assert alike.signature("corrected") == "corrected|low=0.5|high=0.85|tiny@1|v1"
+    assert Similarities(["bertscore"]).signature("bertscore") == "bertscore|tiny@1|v1"
+
+
+@given(ANSWERS, ANSWERS)
+def test_in_range_and_one_with_itself(first: str, second: str) -> None:
+    names = ["exact", "f1", "rouge1", "rougeL"]
+    found, same = similarities([(first, second), (first, first)], names)
+    assert all(0 <= value <= 1 for value in found.values())
+    assert set(same.values()) == ({1.0} if first.strip() else {0.0})
+
+
+@pytest.mark.parametrize("names", [[], ["f1", "f1"], ["F1"], ["f1", "bleu"]])
+def test_names_nobody_knows(names: list[str]) -> None:
+    with pytest.raises(ConfigError, match="similarity"):
+        similarities([], names)
+
+
+def test_low_must_be_less_than_high() -> None:
+    with pytest.raises(ConfigError, match="low"):
+        similarities([], ["f1"], low=0.9, high=0.8)

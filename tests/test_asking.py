@@ -1,0 +1,467 @@
+"""How metrics ask a judge model: nothing twice, nothing paid is lost, and nobody waits for what will not come."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import wait
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge import asking
+from judge.asking import Asker, Later, Said, beside
+from judge.cache import Cache, DiskCache, NoCache
+from judge.errors import ConfigError, ParseError, ProviderError, Refused, StorageError, Transient
+from judge.metrics.qags import llm
+from judge.metrics.qags.stages import Trouble, Wanted
+from judge.progress import Counts
+from judge.providers import Provider
+from judge.providers.openai import OpenAIProvider
+from judge.providers.scripted import Reply, ScriptedProvider
+from judge.records import Choice, Request, Response, Usage
+from judge.retry import Policy, Retrier
+
+
+async def no_sleep(_: float) -> None:
+    await asyncio.sleep(0)
+
+
+def upper(reply: str) -> str:
+    if not reply.isalpha():
+        raise ParseError("not a word", reply)
+    return reply.upper()
+
+
+def wanted(*prompts: str, max_tokens: int = 64, read: Callable[[str], str] = upper) -> list[Wanted]:
+    return [Wanted(prompt, max_tokens, read) for prompt in prompts]
+
+
+def echo(request: Request) -> Reply:
+    return request.messages[0]["content"]
+
+
+def asker(provider: Provider, cache: Cache | None = None, **options: Any) -> Asker:
+    return Asker(provider, cache=cache or NoCache(), retrier=Retrier(Policy(), sleep=no_sleep), **options)
+
+
+def scripted(script: Callable[[Request], Reply] = echo, **options: Any) -> tuple[Asker, ScriptedProvider]:
+    provider = ScriptedProvider(script, endpoint=options.pop("endpoint", "test"))
+    return asker(provider, **options), provider
+
+
+def ask(one: Asker, prompts: Sequence[Wanted]) -> list[Said]:
+    async def work() -> list[Said]:
+        async with one:
+            return await one.ask(prompts)
+
+    return asyncio.run(work())
+
+
+def test_answers_come_in_the_order_of_the_prompts_however_they_arrive() -> None:
+    prompts = [f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
+    one, provider = scripted(concurrency=7)
+    assert ask(one, wanted(*prompts)) == [prompt.upper() for prompt in prompts]
+    assert len(provider.seen) == 300
+    assert (one.counts.sent, one.counts.answered, one.counts.cached, one.counts.shared) == (300, 300, 0, 0)
+
+
+def test_a_prompt_is_asked_as_one_user_message_at_temperature_zero() -> None:
+    one, provider = scripted()
+    ask(one, wanted("hello", max_tokens=9))
+    (request,) = provider.seen
+    assert request == Request(
+        "script", ({"role": "user", "content": "hello"},), {"temperature": 0.0, "max_tokens": 9}, endpoint="test"
+    )
+
+
+def test_the_run_s_own_limit_goes_before_the_prompt_s() -> None:
+    one, provider = scripted(max_tokens=500)
+    ask(one, wanted("hello", max_tokens=9))
+    assert provider.seen[0].params["max_tokens"] == 500
+    assert one.signature == "scripted/script,t=0,max_tokens=500"
+
+
+def test_nothing_wanted_is_nothing_asked() -> None:
+    one, provider = scripted()
+    assert ask(one, []) == []
+    assert provider.seen == []
+
+
+@pytest.mark.parametrize("many", [5, 200])
+def test_equal_prompts_are_asked_once(many: int) -> None:
+    one, provider = scripted()
+    assert ask(one, wanted(*["a", "b"] * many)) == ["A", "B"] * many
+    assert len(provider.seen) == 2
+    assert one.counts.shared == 2 * many - 2
+
+
+def test_each_reads_the_shared_reply_in_its_own_way() -> None:
+    one, provider = scripted()
+    found = ask(one, [*wanted("word"), *wanted("word", read=str.title), *wanted("word", max_tokens=5)])
+    assert found == ["WORD", "Word", "WORD"]
+    assert len(provider.seen) == 2
+
+
+def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
+    prompts = wanted(*"abcdefgh" * 20)
+    first = ask(scripted(cache=DiskCache(tmp_path))[0], prompts)
+    again, provider = scripted(lambda _: Refused("asked again"), cache=DiskCache(tmp_path))
+    assert ask(again, prompts) == first
+    assert provider.seen == []
+    assert (again.counts.sent, again.counts.cached, again.counts.usage) == (0, 8, Usage())
+
+
+def test_only_what_is_missing_is_asked(tmp_path: Path) -> None:
+    ask(scripted(cache=DiskCache(tmp_path))[0], wanted("a", "b"))
+    more, provider = scripted(cache=DiskCache(tmp_path))
+    assert ask(more, wanted("b", "c", "a")) == ["B", "C", "A"]
+    assert [echo(request) for request in provider.seen] == ["c"]
+
+
+@pytest.mark.parametrize("change", [{"endpoint": "another"}, {"max_tokens": 5}])
+def test_another_question_is_not_answered_from_the_cache(tmp_path: Path, change: dict[str, Any]) -> None:
+    ask(scripted(cache=DiskCache(tmp_path))[0], wanted("a"))
+    again, provider = scripted(cache=DiskCache(tmp_path), **change)
+    ask(again, wanted("a"))
+    assert len(provider.seen) == 1
+
+
+def test_a_provider_without_endpoint_is_never_cached(tmp_path: Path) -> None:
+    for _ in range(2):
+        one, provider = scripted(cache=DiskCache(tmp_path), endpoint="")
+        ask(one, wanted("a"))
+        assert len(provider.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        ("12", "not a word"),
+        ("", "the reply is empty"),
+        (Response((Choice("wor", "length"),)), "--max-tokens"),
+        (Response((Choice("<think>let me see", "stop"),)), "inside its thinking"),
+        (Response(()), "no reply"),
+    ],
+)
+def test_a_reply_of_no_use_is_trouble_and_is_not_kept(tmp_path: Path, reply: Reply, message: str) -> None:
+    one, _ = scripted(lambda _: reply, cache=DiskCache(tmp_path))
+    (found,) = ask(one, wanted("a"))
+    assert isinstance(found, Trouble)
+    assert found.error == "ParseError"
+    assert message in found.message
+    assert ask(scripted(cache=DiskCache(tmp_path))[0], wanted("a")) == ["A"]
+
+
+def test_a_kept_reply_that_is_no_longer_of_use_is_asked_for_again(tmp_path: Path) -> None:
+    ask(scripted(lambda _: "12", cache=DiskCache(tmp_path))[0], wanted("a", read=str))
+    again, provider = scripted(cache=DiskCache(tmp_path))
+    assert ask(again, wanted("a", "a")) == ["A", "A"]
+    assert (len(provider.seen), again.counts.cached) == (1, 0)
+
+
+def test_a_reply_is_kept_if_it_is_of_use_to_one_who_wants_it(tmp_path: Path) -> None:
+    both = [*wanted("a"), *wanted("a", read=str)]
+    found = ask(scripted(lambda _: "12", cache=DiskCache(tmp_path))[0], both)
+    assert [type(one) for one in found] == [Trouble, str]
+    assert ask(scripted(lambda _: Refused("again"), cache=DiskCache(tmp_path))[0], both) == found
+
+
+def test_thinking_before_a_reply_is_no_part_of_it() -> None:
+    assert ask(scripted(lambda _: "<think>no or yes?</think>\n\nyes")[0], wanted("a")) == ["YES"]
+
+
+def test_one_refused_prompt_is_trouble_and_the_rest_goes_on() -> None:
+    one, _ = scripted(lambda request: Refused("content policy") if echo(request) == "b" else "yes")
+    assert ask(one, wanted("a", "b", "c", "b")) == [
+        "YES",
+        Trouble("Refused", "content policy"),
+        "YES",
+        Trouble("Refused", "content policy"),
+    ]
+    assert (one.counts.sent, one.counts.answered, one.counts.refused) == (3, 2, 1)
+
+
+def test_transient_errors_are_outlived() -> None:
+    outcomes: list[Reply] = [Transient("busy", status=429, retry_after=1.0), Transient("502", status=502)]
+    one, _ = scripted(lambda request: outcomes.pop(0) if outcomes else echo(request))
+    assert ask(one, wanted("a", "b")) == ["A", "B"]
+    assert one.counts.sent == 4
+
+
+def test_a_wrong_key_stops_after_one_request() -> None:
+    one, provider = scripted(lambda _: Refused("401", stops="always"))
+    with pytest.raises(Refused, match="401"):
+        ask(one, wanted(*"abcdefgh"))
+    assert len(provider.seen) == 1
+
+
+def test_what_was_paid_for_before_a_stop_is_kept(tmp_path: Path) -> None:
+    left: list[Reply] = ["yes"] * 10
+    one, _ = scripted(
+        lambda _: left.pop() if left else Refused("no money", stops="always"), cache=DiskCache(tmp_path), concurrency=1
+    )
+    with pytest.raises(ProviderError):
+        ask(one, wanted(*(f"p{n}" for n in range(50))))
+    assert DiskCache(tmp_path).stats()["responses"] == 10
+
+
+def test_a_cache_that_cannot_be_written_stops(tmp_path: Path) -> None:
+    class Full(DiskCache):
+        def flush(self) -> None:
+            if self._pending:
+                raise StorageError("disk full")
+
+    one, provider = scripted(cache=Full(tmp_path), concurrency=4)
+    with pytest.raises(StorageError):
+        ask(one, wanted(*(f"p{n}" for n in range(2_000)), read=str))
+    assert 0 < len(provider.seen) < 2_000
+
+
+def test_usage_and_what_the_server_would_not_do_are_counted_with_the_run_s_own() -> None:
+    counts = Counts(total=3, done=3, sent=3, usage=Usage(1, 1))
+    response = Response((Choice("yes"),), Usage(10, 2), "m-1", ("temperature",))
+    one, _ = scripted(lambda _: response, counts=counts)
+    assert one.signature == "scripted/script,t=0"
+    ask(one, wanted("a", "b"))
+    assert (counts.total, counts.done, counts.failed, counts.sent) == (3, 3, 0, 5)
+    assert counts.usage == Usage(21, 5)
+    assert counts.unmet == {"temperature": 2}
+    assert counts.served_by == {"m-1"}
+    assert one.signature == "scripted/script,t=server"
+
+
+def test_a_decision_endpoint_is_refused() -> None:
+    with pytest.raises(ConfigError, match="writes no text"):
+        asker(ScriptedProvider(echo, decides=True))
+
+
+# Over the network.
+
+
+def test_a_server_is_asked_once_for_each_prompt_and_not_at_all_the_second_time(
+    tmp_path: Path, chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
+    chat_server.answer = lambda body: (200, {}, make_completion(body["messages"][0]["content"]))
+    for run in range(2):
+        cache = DiskCache(tmp_path)
+        one = asker(OpenAIProvider("m", base_url=chat_server.url), cache)
+        assert ask(one, wanted("x", "y", "x", "z")) == ["X", "Y", "X", "Z"]
+        assert one.counts.usage.prompt_tokens == (300 if run == 0 else 0)
+        assert one.signature == f"openai/m@{chat_server.url.split('/')[2]},t=0"
+        cache.close()
+    assert sorted(body["messages"][0]["content"] for body in chat_server.bodies) == ["x", "y", "z"]
+    assert {body["temperature"] for body in chat_server.bodies} == {0.0}
+
+
+def test_a_server_s_refusal_of_one_prompt_is_trouble_and_one_of_the_key_stops(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
+    no = {"error": {"message": "flagged", "type": "invalid_request_error", "param": None, "code": "content_filter"}}
+    chat_server.answer = lambda body: (
+        (400, {}, no) if body["messages"][0]["content"] == "b" else (200, {}, make_completion("yes"))
+    )
+    first, second = ask(asker(OpenAIProvider("m", base_url=chat_server.url)), wanted("a", "b"))
+    assert (first, type(second)) == ("YES", Trouble)
+    chat_server.answer = lambda _: (401, {}, no)
+    with pytest.raises(Refused):
+        ask(asker(OpenAIProvider("m", base_url=chat_server.url)), wanted("a", "b"))
+
+
+def test_the_stages_of_qags_through_a_server(
+    tmp_path: Path, chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
+    output, source = "Snow closed the pass.", "Heavy snow closed the pass on Friday."
+
+    def reply(body: dict[str, Any]) -> str:
+        prompt = body["messages"][0]["content"]
+        if "An answer that the text holds" in prompt:
+            return "What closed the pass?" if "\nSnow\n</answer" in prompt else "What did the snow close?"
+        if "A question:" not in prompt:
+            return "1. Snow\n2. the pass"
+        if "What closed" in prompt:
+            return "heavy snow" if "Heavy" in prompt else "Snow"
+        return "unanswerable" if "Heavy" in prompt else "the pass"
+
+    chat_server.answer = lambda body: (200, {}, make_completion(reply(body)))
+
+    def stages(one: Asker, loop: asyncio.AbstractEventLoop) -> list[Any]:
+        themes, questions, answers = llm.open(beside(one, loop), "en")
+        (found,) = themes.themes([output])
+        assert not isinstance(found, Trouble)
+        asked = [str(one) for one in questions.questions([(theme, output) for theme in found])]
+        answered = answers.answers([(question, text) for question in asked for text in (source, output)])
+        return [found, asked, answered]
+
+    async def work() -> list[Any]:
+        cache = DiskCache(tmp_path)
+        async with asker(OpenAIProvider("m", base_url=chat_server.url), cache) as one:
+            found = await asyncio.to_thread(stages, one, asyncio.get_running_loop())
+        cache.close()
+        return found
+
+    expected = [
+        ["Snow", "the pass"],
+        ["What closed the pass?", "What did the snow close?"],
+        ["heavy snow", "Snow", "", "the pass"],
+    ]
+    assert [asyncio.run(work()), asyncio.run(work())] == [expected, expected]
+    assert len(chat_server.bodies) == 1 + 2 + 4
+
+
+# Beside the loop.
+
+
+class Slow(ScriptedProvider):
+    """Never answers; says when it was asked, and whether it was told to stop."""
+
+    def __init__(self) -> None:
+        super().__init__(echo, endpoint="test")
+        self.asked = asyncio.Event()
+        self.cancelled = 0
+        self.closed = 0
+
+    async def complete(self, request: Request) -> Response:
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        raise AssertionError
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+class Metric(threading.Thread):
+    """A metric in a thread of its own, which asks once, and what came of it."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        super().__init__(daemon=True)
+        self.result: object = None
+        self._work = work
+
+    def run(self) -> None:
+        try:
+            self.result = self._work()
+        except BaseException as error:  # noqa: BLE001  (looked at by the test)
+            self.result = error
+
+
+def test_a_thread_gets_its_answers_and_what_stops_the_run() -> None:
+    async def work(one: Asker) -> list[Said]:
+        async with one:
+            return await asyncio.to_thread(beside(one, asyncio.get_running_loop()), wanted("a", "1"))
+
+    assert asyncio.run(work(scripted()[0])) == ["A", Trouble("ParseError", "not a word")]
+    with pytest.raises(Refused, match="401"):
+        asyncio.run(work(scripted(lambda _: Refused("401", stops="always"))[0]))
+
+
+def test_closing_ends_what_is_asked_and_the_thread_that_waits_for_it() -> None:
+    provider = Slow()
+
+    async def work() -> tuple[Metric, Metric]:
+        loop = asyncio.get_running_loop()
+        async with asker(provider) as one:
+            first = Metric(lambda: beside(one, loop)(wanted("a", "b")))
+            first.start()
+            await provider.asked.wait()
+        late = Metric(lambda: beside(one, loop)(wanted("c")))
+        late.start()
+        await asyncio.to_thread(late.join)
+        return first, late
+
+    first, late = asyncio.run(work())
+    first.join(30)
+    assert isinstance(first.result, KeyboardInterrupt)
+    assert isinstance(late.result, KeyboardInterrupt)
+    assert (provider.cancelled, provider.closed, provider.seen) == (1, 1, [])
+
+
+def test_ctrl_c_does_not_leave_the_thread_waiting(tmp_path: Path) -> None:
+    answered = ScriptedProvider(echo, endpoint="test")
+    provider = Slow()
+    metrics: list[Metric] = []
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        await asker(answered, DiskCache(tmp_path)).ask(wanted("a"))
+        one = asker(provider)
+        metrics.append(Metric(lambda: beside(one, loop)(wanted("b"))))
+        metrics[0].start()
+        await provider.asked.wait()
+        raise KeyboardInterrupt  # as the signal does, in the middle of the loop; nobody closes the asker
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(work())
+    metrics[0].join(30)
+    assert isinstance(metrics[0].result, KeyboardInterrupt)
+    assert provider.cancelled == 1
+    assert DiskCache(tmp_path).stats()["responses"] == 1
+
+
+def test_cancelling_keeps_what_came_back(tmp_path: Path) -> None:
+    tasks: list[asyncio.Task[list[Said]]] = []
+
+    def script(request: Request) -> Reply:
+        if len(provider.seen) == 20:
+            asyncio.get_running_loop().call_soon(tasks[0].cancel)
+        return "yes"
+
+    one, provider = scripted(script, cache=DiskCache(tmp_path), concurrency=2)
+
+    async def work() -> None:
+        tasks.append(asyncio.create_task(one.ask(wanted(*(f"p{n}" for n in range(500))))))
+        await tasks[0]
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(work())
+    assert 20 <= one.counts.answered < 500
+    assert DiskCache(tmp_path).stats()["responses"] == one.counts.answered
+
+
+def test_a_loop_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, provider = scripted()
+    loop = asyncio.new_event_loop()  # takes what is given to it, but will never run
+
+    def look(futures: Any, seconds: float) -> Any:
+        loop.close()
+        return wait(futures, 0.0)
+
+    monkeypatch.setattr(asking, "wait", look)
+    for _ in range(2):  # it ends while it is waited for, and then before it is asked
+        with pytest.raises(KeyboardInterrupt):
+            beside(one, loop)(wanted("a"))
+    assert provider.seen == []
+
+
+def test_what_is_wrong_with_a_reader_is_not_taken_for_the_end_of_the_loop() -> None:
+    def broken(reply: str) -> str:
+        raise RuntimeError("a bug")
+
+    async def work() -> None:
+        async with scripted()[0] as one:
+            await asyncio.to_thread(beside(one, asyncio.get_running_loop()), wanted("a", read=broken))
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        asyncio.run(work())
+
+
+def test_a_metric_can_be_made_before_there_is_anyone_to_ask() -> None:
+    later = Later()
+    themes = llm.open(later, "en")[0]
+    assert themes.signature.startswith("llm:en@")
+    with pytest.raises(RuntimeError, match="before"):
+        themes.themes(["Snow fell."])
+
+    async def work() -> list[Any]:
+        async with scripted(lambda _: "Snow")[0] as one:
+            later.to = beside(one, asyncio.get_running_loop())
+            return await asyncio.to_thread(themes.themes, ["Snow fell."])
+
+    assert asyncio.run(work()) == [["Snow"]]
+    assert themes.signature.startswith("scripted/script,t=0:en@")
