@@ -37,7 +37,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A result laid out. `columns` has the criteria first; `places` the decimals of each column."""
+    """A result laid out. `columns` has the criteria first; `places` the decimals of each column.
+
+    `of_texts` are the columns that have a value for each text.
+    """
 
     about: About
     systems: tuple[str, ...]
@@ -47,6 +50,7 @@ class View:
     cells: Mapping[tuple[str, str], Cell]
     caption: str
     agreement: tuple[Agreed, ...]
+    of_texts: tuple[Column, ...]
 
 
 def view(result: Result) -> View:
@@ -65,6 +69,7 @@ def view(result: Result) -> View:
         cells=cells,
         caption=_caption(result, cells, found),
         agreement=agreement(result),
+        of_texts=tuple(column for column in columns if column.name not in result.table.wholes),
     )
 
 
