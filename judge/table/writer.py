@@ -11,7 +11,7 @@ from typing import Any
 
 from judge.errors import StorageError
 from judge.records import Column, Failure, Sample, Score
-from judge.table.files import SAMPLES, SCORES, STORED, described, samples_table, scores_table, trouble
+from judge.table.files import RUN, SAMPLES, SCORES, STORED, described, samples_table, scores_table, trouble
 
 _GROUP = 20_000
 """Rows written at once: a Parquet row group."""
@@ -41,13 +41,15 @@ class Writer:
             self._flush()
 
     def close(self, columns: Iterable[Column]) -> None:
-        """Write what is left, with the columns, and put the files in place."""
+        """Write what is left, with the columns, and put the files in place; another run's run.json goes first."""
         self._flush()
         said = {SCORES: {}, SAMPLES: {"columns": [asdict(c) for c in columns], "info": {}}}
         try:
             for name, file in self._open.items():
                 file.add_key_value_metadata(described(said[name]))
                 file.close()
+            (self._folder / RUN).unlink(missing_ok=True)
+            for name in self._open:
                 self._beside(name).replace(self._folder / name)
         except OSError as error:
             raise StorageError(trouble("write", self._folder, error)) from error

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from judge.metrics import MetricResult, parts
+from judge.metrics import MetricResult, Note, parts
 from judge.metrics.chrf import Chrf
 from judge.records import Column, Provenance, Sample, Score
 
@@ -25,7 +25,8 @@ class Length:
         self.sizes.append(len(samples))
         rows = [Score(s.item, s.system, "length", float(len(s.output)), Provenance("metric")) for s in samples]
         column = Column("length", "metric", f"length|tok=t{len(samples)}|nrefs={len(self.sizes)}|judge 1")
-        return MetricResult((column,), tuple(rows), ("the same note", f"{len(self.sizes)} of {len(samples)} texts are odd"))
+        note = Note("length", len(self.sizes) - 1, len(samples), "are odd")
+        return MetricResult((column,), tuple(rows), ("the same", note))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -55,8 +56,9 @@ def test_no_samples_are_one_empty_part() -> None:
 
 def test_signatures_and_notes_are_put_together() -> None:
     found = parts.score(Length(), SAMPLES)
-    assert found.columns[0].signature == "length|tok=t500+t200|nrefs=var|judge 1"
-    assert found.notes == ("the same note", "6 of 1200 texts are odd")
+    assert found.columns[0].signature == "length|tok=t200+t500|nrefs=var|judge 1"
+    assert found.notes == ("the same", "length: 3 of 1,200 texts are odd"), "the first part has none, and counts"
+    assert parts.score(Length(), SAMPLES[:500]).notes == ("the same",)
 
 
 def test_work_ends_where_telling_raises() -> None:
@@ -74,7 +76,10 @@ def test_work_ends_where_telling_raises() -> None:
     ("signatures", "expected"),
     [
         (["a|tok=en|v 1", "a|tok=en|v 1"], "a|tok=en|v 1"),
-        (["a|tok=en|v 1", "a|tok=ja+en|v 1", "a|tok=ko|v 1"], "a|tok=en+ja+ko|v 1"),
+        (["a|tok=ja|v 1", "a|tok=ko+ja|v 1", "a|tok=en|v 1"], "a|tok=en+ja+ko|v 1"),
+        (["a|tok=-|nrefs=-|v 1", "a|tok=ja|nrefs=2|v 1"], "a|tok=ja|nrefs=2|v 1"),
+        (["a|stem|v 1", "a|nostem|v 1"], "a|stem & nostem|v 1"),
+        (["a|x|y|v 1", "a|x|v 1"], "a|x|y|v 1 & a|x|v 1"),
         (["a|nrefs=1|v 1", "a|nrefs=var|v 1"], "a|nrefs=var|v 1"),
     ],
 )

@@ -71,7 +71,7 @@ def test_values_of_all_texts_are_compared_at_equal_number_only() -> None:
     shown = view(wholes(2, 2))
     assert shown.cells["a", "all"].mean == "0.250"
     assert shown.cells["a", "all"].interval == shown.cells["a", "all"].coverage == ""
-    assert "Of all texts together: all." in shown.caption
+    assert "Values of all 2 texts of a system together: all." in shown.caption
     assert [column.name for column in shown.of_texts] == ["ter"]
     page = wholes(2, 2).report("html")
     assert "lowest ter first" in page
