@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from judge.errors import ConfigError
 from judge.metrics import MetricResult, Note, parts
+from judge.metrics.bleu import Bleu
 from judge.metrics.chrf import Chrf
 from judge.records import Column, Provenance, Sample, Score
 
@@ -87,3 +90,25 @@ def test_merged_signature(signatures: list[str], expected: str) -> None:
     column = Column("a", "metric", "", low=0.0, high=1.0)
     results = [MetricResult((replace(column, signature=signature),), ()) for signature in signatures]
     assert parts.merged(results).columns == (replace(column, signature=expected),)
+
+
+def test_a_process_that_is_killed_is_said() -> None:
+    pieces = [SAMPLES[at : at + 100] for at in range(0, 1200, 100)]
+
+    def killed() -> None:
+        with parts.scoring([Chrf()], 2) as scored:
+            results = scored(pieces)
+            next(results)
+            for child in multiprocessing.active_children():
+                child.kill()
+            list(results)
+
+    with pytest.raises(ConfigError, match=r"--workers: a process .* ended by itself.*__main__"):
+        killed()
+
+
+def test_several_metrics_share_the_processes() -> None:
+    with parts.scoring([Chrf(), Bleu()], 2) as scored:
+        (first, second), *_ = scored([SAMPLES[:100], SAMPLES[100:200]])
+        assert len(multiprocessing.active_children()) == 2
+    assert (first, second) == (Chrf().score(SAMPLES[:100]), Bleu().score(SAMPLES[:100]))
