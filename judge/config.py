@@ -15,6 +15,7 @@ from judge.registry import unknown
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
 _PATHS = ("data", "out", "cache")
+_OPTION_PATHS = ("stopwords", "exceptions", "baseline", "model")
 
 
 class Judge(BaseModel):
@@ -104,7 +105,7 @@ P = TypeVar("P", bound=Plan)
 def _made(kind: type[P], file: str | Path | None, given: Mapping[str, Any] | None) -> P:
     values, lines = _read(Path(file)) if file is not None else ({}, {})
     given = {key: _listed(key, value) for key, value in (given or {}).items() if value is not None}
-    if "set" in given and isinstance(values.get("set"), dict):
+    if isinstance(given.get("set"), Mapping) and isinstance(values.get("set"), Mapping):
         given["set"] = _over(values["set"], given["set"])
     values |= given
     try:
@@ -122,7 +123,9 @@ def _made(kind: type[P], file: str | Path | None, given: Mapping[str, Any] | Non
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Options by metric, those of `above` in the place of those below."""
-    return {name: {**(below.get(name) or {}), **(above.get(name) or {})} for name in {**below, **above}}
+    both = below.keys() & above.keys()
+    merged = {n: {**below[n], **above[n]} for n in both if isinstance(below[n], dict) and isinstance(above[n], dict)}
+    return {**below, **above, **merged}
 
 
 def _reason(first: Any, key: str, keys: list[str]) -> str:
@@ -167,9 +170,24 @@ def _from_file(key: str, value: Any, folder: Path) -> Any:
         return folder / value
     if key == "criteria" and isinstance(value, list):
         return [str(folder / name) if str(name).endswith(".jinja") else name for name in value]
+    if key == "set" and isinstance(value, dict):
+        return {name: _options_beside(options, folder) for name, options in value.items()}
     if key == "model":
         return [_beside(one, folder) for one in (value if isinstance(value, list) else [value])]
     return value
+
+
+def _options_beside(options: Any, folder: Path) -> Any:
+    """A metric's options as the file names them; those that are paths start from the file's folder."""
+    if not isinstance(options, dict):
+        return options
+
+    def beside(value: Any) -> Any:  # what is not there may be a model's name
+        if isinstance(value, list):
+            return [beside(one) for one in value]
+        return str(folder / value) if isinstance(value, str) and value.strip() and (folder / value).exists() else value
+
+    return {name: beside(value) if name in _OPTION_PATHS else value for name, value in options.items()}
 
 
 def _beside(model: Any, folder: Path) -> Any:
@@ -202,7 +220,7 @@ def settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
             raise ConfigError(f"--set {text!r}: write METRIC.OPTION=VALUE, for example rouge.stem=false")
         try:
             found.setdefault(metric, {})[option] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError) as error:
             raise ConfigError(f"--set {text!r}: the value is not YAML; put quotes around a text") from error
     return found
 

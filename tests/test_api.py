@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pandas as pd
 import pytest
 
 import judge
-from judge import api, config
+from judge import api, config, registry
 from judge.errors import ConfigError, CriterionError, DataError, ProviderError, Refused, StorageError
 from judge.metrics import MetricResult
 from judge.progress import Progress
@@ -261,18 +262,55 @@ def test_an_error_nobody_foresaw_keeps_what_the_run_had(tmp_path: Path, provider
 def test_a_metric_that_is_no_number_is_a_failure(provider: ScriptedProvider) -> None:
     class Strange:
         def score(self, samples: Any) -> MetricResult:
-            values = [float("nan"), float("inf"), 0.5]
+            values = [float("nan"), float("inf"), *[0.5] * (len(samples) - 2)]
             rows = [
                 Score(s.item, s.system, "strange", v, Provenance("metric"))
-                for s, v in zip(samples, values, strict=False)
+                for s, v in zip(samples, values, strict=True)
             ]
             return MetricResult((Column("strange", "metric", "strange"),), tuple(rows))
 
     prepared = api.prepare(config.plan(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
     prepared.metrics = {"strange": Strange()}
     result = asyncio.run(api.run(prepared))
-    assert [s.value for s in result.table.scores] == [0.5]
+    assert [s.value for s in result.table.scores] == [0.5] * (len(ROWS) - 2)
     assert [(f.stage, f.error) for f in result.failures] == [("metric", "NotANumber")] * 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda rows: rows[1:], "rows of odd for"),
+        (lambda rows: [*rows, rows[0]], "there twice"),
+        (lambda rows: [replace(rows[0], item="nobody's"), *rows[1:]], "of no text"),
+        (lambda rows: [replace(rows[0], column="other"), *rows[1:]], "of no text or column"),
+    ],
+)
+def test_a_metric_with_wrong_rows_is_named(change: Any, said: str) -> None:
+    class Odd:
+        def score(self, samples: Any) -> MetricResult:
+            rows = [Score(s.item, s.system, "odd", 0.5, Provenance("metric")) for s in samples]
+            return MetricResult((Column("odd", "metric", "odd"),), tuple(change(rows)))
+
+    prepared = api.prepare(config.plan(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
+    prepared.metrics = {"mine": Odd()}
+    with pytest.raises(ConfigError, match=f"the metric mine is wrong: .*{said}"):
+        asyncio.run(api.run(prepared))
+
+
+def test_a_metric_may_refuse_before_a_judge_is_paid(
+    provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Picky:
+        def check(self, samples: Any) -> None:
+            raise ConfigError(f"not these {len(samples)}")
+
+        def score(self, samples: Any) -> MetricResult:
+            raise AssertionError
+
+    monkeypatch.setattr(registry, "load", lambda kind, name: Picky)
+    with pytest.raises(ConfigError, match=f"not these {len(ROWS)}"):
+        judge.evaluate(ROWS, ["relevance"], model=provider, metrics=["picky"])
+    assert not provider.seen
 
 
 def test_an_interrupt_does_not_sit_out_a_slow_metric(tmp_path: Path, provider: ScriptedProvider) -> None:

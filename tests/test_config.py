@@ -104,3 +104,20 @@ def test_options_of_metrics_on_the_command_line(tmp_path: Path) -> None:
     path = write(tmp_path, "set: {rouge: {stem: true, multi: mean}, bleu: {smooth: floor}}\n")
     over = plan(path, {"set": {"rouge": {"stem": False}, "chrf": {"beta": 1}}}).set
     assert over == {"rouge": {"stem": False, "multi": "mean"}, "bleu": {"smooth": "floor"}, "chrf": {"beta": 1}}
+
+
+def test_paths_among_options_start_from_the_files_folder(tmp_path: Path) -> None:
+    (tmp_path / "stop.txt").write_text("the", encoding="utf-8")
+    (tmp_path / "zh").mkdir()
+    options = "{stopwords: stop.txt, exceptions: [stop.txt]}"
+    text = f"set: {{rouge: {options}, bertscore: {{model: big}}, bleu: {{tokenize: zh}}}}\n"
+    assert plan(write(tmp_path, text)).set == {
+        "rouge": {"stopwords": str(tmp_path / "stop.txt"), "exceptions": [str(tmp_path / "stop.txt")]},
+        "bertscore": {"model": "big"},
+        "bleu": {"tokenize": "zh"},
+    }
+
+
+def test_options_of_a_metric_that_are_no_mapping_are_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--set: .*dictionary, not 3"):
+        plan(write(tmp_path, "set: {rouge: 3}\n"), {"set": {"bleu": {"smooth": "floor"}}})

@@ -39,7 +39,7 @@ def describe(
         "model": ", ".join(judges) or None,
         "provider": _joined(p.name for p in judges.values()),
         "base_url": _joined(p.endpoint for p in judges.values()),
-        "language": prepared.language,
+        "language": prepared.language if judges else None,
         "weighting": plan.weighting if judges else None,
         "criteria": {c.name: _criterion(c) for c in prepared.criteria},
         "versions": {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES},

@@ -13,11 +13,11 @@ from judge import registry, text
 from judge.cache import default_folder, metrics_folder
 from judge.config import Plan, RankPlan
 from judge.errors import ConfigError, MissingExtra
-from judge.metrics import Metric
+from judge.metrics import Metric, MetricResult
 from judge.records import Failure, Sample, Score
 
 _DEFAULT = ("rouge", "bleu", "chrf")
-_GIVEN = ("cache", "workers", "progress")
+_GIVEN = ("cache", "progress")
 """What a metric's class is given if it asks for it; no options."""
 
 
@@ -34,6 +34,13 @@ def chosen(made: Plan, rows: Sequence[Sample]) -> tuple[tuple[str, ...], list[st
         note = f"{apart:,} of {len(rows):,} outputs are in another script than their references"
         notes.append(f"{note}: what compares the two there (ROUGE, BLEU, chrF) says little.")
     return names, notes
+
+
+def check(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
+    """Have each metric that can say so now say what it cannot do. Raises JudgeError."""
+    for metric in metrics.values():
+        if checking := getattr(metric, "check", None):
+            checking(samples)
 
 
 def make(made: Plan, names: Sequence[str], tell: Callable[[int, int], None]) -> dict[str, Metric]:
@@ -60,11 +67,11 @@ def metrics() -> list[Known]:
     for name in registry.names("metrics"):
         try:
             kind = registry.load("metrics", name)
-        except MissingExtra as error:
-            found.append(Known(name, str(error), {}))
+        except (MissingExtra, ImportError, AttributeError) as error:  # of another package's metric
+            found.append(Known(name, f"cannot be loaded: {error}", {}))
             continue
         first = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
-        found.append(Known(name, re.split(r"(?<=[.:])\s", first)[0].rstrip(".:"), options(name)))
+        found.append(Known(name, re.split(r"(?<=[.])\s", first)[0].rstrip("."), options(name)))
     return found
 
 
@@ -81,8 +88,8 @@ def _made(made: Plan, name: str, tell: Callable[[int, int], None]) -> Metric:
         if key not in known or key in _GIVEN:
             raise ConfigError(f"--set {name}.{key}: {registry.unknown('option', key, sorted(options(name)))}")
     cache = None if made.cache is False else metrics_folder(made.cache or default_folder())
-    given = {"cache": cache, "workers": made.workers, "progress": tell}
-    metric: Metric = kind(**{key: value for key, value in given.items() if key in known}, **own)
+    given = {"cache": cache, "progress": tell, "seed": made.seed}
+    metric: Metric = kind(**{key: value for key, value in given.items() if key in known} | own)
     return metric
 
 
@@ -92,9 +99,28 @@ def _parameters(kind: Any) -> Mapping[str, inspect.Parameter]:
     return {name: one for name, one in found.items() if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
 
 
+def checked(name: str, found: MetricResult, samples: Sequence[Sample]) -> MetricResult:
+    """The result of a metric. Raises ConfigError where it has rows of unknown texts or columns, twice, or too few."""
+    columns = {column.name for column in found.columns}
+    texts = {(s.item, s.system) for s in samples} | {("", s.system) for s in samples}
+    seen: set[tuple[str, str, str]] = set()
+    for row in found.rows:
+        key = row.item, row.system, row.column
+        if row.column not in columns or key[:2] not in texts or key in seen:
+            raise ConfigError(f"the metric {name} is wrong: its row {key} is of no text or column, or there twice")
+        seen.add(key)
+    for column in columns:
+        rows = sum(key[2] == column for key in seen)
+        if rows not in (len(samples), len({s.system for s in samples})):
+            raise ConfigError(
+                f"the metric {name} is wrong: it has {rows:,} rows of {column} for {len(samples):,} texts"
+            )
+    return found
+
+
 def finite(row: Score | Failure) -> Score | Failure:
     """The row; a plug-in's NaN or infinity is not a number but a failure."""
-    if isinstance(row, Failure) or math.isfinite(row.value):
+    if isinstance(row, Failure) or (isinstance(row.value, int | float) and math.isfinite(row.value)):
         return row
     message = f"the metric returned {row.value}"
     return Failure(row.item, row.system, row.column, "metric", "NotANumber", message)

@@ -21,6 +21,10 @@ from judge.providers import Provider
 from judge.records import Criterion, Prompt, Sample
 from judge.render import Renderer
 
+_NO_REFERENCES = (
+    " (the data has no column `references`, without which there are no default metrics; --map references=COLUMN names "
+    "yours, and distinct, self_bleu and source_bleu need none)"
+)
 _MOST_HELD = 50_000
 _HOW_TO_JUDGE = (
     "no judge model is named. Name one: --model gpt-5.4-mini (with its key in the environment), "
@@ -71,28 +75,35 @@ def prepare(
     if language is None:
         language, how = text.language(t for s in rows for t in (s.output, s.source or "")), "detected"
     chosen = _criteria(made, rows, language, own or {}, pairwise=isinstance(made, RankPlan))
-    names, notes = measures.chosen(made, rows)
     measured = Measured()
-    metrics = measures.make(made, names, measured)
+    metrics, notes = _metrics(made, rows, measured, alone=not chosen)
+    measures.check(metrics, rows)
     if rest is not None and not all(getattr(metric, "rowwise", False) for metric in metrics.values()):
         rows, rest = [*rows, *rest], None
-    if not chosen and not metrics:
-        raise ConfigError("nothing to do: neither criteria nor metrics; name some with --criteria or --metrics")
     settings = Settings(made.weighting, made.min_mass, made.temperature, made.max_tokens, made.draws)
     judges = _judges(made, providers) if chosen else {}
     for provider in judges.values():
         ladder.rungs(settings, provider.decides)
     notes += dict.fromkeys(provider.notice for provider in judges.values() if provider.notice)
-    about: dict[str, Any] = {}
-    if made.data is not None:
-        about = {"path": str(made.data), "sha256": samples.digest(made.data)}
+    about = {} if made.data is None else {"path": str(made.data), "sha256": samples.digest(made.data)}
     named = {"name": language, "how": how}
     pairs = None
     if isinstance(made, RankPlan):
         pairs = choose(rows, orders=made.orders, budget=made.budget, seed=made.seed)
         notes += _about_pairs(pairs)
-    about |= {"rows": len(rows)}
-    return Prepared(made, rows, chosen, metrics, judges, settings, named, about, notes, pairs, measured, rest)
+    read = {**about, "rows": len(rows)}
+    return Prepared(made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest)
+
+
+def _metrics(
+    made: Plan, rows: Sequence[Sample], measured: Measured, *, alone: bool
+) -> tuple[dict[str, Metric], list[str]]:
+    """The metrics and what there is to say about them. Raises ConfigError where there is nothing else and none."""
+    names, notes = measures.chosen(made, rows)
+    if alone and not names:
+        lacking = "" if any(s.references for s in rows) or made.metrics is not None else _NO_REFERENCES
+        raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")
+    return measures.make(made, names, measured), notes
 
 
 def _read(made: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:

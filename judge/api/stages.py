@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from judge.api.describe import column, describe, suffix
 from judge.api.prepare import Prepared, for_provider, refuse_twins
 from judge.cache import Cache, DiskCache, NoCache, default_folder
 from judge.config import RankPlan
-from judge.metrics import parts
+from judge.metrics import MetricResult, parts
 from judge.progress import Counts, Progress
 from judge.records import Column
 from judge.report import Result
@@ -38,8 +38,11 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
     progress = progress if progress is not None else Progress()
     progress.judges = {name: Counts() for name in prepared.judges}
     progress.measured = prepared.measured
-    if prepared.rest is not None:
-        return await _stream(prepared, progress)
+    return await (_held if prepared.rest is None else _stream)(prepared, progress)
+
+
+async def _held(prepared: Prepared, progress: Progress) -> Result:
+    """A run over samples that are all in memory."""
     retriers = {name: Retrier(Policy(attempts=prepared.plan.retries + 1)) for name in prepared.judges}
     about = describe(prepared, progress, retriers)
     rows: list[Row] = []
@@ -57,15 +60,11 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
     status = "stopped"
     try:
         await _judge(prepared, retriers, progress, rows.append, about("partial"))
-        for name, metric in prepared.metrics.items():
-            progress.stage = name
-            prepared.measured(0, len(prepared.samples))
-            score = partial(parts.score, metric, prepared.samples)
-            found = await _beside(partial(score, workers=prepared.plan.workers, tell=prepared.measured))
+        async for found in _measured(prepared, progress):
             refuse_twins([c.name for c in [*_columns(prepared, progress), *measured, *found.columns]])
             measured.extend(found.columns)
             rows.extend(map(measures.finite, found.rows))
-            prepared.notes.extend(found.notes)
+            prepared.notes.extend(map(str, found.notes))
         progress.stage = "done"
         status = "complete"
     except asyncio.CancelledError:
@@ -75,6 +74,16 @@ async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
     finally:
         result = finish(status)
     return result
+
+
+async def _measured(prepared: Prepared, progress: Progress) -> AsyncIterator[MetricResult]:
+    """One metric after the other."""
+    for name, metric in prepared.metrics.items():
+        progress.stage = name
+        prepared.measured(0, len(prepared.samples))
+        score = partial(parts.score, metric, prepared.samples)
+        found = await _beside(partial(score, workers=prepared.plan.workers, tell=prepared.measured))
+        yield measures.checked(name, found, prepared.samples)
 
 
 async def _stream(prepared: Prepared, progress: Progress) -> Result:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice, tee
 from math import sqrt
 from statistics import NormalDist
 from typing import Any
 
-from judge.api.measures import finite
+from judge.api.measures import checked, finite
 from judge.api.prepare import Prepared, refuse_twins
 from judge.metrics import MetricResult, parts
 from judge.records import Column, Estimate, Failure, Sample, Score
@@ -86,6 +85,8 @@ def measure(prepared: Prepared) -> tuple[Findings, dict[str, Any]]:
     writer = Writer(prepared.plan.out) if prepared.plan.out is not None else None
     try:
         for samples, results in _measured(prepared):
+            for name, result in zip(found, results, strict=True):
+                checked(name, result, samples)
             rows = list(_rows(samples, results))
             seen.add(samples, rows)
             for name, result in zip(found, results, strict=True):
@@ -102,7 +103,7 @@ def measure(prepared: Prepared) -> tuple[Findings, dict[str, Any]]:
         if writer:
             writer.abandon()
         raise
-    prepared.notes.extend(note for result in whole for note in result.notes)
+    prepared.notes.extend(str(note) for result in whole for note in result.notes)
     prepared.notes.append(_NOTE.format(texts=seen.texts.total(), shown=len(seen.samples)))
     prepared.data["rows"] = seen.texts.total()
     return _concluded(seen, columns), _streamed(seen)
@@ -111,14 +112,9 @@ def measure(prepared: Prepared) -> tuple[Findings, dict[str, Any]]:
 def _measured(prepared: Prepared) -> Iterator[tuple[Sequence[Sample], Sequence[MetricResult]]]:
     """Parts of the samples, each with every metric's result."""
     samples = chain(prepared.samples, prepared.rest or ())
-    each = iter(lambda: list(islice(samples, parts.PART)), [])
-    first, *copies = tee(each, 1 + len(prepared.metrics))
-    with ExitStack() as open_:
-        scored = [
-            open_.enter_context(parts.scoring(metric, prepared.plan.workers))(copy)
-            for metric, copy in zip(prepared.metrics.values(), copies, strict=True)
-        ]
-        yield from zip(first, zip(*scored, strict=True), strict=True)
+    each, copy = tee(iter(lambda: list(islice(samples, parts.PART)), []))
+    with parts.scoring(list(prepared.metrics.values()), prepared.plan.workers) as scored:
+        yield from zip(each, scored(copy), strict=True)
 
 
 def _rows(samples: Sequence[Sample], results: Sequence[MetricResult]) -> Iterator[Row]:

@@ -222,13 +222,15 @@ def report_command(
 
 @metrics_app.command("list")
 def metrics_list() -> None:
-    """Name the metrics, what each measures, and its options."""
+    """Name the metrics, what each measures, and its options with their defaults."""
+    import json
+
     from judge import api
 
     for metric in api.metrics():
         typer.echo(f"{metric.name:<14} {metric.description}")
-        if metric.options:
-            typer.echo(f"{'':<14} --set {', '.join(f'{name}={value}' for name, value in metric.options.items())}")
+        for name, default in metric.options.items():
+            typer.echo(f"{'':<14} --set {metric.name}.{name}={json.dumps(default)}")
 
 
 @criteria_app.command("list")

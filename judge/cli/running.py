@@ -46,8 +46,10 @@ def run(ctx: typer.Context, make: Callable[..., Plan]) -> None:
         show(result, format)
     if progress.failed:
         say(f"{progress.failed:,} of {progress.total:,} judgments failed; the report shows each with its reply")
+    if measured := sum(failure.stage == "metric" for failure in result.failures) if progress.total else result.failed:
+        say(f"{measured:,} values could not be measured; the report says why")
     say(f"report: {folder / 'report.html'}")
-    raise typer.Exit(0 if result.complete else 1)
+    raise typer.Exit(1 if result.failed else 0)
 
 
 def write(path: Path, text: str) -> None:
@@ -69,6 +71,8 @@ def show(result: Result, format: str) -> None:
 
 
 def _how_to_go_on(progress: Progress, folder: Path, cached: bool) -> str:
+    if not progress.judges:
+        return "interrupted: what was measured is not kept; start the same command again"
     kept = f" and are kept in {folder}" if progress.done else ""
     said = f"interrupted: {progress.done:,} of {progress.total:,} judgments were made{kept}"
     if not cached:

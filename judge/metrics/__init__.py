@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.records import Column, Failure, Sample, Score
 
 if TYPE_CHECKING:
     from judge.metrics import bertscore as bertscore
@@ -34,6 +34,19 @@ def __dir__() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """What the reader has to know of `some` of `of` texts: `what` follows the two numbers. Of none it is left out."""
+
+    metric: str
+    some: int
+    of: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.metric}: {self.some:,} of {self.of:,} texts {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
 class MetricResult:
     """What a metric found: its columns, and for each sample in turn one row per column, in the columns' order.
 
@@ -43,7 +56,7 @@ class MetricResult:
 
     columns: tuple[Column, ...]
     rows: tuple[Score | Failure, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str | Note, ...] = ()
 
 
 class Metric(Protocol):
@@ -53,57 +66,9 @@ class Metric(Protocol):
     plan have for them; they raise ConfigError. The first sentence of the class's docstring is its description. A class
     with `rowwise = True` promises that a sample's rows do not depend on the other samples: such a metric is given the
     data in parts, in several processes if the user asks for it, and must be picklable. A class whose arguments include
-    `cache` (a folder, or None for none), `workers` (processes it may use) or `progress` (called with how many parts
-    are done of how many) is given these.
+    `cache` (a folder, or None for none), `progress` (called with how many are done of how many) or `seed` is given
+    these; the last one is an option too. A method `check(samples)` raises before a judge is paid what would be raised
+    later.
     """
 
     def score(self, samples: Sequence[Sample]) -> MetricResult: ...
-
-
-Compare = Callable[[str, Sequence[str]], Sequence[float]]
-"""An output and its references to one value per column."""
-
-
-def references(sample: Sample) -> tuple[str, ...]:
-    """The sample's references without the blank ones, with which nothing can be compared."""
-    return tuple(reference for reference in sample.references if reference.strip())
-
-
-def reference_count(samples: Sequence[Sample]) -> str:
-    """How many references the samples have, for signatures: a number where all that have any agree, else `var`."""
-    counts = {len(found) for sample in samples if (found := references(sample))} or {0}
-    return str(counts.pop()) if len(counts) == 1 else "var"
-
-
-def against_references(
-    samples: Sequence[Sample], names: Sequence[str], compare: Compare
-) -> tuple[Score | Failure, ...]:
-    """The rows of `MetricResult` for a metric that compares each output with its references.
-
-    A sample without a reference (or with blank ones only) becomes a `Failure` in each column.
-    """
-    rows: list[Score | Failure] = []
-    for sample in samples:
-        if found := references(sample):
-            values = compare(sample.output, found)
-            rows += [_score(sample, name, value) for name, value in zip(names, values, strict=True)]
-        else:
-            rows += [no_reference(sample, name) for name in names]
-    return tuple(rows)
-
-
-def _score(sample: Sample, name: str, value: float) -> Score:
-    return Score(sample.item, sample.system, name, float(value), Provenance(method="metric"))
-
-
-def no_reference(sample: Sample, name: str) -> Failure:
-    """The row of a column that needs a reference, of a sample without one."""
-    found = "only blank references" if sample.references else "no reference"
-    advice = "add a column `references` (a text or a list of texts), or name yours with --map references=COLUMN"
-    return failure(sample, name, "NoReference", f"has {found}: {advice}")
-
-
-def failure(sample: Sample, name: str, error: str, what: str) -> Failure:
-    """The row of a value that cannot be had: `what` follows where the sample is, and says what to do."""
-    where = sample.where or f"item {sample.item}"
-    return Failure(sample.item, sample.system, name, stage="metric", error=error, message=f"{where} {what}")

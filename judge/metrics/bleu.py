@@ -7,15 +7,25 @@ are the ones that sacrebleu makes, so that every value is equal to its value.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain
 from typing import ClassVar
 
 from judge.errors import DataError
-from judge.metrics import MetricResult, reference_count, sacre
-from judge.metrics import references as usable
-from judge.metrics.shared import Rate, as_samples, by_references, one_of, values, whole_number, yes_or_no
+from judge.metrics import MetricResult, Note, sacre
+from judge.metrics.shared import (
+    Rate,
+    as_samples,
+    by_references,
+    joined,
+    one_of,
+    reference_count,
+    values,
+    whole_number,
+    yes_or_no,
+)
+from judge.metrics.shared import references as usable
 from judge.records import Column, Failure, Provenance, Sample, Score
 
 Words = Callable[[str], list[str]]
@@ -54,12 +64,18 @@ class _Rules:
         ).score
         return min(float(score), 100.0)  # rounding takes equal texts to 100.00000000000004
 
+    def notes(self, name: str, samples: Sequence[Sample]) -> tuple[Note, ...]:
+        """A warning where the tokenizer that was asked for leaves texts in one piece."""
+        if self.tokenize is None:
+            return ()
+        return (sacre.uncut(name, self.tokenize, (one for s in samples for one in (s.output, *usable(s)))),)
+
     def signature(self, used: Iterable[str], effective: str) -> str:
         """The parts that sacrebleu's signature has after the number of references, in its order."""
         from sacrebleu.metrics.bleu import BLEU
 
         value = BLEU.SMOOTH_DEFAULTS[self.smooth]
-        tokenizers = "+".join(sorted(map(sacre.signed, used))) or sacre.signed(self.tokenize or sacre.DEFAULT)
+        tokenizers = joined(map(sacre.signed, used))
         parts = [
             f"case={'lc' if self.lowercase else 'mixed'}|eff={effective}|tok={tokenizers}",
             f"smooth={self.smooth}{'' if value is None else f'[{value:.2f}]'}",
@@ -98,7 +114,8 @@ class Bleu:
 
         rows = by_references(samples, "bleu", prepare)
         signature = f"bleu|sentence|nrefs={reference_count(samples)}|{rules.signature(used, 'yes')}"
-        return MetricResult((Column("bleu", "metric", signature, low=0.0, high=100.0),), rows)
+        column = Column("bleu", "metric", signature, low=0.0, high=100.0)
+        return MetricResult((column,), rows, rules.notes("bleu", samples))
 
 
 class CorpusBleu:
@@ -127,27 +144,30 @@ class CorpusBleu:
         A system none of whose texts has a reference is a `Failure`, and so is one that matches its references but
         has no text as long as the longest n-gram: corpus BLEU has no effective order.
         """
-        rules, used = self._rules, set[str]()
-        rows: list[Score | Failure] = []
-        notes = []
+        rules = self._rules
         tokenizers = _by_system(samples, rules.tokenize)
         texts = Counter(sample.system for sample in samples)
         stats: dict[str, list[list[int]]] = {system: [] for system in texts}
         for sample, counted in zip(samples, _counted(samples, tokenizers, rules), strict=True):
             stats[sample.system] += [counted] if counted else []
-        for system, found in stats.items():
-            if 0 < len(found) < texts[system]:
-                notes.append(
-                    f"bleu_corpus: {texts[system] - len(found)} of {texts[system]} texts of "
-                    f"{system or 'the system'} have no reference and are left out"
-                )
-            used |= {tokenizers[system]} if found else set()
-            rows.append(self._row(system, found))
+        rows = tuple(self._row(system, found) for system, found in stats.items())
+        used = {tokenizers[system] for system, found in stats.items() if found}
         signature = (
             f"bleu_corpus|corpus|nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self._seed}"
             f"|{rules.signature(used, 'no')}"
         )
-        return MetricResult((Column("bleu_corpus", "metric", signature, low=0.0, high=100.0),), tuple(rows), (*notes,))
+        column = Column("bleu_corpus", "metric", signature, low=0.0, high=100.0)
+        return MetricResult((column,), rows, tuple(self._notes(samples, tokenizers, stats)))
+
+    def _notes(
+        self, samples: Sequence[Sample], tokenizers: Mapping[str, str], stats: Mapping[str, Sequence[object]]
+    ) -> Iterator[Note]:
+        """Texts that have no reference, and texts that their system's one tokenizer does not cut."""
+        left_out = sum(not usable(sample) for sample in samples if stats[sample.system])
+        yield Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")
+        for tokenizer in dict.fromkeys(tokenizers.values()):
+            own = [sample for sample in samples if tokenizers[sample.system] == tokenizer]
+            yield sacre.uncut("bleu_corpus", tokenizer, (one for s in own for one in (s.output, *usable(s))))
 
     def _row(self, system: str, stats: list[list[int]]) -> Score | Failure:
         who = f"system {system}" if system else "the system"
@@ -162,19 +182,17 @@ class CorpusBleu:
                 f"bleu_corpus.max_order below {order}, or use bleu"
             )
             return Failure("", system, "bleu_corpus", stage="metric", error="TextsTooShort", message=message)
-        low, high = self._interval(stats)
         value = self._rules.bleu(total, effective=False)
-        how = None if low is None else f"95% percentile bootstrap over texts, {_RESAMPLES} resamples, seed {self._seed}"
-        provenance = Provenance("metric", n=len(stats), low=low, high=high, note=how)
-        return Score("", system, "bleu_corpus", value, provenance)
+        return Score("", system, "bleu_corpus", value, self._interval(stats))
 
-    def _interval(self, stats: list[list[int]]) -> tuple[float | None, float | None]:
-        """The 2.5 and 97.5% quantiles of BLEU over resamples of the texts for which it is defined."""
-        if len(stats) < 2:
-            return None, None
+    def _interval(self, stats: list[list[int]]) -> Provenance:
+        """With the 2.5 and 97.5% quantiles of BLEU over resamples of the texts, as far as it is defined for these."""
+        n = len(stats)
+        if n < 2:
+            return Provenance("metric", n=n)
         import numpy as np
 
-        counts, n = np.asarray(stats, dtype=np.float64), len(stats)
+        counts = np.asarray(stats, dtype=np.float64)
         random = np.random.default_rng(self._seed)
         found = []
         for _ in range(_RESAMPLES):
@@ -183,9 +201,11 @@ class CorpusBleu:
             if _defined(total):
                 found.append(self._rules.bleu(total, effective=False))
         if len(found) < _RESAMPLES / 2:
-            return None, None
-        low, high = np.quantile(found, (0.025, 0.975))
-        return float(low), float(high)
+            return Provenance("metric", n=n)
+        low, high = map(float, np.quantile(found, (0.025, 0.975)))
+        some = "" if len(found) == _RESAMPLES else f" ({len(found):,} for which it is defined)"
+        how = f"95% percentile bootstrap over texts, {_RESAMPLES:,} resamples{some}, seed {self._seed}"
+        return Provenance("metric", n=n, low=low, high=high, note=how)
 
 
 def sentence(
@@ -267,7 +287,8 @@ def _against(found: Sequence[str], words: Words, order: int) -> Callable[[str], 
     for reference in found:
         tokens = words(reference)
         lengths.append(len(tokens))
-        allowed |= Counter(chain.from_iterable(_ngrams(tokens, order)))
+        for ngram, times in Counter(chain.from_iterable(_ngrams(tokens, order))).items():
+            allowed[ngram] = max(allowed[ngram], times)
 
     def count(output: str) -> list[int]:
         tokens = words(output)

@@ -6,8 +6,18 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import ClassVar, cast
 
-from judge.metrics import MetricResult, reference_count
-from judge.metrics.shared import Rate, as_samples, by_references, number, values, whole_number, yes_or_no
+from judge.metrics import MetricResult
+from judge.metrics.shared import (
+    Rate,
+    as_samples,
+    by_references,
+    figure,
+    number,
+    reference_count,
+    values,
+    whole_number,
+    yes_or_no,
+)
 from judge.records import Column, Sample
 
 
@@ -44,7 +54,7 @@ class Chrf:
         parts = [
             f"chrf|sentence|nrefs={reference_count(samples)}|case={'lc' if self._lower else 'mixed'}|eff=yes",
             f"nc={self._char}|nw={self._word}|space=no",
-            *([] if self._beta == 2 else [f"beta={self._beta:g}"]),
+            *([] if self._beta == 2 else [f"beta={figure(self._beta)}"]),
             f"sacrebleu {version('sacrebleu')}",
         ]
         return MetricResult((Column("chrf", "metric", "|".join(parts), low=0.0, high=100.0),), rows)

@@ -8,9 +8,23 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from judge import __version__, text
-from judge.metrics import MetricResult, reference_count
-from judge.metrics import references as usable
-from judge.metrics.shared import Rate, Unscorable, as_samples, by_references, number, values, whole_number, yes_or_no
+from judge.metrics import MetricResult
+from judge.metrics.shared import (
+    Rate,
+    Unscorable,
+    as_samples,
+    by_references,
+    figure,
+    joined,
+    lost,
+    number,
+    reference_count,
+    values,
+    whole_number,
+    yes_or_no,
+)
+from judge.metrics.shared import references as usable
+from judge.metrics.shared import tokenizer as known
 from judge.records import Column, Sample
 
 Counts = Mapping[tuple[str, ...], int]
@@ -31,9 +45,7 @@ class Cider:
         self._stem = yes_or_no("cider.stem", stem)
         self._sigma = number("cider.sigma", sigma, 0.01, 1e6)
         self._order = whole_number("cider.max_order", max_order, 1, 9)
-        if tokenizer is not None:
-            text.signature(tokenizer)  # raises for one that there is not
-        self._tokenizer = tokenizer
+        self._tokenizer = known("cider.tokenizer", tokenizer)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample; an output without a matching n-gram scores 0.
@@ -60,12 +72,14 @@ class Cider:
             return lambda output: self._value(self._output(name, output, frequency, items), targets)
 
         rows = by_references(samples, "cider", prepare)
-        tok = "+".join(sorted(map(text.signature, used))) or text.signature(self._tokenizer or "en")
+        tok = joined(map(text.signature, used))
         signature = (
-            f"cider|D|nrefs={reference_count(samples)}|items={items}|n={self._order}|sigma={self._sigma:g}"
+            f"cider|D|nrefs={reference_count(samples)}|items={items}|n={self._order}|sigma={figure(self._sigma)}"
             f"|{'stem' if self._stem else 'nostem'}|tok={tok}|refs=mean|judge {__version__}"
         )
-        return MetricResult((Column("cider", "metric", signature, low=0.0, high=10.0),), rows)
+        given = (one for sample in samples for one in (sample.output, *usable(sample)))
+        notes = (lost("cider", self._tokenizer, given),) if self._tokenizer else ()
+        return MetricResult((Column("cider", "metric", signature, low=0.0, high=10.0),), rows, notes)
 
     def _frequency(self, samples: Sequence[Sample]) -> tuple[Counter[tuple[str, ...]], int]:
         """In how many items' references each n-gram is, and how many items there are."""

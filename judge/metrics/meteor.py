@@ -1,4 +1,6 @@
-"""METEOR (Banerjee and Lavie 2005; the parameters of Lavie and Agarwal 2007), as NLTK computes it.
+"""METEOR (Banerjee and Lavie 2005, whose parameters these are), as NLTK computes it.
+
+F = P·R / (α·P + (1 − α)·R), times 1 − γ · (chunks / matches)^β.
 
 Words are matched in stages: equal ones, then equal stems, then synonyms. Of several equal words the last one of the
 output goes with the last one of the reference, as in NLTK; the papers look for the alignment with the fewest crossings.
@@ -6,16 +8,31 @@ output goes with the last one of the reference, as in NLTK; the papers look for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, ClassVar
 
 from judge import __version__, text
 from judge.errors import MissingExtra
-from judge.metrics import MetricResult, reference_count
-from judge.metrics.shared import Rate, as_samples, by_references, number, values, yes_or_no
+from judge.metrics import MetricResult
+from judge.metrics.shared import (
+    Rate,
+    Unscorable,
+    as_samples,
+    by_references,
+    figure,
+    joined,
+    lost,
+    number,
+    reference_count,
+    values,
+    yes_or_no,
+)
+from judge.metrics.shared import references as usable
+from judge.metrics.shared import tokenizer as known
 from judge.records import Column, Sample
 
 Stage = Callable[[str], Iterable[str]]
@@ -45,9 +62,7 @@ class Meteor:
         self._alpha = number("meteor.alpha", alpha, 0, 1)
         self._beta = number("meteor.beta", beta, 0, 100)
         self._gamma = number("meteor.gamma", gamma, 0, 1)
-        if tokenizer is not None:
-            text.signature(tokenizer)  # raises for one that there is not
-        self._tokenizer = tokenizer
+        self._tokenizer = known("meteor.tokenizer", tokenizer)
         self._wordnet = None if wordnet is None else yes_or_no("meteor.wordnet", wordnet)
         if self._wordnet and not _has_wordnet():
             raise MissingExtra(
@@ -55,12 +70,15 @@ class Meteor:
             )
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row per sample. A sample without a reference is a `Failure`; an output without a match scores 0."""
+        """One row per sample; an output without a match scores 0.
+
+        A sample without a reference is a `Failure`, and so is one whose references have no words by the tokenizer.
+        """
         synonyms = _has_wordnet() if self._wordnet is None else self._wordnet
         used: set[str] = set()
 
         def prepare(found: tuple[str, ...]) -> Rate:
-            cut = lru_cache(maxsize=4)(lambda name: [text.words(name)(reference) for reference in found])
+            cut = lru_cache(maxsize=4)(lambda name: _cut(found, name))
 
             def rate(output: str) -> float:
                 name = self._tokenizer or text.tokenizer_for([output, *found])
@@ -71,12 +89,14 @@ class Meteor:
             return rate
 
         rows = by_references(samples, "meteor", prepare)
-        tok = "+".join(sorted(map(text.signature, used))) or text.signature(self._tokenizer or "en")
+        tok = joined(map(text.signature, used))
         signature = (
-            f"meteor|sentence|nrefs={reference_count(samples)}|stages=exact+stem{'+wordnet' if synonyms else ''}"
-            f"|alpha={self._alpha:g}|beta={self._beta:g}|gamma={self._gamma:g}|tok={tok}|refs=best|judge {__version__}"
+            f"meteor|sentence|nrefs={reference_count(samples)}|stages=exact+stem{_wordnet() if synonyms else ''}"
+            f"|alpha={figure(self._alpha)}|beta={figure(self._beta)}|gamma={figure(self._gamma)}|tok={tok}|refs=best"
+            f"|judge {__version__}"
         )
-        return MetricResult((Column("meteor", "metric", signature, low=0.0, high=1.0),), rows)
+        notes = (lost("meteor", self._tokenizer, _all(samples)),) if self._tokenizer else ()
+        return MetricResult((Column("meteor", "metric", signature, low=0.0, high=1.0),), rows, notes)
 
     def _value(self, words: list[str], reference: list[str], synonyms: bool) -> float:
         pairs = _aligned(words, reference, synonyms)
@@ -105,6 +125,21 @@ def score(
     """
     metric = Meteor(alpha=alpha, beta=beta, gamma=gamma, tokenizer=tokenizer, wordnet=wordnet)
     return values(metric, as_samples(outputs, references))
+
+
+def _cut(found: Sequence[str], name: str) -> list[list[str]]:
+    """The words of the references that have any. Raises Unscorable."""
+    if words := [cut for reference in found if (cut := text.words(name)(reference))]:
+        return words
+    raise Unscorable("NoTokens", f"its references have no words by the tokenizer {name}")
+
+
+def _all(samples: Sequence[Sample]) -> Iterator[str]:
+    return (one for sample in samples for one in (sample.output, *usable(sample)))
+
+
+def _wordnet() -> str:
+    return f"+wordnet{_reader().get_version()}-nltk{version('nltk')}"
 
 
 def _aligned(words: list[str], reference: list[str], synonyms: bool) -> list[tuple[int, int]]:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import re
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 
-from judge.metrics import Metric, MetricResult
+from judge.errors import ConfigError
+from judge.metrics import Metric, MetricResult, Note
+from judge.metrics.shared import joined
 from judge.records import Column, Sample
 
 PART = 500
 """Samples of one part."""
-_COUNT = re.compile(r"(\d+) of (\d+) texts")
+_BROKEN = (
+    "--workers: a process that measures ended by itself; was it killed for its memory? Take fewer workers. In a script "
+    "of yours, call judge under `if __name__ == '__main__':`, without which there can be no more than one"
+)
 Tell = Callable[[int, int], None]
 """Called with how many samples are done of how many; raising from it stops the work."""
 
@@ -26,33 +34,38 @@ def score(
 ) -> MetricResult:
     """`metric.score(samples)`; of a metric that scores row by row, in parts and by so many processes."""
     if not getattr(metric, "rowwise", False):
-        found = metric.score(samples)
+        found = merged([metric.score(samples)])
         tell(len(samples), len(samples))
         return found
     parts = (
         [samples] if len(samples) <= PART else [samples[first : first + PART] for first in range(0, len(samples), PART)]
     )
     done: list[MetricResult] = []
-    with scoring(metric, workers if len(parts) > 1 else 1) as scored:
-        for result in scored(parts):
+    with scoring([metric], workers if len(parts) > 1 else 1) as scored:
+        for (result,) in scored(parts):
             done.append(result)
             tell(min(len(samples), len(done) * PART), len(samples))
     return merged(done)
 
 
 @contextmanager
-def scoring(metric: Metric, workers: int) -> Iterator[Callable[[Iterable[Sequence[Sample]]], Iterator[MetricResult]]]:
-    """A function from parts to their results in order, by `workers` processes as long as the context is open.
+def scoring(
+    metrics: Sequence[Metric], workers: int
+) -> Iterator[Callable[[Iterable[Sequence[Sample]]], Iterator[list[MetricResult]]]]:
+    """A function from parts to every metric's result for each, by `workers` processes as long as the context is open.
 
-    No more than a few parts are read ahead, so that the parts may come from a file larger than memory.
+    Results come in the parts' order. No more than a few parts are read ahead, so that they may come from a file larger
+    than memory.
     """
     if workers == 1:
-        yield lambda parts: map(metric.score, parts)
+        yield lambda parts: ([metric.score(part) for metric in metrics] for part in parts)
         return
     # Spawned and not forked: the caller has threads.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start, initargs=(metric,))
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start, initargs=(metrics,))
     try:
         yield lambda parts: _in_order(pool, parts, 2 * workers)
+    except BrokenProcessPool as error:
+        raise ConfigError(_BROKEN) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -60,57 +73,73 @@ def scoring(metric: Metric, workers: int) -> Iterator[Callable[[Iterable[Sequenc
 def merged(results: Sequence[MetricResult]) -> MetricResult:
     """The results of the parts of some data as one of all of it.
 
-    Signatures name everything that any part used; notes that count texts (`3 of 20 texts`) are added up.
+    Signatures name everything that any part used; notes that count texts are added up, and all are in words then.
     """
     columns = [_merged(columns) for columns in zip(*(result.columns for result in results), strict=True)]
     rows = tuple(row for result in results for row in result.rows)
     return MetricResult(tuple(columns), rows, _added(note for result in results for note in result.notes))
 
 
-def _added(notes: Iterable[str]) -> tuple[str, ...]:
-    counts: dict[str, tuple[int, int]] = {}
+def _added(notes: Iterable[str | Note]) -> tuple[str, ...]:
+    found: dict[tuple[str, str], str | Note] = {}
     for note in notes:
-        found = _COUNT.search(note)
-        form = _COUNT.sub("{} of {} texts", note, count=1)
-        some, of = counts.get(form, (0, 0))
-        counts[form] = (some + int(found[1]), of + int(found[2])) if found else (0, 0)
-    return tuple(form.replace("{} of {} texts", f"{some} of {of} texts") for form, (some, of) in counts.items())
+        if isinstance(note, Note):
+            key = note.metric, note.what
+            so_far = found.get(key)
+            if isinstance(so_far, Note):
+                note = replace(note, some=note.some + so_far.some, of=note.of + so_far.of)
+            found[key] = note
+        else:
+            found["", note] = note
+    return tuple(str(note) for note in found.values() if not isinstance(note, Note) or note.some)
 
 
 def _merged(columns: Sequence[Column]) -> Column:
-    signatures = dict.fromkeys(column.signature for column in columns)
-    if len(signatures) == 1:
-        return columns[0]
-    parts = zip(*(signature.split("|") for signature in signatures), strict=True)
-    return replace(columns[0], signature="|".join(_one(list(dict.fromkeys(part))) for part in parts))
+    signatures = list(dict.fromkeys(column.signature for column in columns))
+    split = [signature.split("|") for signature in signatures]
+    if len(set(map(len, split))) > 1:  # of a metric that is not ours
+        return replace(columns[0], signature=" & ".join(signatures))
+    return replace(columns[0], signature="|".join(map(_one, zip(*split, strict=True))))
 
 
-def _one(values: list[str]) -> str:
-    """One part of a signature from several: `tok=en+ja` of `tok=en` and `tok=ja`; numbers that differ are `var`."""
-    if len(values) == 1:
-        return values[0]
-    key = values[0].partition("=")[0]
-    found = dict.fromkeys(name for value in values for name in value.partition("=")[2].split("+"))
-    return f"{key}=var" if any(name == "var" or name.isdigit() for name in found) else f"{key}={'+'.join(found)}"
+def _one(values: Sequence[str]) -> str:
+    """One part of a signature from several: `tok=en+ja` of `tok=en` and `tok=ja`; numbers that differ are `var`.
+
+    `-` stands for a part of the data that used none, and is left out where another one used some.
+    """
+    key, equals, _ = values[0].partition("=")
+    found = {name for value in values for name in value.partition("=")[2].split("+")} - {"-"}
+    if not equals or len(set(values)) == 1:
+        return " & ".join(dict.fromkeys(values))
+    return (
+        f"{key}=var" if any(n == "var" or n.isdigit() for n in found) and len(found) > 1 else f"{key}={joined(found)}"
+    )
 
 
 # In the other processes
 
-_metric: Metric
+_metrics: Sequence[Metric]
 
 
-def _start(metric: Metric) -> None:
-    global _metric  # sent once and not with every part
-    _metric = metric
+def _start(metrics: Sequence[Metric]) -> None:
+    global _metrics  # sent once and not with every part
+    _metrics = metrics
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _score(samples: Sequence[Sample]) -> MetricResult:
-    return _metric.score(samples)
+def _end_with_parent() -> None:
+    if parent := parent_process():
+        wait([parent.sentinel])
+        os._exit(1)
 
 
-def _in_order(pool: ProcessPoolExecutor, parts: Iterable[Sequence[Sample]], ahead: int) -> Iterator[MetricResult]:
-    waiting: deque[Future[MetricResult]] = deque()
+def _score(samples: Sequence[Sample]) -> list[MetricResult]:
+    return [metric.score(samples) for metric in _metrics]
+
+
+def _in_order(pool: ProcessPoolExecutor, parts: Iterable[Sequence[Sample]], ahead: int) -> Iterator[list[MetricResult]]:
+    waiting: deque[Future[list[MetricResult]]] = deque()
     for part in parts:
         waiting.append(pool.submit(_score, part))
         if len(waiting) >= ahead:

@@ -8,9 +8,15 @@ from typing import Any
 
 from judge import text
 from judge.errors import ConfigError, MissingExtra
+from judge.metrics import Note
 from judge.records import whole
 
 DEFAULT = "13a"
+_BY_SPACES = (DEFAULT, "intl", "none")
+_UNCUT = (
+    "are in a script that the tokenizer {tokenizer} does not cut into words: their values are too low; set "
+    "{metric}.tokenize, leave it out to have texts cut by their script, or score the languages apart"
+)
 _BY_SCRIPT: dict[text.Language, str] = {"en": DEFAULT, "zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 
 
@@ -23,6 +29,14 @@ def tokenizer_for(texts: Iterable[str]) -> str:
     if language in ("ja", "ko") and not text.installed(language):
         return "char"
     return _BY_SCRIPT[language]
+
+
+def uncut(metric: str, tokenizer: str, given: Iterable[str]) -> Note:
+    """How many of the given texts a tokenizer that cuts at spaces leaves in one piece: Chinese and Japanese ones."""
+    distinct = set(given)
+    by_spaces = tokenizer in _BY_SPACES
+    some = sum(by_spaces and not one.isascii() and text.language([one]) in ("ja", "zh") for one in distinct)
+    return Note(metric, some, len(distinct), _UNCUT.format(tokenizer=tokenizer, metric=metric))
 
 
 def words(name: str, *, lowercase: bool = False) -> Callable[[str], list[str]]:
@@ -50,10 +64,10 @@ def known(option: str, name: Any) -> str:
     """The value of an option that names a tokenizer: else ConfigError, or MissingExtra without its packages."""
     from sacrebleu.metrics.bleu import BLEU
 
-    if name not in BLEU.TOKENIZERS:
+    if not isinstance(name, str) or name not in BLEU.TOKENIZERS:
         raise ConfigError(f"{option} must be one of {', '.join(sorted(BLEU.TOKENIZERS))}, not {name!r}")
     _tokenizer(name)
-    return str(name)
+    return name
 
 
 @lru_cache(maxsize=16)  # one of each kind: sacrebleu's keep the texts that they have cut

@@ -1,16 +1,21 @@
-"""What several metrics share: rows by references, plain lists for notebooks, checks of options."""
+"""What metrics share: rows by references, failures, plain lists for notebooks, checks of options."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from judge import text
 from judge.errors import ConfigError, DataError
-from judge.metrics import Metric, against_references, references
+from judge.metrics import Metric, Note
 from judge.records import Failure, Provenance, Sample, Score
 
 Rate = Callable[[str], float]
 """An output to its value."""
+_LOST = (
+    "lost more than half of their letters to the tokenizer {tokenizer}: their values compare what little is left; "
+    "leave out {metric}.tokenizer to have each text cut by its script"
+)
 
 
 class Unscorable(DataError):
@@ -19,6 +24,48 @@ class Unscorable(DataError):
     def __init__(self, error: str, message: str) -> None:
         super().__init__(message)
         self.error = error
+
+
+def references(sample: Sample) -> tuple[str, ...]:
+    """The sample's references without the blank ones, with which nothing can be compared."""
+    return tuple(reference for reference in sample.references if reference.strip())
+
+
+def reference_count(samples: Sequence[Sample]) -> str:
+    """How many references the samples have, for signatures: a number where all that have any agree, else `var`."""
+    counts = {len(found) for sample in samples if (found := references(sample))}
+    return "var" if len(counts) > 1 else str(*counts) if counts else "-"
+
+
+def joined(used: Iterable[str]) -> str:
+    """What was used, for signatures: `en+ja`, English first; `-` where nothing was."""
+    return "+".join(sorted(set(used), key=lambda name: (name not in ("en", "13a"), name))) or "-"
+
+
+def figure(value: float) -> str:
+    """A number for signatures, whole: `0.9`, `2`, `0.1234567`."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+def lost(metric: str, tokenizer: str, given: Iterable[str]) -> Note:
+    """Of how many of the given texts a tokenizer that was asked for drops most letters."""
+    cut, distinct = text.words(tokenizer), set(given)
+    some = sum(not one.isascii() and text.loses(one, cut(one)) for one in distinct)
+    return Note(metric, some, len(distinct), _LOST.format(tokenizer=tokenizer, metric=metric))
+
+
+def failure(sample: Sample, name: str, error: str, what: str) -> Failure:
+    """The row of a value that cannot be had: `what` follows where the sample is, and says what to do."""
+    where = sample.where or f"item {sample.item}"
+    return Failure(sample.item, sample.system, name, stage="metric", error=error, message=f"{where} {what}")
+
+
+def no_reference(sample: Sample, name: str) -> Failure:
+    """The row of a column that needs a reference, of a sample without one."""
+    found = "only blank references" if sample.references else "no reference"
+    advice = "add a column `references` (a text or a list of texts), or name yours with --map references=COLUMN"
+    return failure(sample, name, "NoReference", f"has {found}: {advice}")
 
 
 def by_references(
@@ -35,13 +82,9 @@ def by_references(
     rows: dict[int, Score | Failure] = {}
     for found, indices in groups.items():
         group = [samples[index] for index in indices]
-        made = _rows(group, name, found, prepare) if found else against_references(group, [name], _never)
+        made = _rows(group, name, found, prepare) if found else [no_reference(sample, name) for sample in group]
         rows |= zip(indices, made, strict=True)
     return tuple(rows[index] for index in range(len(samples)))
-
-
-def _never(output: str, found: Sequence[str]) -> Sequence[float]:
-    raise AssertionError("a sample without references is not compared")
 
 
 def _rows(
@@ -50,7 +93,7 @@ def _rows(
     try:
         rate = prepare(found)
     except Unscorable as reason:
-        return [_failure(sample, name, reason) for sample in samples]
+        return [_unscored(sample, name, reason) for sample in samples]
     return [_row(sample, name, rate) for sample in samples]
 
 
@@ -58,13 +101,19 @@ def _row(sample: Sample, name: str, rate: Rate) -> Score | Failure:
     try:
         value = float(rate(sample.output))
     except Unscorable as reason:
-        return _failure(sample, name, reason)
+        return _unscored(sample, name, reason)
     return Score(sample.item, sample.system, name, value, Provenance(method="metric"))
 
 
-def _failure(sample: Sample, name: str, reason: Unscorable) -> Failure:
-    message = f"{sample.where or f'item {sample.item}'}: {reason}"
-    return Failure(sample.item, sample.system, name, stage="metric", error=reason.error, message=message)
+def _unscored(sample: Sample, name: str, reason: Unscorable) -> Failure:
+    return failure(sample, name, reason.error, f"has no value: {reason}")
+
+
+def texts(what: str, given: Any) -> list[str]:
+    """A list of texts as it was given. Raises DataError for a single text and for what holds anything else."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given):
+        raise DataError(f"{what} is a list of texts, not {given!r:.60}")
+    return list(given)
 
 
 def as_samples(
@@ -74,17 +123,21 @@ def as_samples(
 
     Raises DataError where the lists differ in length or an output has no reference but blank ones.
     """
-    items = [str(index) for index in range(len(outputs))] if items is None else items
-    if not len(outputs) == len(targets) == len(items):
-        raise DataError(f"{len(outputs)} outputs, references of {len(targets)} and {len(items)} items: one each")
     samples = []
-    for index, (output, target, item) in enumerate(zip(outputs, targets, items, strict=True)):
-        kept = (target,) if isinstance(target, str) else tuple(target)
-        sample = Sample(str(item), "", output, references=kept, where=f"text {index}")
-        if not references(sample):
+    for index, (output, found) in enumerate(paired(outputs, targets)):
+        item = str(index if items is None else items[index])
+        samples.append(Sample(item, "", output, references=found, where=f"text {index}"))
+        if not references(samples[-1]):
             raise DataError(f"outputs[{index}] has no reference that is not blank")
-        samples.append(sample)
     return samples
+
+
+def paired(outputs: Sequence[str], targets: Sequence[str | Sequence[str]]) -> list[tuple[str, tuple[str, ...]]]:
+    """Each output with its reference or references. Raises DataError for what is no two lists of one length."""
+    if isinstance(targets, str) or not isinstance(targets, Sequence) or len(texts("outputs", outputs)) != len(targets):
+        raise DataError("outputs and references are two lists of one length: for each output a text or a list of texts")
+    listed = [(one,) if isinstance(one, str) else tuple(texts("a reference", one)) for one in targets]
+    return list(zip(outputs, listed, strict=True))
 
 
 def values(metric: Metric, samples: Sequence[Sample]) -> list[float]:
@@ -120,6 +173,20 @@ def yes_or_no(option: str, value: Any) -> bool:
 
 def one_of(option: str, value: Any, known: Sequence[str]) -> str:
     """The value of an option, which must be one of the known: else ConfigError."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise ConfigError(f"{option} must be one of {', '.join(known)}, not {value!r}")
-    return str(value)
+    return value
+
+
+def listed(value: Any) -> Any:
+    """A list as YAML has it, or as text with commas; what is neither stays as it is."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+def tokenizer(option: str, value: Any) -> str | None:
+    """The value of an option that names a tokenizer of `judge.text`, or None: else ConfigError, or MissingExtra."""
+    if value is None:
+        return None
+    name = one_of(option, value, text.TOKENIZERS)
+    text.signature(name)  # raises where its packages are missing
+    return name

@@ -8,17 +8,19 @@ numbers, in a small part of the time, and in memory linear in the text.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from typing import ClassVar, NamedTuple
 
 from judge import text
-from judge.metrics import MetricResult, reference_count
-from judge.metrics.shared import Rate, Unscorable, as_samples, by_references, values, yes_or_no
+from judge.metrics import MetricResult
+from judge.metrics.shared import Rate, Unscorable, as_samples, by_references, joined, reference_count, values, yes_or_no
 from judge.records import Column, Sample
 
 _LONGEST_SHIFT, _FARTHEST_SHIFT, _MOST_SHIFTS, _BEAM = 10, 50, 1000, 25  # Tercom's limits, the third sacrebleu's
 _NEVER = 10**16
+_MOST_MATCHES = 50_000_000  # of a word of the output and one of the reference: some seconds
 _SAME, _SUBSTITUTE, _DELETE, _INSERT = range(4)
 
 
@@ -27,7 +29,7 @@ class Ter:
 
     Of several references the fewest edits count, by their mean length. Chinese and Japanese references are cut by
     character (runs of kana stay whole), by Tercom's `normalized` and `asian_support`; other texts at white space.
-    `normalized` also splits off punctuation, `asian_support` says yes or no to the former for all texts, `no_punct`
+    `normalized` also splits off punctuation, `asian_support` is Tercom's for all texts (with `normalized`), `no_punct`
     leaves punctuation out, and `case_sensitive` does not fold case.
     """
 
@@ -66,25 +68,27 @@ class Ter:
         from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
 
         tokenizer = TercomTokenizer(
-            # asian_support alone does nothing
-            normalized=self._normalized or asian,
+            normalized=self._normal(asian),
             no_punct=self._no_punct,
             asian_support=asian,
             case_sensitive=self._case,
         )
         return lambda string: str(tokenizer(string.rstrip())).split()
 
+    def _normal(self, asian: bool) -> bool:
+        """What the script asks for works with the other option only; what the user asks for is left as it is."""
+        return self._normalized or (asian and self._asian is None)
+
     def _signature(self, samples: Sequence[Sample], used: set[bool]) -> str:
         """sacrebleu's own parts; `no+yes` where the script decided one way here and the other way there."""
 
         def said(answers: set[bool]) -> str:
-            return "+".join("yes" if answer else "no" for answer in sorted(answers))
+            return joined("yes" if answer else "no" for answer in answers)
 
-        asian = used or {bool(self._asian)}
         return (
             f"ter|sentence|nrefs={reference_count(samples)}|case={'mixed' if self._case else 'lc'}|tok=tercom"
-            f"|norm={said({self._normalized or each for each in asian})}|punct={said({not self._no_punct})}"
-            f"|asian={said(asian)}|sacrebleu {version('sacrebleu')}"
+            f"|norm={said({self._normal(each) for each in used})}|punct={said({not self._no_punct})}"
+            f"|asian={said(used)}|sacrebleu {version('sacrebleu')}"
         )
 
 
@@ -126,6 +130,9 @@ def edits(output: Sequence[str], reference: Sequence[str]) -> int:
     """
     if not reference:
         return len(output)
+    counts = Counter(reference)
+    if sum(counts[word] for word in output) > _MOST_MATCHES:
+        raise Unscorable("TextTooLong", "its texts repeat too many words too often for TER: shorten them")
     letters: dict[str, str] = {}  # one character per word, so that texts are strings
     here, there = ("".join(letters.setdefault(w, chr(len(letters))) for w in words) for words in (output, reference))
     shifts = looked_at = 0

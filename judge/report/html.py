@@ -70,7 +70,7 @@ def _means(result: Result) -> str:
         for group in shown.groups
         for column in group.columns
     ]
-    orders = [f"lowest {column.name} first" for column in shown.columns]
+    orders = [f"lowest {column.name} first" for column in shown.of_texts]
     return _page("report.html.jinja", result, shown.about, found, view=shown, plots=plots, orders=orders)
 
 

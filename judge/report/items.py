@@ -79,7 +79,7 @@ def scored(result: Result, shown: View) -> Iterator[Item]:
             name,
             [_output(sample, others, found, shown, judges) for sample, others in texts],
             failed=sum(map(failed, found.values())),
-            keys=" ".join(_lowest([found[s.system, c.name] for s, _ in texts]) for c in shown.columns),
+            keys=" ".join(_lowest([found[s.system, c.name] for s, _ in texts]) for c in shown.of_texts),
         )
 
 

@@ -13,12 +13,11 @@ from judge.errors import StorageError
 from judge.records import Estimate, Failure
 from judge.report.words import plain
 from judge.stats.comparison import Ranking, Standing
-from judge.table import JOURNAL, SCORES, Table, forget, read_journal, recover, store
+from judge.table import JOURNAL, RUN, SCORES, Table, forget, read_journal, recover, store
 
 if TYPE_CHECKING:
     import pandas as pd
 
-RUN = "run.json"
 _FORMAT = 1
 
 
@@ -49,9 +48,10 @@ class Result:
         return self.table.failures
 
     @property
-    def complete(self) -> bool:
-        """Whether every text has a score in every column that was wanted."""
-        return not self.failures and not (self.info.get("streamed") or {}).get("failures")
+    def failed(self) -> int:
+        """How many values could not be had; also of data too large to be held, of which `failures` are the first."""
+        kinds = (self.info.get("streamed") or {}).get("failures")
+        return len(self.failures) if kinds is None else sum(n for kind in kinds for *_, n in kind["counts"])
 
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """The scores as a DataFrame: one row per score or failure, or, `wide`, one per item and system."""

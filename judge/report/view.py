@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from judge.records import Column, Estimate
@@ -37,7 +37,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A result laid out. `columns` has the criteria first; `places` the decimals of each column."""
+    """A result laid out. `columns` has the criteria first; `places` the decimals of each column.
+
+    `of_texts` are the columns that have a value for each text.
+    """
 
     about: About
     systems: tuple[str, ...]
@@ -47,6 +50,7 @@ class View:
     cells: Mapping[tuple[str, str], Cell]
     caption: str
     agreement: tuple[Agreed, ...]
+    of_texts: tuple[Column, ...]
 
 
 def view(result: Result) -> View:
@@ -65,6 +69,7 @@ def view(result: Result) -> View:
         cells=cells,
         caption=_caption(result, cells, found),
         agreement=agreement(result),
+        of_texts=tuple(column for column in columns if column.name not in result.table.wholes),
     )
 
 
@@ -118,6 +123,10 @@ def _same_items(result: Result, column: str) -> bool:
 
     Of values of all texts together, whether they are of equally many.
     """
+    if result.info.get("streamed"):  # of which not every item is at hand
+        counts = texts(result)
+        found = {s: e.n for (s, name), e in result.estimates.items() if name == column}
+        return len(set(found.values())) == 1 and all(counts[system] == n for system, n in found.items())
     items: dict[str, set[str | int]] = {}
     for score in result.table.of(column):
         items.setdefault(score.system, set()).add(score.item or score.provenance.n)
@@ -125,16 +134,15 @@ def _same_items(result: Result, column: str) -> bool:
 
 
 def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], found: tuple[Group, ...]) -> str:
-    methods = Counter(e.method for e in result.estimates.values() if e.low is not None and e.low != e.high)
+    of_items = [e for (_, name), e in result.estimates.items() if name not in result.table.wholes]
+    methods = Counter(e.method for e in of_items if e.low is not None and e.low != e.high)
     most = max((cell.total for cell in cells.values()), default=0)
-    together = [column.name for column in result.table.columns if column.name in result.table.wholes]
     parts = [f"Mean over {count(most, 'item')}"]
-    if together:
-        parts.append(f"Of all texts together: {', '.join(together)}")
     if methods:
         parts.append(f"[low, high]: {methods.most_common(1)[0][0]}")
-    if others := [f"{name} for {n} of {len(result.estimates)}" for name, n in methods.most_common()[1:]]:
+    if others := [f"{name} for {n} of {len(of_items)}" for name, n in methods.most_common()[1:]]:
         parts.append("; ".join(others))
+    parts += _together(result)
     if best := {column for (_, column), cell in cells.items() if cell.best}:
         lowest = [c.name for c in result.table.columns if c.better == "lower" and c.name in best]
         parts.append("* highest of its column" + (f", of {', '.join(lowest)} the lowest" if lowest else ""))
@@ -145,6 +153,20 @@ def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], found: tuple
     if any(group.judged for group in found):
         parts.append("A panel's mean is over the texts that all of its judges scored")
     return ". ".join(parts) + "."
+
+
+def _together(result: Result) -> Iterator[str]:
+    """What there is to say of columns with values of all texts together: of how many, and whose interval."""
+    columns = [column.name for column in result.table.columns if column.name in result.table.wholes]
+    if not columns:
+        return
+    sizes = {e.n for (_, name), e in result.estimates.items() if name in columns}
+    of = f"all {sizes.pop():,} texts of a system" if len(sizes) == 1 else "all texts of a system"
+    yield f"Values of {of} together: {', '.join(columns)}"
+    for name in columns:
+        how = {e.method for (_, column), e in result.estimates.items() if column == name and e.low is not None}
+        if how:
+            yield f"{name}: {', '.join(sorted(how))}"
 
 
 def _lacking(result: Result, columns: tuple[Group, ...]) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ type for in `Sample.extra` (dates, tuples) is stored as text or list. All else c
 """
 
 from judge.table.core import Table
-from judge.table.files import SCORES, store
+from judge.table.files import RUN, SCORES, store
 from judge.table.journal import JOURNAL, Journal, forget, read_journal, recover
 from judge.table.writer import Writer
 
-__all__ = ["JOURNAL", "SCORES", "Journal", "Table", "Writer", "forget", "read_journal", "recover", "store"]
+__all__ = ["JOURNAL", "RUN", "SCORES", "Journal", "Table", "Writer", "forget", "read_journal", "recover", "store"]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = Score | Failure
+RUN = "run.json"
 SCORES = "scores.parquet"
 SAMPLES = "samples.parquet"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,7 +12,7 @@ from typing import Any
 
 from judge.errors import StorageError
 from judge.records import Column, Failure, Sample, Score
-from judge.table.files import SAMPLES, SCORES, STORED, described, samples_table, scores_table, trouble
+from judge.table.files import RUN, SAMPLES, SCORES, STORED, described, samples_table, scores_table, trouble
 
 _GROUP = 20_000
 """Rows written at once: a Parquet row group."""
@@ -20,7 +21,7 @@ _GROUP = 20_000
 class Writer:
     """Writes `scores.parquet` and `samples.parquet` as rows come; readers find them when `close` has put them in place.
 
-    Until then they stand beside their places. Raises StorageError.
+    Until then they stand beside their places, from which they are removed where the process ends. Raises StorageError.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -32,6 +33,7 @@ class Writer:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StorageError(trouble("write", self._folder, error)) from error
+        atexit.register(self.abandon)
 
     def add(self, samples: Iterable[Sample], rows: Iterable[Score | Failure]) -> None:
         """Take samples and their rows, in table order."""
@@ -41,19 +43,23 @@ class Writer:
             self._flush()
 
     def close(self, columns: Iterable[Column]) -> None:
-        """Write what is left, with the columns, and put the files in place."""
+        """Write what is left, with the columns, and put the files in place; another run's run.json goes first."""
         self._flush()
         said = {SCORES: {}, SAMPLES: {"columns": [asdict(c) for c in columns], "info": {}}}
         try:
             for name, file in self._open.items():
                 file.add_key_value_metadata(described(said[name]))
                 file.close()
+            (self._folder / RUN).unlink(missing_ok=True)
+            for name in self._open:
                 self._beside(name).replace(self._folder / name)
+            atexit.unregister(self.abandon)
         except OSError as error:
             raise StorageError(trouble("write", self._folder, error)) from error
 
     def abandon(self) -> None:
         """Remove what was written."""
+        atexit.unregister(self.abandon)
         for name, file in self._open.items():
             with suppress(OSError):
                 file.close()

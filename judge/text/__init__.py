@@ -1,4 +1,4 @@
-"""Scripts, words and sentences: the only place that tokenizes."""
+"""Scripts, sentences and words, for all but the metrics that take sacrebleu's tokens."""
 
 from judge.text import porter
 from judge.text.script import Language, is_cjk, language, tokens

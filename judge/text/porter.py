@@ -72,9 +72,9 @@ def stem155(word: str) -> str:
     """The stem of a lower-case word as ROUGE-1.5.5 has it where its exception list is empty.
 
     This is the algorithm as Porter published it on his site, except in step 4, which removes up to three suffixes:
-    one of the paper's others, then -ion, then one of -ement, -ment, -ent, the longest whose stem has m > 1.
-    `professional` becomes `profess`, `statement` becomes `statem`. Taken from the numbers the program prints; nothing
-    there tells whether -ion or the last group comes first (`unintentionally`).
+    one of the paper's others, then one of -ement, -ment, -ent, the longest whose stem has m > 1, then -ion.
+    `professional` becomes `profess`, `statement` becomes `statem`. Taken from the numbers the program prints and from
+    how many of SummEval's words it stems otherwise than NLTK does: 156, and 29 in NLTK's form of the published one.
     """
     if len(word) <= 2:
         return word
@@ -83,8 +83,8 @@ def stem155(word: str) -> str:
         word = word[:-1] + "i"
     word = _cut(_cut(word, _STEP_2_OF_155, _m_over_0), _STEP_3, _m_over_0)
     main, ion, ment = _STEP_4_OF_155
-    word = _step_4(_step_4(word, main), ion)
-    return _step_5(_first_that_may(word, ment, _m_over_1), _short)
+    word = _first_that_may(_step_4(word, main), ment, _m_over_1)
+    return _step_5(_step_4(word, ion), _short)
 
 
 def _cut(word: str, rules: _Rules, condition: _Condition) -> str:

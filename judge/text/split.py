@@ -66,7 +66,7 @@ def sentences(text: str) -> list[str]:
     between them together where the stops are Chinese or Japanese.
     """
     text = text.strip()
-    parts = text.splitlines()
+    parts = text.split("\n")  # and at no other line break, as rouge-score has it
     if len(parts) == 1:
         parts = _STANDING_STOP.split(text) if _TOKENIZED(text) else list(_running(text))
     return [part.strip() for part in parts if part.strip()]

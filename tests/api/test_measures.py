@@ -19,8 +19,8 @@ ROWS = [{"item": "1", "system": s, "output": "the boat came", "references": ["a 
 class Asking:
     """Counts vowels. Of no use to anybody."""
 
-    def __init__(self, *, loud: bool = False, cache: Path | None, workers: int, progress: Any = None) -> None:
-        self.given = {"loud": loud, "cache": cache, "workers": workers, "progress": progress}
+    def __init__(self, *, loud: bool = False, cache: Path | None, seed: int = 0, progress: Any = None) -> None:
+        self.given = {"loud": loud, "cache": cache, "seed": seed, "progress": progress}
 
     def score(self, samples: list[Sample]) -> MetricResult:
         return MetricResult((Column("asking", "metric", "asking|1"),), ())
@@ -39,8 +39,9 @@ def made(**given: Any) -> dict[str, Any]:
 
 
 def test_a_metric_is_given_what_it_asks_for(asking: None, tmp_path: Path) -> None:
-    given = made(metrics=["asking"], cache=tmp_path, workers=3, set={"asking": {"loud": True}})["asking"].given
-    assert (given["loud"], given["cache"], given["workers"]) == (True, tmp_path / "metrics", 3)
+    given = made(metrics=["asking"], cache=tmp_path, seed=3, set={"asking": {"loud": True}})["asking"].given
+    assert (given["loud"], given["cache"], given["seed"]) == (True, tmp_path / "metrics", 3)
+    assert made(metrics=["asking"], seed=3, set={"asking": {"seed": 4}})["asking"].given["seed"] == 4
     given["progress"](1, 2)
     assert made(metrics=["asking"], cache=False)["asking"].given["cache"] is None
 
@@ -57,7 +58,7 @@ def test_options_reach_the_metric() -> None:
             {"metrics": ["chrf"], "set": {"chrf": {"word_ordr": 2}}},
             r"--set chrf.word_ordr: unknown option 'word_ordr'; did you mean 'word_order'\?",
         ),
-        ({"metrics": ["asking"], "set": {"asking": {"workers": 2}}}, r"--set asking.workers: unknown option"),
+        ({"metrics": ["asking"], "set": {"asking": {"progress": 2}}}, r"--set asking.progress: unknown option"),
         (
             {"metrics": ["chrf"], "set": {"rouge": {"stem": False}}},
             r"--set rouge: this run does not have the metric 'rouge' \(it has: chrf\)",
@@ -75,4 +76,4 @@ def test_every_metric_describes_itself(asking: None) -> None:
     assert list(known) == [*registry.METRICS, "asking"]
     assert all(metric.description for metric in known.values())
     assert known["asking"].description == "Counts vowels"
-    assert known["asking"].options == {"loud": False}
+    assert known["asking"].options == {"loud": False, "seed": 0}

@@ -16,6 +16,7 @@ from judge.errors import DataError
 from judge.metrics import MetricResult
 from judge.records import Column, Failure, Provenance, Sample, Score
 from judge.report import Result, load
+from judge.report.view import view
 
 ROWS = [
     {"item": f"{n}", "system": s, "output": f"the {s} boat came at {n}", "references": [f"a boat came at {n % 5}"]}
@@ -95,7 +96,7 @@ def test_a_stored_run_shows_the_first_texts_and_all_counts(data: Path, small: No
     assert len(stored.table.samples) == 50
     assert stored.table == found.table
     assert stored.estimates == found.estimates
-    assert not stored.complete
+    assert found.failed == stored.failed == 2 * sum("3" in row["item"] for row in ROWS[:700])
     for result in (found, stored):
         text = " ".join(result.report("console").split())
         assert "! 1,400 texts were measured as they were read: means are over all, the first 50 are shown." in text
@@ -127,3 +128,19 @@ def test_bad_data_far_down_leaves_nothing_behind(data: Path, small: None, tmp_pa
     with pytest.raises(DataError, match=r"data.jsonl:1401: item '0' of system 'old' is already at .*data.jsonl:1;"):
         measured(data, out=tmp_path / "run")
     assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_another_runs_record_goes_before_the_tables_are_replaced(
+    data: Path, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured(data, limit=10, out=tmp_path / "run")
+    monkeypatch.setattr(Result, "save", lambda *_: None)  # as if the process ended there
+    measured(data, out=tmp_path / "run")
+    assert {path.name for path in (tmp_path / "run").iterdir()} >= {"scores.parquet", "samples.parquet"}
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_systems_with_equally_many_texts_are_compared(data: Path, small: None) -> None:
+    cells = view(measured(data)).cells
+    assert sum(cell.best for (_, column), cell in cells.items() if column == "chrf") >= 1
+    assert not any(cell.best for (_, column), cell in cells.items() if column == "half"), "some texts have no value"

@@ -51,7 +51,9 @@ def test_score_asks_no_judge_and_leaves_a_run_folder(judge: Callable[..., Done])
         f"distinct{n}" for n in "1234"
     }
     assert set(frame["method"]) == {"metric"}
-    assert "Of all texts together: distinct1, distinct2, distinct3, distinct4" in " ".join(done.out.split())
+    assert "Values of all 3 texts of a system together: distinct1, distinct2, distinct3, distinct4." in " ".join(
+        done.out.split()
+    )
     again = judge("report", "r")
     assert again.out == done.out
 
@@ -70,7 +72,7 @@ def test_options_reach_the_metrics(judge: Callable[..., Done]) -> None:
     assert (done.code, done.out) == (0, "")
     signatures = json.loads(Path("r/run.json").read_text(encoding="utf-8"))["info"]["signatures"]
     assert list(signatures) == ["rouge1", "bleu"]
-    assert "|nostem|" in signatures["rouge1"]
+    assert "|stem=no|" in signatures["rouge1"]
     assert "|tok=char|" in signatures["bleu"]
 
 
@@ -91,8 +93,11 @@ def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Done]) -> 
         (["--metrics", "none"], "nothing to do"),
         (["--metrics", "rouge", "--set", "rouge.stem"], "METRIC.OPTION=VALUE"),
         (["--metrics", "rouge", "--set", "rouge.stm=1"], "--set rouge.stm: unknown option 'stm'; did you mean 'stem'?"),
-        (["--metrics", "rouge", "--set", "rouge.multi=most"], "multi"),
-        (["--metrics", "rouge", "--set", "rouge.tokenizer=mecab"], "mecab"),
+        (["--metrics", "rouge", "--set", "rouge.multi=most"], "rouge.multi must be one of best_f, best_recall, pooled"),
+        (["--metrics", "rouge", "--set", "rouge.tokenizer=mecab"], "rouge.tokenizer must be one of en, char, ja, ko"),
+        (["--metrics", "rouge", "--set", "rouge.tokenizer=[ja]"], "rouge.tokenizer must be one of en, char, ja, ko"),
+        (["--metrics", "bleu", "--set", "bleu.tokenize=[zh]"], "bleu.tokenize must be one of 13a, char"),
+        (["--metrics", "distinct", "--set", "distinct.orders=[[1], 2]"], "distinct.orders"),
         (["--metrics", "rouge", "--precision", "bf16"], "this run does not have the metric 'bertscore'"),
         (["--workers", "0"], "--workers: "),
         (["--map", "references=refs"], "references"),
@@ -112,6 +117,7 @@ def test_texts_that_cannot_be_measured_exit_1(judge: Callable[..., Done]) -> Non
     done = judge("score", "data.jsonl", "--metrics", "chrf", "--out", "r")
     assert done.code == 1
     assert "NoReference" in done.out
+    assert "1 values could not be measured" in judge("score", "data.jsonl", "--metrics", "chrf", "--out", "r", "-q").err
 
 
 def test_metrics_are_listed_with_their_options(judge: Callable[..., Done]) -> None:
@@ -119,4 +125,5 @@ def test_metrics_are_listed_with_their_options(judge: Callable[..., Done]) -> No
     assert done.code == 0
     names = [line.split()[0] for line in done.out.splitlines() if not line.startswith(" ")]
     assert names == list(registry.METRICS)
-    assert "stem=True" in done.out
+    assert "--set rouge.stem=true\n" in done.out
+    assert "--set bleu.tokenize=null\n" in done.out

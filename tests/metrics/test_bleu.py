@@ -13,7 +13,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from judge import text
 from judge.errors import ConfigError, DataError, MissingExtra
-from judge.metrics import bleu, sacre
+from judge.metrics import bleu, parts, sacre
 from judge.metrics.bleu import Bleu, CorpusBleu
 from judge.records import Failure, Sample, Score
 
@@ -184,7 +184,7 @@ def test_corpus_column() -> None:
     assert a.value == b.value == theirs
     assert (a.provenance, b.provenance.n) == (b.provenance, 3)
     assert (c.value, c.provenance.n, c.provenance.low, c.provenance.high) == (100.0, 1, None, None)
-    assert result.notes == ("bleu_corpus: 1 of 4 texts of b have no reference and are left out",)
+    assert parts.merged([result]).notes == ("bleu_corpus: 1 of 8 texts have no reference and are left out",)
     assert a.provenance.low is not None
     assert a.provenance.high is not None
     draws = [BLEU().corpus_score([NEAR[n]] * 3, [[LONG[n]] * 3]).score for n in range(3)]
@@ -285,10 +285,22 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lists_are_checked() -> None:
     with pytest.raises(DataError, match=r"outputs\[1\] has no reference that is not blank"):
         bleu.sentence(["x", "y"], ["x", " "])
-    with pytest.raises(DataError, match="2 outputs, references of 1"):
+    with pytest.raises(DataError, match="two lists of one length"):
         bleu.sentence(["x", "y"], ["x"])
 
 
 def test_it_travels_to_other_processes() -> None:
     metric = pickle.loads(pickle.dumps(Bleu(tokenize="char", smooth="floor")))
     assert metric.score([sample("ab", "ac")]) == Bleu(tokenize="char", smooth="floor").score([sample("ab", "ac")])
+
+
+def test_texts_that_a_tokenizer_leaves_whole_are_said() -> None:
+    """Asked for, or one for a system of several languages: 13a leaves a Japanese sentence one word."""
+    japanese = sample("船は港に着いた", "船は港へ着いた")
+    for metric in (Bleu(tokenize="13a"), CorpusBleu(tokenize="13a")):
+        (note,) = parts.merged([metric.score([japanese, sample("a boat", "the boat")])]).notes
+        assert ": 2 of 4 texts are in a script that the tokenizer 13a does not cut into words: " in note
+    english = [sample(f"the ferry {n} came late to the harbour", f"ferry {n} came") for n in range(9)]
+    (note,) = parts.merged([CorpusBleu().score([japanese, *english])]).notes
+    assert note.startswith("bleu_corpus: 2 of 20 texts are in a script")
+    assert parts.merged([Bleu().score([japanese, *english])]).notes == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +49,9 @@ class Wordnet:
 
     def synsets(self, word: str) -> list[Synset]:
         return [synset for synset in self._synsets if word in synset.words]
+
+    def get_version(self) -> str:
+        return "0.1"
 
 
 class NoWordnet:
@@ -120,7 +124,7 @@ def test_synonyms_by_hand(wordnet: Wordnet, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(meteor, "_has_wordnet", lambda: True)
     assert meteor.score(["ship", "ship", "vessel"], ["vessel", "boat", "boat"]) == [0.5, 0.5, 0.0]
     (column,) = Meteor().score([]).columns
-    assert "|stages=exact+stem+wordnet|" in column.signature
+    assert f"|stages=exact+stem+wordnet0.1-nltk{version('nltk')}|" in column.signature
     assert "|stages=exact+stem|" in Meteor(wordnet=False).score([]).columns[0].signature
 
 
@@ -184,7 +188,7 @@ def test_odd_and_long_texts(odd: str) -> None:
         ({"alpha": 1.1}, "meteor.alpha must be a number from 0 to 1, not 1.1"),
         ({"beta": "3"}, "meteor.beta must be a number from 0 to 100, not '3'"),
         ({"gamma": True}, "meteor.gamma must be a number from 0 to 1, not True"),
-        ({"tokenizer": "engl"}, "unknown tokenizer 'engl'"),
+        ({"tokenizer": "engl"}, "tokenizer must be one of en, char, ja, ko"),
         ({"wordnet": "yes"}, "meteor.wordnet must be true or false, not 'yes'"),
     ],
 )
@@ -201,3 +205,11 @@ def test_lists_are_checked() -> None:
 def test_it_travels_to_other_processes() -> None:
     samples = [Sample("1", "a", "a b", references=("a c",))]
     assert pickle.loads(pickle.dumps(Meteor(gamma=0.25))).score(samples) == Meteor(gamma=0.25).score(samples)
+
+
+def test_references_without_a_word_are_no_zero() -> None:
+    (row,) = Meteor(tokenizer="en").score([Sample("1", "a", "船", references=("船は港へ着いた", "!"))]).rows
+    assert isinstance(row, Failure)
+    assert (row.error, "the tokenizer en" in row.message) == ("NoTokens", True)
+    (note,) = Meteor(tokenizer="en").score([Sample("1", "a", "ship", references=("船は港へ着いた", "ship"))]).notes
+    assert (note.some, note.of) == (1, 2)  # type: ignore[union-attr]

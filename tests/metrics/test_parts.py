@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from judge.metrics import MetricResult, parts
+from judge.errors import ConfigError
+from judge.metrics import MetricResult, Note, parts
+from judge.metrics.bleu import Bleu
 from judge.metrics.chrf import Chrf
 from judge.records import Column, Provenance, Sample, Score
 
@@ -25,7 +28,8 @@ class Length:
         self.sizes.append(len(samples))
         rows = [Score(s.item, s.system, "length", float(len(s.output)), Provenance("metric")) for s in samples]
         column = Column("length", "metric", f"length|tok=t{len(samples)}|nrefs={len(self.sizes)}|judge 1")
-        return MetricResult((column,), tuple(rows), ("the same note", f"{len(self.sizes)} of {len(samples)} texts are odd"))
+        note = Note("length", len(self.sizes) - 1, len(samples), "are odd")
+        return MetricResult((column,), tuple(rows), ("the same", note))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -55,8 +59,9 @@ def test_no_samples_are_one_empty_part() -> None:
 
 def test_signatures_and_notes_are_put_together() -> None:
     found = parts.score(Length(), SAMPLES)
-    assert found.columns[0].signature == "length|tok=t500+t200|nrefs=var|judge 1"
-    assert found.notes == ("the same note", "6 of 1200 texts are odd")
+    assert found.columns[0].signature == "length|tok=t200+t500|nrefs=var|judge 1"
+    assert found.notes == ("the same", "length: 3 of 1,200 texts are odd"), "the first part has none, and counts"
+    assert parts.score(Length(), SAMPLES[:500]).notes == ("the same",)
 
 
 def test_work_ends_where_telling_raises() -> None:
@@ -74,7 +79,10 @@ def test_work_ends_where_telling_raises() -> None:
     ("signatures", "expected"),
     [
         (["a|tok=en|v 1", "a|tok=en|v 1"], "a|tok=en|v 1"),
-        (["a|tok=en|v 1", "a|tok=ja+en|v 1", "a|tok=ko|v 1"], "a|tok=en+ja+ko|v 1"),
+        (["a|tok=ja|v 1", "a|tok=ko+ja|v 1", "a|tok=en|v 1"], "a|tok=en+ja+ko|v 1"),
+        (["a|tok=-|nrefs=-|v 1", "a|tok=ja|nrefs=2|v 1"], "a|tok=ja|nrefs=2|v 1"),
+        (["a|stem|v 1", "a|nostem|v 1"], "a|stem & nostem|v 1"),
+        (["a|x|y|v 1", "a|x|v 1"], "a|x|y|v 1 & a|x|v 1"),
         (["a|nrefs=1|v 1", "a|nrefs=var|v 1"], "a|nrefs=var|v 1"),
     ],
 )
@@ -82,3 +90,25 @@ def test_merged_signature(signatures: list[str], expected: str) -> None:
     column = Column("a", "metric", "", low=0.0, high=1.0)
     results = [MetricResult((replace(column, signature=signature),), ()) for signature in signatures]
     assert parts.merged(results).columns == (replace(column, signature=expected),)
+
+
+def test_a_process_that_is_killed_is_said() -> None:
+    pieces = [SAMPLES[at : at + 100] for at in range(0, 1200, 100)]
+
+    def killed() -> None:
+        with parts.scoring([Chrf()], 2) as scored:
+            results = scored(pieces)
+            next(results)
+            for child in multiprocessing.active_children():
+                child.kill()
+            list(results)
+
+    with pytest.raises(ConfigError, match=r"--workers: a process .* ended by itself.*__main__"):
+        killed()
+
+
+def test_several_metrics_share_the_processes() -> None:
+    with parts.scoring([Chrf(), Bleu()], 2) as scored:
+        (first, second), *_ = scored([SAMPLES[:100], SAMPLES[100:200]])
+        assert len(multiprocessing.active_children()) == 2
+    assert (first, second) == (Chrf().score(SAMPLES[:100]), Bleu().score(SAMPLES[:100]))

@@ -71,7 +71,11 @@ def test_values_of_all_texts_are_compared_at_equal_number_only() -> None:
     shown = view(wholes(2, 2))
     assert shown.cells["a", "all"].mean == "0.250"
     assert shown.cells["a", "all"].interval == shown.cells["a", "all"].coverage == ""
-    assert "Of all texts together: all." in shown.caption
+    assert "Values of all 2 texts of a system together: all." in shown.caption
+    assert [column.name for column in shown.of_texts] == ["ter"]
+    page = wholes(2, 2).report("html")
+    assert "lowest ter first" in page
+    assert "lowest all first" not in page
     assert not any("missing" in banner for banner in shown.about.banners)
     unequal = view(wholes(2, 1))
     assert not unequal.cells["b", "all"].best

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from itertools import product
@@ -174,11 +175,24 @@ class Changed(PorterStemmer):
             "ive",
             "ize",
         }
-        for group in (first, {"ion"}, {"ement", "ment", "ent"}):
+        for group in (first, {"ement", "ment", "ent"}, {"ion"}):
             fits = [word.removesuffix(end) for end in group if word.endswith(end)]
             fits = [stem for stem in fits if self._measure(stem) > 1 and ("ion" not in group or stem[-1] in "st")]
             word = min(fits, key=len, default=word)
         return word
+
+
+def test_stem155_differs_from_nltk_as_often_as_the_program_did(shared_data) -> None:
+    """Of the 6,951 word types of SummEval, 156 from NLTK's default and 29 from its form of the published algorithm."""
+    with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
+        rows = list(map(json.loads, file))
+    texts = (text for row in rows for text in (row["summary"], row["source"], *row["references"]))
+    types = {word for text in texts for word in re.findall("[a-z0-9]+", text.lower()) if len(word) > 3}
+    published = PorterStemmer(PorterStemmer.MARTIN_EXTENSIONS)
+    assert len(types) == 6951
+    assert sum(porter.stem155(word) != porter.stem(word) for word in types) == 156
+    assert sum(porter.stem155(word) != published.stem(word) for word in types) == 29
+    assert porter.stem155("unintentionally") == "unintent"
 
 
 @settings(max_examples=2000)

@@ -56,7 +56,8 @@ class Embedder:
 
     def __init__(self, options: Options, model: Model, store: NoStore, exports: Path | None) -> None:
         self._options, self._model, self._store, self._exports = options, model, store, exports
-        parts = [model.digest, model.layer, options.precision, options.long, runtime(options), version("tokenizers")]
+        parts = [model.digest, model.layer, options.precision, options.long, runtime(options)]
+        parts += [options.device or "auto", version("tokenizers")]
         self._scheme = json.dumps(parts)
         self._made: Encoder | None = None
         self._facts: Facts | None = None

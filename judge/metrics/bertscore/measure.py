@@ -15,12 +15,14 @@ from judge.metrics.bertscore import models
 from judge.metrics.bertscore.embedder import Embedder, Progress, clean
 from judge.metrics.bertscore.options import Options
 from judge.metrics.bertscore.store import NoStore, Store
+from judge.metrics.bertscore.tokenizing import Facts
 from judge.metrics.bertscore.values import BertScoreValue, Encoded, Weights, best, match
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+_HALF = 0.5
 _BLOCK_TOKENS = 100_000  # 150 MB of embeddings with 384 dimensions, 400 MB with 1024
 
 
@@ -44,7 +46,8 @@ class Job:
 class Measured:
     """For each job its value, not rescaled, or why there is none, and which texts were longer than the window.
 
-    `limit` is the model's window in tokens; `trouble` what went wrong with the store, if anything did.
+    `limit` is the model's window in tokens; `trouble` what went wrong with the store, if anything did; `unknown_texts`
+    are those of which the model's vocabulary lacks more than half.
     """
 
     model: models.Model
@@ -54,6 +57,13 @@ class Measured:
     long_texts: int
     limit: int | None
     trouble: str = ""
+    unknown_texts: int = 0
+
+
+def check(options: Options, cache: Path | None) -> None:
+    """Raises ConfigError and MissingExtra for what cannot be had; computes nothing."""
+    with closing(Store(cache / "bertscore") if cache else NoStore()) as store:
+        models.baseline(options, models.resolve(options, store).layer)
 
 
 def measure(
@@ -79,7 +89,7 @@ def measure(
         embedder = Embedder(options, model, store, folder)
         embedder.spilled, embedder.progress = again, progress
         embedder.total = len({text for job in jobs for text in (job.output, *job.references)})
-        matcher = _Matcher(_weights(embedder, options, documents), embedder.facts.limit)
+        matcher = _Matcher(_weights(embedder, options, documents), embedder.facts)
         values: dict[int, BertScoreValue | Trouble] = {}
         for part in parts:
             encoded = embedder.encode(
@@ -88,8 +98,9 @@ def measure(
             values |= matcher.values({n: jobs[n] for n in part}, encoded)
         trouble = store.trouble if folder else ""
         found = tuple(values[n] for n in range(len(jobs)))
-        limit = embedder.facts.limit
-        return Measured(model, baseline, found, frozenset(matcher.long), len(matcher.long_texts), limit, trouble)
+        limit, unknown = embedder.facts.limit, len(matcher.unknown_texts)
+        long, long_texts = frozenset(matcher.long), len(matcher.long_texts)
+        return Measured(model, baseline, found, long, long_texts, limit, trouble, unknown)
 
 
 def _weights(embedder: Embedder, options: Options, documents: Sequence[str]) -> Weights:
@@ -136,16 +147,18 @@ def _needed_again(jobs: Sequence[Job], parts: Sequence[Sequence[int]]) -> set[st
 
 
 class _Matcher:
-    """Matches encoded texts, and remembers which were longer than the window."""
+    """Matches encoded texts, and remembers which were longer than the window or mostly unknown."""
 
-    def __init__(self, weights: Weights, limit: int) -> None:
-        self._weights, self._limit = weights, limit
+    def __init__(self, weights: Weights, facts: Facts) -> None:
+        self._weights, self._limit, self._unknown = weights, facts.limit, facts.unknown
         self.long: set[int] = set()
         self.long_texts: set[str] = set()
+        self.unknown_texts: set[str] = set()
 
     def values(self, jobs: dict[int, Job], encoded: dict[str, Encoded]) -> dict[int, BertScoreValue | Trouble]:
         """The value of each job, by its place."""
-        weighed = {text: _Weighed(row, self._weights(row.ids)) for text, row in encoded.items()}
+        weighed = {text: _Weighed(row, self._weights(row.ids), self._share(row)) for text, row in encoded.items()}
+        self.unknown_texts |= {text for text, row in weighed.items() if row.unknown > _HALF}
         return {place: self._value(place, job, weighed) for place, job in jobs.items()}
 
     def _value(self, place: int, job: Job, texts: dict[str, _Weighed]) -> BertScoreValue | Trouble:
@@ -155,6 +168,8 @@ class _Matcher:
             return self._trouble("output", output.row)
         if not usable:
             return self._trouble("reference", texts[job.references[0]].row)
+        if output.unknown == 1 and all(texts[text].unknown == 1 for text in usable):
+            return Trouble("UnknownText", "has an output and references of which the model knows no word: take another")
         if longer := {text for text in (job.output, *usable) if texts[text].row.length > self._limit}:
             self.long.add(place)
             self.long_texts |= longer
@@ -162,6 +177,11 @@ class _Matcher:
         if all(math.isfinite(v.precision + v.recall + v.fmeasure) for v in values):
             return best(values)
         return Trouble("NotFinite", "gets an embedding that is no finite number: take precision fp32, or another model")
+
+    def _share(self, row: Encoded) -> float:
+        """Which share of a text's tokens is not in the vocabulary; all of these are alike to the model."""
+        ids = [token for token in row.ids.tolist() if token not in self._weights.weightless]
+        return ids.count(self._unknown) / len(ids) if ids else 0.0
 
     def _trouble(self, what: str, row: Encoded) -> Trouble:
         if self._weights.frequencies is not None and any(t not in self._weights.weightless for t in row.ids.tolist()):
@@ -177,6 +197,7 @@ class _Matcher:
 class _Weighed:
     row: Encoded
     weights: npt.NDArray[np.float64]
+    unknown: float
 
     @property
     def usable(self) -> bool:

@@ -4,17 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
 from judge.errors import ConfigError
-from judge.metrics import MetricResult, reference_count, references
+from judge.metrics import MetricResult
 from judge.metrics.bertscore.embedder import runtime
-from judge.metrics.bertscore.measure import Job, Measured, Trouble, measure
+from judge.metrics.bertscore.measure import Job, Measured, Trouble, check, measure
 from judge.metrics.bertscore.options import Options
 from judge.metrics.bertscore.values import HIGH, LOW, BertScoreValue, corrected, fit, rescaled
+from judge.metrics.shared import failure, figure, no_reference, paired, reference_count, references
 from judge.records import Column, Failure, Provenance, Sample, Score
 
+_EMPTY = "has an empty output, of which there is no embedding: leave the row out"
 _F, _P, _R, _CORRECTED = COLUMNS = ("bertscore", "bertscore_p", "bertscore_r", "bertscore_corrected")
+
+
+class Given(TypedDict, total=False):
+    """The arguments of `BertScore`."""
+
+    model: str | None
+    layer: int | None
+    idf: bool | Sequence[str]
+    rescale: bool
+    baseline: str | None
+    lang: str | None
+    precision: str
+    backend: str
+    long: str
+    device: str | None
+    batch_tokens: int | None
+    low: float
+    high: float
+    fit: str | None
+    cache: str | Path | None
+    progress: Callable[[int, int], None] | None
 
 
 class BertScore:
@@ -59,6 +82,11 @@ class BertScore:
         self._cache = None if cache is None else Path(cache)
         self._progress = progress
 
+    def check(self, samples: Sequence[Sample]) -> None:
+        """Raises ConfigError for a model, layer, baseline or rating that cannot be had."""
+        _check_fit(self.options.fit, samples)
+        check(self.options, self._cache)
+
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample and column. What has no reference or no text is a `Failure` in all of them.
 
@@ -74,7 +102,10 @@ class BertScore:
         span = _Span.of(self.options, samples, values)
         rows: list[Score | Failure] = []
         for n, sample in enumerate(samples):
-            value = values.get(n) or _unscored(sample)
+            if not references(sample):
+                rows += [no_reference(sample, column) for column in COLUMNS]
+                continue
+            value = values.get(n) or Trouble("EmptyOutput", _EMPTY)
             long = n in places and places[n] in measured.long
             rows += _rows(sample, value, measured, span, _long_note(self.options) if long else None)
         notes = [*_notes(self.options, measured), *([span.note] if span.note else [])]
@@ -82,18 +113,16 @@ class BertScore:
 
 
 def score(
-    outputs: Sequence[str], references: Sequence[str | Sequence[str]], **options: Any
+    outputs: Sequence[str], references: Sequence[str | Sequence[str]], **options: Unpack[Given]
 ) -> list[BertScoreValue | Failure]:
     """BERTScore of each output with its reference, or the best of its references; for a notebook.
 
     `options` are those of `BertScore`, `cache` and `progress` too. A pair that has no value is a `Failure` whose
-    item is its place, from 0. Raises ConfigError, also where there are not as many references as outputs.
+    item is its place, from 0. Raises ConfigError, and DataError where there are not as many references as outputs.
     """
-    if len(outputs) != len(references):
-        raise ConfigError(f"bertscore: {len(outputs)} outputs have {len(references)} references")
     samples = [
-        Sample(str(n), "", output, references=(found,) if isinstance(found, str) else tuple(found), where=f"pair {n}")
-        for n, (output, found) in enumerate(zip(outputs, references, strict=True))
+        Sample(str(n), "", output, references=found, where=f"pair {n}")
+        for n, (output, found) in enumerate(paired(outputs, references))
     ]
     rows = BertScore(**options).score(samples).rows
     made: list[BertScoreValue | Failure] = []
@@ -111,7 +140,7 @@ class _Span:
 
     def __init__(self, low: float, high: float, *, note: str = "", why: str = "", signed: str = "") -> None:
         self.low, self.high, self.note, self.why = low, high, note, why
-        self.signed = signed or f"low={low:g}|high={high:g}"
+        self.signed = signed or f"low={figure(low)}|high={figure(high)}"
 
     @classmethod
     def of(cls, options: Options, samples: Sequence[Sample], values: dict[int, BertScoreValue | Trouble]) -> _Span:
@@ -142,20 +171,12 @@ def _check_fit(name: str | None, samples: Sequence[Sample]) -> None:
     )
 
 
-def _unscored(sample: Sample) -> Trouble:
-    if references(sample):
-        return Trouble("EmptyOutput", "has an empty output, of which there is no embedding: leave the row out")
-    found = "only blank references" if sample.references else "no reference"
-    advice = "add a column `references` (a text or a list of texts), or name yours with --map references=COLUMN"
-    return Trouble("NoReference", f"has {found}: {advice}")
-
-
 def _rows(
     sample: Sample, value: BertScoreValue | Trouble, measured: Measured, span: _Span, note: str | None
 ) -> list[Score | Failure]:
     """The sample's row in each column, in the columns' order."""
     if isinstance(value, Trouble):
-        return [_failure(sample, column, value.error, value.message) for column in COLUMNS]
+        return [failure(sample, column, value.error, value.message) for column in COLUMNS]
     shown = rescaled(value, measured.baseline.values) if measured.baseline else value
     how = Provenance("metric", note=note)
     rows: list[Score | Failure] = [
@@ -163,13 +184,8 @@ def _rows(
         for column, number in ((_F, shown.fmeasure), (_P, shown.precision), (_R, shown.recall))
     ]
     if span.why:
-        return [*rows, _failure(sample, _CORRECTED, "NotFitted", f"has no corrected value: {span.why}")]
+        return [*rows, failure(sample, _CORRECTED, "NotFitted", f"has no corrected value: {span.why}")]
     return [*rows, Score(sample.item, sample.system, _CORRECTED, corrected(value.fmeasure, span.low, span.high), how)]
-
-
-def _failure(sample: Sample, column: str, error: str, message: str) -> Failure:
-    where = sample.where or f"item {sample.item}"
-    return Failure(sample.item, sample.system, column, stage="metric", error=error, message=f"{where} {message}")
 
 
 def _columns(options: Options, measured: Measured, span: _Span, samples: Sequence[Sample]) -> tuple[Column, ...]:
@@ -194,6 +210,7 @@ def _signature(options: Options, measured: Measured, samples: Sequence[Sample], 
         "refs=max",
         f"long={options.long}{measured.limit or ''}",
         options.precision,
+        *([f"device={options.device}"] if options.device else []),
         runtime(options),
     ]
     return "|".join(parts)
@@ -213,6 +230,12 @@ def _notes(options: Options, measured: Measured) -> list[str]:
             else "read in overlapping windows, each token where it has most context (long: cut is what bert-score does)"
         )
         notes.append(f"bertscore: {many} {measured.limit} tokens: {done}.")
+    if measured.unknown_texts:
+        many = f"{measured.unknown_texts:,} text{'s have' if measured.unknown_texts > 1 else ' has'}"
+        notes.append(
+            f"bertscore: {many} more than half of {'their' if measured.unknown_texts > 1 else 'its'} words outside the "
+            "vocabulary of the model, to which they are all alike: take a model of that language."
+        )
     if measured.trouble:
         notes.append(f"bertscore: {measured.trouble}.")
     return notes

@@ -43,7 +43,8 @@ class Facts:
     """What is known of a model without loading it again.
 
     `limit` is how many tokens it reads at once, special ones counted; `prefix` and `suffix` stand around every text;
-    `weightless` are the ids that count nothing; `spaced` says that a text begins with a space.
+    `weightless` are the ids that count nothing; `spaced` says that a text begins with a space;
+    `unknown` is the id of what is not in the vocabulary, -1 where everything is.
     """
 
     limit: int
@@ -52,6 +53,7 @@ class Facts:
     weightless: tuple[int, ...]
     pad: int
     spaced: bool
+    unknown: int = -1
 
     @property
     def room(self) -> int:
@@ -67,9 +69,10 @@ class Facts:
         try:
             lists = {name: tuple(int(n) for n in fields[name]) for name in ("prefix", "suffix", "weightless")}  # type: ignore[index]
             limit, pad, spaced = int(fields["limit"]), int(fields["pad"]), bool(fields["spaced"])  # type: ignore[index]
+            unknown = int(fields["unknown"])  # type: ignore[index]
         except (KeyError, TypeError, ValueError):
             return None
-        return cls(limit=limit, pad=pad, spaced=spaced, **lists)
+        return cls(limit=limit, pad=pad, spaced=spaced, unknown=unknown, **lists)
 
 
 def facts(tokenizer: Any, config: Any) -> Facts:
@@ -88,6 +91,7 @@ def facts(tokenizer: Any, config: Any) -> Facts:
         weightless=weightless,
         pad=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0,
         spaced=_spaced(tokenizer, config),
+        unknown=tokenizer.unk_token_id if tokenizer.unk_token_id is not None else -1,
     )
 
 

@@ -32,9 +32,13 @@ class TorchEncoder:
     def _chosen(self, device: str | None) -> Any:
         try:
             chosen = self._torch.device(device or ("cuda" if self._torch.cuda.is_available() else "cpu"))
+            if chosen.type == "meta":
+                raise RuntimeError("it holds no numbers")
             self._torch.empty(0, device=chosen)
         except (RuntimeError, AssertionError, NotImplementedError) as error:
-            raise ConfigError(f"bertscore: device {device!r} cannot be used: {str(error).splitlines()[0]}") from error
+            raise ConfigError(
+                f"bertscore: device {device!r} cannot be used: {str(error).splitlines()[0][:200]}"
+            ) from error
         return chosen
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from judge.errors import ConfigError
 
@@ -23,8 +23,7 @@ _ONE_THREAD = 2**19 - 1  # multiplications up to which OpenBLAS stays in one thr
 _LEAST_STRIP = 8
 
 
-@dataclass(frozen=True, slots=True)
-class BertScoreValue:
+class BertScoreValue(NamedTuple):
     """Precision, recall and their harmonic mean, each at most 1 and, with contextual embeddings, seldom below 0.
 
     Rescaled with a baseline, they may well be negative.

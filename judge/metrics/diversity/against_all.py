@@ -50,7 +50,7 @@ class SelfBleu:
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         for system, own in systems.by_system(samples).items():
-            cuts[system] = cut = self.settings.tokens.of([sample.output for sample in own])
+            cuts[system] = cut = self.settings.tokens.of([sample.output for sample in own], _NAME)
             try:
                 each = _each(cut.corpus, self.settings)
             except Unscorable as error:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from judge.errors import DataError
 from judge.metrics import MetricResult
 from judge.metrics.diversity.settings import Settings, options, score
+from judge.metrics.shared import failure, texts
 from judge.records import Column, Failure, Provenance, Sample, Score
 
 _NAME = "source_bleu"
@@ -82,7 +83,7 @@ def source_bleu(
         lowercase=lowercase,
         effective_order=effective_order,
     )
-    if len(outputs) != len(sources):
+    if len(texts("outputs", outputs)) != len(texts("sources", sources)):
         raise DataError(f"{len(outputs):,} outputs and {len(sources):,} sources: give one source for each output")
     for place, source in enumerate(sources):
         if not source.strip():
@@ -109,8 +110,5 @@ def _grams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
 
 def _no_source(sample: Sample) -> Failure:
     found = "no source" if sample.source is None else "a blank source"
-    message = (
-        f"{sample.where or f'item {sample.item}'} has {found}: add a column `source`, "
-        "or name yours with --map source=COLUMN"
-    )
-    return Failure(sample.item, sample.system, _NAME, stage="metric", error="NoSource", message=message)
+    advice = "add a column `source`, or name yours with --map source=COLUMN"
+    return failure(sample, _NAME, "NoSource", f"has {found}: {advice}")

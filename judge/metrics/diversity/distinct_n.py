@@ -47,7 +47,7 @@ class Distinct:
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         for system, own in systems.by_system(samples).items():
-            cuts[system] = self.tokens.of([sample.output for sample in own])
+            cuts[system] = self.tokens.of([sample.output for sample in own], "distinct")
             rows += self._rows(system, cuts[system].corpus)
         names = [cut.name for cut in cuts.values()]
         columns = tuple(
@@ -105,7 +105,7 @@ def _share(texts: Corpus, kinds: Sequence[int], n: int, per: str) -> float:
 
 
 def _orders(value: int | Sequence[int]) -> tuple[int, ...]:
-    found = tuple(value) if isinstance(value, list | tuple) else (value,)
+    found = tuple(order("distinct.orders", each) for each in (value if isinstance(value, list | tuple) else (value,)))
     if not found or len(set(found)) < len(found):
         raise ConfigError(f"distinct.orders must be one or more different numbers, not {value!r}")
-    return tuple(order("distinct.orders", each) for each in found)
+    return found

@@ -14,6 +14,7 @@ from judge.metrics.diversity import systems
 from judge.metrics.diversity.grams import Corpus, Grams, Ints, orders, totals
 from judge.metrics.diversity.settings import Cut, Settings, options, score, scores
 from judge.metrics.shared import Unscorable, one_of
+from judge.metrics.shared import texts as checked
 from judge.records import Column, Failure, Sample, Score
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class PairwiseBleu:
         for system, own in systems.by_system(samples).items():
             kind, groups = self._groups(own)
             kinds.add(kind)
-            cuts[system] = cut = self.settings.tokens.of([text for group in groups for text in group])
+            cuts[system] = cut = self.settings.tokens.of([text for group in groups for text in group], _NAMES[0])
             try:
                 found = _pairwise(cut.corpus, [len(group) for group in groups], self.settings)
             except Unscorable as error:
@@ -136,8 +137,8 @@ def pairwise_bleu(
         lowercase=lowercase,
         effective_order=effective_order,
     )
-    single = all(isinstance(text, str) for text in texts)
-    groups: list[list[str]] = [[*texts]] if single else [[*group] for group in texts]
+    single = isinstance(texts, str) or not texts or any(isinstance(text, str) for text in texts)
+    groups = [checked("texts", texts)] if single else [checked("a group", group) for group in texts]
     for place, group in enumerate(groups, start=1):
         if len(group) < 2:
             raise DataError(f"group {place} of {len(groups)} has fewer than two texts: there is no pair in it")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from judge.metrics import sacre
+from judge.metrics import Note, sacre
 from judge.metrics.diversity.grams import Corpus, Ints, corpus, totals
-from judge.metrics.shared import one_of, whole_number, yes_or_no
+from judge.metrics.shared import joined, one_of, whole_number, yes_or_no
+from judge.metrics.shared import texts as checked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,11 +25,11 @@ _HIGHEST_ORDER = 9
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Texts as tokens: `name` is the tokenizer, `uncut` how many texts are of a script that it leaves in one piece."""
+    """Texts as tokens: `name` is the tokenizer, `note` says of how many it leaves a sentence in one piece."""
 
     corpus: Corpus
     name: str
-    uncut: int = 0
+    note: Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,13 @@ class Tokens:
         """The tokenizer for these texts, which are all cut alike."""
         return self.tokenize or sacre.tokenizer_for(texts)
 
-    def of(self, texts: Sequence[str]) -> Cut:
-        """The texts cut, all by one tokenizer. Raises MissingExtra where its packages are not installed."""
-        name, uncut = self.name(texts), 0
-        if name == sacre.DEFAULT and not self.tokenize:
-            uncut = sum(not text.isascii() and sacre.tokenizer_for([text]) != sacre.DEFAULT for text in texts)
-        return Cut(corpus(self.cut(texts, name)), name, uncut)
+    def of(self, texts: Sequence[str], metric: str = "") -> Cut:
+        """The texts cut, all by one tokenizer. Raises MissingExtra where its packages are not installed.
+
+        DataError for what is no list of texts.
+        """
+        name = self.name(given := checked("texts", texts))
+        return Cut(corpus(self.cut(given, name)), name, sacre.uncut(metric, name, given))
 
     def cut(self, texts: Sequence[str], name: str) -> list[list[str]]:
         """The texts' tokens, as BLEU(tokenize=name) of sacrebleu has them."""
@@ -55,8 +57,7 @@ class Tokens:
 
     def signature(self, names: Iterable[str]) -> str:
         """The part of a signature that says case and tokenizers, sacrebleu's own words for them."""
-        used = sorted({sacre.signed(name) for name in names} or {self.tokenize or sacre.DEFAULT})
-        return f"case={'lc' if self.lowercase else 'mixed'}|tok={'+'.join(used)}"
+        return f"case={'lc' if self.lowercase else 'mixed'}|tok={joined(map(sacre.signed, names))}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from judge.metrics import Note
 from judge.metrics.diversity.grams import Corpus
 from judge.metrics.diversity.settings import Cut
 from judge.metrics.shared import Unscorable
@@ -31,7 +32,7 @@ def failure(system: str, column: str, error: Unscorable) -> Failure:
 def check_texts(texts: Corpus, least: int = 1) -> None:
     """Raises Unscorable for fewer texts than `least`, or where no text has a token."""
     if (n := len(texts.lengths)) < least:
-        raise Unscorable("TooFewTexts", f"{count(n)} given: likeness of texts to each other needs {least} or more")
+        raise Unscorable("TooFewTexts", f"{count(n)} given: {least} or more are needed")
     if not texts.lengths.any():
         raise Unscorable("NoToken", f"{count(n)} without any token: there is nothing to score")
 
@@ -41,18 +42,14 @@ def blank(texts: Corpus) -> int:
     return int((texts.lengths == 0).sum())
 
 
-def notes(name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str, ...]:
-    """What a reader has to know of each system's texts: some without any token, some cut wrongly."""
-    said: list[str] = []
-    for system, found in cuts.items():
-        if empty := blank(found.corpus):
-            said.append(f"{name}: {count(empty)} of {_who(system)} without any token; {effect}")
-        if found.uncut:
-            said.append(
-                f"{name}: {count(found.uncut)} of {_who(system)} in a script that the tokenizer {found.name} does "
-                f"not cut into words; set {name}.tokenize, or score the languages apart"
-            )
-    return tuple(said)
+def notes(name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, ...]:
+    """What a reader has to know of the texts: some without any token, some that their tokenizer leaves whole."""
+    empty = {system: blank(found.corpus) for system, found in cuts.items()}
+    said: list[str | Note] = []
+    if total := sum(empty.values()):
+        listed = ", ".join(f"{system or 'the system'} {n:,}" for system, n in empty.items() if n)
+        said.append(f"{name}: {count(total)} without any token ({listed}); {effect}")
+    return (*said, *(found.note for found in cuts.values() if found.note.some))
 
 
 def unequal(name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from typing import NamedTuple, Protocol
 
 from judge.metrics.rouge import sequences
 from judge.metrics.rouge.kinds import Family, Kind
-from judge.metrics.rouge.words import Text, UnscorableError
+from judge.metrics.rouge.words import Text
+from judge.metrics.shared import Unscorable
 
 _MOST_PAIRS = 4_000_000  # of the words of one text: some seconds, some hundred MB
 _DECIMALS = 5  # that ROUGE-1.5.5 prints, and rounds to before it goes on
@@ -30,12 +31,16 @@ class RougeScore(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What was found, of how much: of the reference, and of the output."""
+    """What was found, of how much: of the reference, and of the output.
+
+    `choice_base` is of how much of the reference where ROUGE-1.5.5 chooses by another recall than it prints.
+    """
 
     recall_hits: float
     recall_base: float
     precision_hits: float
     precision_base: float
+    choice_base: float = 0.0
 
 
 class Form(Protocol):
@@ -63,7 +68,7 @@ class Paper:
     alpha: float | None = None
 
     def tally(self, kind: Kind, reference: Text, output: Text) -> Tally:
-        """Raises UnscorableError."""
+        """Raises Unscorable."""
         return _TALLIES[kind.family](kind, reference, output)
 
     def score(self, kind: Kind, tally: Tally) -> RougeScore:
@@ -91,7 +96,7 @@ class Script:
     alpha: float | None = None
 
     def tally(self, kind: Kind, reference: Text, output: Text) -> Tally:
-        """Raises UnscorableError."""
+        """Raises Unscorable."""
         if kind.family == "w":
             return _script_w(kind, reference, output)
         if kind.family == "su":
@@ -106,8 +111,7 @@ class Script:
         return RougeScore(precision, recall, round(fmeasure(precision, recall, alpha), _DECIMALS))
 
     def recall(self, kind: Kind, tally: Tally) -> float:
-        base = tally.recall_base ** (1 / kind.weight)  # here the weight counts once
-        recall = _share(tally.recall_hits, base, kind.weight)
+        recall = _share(tally.recall_hits, tally.choice_base or tally.recall_base, kind.weight)
         return recall if kind.family in {"lsum", "w"} else round(recall, _DECIMALS)
 
 
@@ -234,13 +238,13 @@ def _common(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
 def _script_w(kind: Kind, reference: Text, output: Text) -> Tally:
     weight = kind.weight
     if not reference.whole:
-        raise UnscorableError("NoTokens", "has a reference without a word, at which ROUGE-1.5.5 dies in ROUGE-W")
+        raise Unscorable("NoTokens", "has a reference without a word, at which ROUGE-1.5.5 dies in ROUGE-W")
     left, available = Counter(reference.whole), Counter(output.whole)
     hits = sum(
         (_runs(line, _marks(line, output.lines, weight), weight, (left, available)) for line in reference.lines), 0.0
     )
-    base = sum(len(line) ** weight for line in reference.lines) ** weight  # weighted twice, as the script has it
-    return Tally(hits, base, hits, len(output) ** weight)
+    once = sum(len(line) ** weight for line in reference.lines)  # it prints a recall of twice the weight
+    return Tally(hits, once**weight, hits, len(output) ** weight, once)
 
 
 def _marks(line: str, others: Sequence[str], weight: float) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from judge.errors import ConfigError
+from judge.metrics.shared import listed
 
 Family = Literal["n", "l", "lsum", "w", "s", "su", "mead"]
 
@@ -41,12 +42,13 @@ class Kind(NamedTuple):
         return self.family in {"lsum", "mead"}
 
 
-def kinds(names: Sequence[str], *, script: bool) -> tuple[Kind, ...]:
-    """The types of these names; `script` says that they are ROUGE-1.5.5's. Raises ConfigError."""
-    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
-        raise ConfigError(f"types are a list of names, not {names!r} (known: {_known(script)})")
+def kinds(names: str | Sequence[str], *, script: bool) -> tuple[Kind, ...]:
+    """The types of these names, a list or a text with commas; `script`: they are ROUGE-1.5.5's. Raises ConfigError."""
+    names = listed(names)
+    if not isinstance(names, Sequence) or not names:
+        raise ConfigError(f"rouge.types are a list of names, not {names!r} (known: {_known(script)})")
     if len(set(map(str, names))) < len(names):
-        raise ConfigError(f"types names one twice: {', '.join(map(str, names))}")
+        raise ConfigError(f"rouge.types names one twice: {', '.join(map(str, names))}")
     return tuple(_kind(name, script) for name in names)
 
 
@@ -73,9 +75,9 @@ def _kind(name: str, script: bool) -> Kind:
 
 def _unknown(name: str, script: bool) -> str:
     if script:
-        return f"unknown type {name!r} of preset rouge155 (known, with any gap or weight: {_known(script)})"
+        return f"rouge.types: unknown type {name!r} of rouge155 (known, with any gap or weight: {_known(script)})"
     hint = "; set preset to rouge155 for the types of ROUGE-1.5.5" if _NAME_OF_SCRIPT.fullmatch(name) else ""
-    return f"unknown type {name!r}{hint} (known, with any gap or weight: {_known(script)})"
+    return f"rouge.types: unknown type {name!r}{hint} (known, with any gap or weight: {_known(script)})"
 
 
 def _known(script: bool) -> str:

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from judge import __version__, text
 from judge.errors import ConfigError
-from judge.metrics import MetricResult, failure, no_reference, references
+from judge.metrics import MetricResult, Note
 from judge.metrics.rouge.forms import RougeScore
 from judge.metrics.rouge.kinds import Kind
 from judge.metrics.rouge.options import Files, Words, options
 from judge.metrics.rouge.scoring import row
-from judge.metrics.rouge.words import SCRIPT, UnscorableError, script_words, vocabulary
+from judge.metrics.rouge.words import SCRIPT, script_words, vocabulary
+from judge.metrics.shared import (
+    Unscorable,
+    failure,
+    figure,
+    joined,
+    listed,
+    lost,
+    no_reference,
+    reference_count,
+    references,
+)
 from judge.records import Column, Failure, Provenance, Sample, Score
 
 _VALUES = {"p": "precision", "r": "recall", "f": "fmeasure"}
@@ -73,8 +84,9 @@ class Rouge:
                 continue
             tokenizer = self._options.tokenizer_for([sample.output, *found])
             used[tokenizer] = None
-            rows += self._rows(sample, tokenizer, found)
-        columns = tuple(self._column(column, sorted(used, key=_english_first)) for column in self._columns)
+            rows += self._rows(sample, tokenizer, sample.references if self._options.script else found)
+        counted = reference_count(samples)
+        columns = tuple(self._column(column, used, counted) for column in self._columns)
         return MetricResult(columns, tuple(rows), self._notes(samples))
 
     def _rows(self, sample: Sample, tokenizer: str, found: Sequence[str]) -> list[Score | Failure]:
@@ -83,49 +95,42 @@ class Rouge:
         scores = dict(zip(kinds, row(self._options, words, sample.output, found), strict=True))
         return [_row(sample, name, scores[kind], value) for name, kind, value in self._columns]
 
-    def _column(self, column: tuple[str, Kind, str], used: Sequence[str]) -> Column:
+    def _column(self, column: tuple[str, Kind, str], used: Collection[str], references: str) -> Column:
         name, kind, value = column
         chosen = self._options
-        tokenizers = "+".join(SCRIPT if used == SCRIPT else text.signature(used) for used in used)
-        parts = [name, value, "stem" if chosen.stem else "nostem", f"tok={tokenizers or chosen.tokenizer or 'en'}"]
+        tokenizers = joined(SCRIPT if name == SCRIPT else text.signature(name) for name in used)
+        stems = "no" if not chosen.stem else "en" if {"en", SCRIPT} & {*used} else "-"
+        parts = [name, value, f"nrefs={references}", f"stem={stems}", f"tok={tokenizers}"]
         if kind.by_sentence or (chosen.script and kind.family == "w"):
             parts.append("sent=lines-or-stops")
         parts.append(f"refs={chosen.multi.removesuffix('_f')}")
-        parts += [f"alpha={chosen.alpha:g}"] if chosen.alpha is not None else []
+        parts += [f"alpha={figure(chosen.alpha)}"] if chosen.alpha is not None else []
         for key, words in (("stop", sorted(chosen.stopwords)), ("exc", map(" ".join, chosen.exceptions))):
             if listed := "\n".join(words):
                 parts.append(f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}")
         parts += [f"preset={SCRIPT}"] if chosen.script else []
         return Column(name, "metric", "|".join([*parts, f"judge {__version__}"]), low=0.0, high=1.0)
 
-    def _notes(self, samples: Sequence[Sample]) -> tuple[str, ...]:
+    def _notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
         """A warning where a tokenizer that was asked for does not see most of a text."""
         if not (name := self._options.tokenizer):
             return ()
-        tokenize: Callable[[str], list[str]] = script_words if name == SCRIPT else text.words(name)
         texts = {part for sample in samples if (found := references(sample)) for part in (sample.output, *found)}
-        lost = sum(not part.isascii() and text.loses(part, tokenize(part)) for part in texts)
-        if not lost:
-            return ()
-        return (
-            f"rouge: {lost} of {len(texts)} texts lost more than half of their letters to the tokenizer {name}: their "
-            f"values compare what little is left. Leave out {'preset' if name == SCRIPT else 'tokenizer'} to have each "
-            "text cut by its script",
-        )
+        if name != SCRIPT:
+            return (lost("rouge", name, texts),)
+        some = sum(not part.isascii() and text.loses(part, script_words(part)) for part in texts)
+        return (Note("rouge", some, len(texts), f"lost more than half of their letters to the preset {SCRIPT}"),)
 
 
 def _checked(values: str | Sequence[str]) -> list[str]:
-    listed = [values] if isinstance(values, str) else list(values) if isinstance(values, Sequence) else []
-    if not listed or len(set(listed)) < len(listed) or not _VALUES.keys() >= set(listed):
-        raise ConfigError(f"values are some of f, p and r, each once, not {values!r}")
-    return listed
+    given = listed(values)
+    known = isinstance(given, Sequence) and all(isinstance(value, str) and value in _VALUES for value in given)
+    if not known or not given or len(set(given)) < len(given):
+        raise ConfigError(f"rouge.values must be some of f, p and r, each once, not {values!r}")
+    return list(given)
 
 
-def _row(sample: Sample, name: str, found: RougeScore | UnscorableError, value: str) -> Score | Failure:
-    if isinstance(found, UnscorableError):
-        return failure(sample, name, found.kind, str(found))
+def _row(sample: Sample, name: str, found: RougeScore | Unscorable, value: str) -> Score | Failure:
+    if isinstance(found, Unscorable):
+        return failure(sample, name, found.error, str(found))
     return Score(sample.item, sample.system, name, getattr(found, _VALUES[value]), _METRIC)
-
-
-def _english_first(tokenizer: str) -> tuple[bool, str]:
-    return tokenizer != "en", tokenizer

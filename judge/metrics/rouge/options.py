@@ -13,6 +13,7 @@ from judge.metrics.rouge.forms import Form, Paper, Script
 from judge.metrics.rouge.kinds import DEFAULT, DEFAULT_OF_SCRIPT, Kind, kinds
 from judge.metrics.rouge.several import MULTI
 from judge.metrics.rouge.words import SCRIPT, Rules
+from judge.metrics.shared import one_of, tokenizer, yes_or_no
 
 Words = str | Path | Collection[str]
 """A file with a word a line, or the words."""
@@ -56,21 +57,15 @@ def options(
     beta: float | None = None,
 ) -> Options:
     """The options of `score`, checked. Raises ConfigError."""
-    if preset not in {None, SCRIPT}:
-        raise ConfigError(f"preset is {SCRIPT} or none, not {preset!r}")
-    script = preset == SCRIPT
+    script = preset is not None and one_of("rouge.preset", preset, (SCRIPT,)) == SCRIPT
     standard = DEFAULT_OF_SCRIPT if script else DEFAULT
-    multi = multi or ("pooled" if script else "best_f")
-    if multi not in MULTI:
-        raise ConfigError(f"multi is one of {', '.join(MULTI)}, not {multi!r}")
-    if not isinstance(stem, bool):
-        raise ConfigError(f"stem is true or false, not {stem!r}")
+    multi = ("pooled" if script else "best_f") if multi is None else one_of("rouge.multi", multi, MULTI)
     alpha = _alpha(alpha, beta)
     return Options(
         kinds=kinds(standard if types is None else types, script=script),
         multi=multi,
         script=script,
-        stem=stem,
+        stem=yes_or_no("rouge.stem", stem),
         tokenizer=_tokenizer(tokenizer, script),
         stopwords=_stopwords(stopwords),
         exceptions=_exceptions(exceptions, script and stem),
@@ -81,21 +76,18 @@ def options(
 
 def _alpha(alpha: float | None, beta: float | None) -> float | None:
     if alpha is not None and beta is not None:
-        raise ConfigError("alpha and beta say the same of F: give one of them (alpha = 1 / (1 + beta²))")
+        raise ConfigError("rouge.alpha and rouge.beta say the same of F: give one of them (alpha = 1 / (1 + beta²))")
     for name, value, most in (("alpha", alpha, 1.0), ("beta", beta, sys.float_info.max)):
         number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
         if value is not None and not number:
-            raise ConfigError(f"{name} is a number from 0 {'to 1' if most == 1 else 'up'}, not {value!r}")
+            raise ConfigError(f"rouge.{name} must be a number from 0 {'to 1' if most == 1 else 'up'}, not {value!r}")
     return alpha if beta is None else 1 / (1 + beta * beta)
 
 
 def _tokenizer(name: str | None, script: bool) -> str | None:
-    if name is None:
-        return SCRIPT if script else None
-    if script:
-        raise ConfigError(f"preset {SCRIPT} has a tokenizer of its own: leave out tokenizer or the preset")
-    text.signature(name)  # raises for a name nobody knows and for a package that is not there
-    return name
+    if name is not None and script:
+        raise ConfigError(f"rouge.preset {SCRIPT} has a tokenizer of its own: leave out rouge.tokenizer or the preset")
+    return SCRIPT if script else tokenizer("rouge.tokenizer", name)
 
 
 def _stopwords(words: Words | None) -> frozenset[str]:
@@ -103,7 +95,9 @@ def _stopwords(words: Words | None) -> frozenset[str]:
         return frozenset()
     listed = _lines(words, "stopwords") if isinstance(words, str | Path) else words
     if not isinstance(listed, Collection) or not all(isinstance(word, str) for word in listed):
-        raise ConfigError("stopwords are a file with a word a line, or a list of words (in YAML, quote no and on)")
+        raise ConfigError(
+            "rouge.stopwords are a file with a word a line, or a list of words (in YAML, quote no and on)"
+        )
     return frozenset(stripped for word in listed if (stripped := word.strip().lower()))
 
 
@@ -112,11 +106,11 @@ def _exceptions(files: Files | None, wanted: bool) -> tuple[tuple[str, str], ...
         return ()
     if not wanted:
         raise ConfigError(
-            f"exceptions belong to the stemmer of preset {SCRIPT}: set preset and stem, or leave them out"
+            f"rouge.exceptions belong to the stemmer of preset {SCRIPT}: set preset and stem, or leave them out"
         )
     listed = [files] if isinstance(files, str | Path) else files
     if not isinstance(listed, Sequence) or not all(isinstance(file, str | Path) for file in listed):
-        raise ConfigError(f"exceptions are files with lines `word stem`, not {files!r}")
+        raise ConfigError(f"rouge.exceptions are files with lines `word stem`, not {files!r}")
     found: dict[str, str] = {}
     for file in listed:
         for line in _lines(file, "exceptions"):
@@ -128,6 +122,6 @@ def _exceptions(files: Files | None, wanted: bool) -> tuple[tuple[str, str], ...
 
 def _lines(file: str | Path, option: str) -> list[str]:
     try:
-        return Path(file).read_text(encoding="utf-8").splitlines()
+        return Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{option}: cannot read {file} as text: {error}") from error
+        raise ConfigError(f"rouge.{option}: cannot read {file} as text: {error}") from error

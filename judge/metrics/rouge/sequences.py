@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 from operator import ge
 
-from judge.metrics.rouge.words import Text, UnscorableError, places_of, powers
+from judge.metrics.rouge.words import Text, places_of, powers
+from judge.metrics.shared import Unscorable
 
 _MOST_CELLS = 20_000_000  # of a table in Python: ten seconds
 _MOST_BITS = 2_000_000_000  # of the rows that one pair of sentences needs: 250 MB
@@ -22,8 +23,8 @@ def length(one: str, other: str) -> int:
     return LCSseq.similarity(one, other)
 
 
-def too_long(what: str) -> UnscorableError:
-    return UnscorableError("TextTooLong", f"has texts too long for {what}: shorten them or leave this type out")
+def too_long(what: str) -> Unscorable:
+    return Unscorable("TextTooLong", f"has texts too long for {what}: shorten them or leave this type out")
 
 
 def union_hits(reference: Text, candidate: Text) -> int:
@@ -32,7 +33,7 @@ def union_hits(reference: Text, candidate: Text) -> int:
     Lin 2004, section 3.2, clipped as in ROUGE-1.5.5 and rouge-score: for each sentence of the reference the union,
     over the sentences of the candidate, of one LCS each. Where several are longest, these follow the table of
     lengths from its end: along a match, else up in the reference unless going left alone keeps the length. Raises
-    UnscorableError.
+    Unscorable.
     """
     if reference.lines == candidate.lines:
         return len(reference)
@@ -109,7 +110,7 @@ def weighted(reference: str, candidate: str, weight: float) -> float:
     """WLCS (Lin 2004, section 4): the weight of a common subsequence, in which a run of k words counts k^weight.
 
     The paper's dynamic programme: a match continues the diagonal, whatever else would be worth more. Raises
-    UnscorableError.
+    Unscorable.
     """
     last = deque(_weighted_rows(reference, candidate, weight), maxlen=1)
     return last[0][0][-1] if last else 0.0

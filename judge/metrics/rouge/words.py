@@ -14,6 +14,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from judge import text
+from judge.metrics.shared import Unscorable
 from judge.text import porter
 
 SCRIPT = "rouge155"
@@ -26,14 +27,6 @@ _MOST_KEPT = 400_000  # tokens of references kept with their counts: about 100 M
 _LONG = 2_000  # words of a sentence, places of all of which are not worth their memory
 _SURROGATES = range(0xD800, 0xE000)
 _CHARACTERS = 0x110000 - len(_SURROGATES)
-
-
-class UnscorableError(Exception):
-    """Why one value cannot be had. `kind` becomes the error of the `Failure`."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 class Rules(NamedTuple):
@@ -141,7 +134,7 @@ class Vocabulary:
         return len(self._words) > _MOST_WORDS
 
     def read(self, string: str) -> Text:
-        """Raises UnscorableError where there are more different words than characters."""
+        """Raises Unscorable where there are more different words than characters."""
         lines = text.sentences(string) if self.rules.running else string.split("\n")
         tokenize, character = self._tokenize, self._words.__getitem__
         return Text(tuple([line for part in lines if (line := "".join(map(character, tokenize(part))))]))
@@ -211,5 +204,5 @@ def _stemmer(rules: Rules) -> Callable[[str], str]:
 
 def _character(number: int) -> str:
     if number >= _CHARACTERS:
-        raise UnscorableError("TooManyWords", f"has more than {_CHARACTERS:,} different words: shorten the texts")
+        raise Unscorable("TooManyWords", f"has more than {_CHARACTERS:,} different words: shorten the texts")
     return chr(number if number < _SURROGATES.start else number + len(_SURROGATES))

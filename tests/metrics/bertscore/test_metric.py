@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from judge.errors import ConfigError
+from judge.errors import ConfigError, DataError
 from judge.metrics.bertscore import BertScore, BertScoreValue, corrected, embedder, fit, measure, score
 from judge.metrics.bertscore.tokenizing import Facts
 from judge.records import Failure, Sample, Score
@@ -287,7 +287,7 @@ def test_the_notebooks_function_gives_values_and_failures_in_order(model: str) -
     for value in (found[0], found[2]):
         assert isinstance(value, BertScoreValue)
         assert value.fmeasure == pytest.approx(1)
-    with pytest.raises(ConfigError, match="2 outputs have 1"):
+    with pytest.raises(DataError, match="two lists of one length"):
         score(["a", "b"], ["a"], model=model, layer=2)
 
 

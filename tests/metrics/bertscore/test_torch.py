@@ -14,7 +14,7 @@ import pytest
 from judge.errors import ConfigError
 from judge.metrics.bertscore import BertScore, BertScoreValue, score
 from judge.metrics.bertscore.tokenizing import facts
-from judge.records import Sample
+from judge.records import Failure, Sample, Score
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -270,3 +270,41 @@ def test_models_of_other_builds_are_cut_as_bert_score_cuts_them(
     folder.mkdir()
     model = _saved(folder, getattr(transformers, f"{kind}Model")(config), tokenizer)
     assert close(score(OUTPUTS, REFERENCES, model=model, layer=1), by_bert_score(monkeypatch, model, 1))
+
+
+def test_odd_texts_get_a_number_or_words(minilm: None) -> None:
+    """All in one call: white space, emoji, a lone surrogate, NUL, other scripts, one long word."""
+    odd = [
+        "",
+        " \n",
+        "\ud800",
+        "a\0b",
+        "😀😀",
+        "ผมรักเมืองไทยมาก",
+        "船は港に着いた",
+        "وصلت العبارة",
+        "x" * 3000,
+        "the boat",
+    ]
+    pairs = [(output, reference) for output in odd for reference in odd]
+    found = score(*map(list, zip(*pairs, strict=True)))
+    for (output, reference), value in zip(pairs, found, strict=True):
+        if isinstance(value, Failure):
+            assert len(value.message) > 20
+            assert not output.strip() or not reference.strip() or value.error in ("NoTokens", "UnknownText")
+        else:
+            assert all(-1 <= number <= 1 for number in value)
+
+
+def test_texts_of_which_the_model_knows_no_word_are_no_match(minilm: None) -> None:
+    """bert-score gives 1: to the model all unknown words are one."""
+    samples = [
+        Sample("1", "a", "ผมรักเมืองไทยมาก", references=("กินข้าวหรือยังครับ",)),
+        Sample("2", "a", "😀😀", references=("hello",)),
+    ]
+    result = BertScore().score(samples)
+    first, *_, last = result.rows
+    assert isinstance(first, Failure)
+    assert first.error == "UnknownText"
+    assert isinstance(last, Score)
+    assert "bertscore: 3 texts have more than half of their words outside the vocabulary" in str(result.notes)

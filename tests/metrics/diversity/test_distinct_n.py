@@ -88,7 +88,7 @@ def test_rows_of_a_system() -> None:
     assert [column.name for column in result.columns] == ["distinct2", "distinct1"]
     assert result.columns[0].signature.startswith("distinct2|system|per=tokens|case=mixed|tok=13a|sacrebleu ")
     assert {column.better for column in result.columns} == {"higher"}
-    assert result.notes == ("distinct: 1 text of system a without any token; they add nothing to it",)
+    assert result.notes == ("distinct: 1 text without any token (a 1); they add nothing to it",)
 
 
 @pytest.mark.parametrize(

@@ -134,13 +134,13 @@ def test_empty_texts_are_said() -> None:
     assert isinstance(first, Score)
     assert first.value == pytest.approx(2 * 100 / 6)
     assert first.provenance.note == "all texts of the system are one group; 1 without any token"
-    assert result.notes == ("pairwise_bleu: 1 text of system a without any token; each of their pairs counts 0",)
+    assert result.notes == ("pairwise_bleu: 1 text without any token (a 1); each of their pairs counts 0",)
 
 
 @pytest.mark.parametrize(
     ("texts", "groups", "kind", "said"),
     [
-        (["one"], None, "TooFewTexts", "1 text given: likeness of texts to each other needs 2 or more"),
+        (["one"], None, "TooFewTexts", "1 text given: 2 or more are needed"),
         (["", " "], None, "NoToken", "2 texts without any token: there is nothing to score"),
         (["a", "b"], "source", "NoSharedSource", "no two texts have one source: leave out groups, or set it to system"),
         (

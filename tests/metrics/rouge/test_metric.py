@@ -16,6 +16,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from judge import __version__, text
 from judge.errors import ConfigError
+from judge.metrics import parts
 from judge.metrics.rouge import Rouge
 from judge.records import Failure, Sample, Score
 
@@ -118,22 +119,23 @@ def test_signatures_say_which_rules_were_used() -> None:
     russian = Sample("2", "a", "паром", references=("паром",))
     bare = Sample("3", "a", "паром")
     assert signatures(english, bare) == [
-        f"rouge1|f|stem|tok=en|refs=best|judge {__version__}",
-        f"rouge2|f|stem|tok=en|refs=best|judge {__version__}",
-        f"rougeL|f|stem|tok=en|refs=best|judge {__version__}",
-        f"rougeLsum|f|stem|tok=en|sent=lines-or-stops|refs=best|judge {__version__}",
+        f"rouge1|f|nrefs=1|stem=en|tok=en|refs=best|judge {__version__}",
+        f"rouge2|f|nrefs=1|stem=en|tok=en|refs=best|judge {__version__}",
+        f"rougeL|f|nrefs=1|stem=en|tok=en|refs=best|judge {__version__}",
+        f"rougeLsum|f|nrefs=1|stem=en|tok=en|sent=lines-or-stops|refs=best|judge {__version__}",
     ]
     assert "|tok=en+char|" in signatures(russian, english)[0]
-    assert "|tok=en|" in signatures()[0]
+    assert "|nrefs=-|stem=-|tok=-|" in signatures()[0]
     for options, part in (
-        ({"stem": False}, "rouge1|f|nostem|"),
+        ({"stem": False}, "rouge1|f|nrefs=1|stem=no|"),
         ({"tokenizer": "char"}, "|tok=char|"),
         ({"multi": "best_recall"}, "|refs=best_recall|"),
         ({"multi": "jackknife"}, "|refs=jackknife|"),
         ({"alpha": 0.2}, "|alpha=0.2|"),
         ({"beta": 2}, "|alpha=0.2|"),
     ):
-        assert part in Rouge(**options).score([]).columns[0].signature  # type: ignore[arg-type]
+        made = Rouge(**options).score([Sample("1", "a", "x", references=("y",))])  # type: ignore[arg-type]
+        assert part in made.columns[0].signature
 
 
 def test_signatures_of_lists_tell_them_apart(tmp_path: Path) -> None:
@@ -142,9 +144,10 @@ def test_signatures_of_lists_tell_them_apart(tmp_path: Path) -> None:
         Rouge(preset="rouge155", types=["ROUGE-W-1.2"], **options)  # type: ignore[arg-type]
         for options in ({}, {"stopwords": ["the", "a"]}, {"stopwords": ["the"]}, {"exceptions": [tmp_path / "x.exc"]})
     ]
-    plain, two, one, exceptions = (metric.score([]).columns[0].signature for metric in made)
+    sample = Sample("1", "a", "x", references=("y",))
+    plain, two, one, exceptions = (metric.score([sample]).columns[0].signature for metric in made)
     tail = f"preset=rouge155|judge {__version__}"
-    assert plain == f"ROUGE-W-1.2|f|stem|tok=rouge155|sent=lines-or-stops|refs=pooled|{tail}"
+    assert plain == f"ROUGE-W-1.2|f|nrefs=1|stem=en|tok=rouge155|sent=lines-or-stops|refs=pooled|{tail}"
     assert two.startswith(plain.removesuffix(tail) + "stop=")
     assert exceptions.startswith(plain.removesuffix(tail) + "exc=")
     assert two != one
@@ -159,12 +162,12 @@ def test_columns_of_precision_and_recall() -> None:
         ("rouge1", pytest.approx(2 / 3)),
     ]
     assert [column.name for column in result.columns] == ["rouge1_p", "rouge1_r", "rouge1"]
-    assert result.columns[0].signature.startswith("rouge1_p|p|stem|")
+    assert result.columns[0].signature.startswith("rouge1_p|p|nrefs=1|stem=en|")
 
 
 @pytest.mark.parametrize("wrong", ["precision", [], ["f", "f"], ["f", "x"], 3])
 def test_values_are_some_of_three(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match="values are some of f, p and r"):
+    with pytest.raises(ConfigError, match=r"rouge\.values must be some of f, p and r"):
         Rouge(values=wrong)
 
 
@@ -184,14 +187,13 @@ def test_a_loud_note_on_texts_of_which_little_is_left() -> None:
         Sample("1", "b", "a bus", references=("버스가 왔다 gpt", "the café")),
         Sample("2", "a", "버스"),  # without a reference nothing is compared
     ]
-    (note,) = Rouge(tokenizer="en").score(samples).notes
+    (note,) = parts.score(Rouge(tokenizer="en"), samples).notes
     assert note.startswith("rouge: 2 of 4 texts lost more than half of their letters to the tokenizer en")
-    assert "Leave out tokenizer" in note
-    (note,) = Rouge(preset="rouge155").score(samples).notes
-    assert "Leave out preset" in note
-    assert Rouge().score(samples).notes == ()
-    assert Rouge(tokenizer="char").score(samples).notes == ()
-    assert Rouge(tokenizer="en").score(samples[2:]).notes == ()
+    assert "leave out rouge.tokenizer" in note
+    (note,) = parts.score(Rouge(preset="rouge155"), samples).notes
+    assert note == "rouge: 2 of 4 texts lost more than half of their letters to the preset rouge155"
+    for metric, of in ((Rouge(), samples), (Rouge(tokenizer="char"), samples), (Rouge(tokenizer="en"), samples[2:])):
+        assert parts.score(metric, of).notes == ()
 
 
 def test_parts_and_processes_give_the_rows_of_the_whole() -> None:
@@ -213,3 +215,18 @@ def test_scoring_english_loads_no_other_program() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_an_empty_reference_counts_as_in_the_script() -> None:
+    """ROUGE-1.5.5 pools an empty second reference: precision 3/6; its ROUGE-W dies of it."""
+    sample = Sample("1", "a", "the cat sat", references=("the cat sat down", ""))
+    metric = Rouge(preset="rouge155", types="ROUGE-1,ROUGE-W-1.2", stem=False, values="r,p,f")
+    recall, precision, f, *weighted = metric.score([sample]).rows
+    assert [row.value for row in (recall, precision, f) if isinstance(row, Score)] == [0.75, 0.5, 0.6]
+    assert [row.error for row in weighted if isinstance(row, Failure)] == ["NoTokens"] * 3
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\x0c", "\r"])
+def test_only_a_line_feed_ends_a_line(separator: str) -> None:
+    """As in rouge-score, whose rougeLsum of these is 2/3."""
+    assert values(f"a b{separator}c d\ne f", "c d a b\ne f")["rougeLsum"] == pytest.approx(2 / 3)

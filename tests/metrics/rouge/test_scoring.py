@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from judge.errors import ConfigError
+from judge.errors import DataError
 from judge.metrics.rouge import RougeScore, forms, score, sequences, words
 from judge.records import Failure
 
@@ -267,7 +268,7 @@ def test_limits_do_not_touch_ordinary_texts() -> None:
     ("outputs", "references"), [("a", ["a"]), (["a"], "a"), (["a"], ["a", "b"]), (["a", "b"], ["a"])]
 )
 def test_lists_that_do_not_fit(outputs: list[str], references: list[str]) -> None:
-    with pytest.raises(ConfigError, match="two lists of one length"):
+    with pytest.raises(DataError, match=r"two lists of one length|is a list of texts"):
         score(outputs, references)
 
 
@@ -293,3 +294,21 @@ def test_each_limit(monkeypatch: pytest.MonkeyPatch, kind: str, limits: dict[str
     for name, value in limits.items():
         monkeypatch.setattr(words if name == "_LONG" else sequences, name, value)
     assert failure("a b c d", "b a d c", kind).error == "TextTooLong"
+
+
+@pytest.mark.parametrize("words", [10, 13, 30, 31, 53])
+def test_the_first_of_two_references_of_equal_recall_counts(words: int) -> None:
+    """Both are wholly in the output, by ROUGE-1.5.5's rules 4 and 6; a root of a power would favour the second."""
+    whole = [f"w{place}" for place in range(60)]
+    references = [" ".join(whole[:words]), "w59"]
+    (found,) = score(
+        [" ".join(whole)], [references], ["ROUGE-W-1.2"], preset="rouge155", stem=False, multi="best_recall"
+    )["ROUGE-W-1.2"]
+    (first,) = score([" ".join(whole)], references[:1], ["ROUGE-W-1.2"], preset="rouge155", stem=False)["ROUGE-W-1.2"]
+    assert found == first
+
+
+def test_a_stopword_file_may_have_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "stop.txt").write_bytes(b"\xef\xbb\xbfhis\n")
+    (found,) = score(["his x"], ["his y"], ["rouge1"], stopwords=tmp_path / "stop.txt")["rouge1"]
+    assert found == (0, 0, 0)
