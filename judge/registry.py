@@ -28,6 +28,7 @@ METRICS = {
     "self_bleu": "judge.metrics.diversity:SelfBleu",
     "pairwise_bleu": "judge.metrics.diversity:PairwiseBleu",
     "source_bleu": "judge.metrics.diversity:SourceBleu",
+    "qags": "judge.metrics.qags:Qags",
 }
 PROVIDERS = {
     "openai": "judge.providers.openai:OpenAIProvider",

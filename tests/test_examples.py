@@ -16,6 +16,7 @@ from judge import config, criteria, samples
 from judge.cli import app
 from judge.render import Renderer
 from judge.report import Result, load
+from judge.text import installed
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 NAMES = ("quickstart", "custom_criterion")
@@ -153,3 +154,15 @@ def test_support_prompt_shows_message_and_policy_but_not_the_system() -> None:
     for text in ("It doesn't fit. What now?", "Exchanges for another size", "unresolved, partly, resolved"):
         assert text in done.output
     assert "prompt_v1" not in done.output
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_qags_tells_the_false_summary_from_the_faithful_one(language: str, tmp_path: Path) -> None:
+    if language == "ja" and not installed("ja"):
+        pytest.skip("the Japanese noun finder needs textjudge[cjk]")
+    plan = str(EXAMPLES / f"qags_{language}" / "run.yaml")
+    done = CliRunner().invoke(app, ["score", plan, "--out", str(tmp_path / "r"), "--quiet"])
+    assert done.exit_code == 0, done.output
+    result = load(tmp_path / "r")
+    value = {system: result.estimates[system, "qags_f1"].value for system in result.table.systems}
+    assert min(value["faithful"], value["shifted"]) > value["padded"] > value["false"]

@@ -3,7 +3,7 @@
 from judge.api.entry import Options, RankOptions, evaluate, evaluate_async, rank, rank_async
 from judge.api.forecast import forecast
 from judge.api.measures import metrics
-from judge.api.prepare import Prepared, prepare, prompt
+from judge.api.prepare import Prepared, of_item, prepare, prompt
 from judge.api.stages import run
 from judge.api.steps import draft_steps
 
@@ -16,6 +16,7 @@ __all__ = [
     "evaluate_async",
     "forecast",
     "metrics",
+    "of_item",
     "prepare",
     "prompt",
     "rank",

@@ -14,10 +14,11 @@ from judge.cache import default_folder, metrics_folder
 from judge.config import Plan, RankPlan
 from judge.errors import ConfigError, MissingExtra
 from judge.metrics import Metric, MetricResult
+from judge.metrics.qags.stages import Ask
 from judge.records import Failure, Sample, Score
 
 _DEFAULT = ("rouge", "bleu", "chrf")
-_GIVEN = ("cache", "progress")
+_GIVEN = ("cache", "progress", "ask")
 """What a metric's class is given if it asks for it; no options."""
 
 
@@ -43,13 +44,16 @@ def check(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
             checking(samples)
 
 
-def make(made: Plan, names: Sequence[str], tell: Callable[[int, int], None]) -> dict[str, Metric]:
+def make(
+    made: Plan, names: Sequence[str], tell: Callable[[int, int], None], ask: Ask | None = None
+) -> dict[str, Metric]:
     """The metrics of these names with the plan's options. Raises ConfigError and MissingExtra."""
     for name in made.set:
         if name not in names:
             known = ", ".join(names) or "none"
             raise ConfigError(f"--set {name}: this run does not have the metric {name!r} (it has: {known})")
-    return {name: _made(made, name, tell) for name in names}
+    given = {"progress": tell, "ask": ask, "seed": made.seed}
+    return {name: _made(made, name, given) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def options(name: str) -> dict[str, Any]:
     return {key: one.default for key, one in _parameters(registry.load("metrics", name)).items() if key not in _GIVEN}
 
 
-def _made(made: Plan, name: str, tell: Callable[[int, int], None]) -> Metric:
+def _made(made: Plan, name: str, given: Mapping[str, Any]) -> Metric:
     kind = registry.load("metrics", name)
     known = _parameters(kind)
     own = made.set.get(name, {})
@@ -88,8 +92,7 @@ def _made(made: Plan, name: str, tell: Callable[[int, int], None]) -> Metric:
         if key not in known or key in _GIVEN:
             raise ConfigError(f"--set {name}.{key}: {registry.unknown('option', key, sorted(options(name)))}")
     cache = None if made.cache is False else metrics_folder(made.cache or default_folder())
-    given = {"cache": cache, "progress": tell, "seed": made.seed}
-    metric: Metric = kind(**{key: value for key, value in given.items() if key in known} | own)
+    metric: Metric = kind(**{key: value for key, value in {**given, "cache": cache}.items() if key in known} | own)
     return metric
 
 

@@ -12,6 +12,7 @@ from judge import criteria as criteria_module
 from judge import ladder, registry, samples, text
 from judge.api import measures
 from judge.api.pairs import Pairs, choose
+from judge.asking import Later
 from judge.config import Judge, Plan, RankPlan, plan
 from judge.errors import ConfigError, StorageError
 from judge.ladder import Settings
@@ -38,7 +39,7 @@ class Prepared:
 
     `judges` are the providers by the name a panel's columns have; a panel is two or more. `pairs` are what a ranking
     compares, `measured` what the metrics tell how far they are. `rest` are the samples that have not been
-    read yet, where a run of metrics alone need not hold all of them.
+    read yet, where a run of metrics alone need not hold all of them; `ask` is what metrics ask a judge by.
     """
 
     plan: Plan
@@ -53,6 +54,7 @@ class Prepared:
     pairs: Pairs | None = None
     measured: Measured = field(default_factory=Measured)
     rest: Iterator[Sample] | None = None
+    ask: Later | None = None
 
 
 def prepare(
@@ -76,12 +78,13 @@ def prepare(
         language, how = text.language(t for s in rows for t in (s.output, s.source or "")), "detected"
     chosen = _criteria(made, rows, language, own or {}, pairwise=isinstance(made, RankPlan))
     measured = Measured()
-    metrics, notes = _metrics(made, rows, measured, alone=not chosen)
+    ask = Later() if providers or made.model else None
+    metrics, notes = _metrics(made, rows, measured, ask, alone=not chosen)
     measures.check(metrics, rows)
     if rest is not None and not all(getattr(metric, "rowwise", False) for metric in metrics.values()):
         rows, rest = [*rows, *rest], None
     settings = Settings(made.weighting, made.min_mass, made.temperature, made.max_tokens, made.draws)
-    judges = _judges(made, providers) if chosen else {}
+    judges = _judges(made, providers) if chosen or any(getattr(m, "asks", False) for m in metrics.values()) else {}
     for provider in judges.values():
         ladder.rungs(settings, provider.decides)
     notes += dict.fromkeys(provider.notice for provider in judges.values() if provider.notice)
@@ -92,18 +95,18 @@ def prepare(
         pairs = choose(rows, orders=made.orders, budget=made.budget, seed=made.seed)
         notes += _about_pairs(pairs)
     read = {**about, "rows": len(rows)}
-    return Prepared(made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest)
+    return Prepared(made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest, ask)
 
 
 def _metrics(
-    made: Plan, rows: Sequence[Sample], measured: Measured, *, alone: bool
+    made: Plan, rows: Sequence[Sample], measured: Measured, ask: Later | None, *, alone: bool
 ) -> tuple[dict[str, Metric], list[str]]:
     """The metrics and what there is to say about them. Raises ConfigError where there is nothing else and none."""
     names, notes = measures.chosen(made, rows)
     if alone and not names:
         lacking = "" if any(s.references for s in rows) or made.metrics is not None else _NO_REFERENCES
         raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")
-    return measures.make(made, names, measured), notes
+    return measures.make(made, names, measured, ask), notes
 
 
 def _read(made: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
@@ -114,6 +117,15 @@ def _read(made: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | Non
     rows = list(islice(reader, _MOST_HELD))
     following = next(reader, None) if len(rows) == _MOST_HELD else None
     return rows, chain([following], reader) if following is not None else None
+
+
+def of_item(made: Plan, item: str | None) -> list[Sample]:
+    """The samples of one item, the first there is if none is named. Raises JudgeError."""
+    if made.data is None:
+        raise ConfigError("no data: name a file, for example judge qags summaries.jsonl")
+    rows = samples.load(made.data, mapping=made.mapping, systems=made.systems)
+    first = _first(rows, item=item, system=None)
+    return [sample for sample in rows if sample.item == first.item]
 
 
 def prompt(

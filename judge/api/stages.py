@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from judge.api import measures, streaming
 from judge.api.describe import column, describe, suffix
 from judge.api.prepare import Prepared, for_provider, refuse_twins
+from judge.asking import Asker, beside
 from judge.cache import Cache, DiskCache, NoCache, default_folder
 from judge.config import RankPlan
 from judge.metrics import MetricResult, parts
@@ -60,11 +61,12 @@ async def _held(prepared: Prepared, progress: Progress) -> Result:
     status = "stopped"
     try:
         await _judge(prepared, retriers, progress, rows.append, about("partial"))
-        async for found in _measured(prepared, progress):
-            refuse_twins([c.name for c in [*_columns(prepared, progress), *measured, *found.columns]])
-            measured.extend(found.columns)
-            rows.extend(map(measures.finite, found.rows))
-            prepared.notes.extend(map(str, found.notes))
+        async with _asking(prepared, progress, retriers):
+            async for found in _measured(prepared, progress):
+                refuse_twins([c.name for c in [*_columns(prepared, progress), *measured, *found.columns]])
+                measured.extend(found.columns)
+                rows.extend(map(measures.finite, found.rows))
+                prepared.notes.extend(map(str, found.notes))
         progress.stage = "done"
         status = "complete"
     except asyncio.CancelledError:
@@ -74,6 +76,29 @@ async def _held(prepared: Prepared, progress: Progress) -> Result:
     finally:
         result = finish(status)
     return result
+
+
+@asynccontextmanager
+async def _asking(prepared: Prepared, progress: Progress, retriers: Mapping[str, Retrier]) -> AsyncIterator[None]:
+    """While this lasts, metrics can ask the first of the judges."""
+    if prepared.ask is None or not any(getattr(metric, "asks", False) for metric in prepared.metrics.values()):
+        yield
+        return
+    made, (name, provider) = prepared.plan, next(iter(prepared.judges.items()))
+    with ExitStack() as stack:
+        cache: Cache = NoCache() if made.cache is False else DiskCache(made.cache or default_folder())
+        stack.callback(cache.close)
+        asker = Asker(
+            provider, cache=cache, retrier=retriers[name], counts=progress.judges[name],
+            concurrency=made.max_concurrency, max_tokens=made.max_tokens,
+        )  # fmt: skip
+        async with asker:
+            prepared.ask.to = beside(asker, asyncio.get_running_loop())
+            try:
+                yield
+            except asyncio.CancelledError:
+                prepared.measured.stopped = True
+                raise
 
 
 async def _measured(prepared: Prepared, progress: Progress) -> AsyncIterator[MetricResult]:
@@ -135,7 +160,7 @@ async def _judge(
 ) -> None:
     """Every judge on every judgment, all judges at once."""
     made = prepared.plan
-    if not prepared.judges:
+    if not prepared.judges or not prepared.criteria:
         return
     with ExitStack() as closing:
         cache: Cache = NoCache() if made.cache is False else DiskCache(made.cache or default_folder())

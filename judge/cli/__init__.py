@@ -155,6 +155,30 @@ def score_command(
     run(ctx, plan)
 
 
+@app.command("qags")
+def qags_command(
+    ctx: typer.Context,
+    data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="A data file, or a plan that names one.")],
+    *,
+    item: Annotated[str | None, option("The item to show (default: the first).", metavar="ID")] = None,
+    backend: Annotated[str | None, option("lexical (default), models or llm.", metavar="NAME")] = None,
+    similarity: Annotated[str | None, option("exact, f1 (default), rouge1, bertscore, ...", metavar="NAME,...")] = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    key_env: KeyEnv = None,
+    set_: Set = None,
+    map_: Map = None,
+    systems: Systems = None,
+    cache: CacheFolder = None,
+    no_cache: NoCache = False,
+) -> None:
+    """Show how QAGS measures one item: themes, questions, both answers, similarity. Writes nothing."""
+    from judge.cli.running import show_working
+    from judge.config import plan
+
+    show_working(ctx, plan)
+
+
 @app.command("rank")
 def rank_command(
     ctx: typer.Context,

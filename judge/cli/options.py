@@ -74,10 +74,10 @@ CacheFolder = Annotated[
     Path | None, option("Cache folder (default: $JUDGE_CACHE, else ~/.cache/judge).", "--cache", metavar="DIR")
 ]
 
-_OURS = ("data", "no_cache", "format", "quiet", "precision", "backend", "fit")
+_OURS = ("data", "no_cache", "format", "quiet", "precision", "backend", "fit", "item", "similarity")
 """The parameters that are the command line's own, not the plan's."""
-_BERTSCORE = ("precision", "backend", "fit")
-"""Options of one metric that are short for `--set bertscore.NAME=VALUE`."""
+_SHORT = {"score": ("bertscore", ("precision", "backend", "fit")), "qags": ("qags", ("backend", "similarity"))}
+"""By command the metric of which these options are short for `--set METRIC.NAME=VALUE`."""
 
 
 def planned(ctx: typer.Context, data: Path, make: Callable[..., Plan]) -> tuple[Plan, Path]:
@@ -85,10 +85,13 @@ def planned(ctx: typer.Context, data: Path, make: Callable[..., Plan]) -> tuple[
     given = read({name: value for name, value in ctx.params.items() if name not in _OURS})
     if ctx.params["no_cache"]:
         given["cache"] = False
-    if ctx.command.name == "score":
+    metric, names = _SHORT.get(str(ctx.command.name), ("", ()))
+    if metric:
         given["criteria"] = []
-    if own := {name: value for name in _BERTSCORE if (value := ctx.params.get(name)) is not None}:
-        given["set"] = {**given.get("set", {}), "bertscore": own | given.get("set", {}).get("bertscore", {})}
+    if own := {name: value for name in names if (value := ctx.params.get(name)) is not None}:
+        given["set"] = {**given.get("set", {}), metric: own | given.get("set", {}).get(metric, {})}
+    if metric == "qags":
+        given["metrics"] = [metric]
     is_plan = data.suffix in (".yaml", ".yml")
     made = make(data if is_plan else None, given if is_plan else {"data": data, **given})
     folder = made.out or Path("runs") / f"{(made.data or data).stem}-{datetime.now():%Y%m%d-%H%M%S}"

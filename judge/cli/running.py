@@ -52,6 +52,32 @@ def run(ctx: typer.Context, make: Callable[..., Plan]) -> None:
     raise typer.Exit(1 if result.failed else 0)
 
 
+def show_working(ctx: typer.Context, make: Callable[..., Plan]) -> None:
+    """Measure one item with QAGS and print what was asked and answered."""
+    import asyncio
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from judge import api
+    from judge.report.working import HEADS, workings
+
+    made, _ = planned(ctx, ctx.params["data"], make)
+    rows = api.of_item(made, ctx.params["item"])
+    result = asyncio.run(api.run(api.prepare(made.model_copy(update={"out": None}), rows)))
+    console = Console(highlight=False, markup=False, emoji=False)
+    for title, lines in workings(result):
+        console.print(Text(title, "bold"))
+        if lines:
+            table = Table(*HEADS, box=None, padding=(0, 2, 0, 0))
+            for line in lines:
+                table.add_row(*map(Text, line.cells))
+            console.print(table)
+        console.print()
+    raise typer.Exit(1 if result.failed else 0)
+
+
 def write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from judge.metrics import cider as cider
     from judge.metrics import diversity as diversity
     from judge.metrics import meteor as meteor
+    from judge.metrics import qags as qags
     from judge.metrics import rouge as rouge
     from judge.metrics import ter as ter
 
-_MODULES = ("bertscore", "bleu", "chrf", "cider", "diversity", "meteor", "rouge", "ter")
+_MODULES = ("bertscore", "bleu", "chrf", "cider", "diversity", "meteor", "qags", "rouge", "ter")
 """Those with functions for lists of texts."""
 
 
@@ -67,8 +68,9 @@ class Metric(Protocol):
     with `rowwise = True` promises that a sample's rows do not depend on the other samples: such a metric is given the
     data in parts, in several processes if the user asks for it, and must be picklable. A class whose arguments include
     `cache` (a folder, or None for none), `progress` (called with how many are done of how many) or `seed` is given
-    these; the last one is an option too. A method `check(samples)` raises before a judge is paid what would be raised
-    later.
+    these; the last one is an option too. So is `ask`, what asks the run's judge model (`qags.stages.Ask`), None without
+    one; a metric with a true attribute `asks` needs it. A method `check(samples)` raises, before a
+    judge is paid, what would be raised later.
     """
 
     def score(self, samples: Sequence[Sample]) -> MetricResult: ...

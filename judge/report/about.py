@@ -114,7 +114,7 @@ def _counted(kinds: Sequence[Mapping[str, Any]]) -> tuple[FailureKind, ...]:
 
 
 def _example(failure: Failure) -> str:
-    reply = f", reply: {failure.raw[:80]!r}" if failure.raw else ""
+    reply = f", reply: {failure.raw[:80]!r}" if failure.raw and failure.stage != "metric" else ""
     judged = f"{failure.system} against {failure.rival}" if failure.rival else failure.system
     return f"{failure.item or 'all texts'}, {judged}: {failure.message}{reply}"
 

@@ -25,6 +25,7 @@ from judge.report.ranked import Contest, ranked
 from judge.report.result import Result
 from judge.report.view import View, view
 from judge.report.words import clean, count, line
+from judge.report.working import HEADS
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -108,6 +109,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.globals["asked_heads"] = HEADS
     found.filters |= {"clean": _shown, "line": line, "count": count}
     return found
 

@@ -13,6 +13,7 @@ from judge.report.ranked import Ranked
 from judge.report.result import Result
 from judge.report.view import View
 from judge.report.words import number
+from judge.report.working import Asked, asked
 
 MOST_OUTPUTS = 2000
 MOST_PAIRS = 5000
@@ -30,12 +31,16 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One system's text with its findings, judgments before metrics. `others` are the further columns judged by."""
+    """One system's text with its findings, judgments before metrics. `others` are the further columns judged by.
+
+    `asked` are the questions and answers behind a value of QAGS.
+    """
 
     sample: Sample
     others: tuple[tuple[str, str], ...]
     judgments: tuple[Judged, ...] = ()
     metrics: tuple[tuple[str, str], ...] = ()
+    asked: tuple[Asked, ...] = ()
 
     @property
     def human(self) -> str:
@@ -151,13 +156,17 @@ def _output(
 ) -> Output:
     judgments: list[Judged] = []
     metrics: list[tuple[str, str]] = []
+    shown_asked: tuple[Asked, ...] = ()
     for column in shown.columns:
         row = rows[sample.system, column.name]
+        if lines := asked(row):
+            shown_asked = lines
+            row = replace(row, raw="") if isinstance(row, Failure) else row
         if column.kind == "metric" and isinstance(row, Score):
             metrics.append((column.name, number(row.value, shown.places[column.name])))
         elif row is not None:
             judgments.append(_judged(column, row, judges[column.name], max(2, shown.places[column.name])))
-    return Output(sample, others, tuple(judgments), tuple(metrics))
+    return Output(sample, others, tuple(judgments), tuple(metrics), shown_asked)
 
 
 def _judged(column: Column, row: Score | Failure, whose: tuple[str, str], places: int) -> Judged:

@@ -10,14 +10,14 @@ from typing import Any
 
 from judge import __version__, text
 from judge.errors import ConfigError
-from judge.metrics import MetricResult, failure
+from judge.metrics import MetricResult
 from judge.metrics.bertscore.values import HIGH, LOW
 from judge.metrics.qags.lexical import Cloze, Lexical
 from judge.metrics.qags.nouns import Nouns, clean
 from judge.metrics.qags.pipeline import Job, Outcome, Stages, ask
 from judge.metrics.qags.similarity import Similarities
 from judge.metrics.qags.stages import Ask, Asked, Trouble
-from judge.metrics.shared import one_of, whole_number, yes_or_no
+from judge.metrics.shared import failure, one_of, whole_number, yes_or_no
 from judge.records import Column, Failure, Provenance, Sample, Score
 
 BACKENDS = ("lexical", "models", "llm")
@@ -101,6 +101,11 @@ class Qags:
             _listed(similarity), low=low, high=high, bert=bert, cache=None if cache is None else Path(cache)
         )
         self._columns = self._alike().names
+
+    @property
+    def asks(self) -> bool:
+        """Whether a stage asks the judge model."""
+        return _LLM in self._names
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample and similarity; what has no source or no themes is a `Failure` in each.

@@ -67,7 +67,7 @@ class Asked:
 
 
 Ask = Callable[[Sequence["Wanted"]], list["str | Trouble"]]
-"""Asks a judge model, many prompts at once, through the run's cache, retries and accounts: texts that `read` accepted."""
+"""Asks a judge model, many prompts at once, by the run's cache, retries and accounts: texts that `read` accepted."""
 
 
 @dataclass(frozen=True, slots=True)

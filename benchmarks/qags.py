@@ -1,0 +1,59 @@
+"""QAGS against people's ratings of factual consistency, beside ROUGE-L and BERTScore: correlations over 235 summaries.
+
+Without models it measures the back end of words alone; --generator and --reader name folders or models of the Hugging
+Face hub. ROUGE-L and BERTScore compare the summary with its source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from scipy.stats import pearsonr, spearmanr
+
+from judge.metrics import bertscore, qags, rouge
+from judge.records import Failure
+
+SHARED = Path(os.environ.get("JUDGE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+SIMILARITIES = ("exact", "f1", "rouge1", "rougeL")
+
+
+def told(name: str, values: list[float | None], human: list[float]) -> None:
+    """Print both correlations of the values that there are."""
+    both = [(value, rating) for value, rating in zip(values, human, strict=True) if value is not None]
+    mine, theirs = zip(*both, strict=True)
+    rho, r = spearmanr(mine, theirs).statistic, pearsonr(mine, theirs).statistic
+    print(f"{name:<28} n {len(both):>4}   Spearman {rho:.3f}   Pearson {r:.3f}")
+
+
+def main() -> None:
+    """Print a line for each way."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--generator", help="a T5-style model that makes questions")
+    parser.add_argument("--reader", help="a model that answers them from a text")
+    given = parser.parse_args()
+    rows = [json.loads(line) for line in (SHARED / "data" / "qags_cnndm.jsonl").read_text("utf-8").splitlines()]
+    outputs, sources = [row["summary"] for row in rows], [row["source"] for row in rows]
+    human = [float(row["human"]["consistency"]) for row in rows]
+    options: dict[str, Any] = {"similarity": list(SIMILARITIES)}
+    if given.generator and given.reader:
+        options |= {"backend": "models", "questions": given.generator, "answers": given.reader}
+    print(f"QAGS by {options.get('backend', 'words alone (cloze questions, lexical answers)')}:")
+    found = qags.score(outputs, sources, **options)
+    for name in SIMILARITIES:
+        told(f"  qags_{name}", [None if isinstance(v, Failure) else v.similarity[name] for v in found], human)
+    by_rouge = rouge.score(outputs, sources, types=["rougeL"])["rougeL"]
+    told("ROUGE-L precision", [None if isinstance(v, Failure) else v.precision for v in by_rouge], human)
+    try:
+        by_bert = bertscore.score(outputs, sources)
+    except Exception as error:  # noqa: BLE001  (whatever a machine lacks)
+        print(f"BERTScore: {error}")
+        return
+    told("BERTScore precision (MiniLM)", [None if isinstance(v, Failure) else v.precision for v in by_bert], human)
+
+
+if __name__ == "__main__":
+    main()
