@@ -9,11 +9,11 @@ demo: $(VENV)/.installed  ## a whole run, offline: judgments, metrics, report
 	$(BIN)/judge run examples/quickstart/run.yaml --out runs/demo
 
 test: $(VENV)/.installed-dev  ## all tests that need neither a browser nor torch
-	$(BIN)/python -m pytest -m "not browser and not torch"
+	$(BIN)/python -m pytest -n auto -m "not browser and not torch"
 
 test-all: $(VENV)/.installed-all  ## every test; installs what they need
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 lint: $(VENV)/.installed-dev  ## style, types, layers
 	$(BIN)/ruff check .
