@@ -156,17 +156,27 @@ def _output(
 ) -> Output:
     judgments: list[Judged] = []
     metrics: list[tuple[str, str]] = []
+    failed_metrics: dict[tuple[str, str], list[Column]] = {}
     shown_asked: tuple[Asked, ...] = ()
     for column in shown.columns:
         row = rows[sample.system, column.name]
-        if lines := asked(row):
-            shown_asked = lines
-            row = replace(row, raw="") if isinstance(row, Failure) else row
+        shown_asked = asked(row) or shown_asked
         if column.kind == "metric" and isinstance(row, Score):
             metrics.append((column.name, number(row.value, shown.places[column.name])))
+        elif column.kind == "metric" and isinstance(row, Failure):
+            failed_metrics.setdefault((row.error, row.message), []).append(column)
         elif row is not None:
             judgments.append(_judged(column, row, judges[column.name], max(2, shown.places[column.name])))
+    lacking = failed_metrics.values()
+    judgments += [_unmeasured(columns, rows[sample.system, columns[0].name]) for columns in lacking]
     return Output(sample, others, tuple(judgments), tuple(metrics), shown_asked)
+
+
+def _unmeasured(columns: Sequence[Column], row: Score | Failure | None) -> Judged:
+    """What several metrics lacked for one reason."""
+    assert isinstance(row, Failure)  # noqa: S101
+    more = f" and {len(columns) - 1} more" if len(columns) > 1 else ""
+    return Judged(columns[0].name + more, "", 5, finding(replace(row, raw=""), (), 2))
 
 
 def _judged(column: Column, row: Score | Failure, whose: tuple[str, str], places: int) -> Judged:

@@ -278,3 +278,13 @@ def test_a_clean_run_has_no_failures_section(result: Result) -> None:
     clean = replace(result, table=replace(result.table, failures=()), info={})
     found = Page(render(clean))
     assert not any(attrs.get("id") in ("failures", "failed") for _, attrs in found.tags)
+
+
+def test_metrics_that_lack_a_value_for_one_reason_say_it_once() -> None:
+    names = ("rouge1", "rouge2", "rougeL", "bleu")
+    columns = tuple(Column(name, "metric", name) for name in names)
+    failures = tuple(Failure("1", "a", name, "metric", "NoReference", "d.jsonl:1 has no reference") for name in names)
+    page = Result(Table((Sample("1", "a", "text"),), columns, (), failures)).report("html")
+    items = page[page.index('<details class="item"') :]
+    assert items.count("d.jsonl:1 has no reference") == 1
+    assert "rouge1 and 3 more" in items
