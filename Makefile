@@ -28,6 +28,7 @@ wheel: $(VENV)/.installed-dev  ## build the wheel and try it in a fresh environm
 	build/wheel/bin/pip install -q -c constraints.txt dist/*.whl
 	cd build && wheel/bin/judge run ../examples/quickstart/run.yaml --out demo --cache cache --quiet
 	cd build && wheel/bin/judge criteria list
+	cd build && wheel/bin/judge score ../examples/qags_en/run.yaml --out scored --quiet
 
 picture: demo  ## docs/report.png, the picture in the README
 	chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \

@@ -23,7 +23,7 @@ from judge.retry import Retrier
 if TYPE_CHECKING:
     from judge.api.prepare import Prepared
 
-_PACKAGES = ("openai", "jinja2", "numpy", "rouge-score", "sacrebleu", "evalica")
+_PACKAGES = ("openai", "jinja2", "numpy", "rapidfuzz", "sacrebleu", "evalica")
 
 
 def describe(
