@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from judge import api, config, registry
-from judge.api import measures
+from judge.api import describe, measures
 from judge.errors import ConfigError
 from judge.metrics import MetricResult
 from judge.records import Column, Sample
@@ -77,3 +79,9 @@ def test_every_metric_describes_itself(asking: None) -> None:
     assert all(metric.description for metric in known.values())
     assert known["asking"].description == "Counts vowels"
     assert known["asking"].options == {"loud": False, "seed": 0}
+
+
+def test_versions_that_a_run_writes_down_are_of_packages_that_are_always_there() -> None:
+    project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    core = {re.split(r"[\[<>=;~ ]", line)[0] for line in project["project"]["dependencies"]}
+    assert set(describe._PACKAGES) <= core
