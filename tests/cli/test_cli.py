@@ -44,30 +44,16 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-class Done:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
 @pytest.fixture
-def judge(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
-    """Runs the command in this process."""
-    from judge.cli import main
-
-    def run(*args: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["judge", *map(str, args)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        printed = capsys.readouterr()
-        return Done(int(left.value.code or 0), printed.out, printed.err)
-
-    return run
+def judge(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command."""
+    return command
 
 
 SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--metrics", "none")
 
 
-def test_a_run_from_a_data_file(folder: Path, judge: Callable[..., Done]) -> None:
+def test_a_run_from_a_data_file(folder: Path, judge: Callable[..., Any]) -> None:
     done = judge(
         "run",
         "data.jsonl",
@@ -89,7 +75,7 @@ def test_a_run_from_a_data_file(folder: Path, judge: Callable[..., Done]) -> Non
     assert {"item", "system", "column", "value", "error"} <= set(frame.columns)
 
 
-def test_a_run_from_a_plan_with_a_flag_on_top(folder: Path, judge: Callable[..., Done]) -> None:
+def test_a_run_from_a_plan_with_a_flag_on_top(folder: Path, judge: Callable[..., Any]) -> None:
     write(
         folder / "run.yaml",
         "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [coherence]\nmetrics: none\nout: r\n",
@@ -100,13 +86,13 @@ def test_a_run_from_a_plan_with_a_flag_on_top(folder: Path, judge: Callable[...,
     assert [c["name"] for c in run["columns"]] == ["relevance"]
 
 
-def test_a_run_without_out_gets_a_folder_of_its_own(folder: Path, judge: Callable[..., Done]) -> None:
+def test_a_run_without_out_gets_a_folder_of_its_own(folder: Path, judge: Callable[..., Any]) -> None:
     assert judge("run", "data.jsonl", *SCRIPTED).code == 0
     (made,) = (folder / "runs").iterdir()
     assert made.name.startswith("data-")
 
 
-def test_columns_are_mapped_and_wide_data_read(folder: Path, judge: Callable[..., Done]) -> None:
+def test_columns_are_mapped_and_wide_data_read(folder: Path, judge: Callable[..., Any]) -> None:
     write(folder / "wide.csv", "id,article,one,two\n1,Source.,x wrote it,y wrote it\n")
     done = judge("run", "wide.csv", "--map", "item=id,source=article", "--systems", "one,two", *SCRIPTED, "--out", "r")
     assert done.code == 0, done.err
@@ -115,7 +101,7 @@ def test_columns_are_mapped_and_wide_data_read(folder: Path, judge: Callable[...
 
 
 @pytest.mark.parametrize("format", ["console", "markdown", "json", "csv"])
-def test_a_stored_run_is_shown_again(folder: Path, judge: Callable[..., Done], format: str) -> None:
+def test_a_stored_run_is_shown_again(folder: Path, judge: Callable[..., Any], format: str) -> None:
     judge("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     done = judge("report", "r", "--format", format)
     assert done.code == 0
@@ -124,7 +110,7 @@ def test_a_stored_run_is_shown_again(folder: Path, judge: Callable[..., Done], f
     assert (folder / "again.txt").read_text("utf-8").strip() == done.out.strip()
 
 
-def test_a_stored_run_as_html_goes_into_its_folder(folder: Path, judge: Callable[..., Done]) -> None:
+def test_a_stored_run_as_html_goes_into_its_folder(folder: Path, judge: Callable[..., Any]) -> None:
     judge("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     page = folder / "r" / "report.html"
     before = page.read_text("utf-8")
@@ -133,7 +119,7 @@ def test_a_stored_run_as_html_goes_into_its_folder(folder: Path, judge: Callable
     assert page.read_text("utf-8") == before
 
 
-def test_failed_judgments_finish_the_run_and_exit_1(folder: Path, judge: Callable[..., Done]) -> None:
+def test_failed_judgments_finish_the_run_and_exit_1(folder: Path, judge: Callable[..., Any]) -> None:
     write(folder / "replies.yaml", "- {when: x wrote, reply: 9}\n- {when: [], reply: 2}\n")
     done = judge("run", "data.jsonl", *SCRIPTED, "--out", "r")
     assert done.code == 1
@@ -143,7 +129,7 @@ def test_failed_judgments_finish_the_run_and_exit_1(folder: Path, judge: Callabl
     assert set(frame["raw"][frame["error"].notna()]) == {"9"}
 
 
-def test_criteria_are_listed_shown_and_rendered(folder: Path, judge: Callable[..., Done]) -> None:
+def test_criteria_are_listed_shown_and_rendered(folder: Path, judge: Callable[..., Any]) -> None:
     one, two = judge("criteria", "list").out.split("judge rank: two texts\n")
     assert [line.split()[0] for line in one.splitlines()[1:]] == [
         "coherence", "consistency", "fluency", "fluency_5", "relevance"
@@ -163,7 +149,7 @@ def test_criteria_are_listed_shown_and_rendered(folder: Path, judge: Callable[..
     assert judge("criteria", "render", "overall", "data.jsonl", "--rival", "z").code == 2
 
 
-def test_the_cache_is_counted_and_cleared(folder: Path, judge: Callable[..., Done]) -> None:
+def test_the_cache_is_counted_and_cleared(folder: Path, judge: Callable[..., Any]) -> None:
     judge("run", "data.jsonl", *SCRIPTED, "--quiet")
     assert "6 replies" in judge("cache", "stats").out
     assert "6 replies forgotten" in judge("cache", "clear").out
@@ -172,7 +158,7 @@ def test_the_cache_is_counted_and_cleared(folder: Path, judge: Callable[..., Don
     assert "0 replies" in judge("cache", "stats").out
 
 
-def test_what_metrics_keep_is_counted_and_cleared_apart(folder: Path, judge: Callable[..., Done]) -> None:
+def test_what_metrics_keep_is_counted_and_cleared_apart(folder: Path, judge: Callable[..., Any]) -> None:
     judge("run", "data.jsonl", *SCRIPTED, "--quiet")
     kept = folder / "cache" / "metrics" / "some" / "file"
     kept.parent.mkdir(parents=True)
@@ -184,7 +170,7 @@ def test_what_metrics_keep_is_counted_and_cleared_apart(folder: Path, judge: Cal
     assert judge("cache", "clear", "--metrics").out == "0.0 MB forgotten\n"
 
 
-def test_a_list_may_be_given_one_by_one(folder: Path, judge: Callable[..., Done]) -> None:
+def test_a_list_may_be_given_one_by_one(folder: Path, judge: Callable[..., Any]) -> None:
     write(folder / "d.jsonl", '{"id": "1", "text": "x wrote it", "extra": "e"}')
     done = judge(
         "run", "d.jsonl", "--map", "item=id", "--map", "output=text", "--model", "scripted/replies.yaml",
@@ -223,7 +209,7 @@ def test_a_full_console_is_said(folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_version(judge: Callable[..., Done]) -> None:
+def test_the_version(judge: Callable[..., Any]) -> None:
     from judge import __version__
 
     assert judge("--version").out.strip() == f"judge {__version__}"
@@ -258,7 +244,7 @@ BAD_INPUT: dict[str, tuple[str, tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_INPUT)
-def test_bad_input_is_said_clearly_and_exits_2(folder: Path, judge: Callable[..., Done], name: str) -> None:
+def test_bad_input_is_said_clearly_and_exits_2(folder: Path, judge: Callable[..., Any], name: str) -> None:
     file, args, words = BAD_INPUT[name]
     if file:
         path, _, text = file.partition("=")
@@ -280,7 +266,7 @@ def test_bad_input_is_said_clearly_and_exits_2(folder: Path, judge: Callable[...
 )
 def test_an_endpoint_that_cannot_work_stops_with_one_message(
     folder: Path,
-    judge: Callable[..., Done],
+    judge: Callable[..., Any],
     chat_server: Any,
     status: int,
     headers: dict[str, str],
@@ -295,7 +281,7 @@ def test_an_endpoint_that_cannot_work_stops_with_one_message(
     assert not (folder / "r" / "scores.parquet").exists()
 
 
-def test_a_missing_run_is_said(folder: Path, judge: Callable[..., Done]) -> None:
+def test_a_missing_run_is_said(folder: Path, judge: Callable[..., Any]) -> None:
     done = judge("report", "nowhere")
     assert (done.code, done.err.startswith("judge: ")) == (2, True)
     judge("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
@@ -304,7 +290,7 @@ def test_a_missing_run_is_said(folder: Path, judge: Callable[..., Done]) -> None
 
 
 def test_a_second_run_asks_nothing(
-    folder: Path, judge: Callable[..., Done], chat_server: Any, make_completion: Any
+    folder: Path, judge: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda _: (200, {}, make_completion("4", top={"4": 0.9, "3": 0.1}))
     args = (
@@ -330,7 +316,7 @@ def test_a_second_run_asks_nothing(
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_cut_short_loses_nothing_that_was_paid_for(
-    folder: Path, judge: Callable[..., Done], chat_server: Any, make_completion: Any, how: signal.Signals
+    folder: Path, judge: Callable[..., Any], chat_server: Any, make_completion: Any, how: signal.Signals
 ) -> None:
     rows = [{"item": str(i), "output": f"Text {i}."} for i in range(400)]
     write(folder / "many.jsonl", "\n".join(map(json.dumps, rows)))
@@ -379,7 +365,7 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
 
 
 def test_a_full_disk_is_said_and_what_was_scored_is_kept(
-    folder: Path, judge: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+    folder: Path, judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sqlite3
 
@@ -396,7 +382,7 @@ def test_a_full_disk_is_said_and_what_was_scored_is_kept(
 
 
 def test_a_ranking_on_the_command_line(
-    folder: Path, judge: Callable[..., Done], chat_server: Any, make_completion: Any
+    folder: Path, judge: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("A", top={"A": 0.8, "B": 0.2}))
     args = ["rank", "data.jsonl", "--model", "m", "--base-url", chat_server.url, "--out", "r"]
@@ -416,7 +402,7 @@ def test_a_ranking_on_the_command_line(
 
 
 def test_steps_on_the_command_line(
-    folder: Path, judge: Callable[..., Done], chat_server: Any, make_completion: Any
+    folder: Path, judge: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     write(
         folder / "polite.jinja",
@@ -432,7 +418,7 @@ def test_steps_on_the_command_line(
 
 
 def test_failed_judgments_are_counted_on_the_last_lines(
-    folder: Path, judge: Callable[..., Done], chat_server: Any, make_completion: Any
+    folder: Path, judge: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("no idea"))
     args = ["run", "data.jsonl", "--model", "m", "--base-url", chat_server.url, "--criteria", "relevance", "-q"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,33 +22,18 @@ ROWS = [
 ]
 
 
-class Done:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
 @pytest.fixture
-def judge(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
-    """Runs the command in this process, in a folder with data.jsonl."""
-    from judge.cli import main
-
+def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The command, in a folder with data.jsonl."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
-
-    def run(*args: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["judge", *map(str, args)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        printed = capsys.readouterr()
-        return Done(int(left.value.code or 0), printed.out, printed.err)
-
-    return run
+    return command
 
 
-def test_an_item_is_shown_and_nothing_written(judge: Callable[..., Done]) -> None:
+def test_an_item_is_shown_and_nothing_written(judge: Callable[..., Any]) -> None:
     done = judge("qags", "data.jsonl", "--item", "two", "--similarity", "f1,exact")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("two, x: qags_f1 0.833, qags_exact 0.500\n")
@@ -58,7 +42,7 @@ def test_an_item_is_shown_and_nothing_written(judge: Callable[..., Done]) -> Non
     assert not Path("runs").exists()
 
 
-def test_mistakes_are_said(judge: Callable[..., Done]) -> None:
+def test_mistakes_are_said(judge: Callable[..., Any]) -> None:
     for args, said in (
         (["--item", "three"], "unknown item 'three'"),
         (["--similarity", "bleu"], "bleu"),
@@ -80,7 +64,7 @@ def _place(prompt: str) -> str:
 
 
 def test_a_judge_model_is_asked_once_and_paid_once(
-    judge: Callable[..., Done], chat_server: Any, make_completion: Any
+    judge: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(answer(body)))
     args = ["score", "data.jsonl", "--metrics", "qags", "--set", "qags.backend=llm", "--out", "r"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -19,31 +19,16 @@ ROWS = [
 ]
 
 
-class Done:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
 @pytest.fixture
-def judge(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
-    """Runs the command in this process, in a folder with data.jsonl."""
-    from judge.cli import main
-
+def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The command, in a folder with data.jsonl."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
-
-    def run(*args: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["judge", *map(str, args)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        printed = capsys.readouterr()
-        return Done(int(left.value.code or 0), printed.out, printed.err)
-
-    return run
+    return command
 
 
-def test_score_asks_no_judge_and_leaves_a_run_folder(judge: Callable[..., Done]) -> None:
+def test_score_asks_no_judge_and_leaves_a_run_folder(judge: Callable[..., Any]) -> None:
     done = judge("score", "data.jsonl", "--metrics", "rouge,bleu,distinct", "--out", "r")
     assert (done.code, done.err) == (0, "report: r/report.html\n")
     frame = pd.read_parquet("r/scores.parquet")
@@ -58,13 +43,13 @@ def test_score_asks_no_judge_and_leaves_a_run_folder(judge: Callable[..., Done])
     assert again.out == done.out
 
 
-def test_default_metrics_and_every_format(judge: Callable[..., Done]) -> None:
+def test_default_metrics_and_every_format(judge: Callable[..., Any]) -> None:
     found = json.loads(judge("score", "data.jsonl", "--format", "json", "--out", "r").out)
     assert [c["name"] for c in found["columns"]] == ["rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "chrf"]
     assert judge("report", "r", "--format", "html").code == 0
 
 
-def test_options_reach_the_metrics(judge: Callable[..., Done]) -> None:
+def test_options_reach_the_metrics(judge: Callable[..., Any]) -> None:
     done = judge(
         "score", "data.jsonl", "--metrics", "rouge,bleu", "--set", "rouge.stem=false", "--set", "rouge.types=[rouge1]",
         "--set", "bleu.tokenize=char", "--format", "csv", "--quiet", "--out", "r", "--workers", "2",
@@ -76,7 +61,7 @@ def test_options_reach_the_metrics(judge: Callable[..., Done]) -> None:
     assert "|tok=char|" in signatures["bleu"]
 
 
-def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Done]) -> None:
+def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Any]) -> None:
     Path("run.yaml").write_text(
         "data: data.jsonl\nmodel: nobody\ncriteria: [fluency]\nmetrics: [chrf]\nset: {chrf: {beta: 1}}\nout: r\n",
         encoding="utf-8",
@@ -103,7 +88,7 @@ def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Done]) -> 
         (["--map", "references=refs"], "references"),
     ],
 )
-def test_mistakes_are_said_and_exit_2(judge: Callable[..., Done], args: list[str], said: str) -> None:
+def test_mistakes_are_said_and_exit_2(judge: Callable[..., Any], args: list[str], said: str) -> None:
     done = judge("score", "data.jsonl", "--out", "r", *args)
     assert done.code == 2
     assert said in done.err
@@ -111,7 +96,7 @@ def test_mistakes_are_said_and_exit_2(judge: Callable[..., Done], args: list[str
     assert not Path("r").exists()
 
 
-def test_texts_that_cannot_be_measured_exit_1(judge: Callable[..., Done]) -> None:
+def test_texts_that_cannot_be_measured_exit_1(judge: Callable[..., Any]) -> None:
     rows = [*ROWS, {"item": "four", "system": "x", "output": "alone", "references": []}]
     Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     done = judge("score", "data.jsonl", "--metrics", "chrf", "--out", "r")
@@ -120,7 +105,7 @@ def test_texts_that_cannot_be_measured_exit_1(judge: Callable[..., Done]) -> Non
     assert "1 values could not be measured" in judge("score", "data.jsonl", "--metrics", "chrf", "--out", "r", "-q").err
 
 
-def test_metrics_are_listed_with_their_options(judge: Callable[..., Done]) -> None:
+def test_metrics_are_listed_with_their_options(judge: Callable[..., Any]) -> None:
     done = judge("metrics", "list")
     assert done.code == 0
     names = [line.split()[0] for line in done.out.splitlines() if not line.startswith(" ")]
