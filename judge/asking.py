@@ -21,6 +21,7 @@ from judge.metrics.qags.stages import Ask, Trouble, Wanted
 from judge.progress import Counts
 from judge.providers import Provider
 from judge.providers.prices import DEFAULT_URL
+from judge.recording import Recording
 from judge.records import Request, Response
 from judge.retry import Retrier
 
@@ -49,12 +50,13 @@ class Asker:
         counts: Counts | None = None,
         concurrency: int = 64,
         max_tokens: int | None = None,
+        recording: Recording | None = None,
     ) -> None:
         if provider.decides:
             raise ConfigError(f"--model {provider.model}: a decision endpoint writes no text; name a chat model")
         self.counts = counts if counts is not None else Counts()
         self._provider, self._cache, self._retrier = provider, cache, retrier
-        self._concurrency, self._max_tokens = concurrency, max_tokens
+        self._concurrency, self._max_tokens, self._recording = concurrency, max_tokens, recording
         self._asking: set[asyncio.Task[object]] = set()
         self._closed = False
         self._server_decides = False
@@ -93,7 +95,9 @@ class Asker:
         if self._closed or task is None:
             raise asyncio.CancelledError
         engine = registry.load("engines", "local")
-        call = _Call(self._provider, self._cache, self.counts, wanted, self._max_tokens)
+        call = _Call(
+            self._provider, self._cache, self.counts, wanted, max_tokens=self._max_tokens, recording=self._recording
+        )
         self._asking.add(task)
         try:
             await engine(call.requests(), self._send, self._keeping(call), concurrency=self._concurrency)
@@ -127,12 +131,19 @@ class _Call:
     """Prompts on their way to `said`, by their place. `places` are those of equal prompts, by request key."""
 
     def __init__(
-        self, provider: Provider, cache: Cache, counts: Counts, wanted: Sequence[Wanted], max_tokens: int | None
+        self,
+        provider: Provider,
+        cache: Cache,
+        counts: Counts,
+        wanted: Sequence[Wanted],
+        *,
+        max_tokens: int | None,
+        recording: Recording | None,
     ) -> None:
         self.said: dict[int, Said] = {}
         self.server_decides = False
         self._provider, self._cache, self._counts = provider, cache, counts
-        self._wanted, self._max_tokens = wanted, max_tokens
+        self._wanted, self._max_tokens, self._recording = wanted, max_tokens, recording
         self._places: dict[str, list[int]] = {}
         self._answers: dict[str, Answer] = {}
 
@@ -161,6 +172,8 @@ class _Call:
             if self._settle(key, response):
                 self._counts.cached += 1
                 self._note(response)
+                if self._recording:
+                    self._recording.add(new[key], response)
                 del new[key]
             else:
                 del self._answers[key]
@@ -181,6 +194,8 @@ class _Call:
         self._counts.answered += 1
         self._counts.usage += answer.usage
         self._note(answer)
+        if usable and self._recording:
+            self._recording.add(request, answer)
         if usable and self._provider.endpoint:
             self._cache.put(key, answer)
 

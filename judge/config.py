@@ -14,7 +14,7 @@ from judge.records import ReplyKind
 from judge.registry import unknown
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
-_PATHS = ("data", "out", "cache")
+_PATHS = ("data", "out", "cache", "replay", "record")
 _OPTION_PATHS = ("stopwords", "exceptions", "baseline", "model")
 
 
@@ -42,7 +42,8 @@ class Plan(BaseModel):
     `workers` the processes that measure. `language` None means the data's own. Several judges
     (`model`) are a panel. `draws` are the replies drawn where a score is a mean of samples; `temperature` None is 1
     for those and else 0. `reply` None is each criterion's own kind; `structured` asks for it as a JSON object. `cache`
-    None is the default folder and False none at all. `retries` are the tries after a failed first one.
+    None is the default folder and False none at all. `retries` are the tries after a failed first one. `replay` is a
+    recording that answers in the place of the judges, `record` where to write one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -70,6 +71,8 @@ class Plan(BaseModel):
     timeout: float = Field(120.0, gt=0)
     retries: int = Field(5, ge=0)
     cache: Path | Literal[False] | None = None
+    replay: Path | None = None
+    record: Path | None = None
     out: Path | None = None
     seed: int = 0
 

@@ -15,6 +15,7 @@ from judge.errors import CriterionError, JudgeError, ParseError, ProviderError, 
 from judge.ladder import Answer, Rung, Settings, Untrusted
 from judge.progress import Counts
 from judge.providers import Provider
+from judge.recording import Recording
 from judge.records import Criterion, Failure, Prompt, Request, Response, Sample, Score, Usage
 from judge.render import Renderer
 from judge.retry import Retrier
@@ -41,9 +42,9 @@ class Judgment:
 class _Case:
     """A judgment on its way down the ladder: `rungs[0]` is being tried, and `missing` of its replies are to come.
 
-    `answers` are those of this rung by request key; `fresh` are the keys of what the cache does not hold yet. `spare`
-    is a reply from a higher rung that `single` can be read from. `asked` says that it waited for requests, `own` that
-    some of them were sent for it and not for an equal one.
+    `requests` are those of this rung by their keys, `answers` what they brought; `fresh` are the keys of what the cache
+    does not hold yet. `spare` is a reply from a higher rung that `single` can be read from. `asked` says that it waited
+    for requests, `own` that some of them were sent for it and not for an equal one.
     """
 
     judgment: Judgment
@@ -51,6 +52,7 @@ class _Case:
     rungs: list[Rung]
     notes: list[str] = field(default_factory=list)
     answers: dict[str, Answer | None] = field(default_factory=dict)
+    requests: dict[str, Request] = field(default_factory=dict)
     fresh: set[str] = field(default_factory=set)
     missing: int = 0
     spare: Response | None = None
@@ -82,6 +84,7 @@ class Run:
         counts: Counts | None = None,
         concurrency: int = 64,
         suffix: str = "",
+        recording: Recording | None = None,
     ) -> None:
         self.counts = counts if counts is not None else Counts()
         self.counts.total = len(judgments)
@@ -89,6 +92,7 @@ class Run:
         self._provider, self._settings = provider, settings
         self._cache, self._retrier, self._emit, self._flush = cache, retrier, emit, flush
         self._concurrency, self._suffix = concurrency, suffix
+        self._take_down: Callable[[Request, Response], None] = recording.add if recording else lambda *_: None
         self._rungs = ladder.rungs(settings, provider.decides)
         criteria = {j.criterion.name: j.criterion for j in judgments}
         self._renderers = {name: Renderer(c, bodies(c)) for name, c in criteria.items()}
@@ -143,8 +147,7 @@ class Run:
         engine = registry.load("engines", "local")
         rest = self._cases()
         while True:
-            stepped, self._stepped = self._stepped, []
-            left, self._left = self._left, []
+            stepped, left, self._stepped, self._left = self._stepped, self._left, [], []
             first = next(rest, None)
             if first is None and not stepped and not left:
                 return
@@ -187,7 +190,8 @@ class Run:
             stored = self._cache.get_many(keys) if self._provider.endpoint else {}
             cases = []
             for case, requests in asked:
-                case.answers = {key: self._usable(stored.get(key)) for key in requests}
+                case.requests = requests
+                case.answers = {key: self._usable(request, stored.get(key)) for key, request in requests.items()}
                 missing = [key for key, answer in case.answers.items() if answer is None]
                 if missing and (why := self._lacking.get(case.rungs[0])):
                     cases += self._lower(case, why)
@@ -220,7 +224,7 @@ class Run:
         found = ladder.requests(case.prompt, case.judgment.criterion, case.rungs[0], self._settings)
         return tuple(replace(r, model=provider.model, endpoint=provider.endpoint) for r in found)
 
-    def _usable(self, response: Response | None) -> Response | None:
+    def _usable(self, request: Request, response: Response | None) -> Response | None:
         """A stored reply, unless it lacks the very thing that was asked for with it."""
         if response is None:
             return None
@@ -228,6 +232,7 @@ class Run:
         if bare:
             return None
         self._note(response)
+        self._take_down(request, response)
         return response
 
     def _bundled(self, parts: Sequence[_Part]) -> Iterator[Request]:
@@ -344,8 +349,10 @@ class Run:
         """Put these of a case's fresh replies into the cache."""
         for key in list(keys):
             answer = case.answers[key]
-            if self._provider.endpoint and isinstance(answer, Response):
-                self._cache.put(key, answer)
+            if isinstance(answer, Response):
+                self._take_down(case.requests[key], answer)
+                if self._provider.endpoint:
+                    self._cache.put(key, answer)
             case.fresh.discard(key)
 
     def _note(self, response: Response) -> None:

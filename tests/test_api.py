@@ -211,7 +211,7 @@ def test_progress_counts(provider: ScriptedProvider) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"model": None}, ConfigError, "no judge model is named"),
+        ({"model": None}, ConfigError, "no judge is named"),
         ({"model": object()}, ConfigError, "this object has no name, model, endpoint"),
         ({"model": {"nam": "x"}}, ConfigError, "--model: name: field required"),
         ({"criteria": "none", "metrics": "none"}, ConfigError, "nothing to do"),

@@ -36,7 +36,7 @@ def describe(
         "judge_version": __version__,
         "plan": plan.model_dump(mode="json", by_alias=True, exclude_none=True),
         "data": prepared.data,
-        "model": ", ".join(judges) or None,
+        "model": ", ".join(judges) or prepared.baseline or None,
         "provider": _joined(p.name for p in judges.values()),
         "base_url": _joined(p.endpoint for p in judges.values()),
         "language": prepared.language if judges else None,

@@ -51,6 +51,8 @@ class Options(TypedDict, total=False):
     timeout: float
     retries: int
     cache: str | Path | Literal[False]
+    replay: str | Path
+    record: str | Path
     out: str | Path
     seed: int
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judge import criteria as criteria_module
-from judge import ladder, registry, samples, text
+from judge import ladder, recording, registry, samples, text
 from judge.api import measures
 from judge.api.pairs import Pairs, choose
 from judge.asking import Later
@@ -19,6 +19,8 @@ from judge.ladder import Settings
 from judge.metrics import Metric
 from judge.progress import Measured
 from judge.providers import Provider
+from judge.providers.replay import replayed
+from judge.recording import Recording
 from judge.records import Criterion, Prompt, Sample
 from judge.render import Renderer
 
@@ -28,9 +30,17 @@ _NO_REFERENCES = (
 )
 _MOST_HELD = 50_000
 _HOW_TO_JUDGE = (
-    "no judge model is named. Name one: --model gpt-5.4-mini (with its key in the environment), "
-    "or --model NAME --base-url URL for a server of your own, or --model scripted/REPLIES.yaml for a dry run"
+    "no judge is named. Ways to go on:\n"
+    "  --model gpt-5.4-mini           with its key in the environment (OPENAI_API_KEY, or --key-env NAME)\n"
+    "  --model NAME --base-url URL    a model on a server of your own: llama.cpp, vLLM, Ollama, ...\n"
+    "  --replay CALLS.jsonl           replies recorded by an earlier run with --record\n"
+    "  --model scripted/REPLIES.yaml  a dry run on replies that you write{more}"
 )
+_MORE_WAYS = (
+    "\n  --criteria none                metrics alone"
+    "\n  --model heuristic              a baseline of surface features: no language model, and no judge to publish"
+)
+_HEURISTIC = "heuristic"
 
 
 @dataclass(slots=True)
@@ -39,7 +49,8 @@ class Prepared:
 
     `judges` are the providers by the name a panel's columns have; a panel is two or more. `pairs` are what a ranking
     compares, `measured` what the metrics tell how far they are. `rest` are the samples that have not been
-    read yet, where a run of metrics alone need not hold all of them; `ask` is what metrics ask a judge by.
+    read yet, where a run of metrics alone need not hold all of them; `ask` is what metrics ask a judge by. `recording`
+    takes down replies, `baseline` is the heuristic's name where it stands in the place of a judge.
     """
 
     plan: Plan
@@ -55,6 +66,8 @@ class Prepared:
     measured: Measured = field(default_factory=Measured)
     rest: Iterator[Sample] | None = None
     ask: Later | None = None
+    recording: Recording | None = None
+    baseline: str = ""
 
 
 def prepare(
@@ -76,15 +89,17 @@ def prepare(
     language, how = made.language, "chosen"
     if language is None:
         language, how = text.language(t for s in rows for t in (s.output, s.source or "")), "detected"
-    chosen = _criteria(made, rows, language, own or {}, pairwise=isinstance(made, RankPlan))
+    asked, heuristic = _asked(made, made.model if providers is None else providers)
+    alone = heuristic is not None and not asked and made.replay is None
+    chosen = [] if alone else _criteria(made, rows, language, own or {}, pairwise=isinstance(made, RankPlan))
     measured = Measured()
-    ask = Later() if providers or made.model else None
-    metrics, notes = _metrics(made, rows, measured, ask, alone=not chosen)
+    ask = Later() if asked or made.replay else None
+    metrics, notes = _metrics(made, rows, measured, ask, alone=not chosen, heuristic=heuristic)
     measures.check(metrics, rows)
     if rest is not None and not all(getattr(metric, "rowwise", False) for metric in metrics.values()):
         rows, rest = [*rows, *rest], None
     settings = Settings(made.weighting, made.min_mass, made.temperature, made.max_tokens, made.draws)
-    judges = _judges(made, providers) if chosen or any(getattr(m, "asks", False) for m in metrics.values()) else {}
+    judges = _judges(made, asked) if chosen or any(getattr(m, "asks", False) for m in metrics.values()) else {}
     for provider in judges.values():
         ladder.rungs(settings, provider.decides)
     notes += dict.fromkeys(provider.notice for provider in judges.values() if provider.notice)
@@ -95,14 +110,54 @@ def prepare(
         pairs = choose(rows, orders=made.orders, budget=made.budget, seed=made.seed)
         notes += _about_pairs(pairs)
     read = {**about, "rows": len(rows)}
-    return Prepared(made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest, ask)
+    record = None if made.record is None else recording.read(made.record) if made.record.exists() else Recording()
+    return Prepared(
+        made,
+        rows,
+        chosen,
+        metrics,
+        judges,
+        settings,
+        named,
+        read,
+        notes,
+        pairs,
+        measured,
+        rest,
+        ask,
+        record,
+        f"{_HEURISTIC}-1" if alone else "",
+    )
+
+
+def _asked(made: Plan, given: Sequence[Judge | Provider]) -> tuple[list[Judge | Provider], dict[str, Any] | None]:
+    """The judges that are asked, and the heuristic's options where it is among those given.
+
+    As the only judge it stands in the criteria's places; beside a judge it is a metric. Raises ConfigError.
+    """
+    asked = [one for one in given if not (isinstance(one, Judge) and one.name == _HEURISTIC)]
+    if len(asked) == len(given):
+        return asked, None
+    if isinstance(made, RankPlan):
+        raise ConfigError("--model heuristic: it scores texts one by one and compares none; judge run takes it")
+    alone = not asked and made.replay is None
+    return asked, {"criteria": list(made.criteria), "prefix": ""} if alone else {}
 
 
 def _metrics(
-    made: Plan, rows: Sequence[Sample], measured: Measured, ask: Later | None, *, alone: bool
+    made: Plan,
+    rows: Sequence[Sample],
+    measured: Measured,
+    ask: Later | None,
+    *,
+    alone: bool,
+    heuristic: dict[str, Any] | None,
 ) -> tuple[dict[str, Metric], list[str]]:
     """The metrics and what there is to say about them. Raises ConfigError where there is nothing else and none."""
     names, notes = measures.chosen(made, rows)
+    if heuristic is not None:
+        names = (_HEURISTIC, *(name for name in names if name != _HEURISTIC))
+        made = made.model_copy(update={"set": {**made.set, _HEURISTIC: heuristic | made.set.get(_HEURISTIC, {})}})
     if alone and not names:
         lacking = "" if any(s.references for s in rows) or made.metrics is not None else _NO_REFERENCES
         raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")
@@ -173,14 +228,18 @@ def open_judge(made: Plan, judge: Judge) -> Provider:
     """The provider of one judge of a plan. Raises ConfigError."""
     own = {name: value for name, value in (("base_url", judge.base_url), ("key_env", judge.key_env)) if value}
     made = made.model_copy(update=own)
+    name, model = _provider_of(made, judge)
+    provider: Provider = registry.load("providers", name).open(model, made)
+    return provider
+
+
+def _provider_of(made: Plan, judge: Judge) -> tuple[str, str]:
+    """The provider's name, and the model's."""
     prefix, slash, rest = judge.name.partition("/")
     known = slash and prefix in registry.names("providers")
     if known and not (prefix == "openai" and made.base_url):  # to other servers, openai/gpt-4o is a model's whole name
-        name, model = prefix, rest
-    else:
-        name, model = "openai", judge.name
-    provider: Provider = registry.load("providers", name).open(model, made)
-    return provider
+        return prefix, rest
+    return "openai", judge.name
 
 
 def refuse_twins(names: Sequence[str]) -> None:
@@ -216,12 +275,16 @@ def _criteria(
     return chosen
 
 
-def _judges(made: Plan, providers: Sequence[Judge | Provider] | None) -> dict[str, Provider]:
-    given: Sequence[Judge | Provider] = made.model if providers is None else providers
-    if not given:
-        none = "" if isinstance(made, RankPlan) else "; or ask for metrics alone with --criteria none"
-        raise ConfigError(_HOW_TO_JUDGE + none)
-    opened = [open_judge(made, one) if isinstance(one, Judge) else one for one in given]
+def _judges(made: Plan, given: Sequence[Judge | Provider]) -> dict[str, Provider]:
+    if not given and made.replay is None:
+        raise ConfigError(_HOW_TO_JUDGE.format(more="" if isinstance(made, RankPlan) else _MORE_WAYS))
+    if made.replay is not None:
+        if not all(isinstance(one, Judge) for one in given):
+            raise ConfigError("--replay answers in the place of models named in text; leave out the provider object")
+        named = [_provider_of(made, one)[1] for one in given if isinstance(one, Judge)]
+        opened: list[Provider] = [*replayed(made.replay, named)]
+    else:
+        opened = [open_judge(made, one) if isinstance(one, Judge) else one for one in given]
     # By the model alone; where that is not enough, with its provider, then with its address.
     names = [one.model for one in opened]
     if len(set(names)) < len(names):

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from judge.api import measures, streaming
+from judge.api import drivers, measures, streaming
 from judge.api.describe import column, describe, suffix
 from judge.api.prepare import Prepared, for_provider, refuse_twins
 from judge.asking import Asker, beside
@@ -74,6 +74,8 @@ async def _held(prepared: Prepared, progress: Progress) -> Result:
         prepared.measured.stopped = True
         raise
     finally:
+        if prepared.recording is not None and prepared.plan.record is not None:
+            prepared.recording.save(prepared.plan.record)
         result = finish(status)
     return result
 
@@ -90,7 +92,7 @@ async def _asking(prepared: Prepared, progress: Progress, retriers: Mapping[str,
         stack.callback(cache.close)
         asker = Asker(
             provider, cache=cache, retrier=retriers[name], counts=progress.judges[name],
-            concurrency=made.max_concurrency, max_tokens=made.max_tokens,
+            concurrency=made.max_concurrency, max_tokens=made.max_tokens, recording=prepared.recording,
         )  # fmt: skip
         async with asker:
             prepared.ask.to = beside(asker, asyncio.get_running_loop())
@@ -134,9 +136,11 @@ def _result(
     columns = [*_columns(prepared, progress), *measured]
     plan = prepared.plan
     orders = plan.orders if isinstance(plan, RankPlan) else None
-    found = conclude(prepared.samples, columns, rows, orders=orders, seed=plan.seed)
+    judged = orders is None and any(column.kind == "criterion" for column in columns)
+    looks = drivers.looks(prepared.samples) if judged and info["status"] == "complete" else None
+    found = conclude(prepared.samples, columns, rows, orders=orders, seed=plan.seed, looks=looks)
     info = info | {"signatures": {c.name: c.signature for c in columns}}
-    return Result(found.table, found.estimates, info, found.agreement, found.rankings)
+    return Result(found.table, found.estimates, info, found.agreement, found.rankings, found.drivers)
 
 
 def _columns(prepared: Prepared, progress: Progress) -> list[Column]:
@@ -178,7 +182,7 @@ async def _judge(
             Run(
                 _judgments(prepared, name), provider, prepared.settings,
                 cache=cache, retrier=retriers[name], emit=keep, flush=flush, counts=progress.judges[name],
-                concurrency=made.max_concurrency, suffix=suffix(prepared, name),
+                concurrency=made.max_concurrency, suffix=suffix(prepared, name), recording=prepared.recording,
             )
             for name, provider in prepared.judges.items()
         ]  # fmt: skip

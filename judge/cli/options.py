@@ -47,7 +47,7 @@ Weighting = Annotated[
 ]
 Model = Annotated[
     list[str] | None,
-    option("The judge, e.g. gpt-5.4-mini; several are a panel; scripted/FILE.yaml for a dry run.", metavar="NAME"),
+    option("The judge, e.g. gpt-5.4-mini; several are a panel; heuristic for a baseline offline.", metavar="NAME"),
 ]
 BaseUrl = Annotated[str | None, option("Any OpenAI-compatible server, ending in /v1.", metavar="URL")]
 KeyEnv = Annotated[str | None, option("Variable with the key (default: OPENAI_API_KEY).", metavar="NAME")]
@@ -66,6 +66,10 @@ Timeout = Annotated[float | None, option("Longest wait for one reply (default: 1
 Retries = Annotated[int | None, option("Tries after a failed one (default: 5).", metavar="N")]
 Limit = Annotated[int | None, option("Only the first N outputs.", metavar="N")]
 Seed = Annotated[int | None, option("Of all that is drawn (default: 0).", metavar="N")]
+Replay = Annotated[
+    Path | None, option("A recording that answers in the place of the model, offline.", metavar="CALLS.jsonl")
+]
+Record = Annotated[Path | None, option("Write the replies into a recording, for --replay.", metavar="CALLS.jsonl")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep replies.")]
 Out = Annotated[Path | None, option("Folder for the results (default: runs/DATA-TIME).", metavar="DIR")]
 Format = Annotated[str, typer.Option(help="console, markdown, html, json or csv.")]

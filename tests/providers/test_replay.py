@@ -1,0 +1,117 @@
+"""Runs over a recording say what the recorded runs said, offline."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge.errors import ConfigError, DataError, Refused
+from judge.providers import Provider
+from judge.providers.replay import replayed
+from judge.recording import Recording
+from judge.records import Choice, Request, Response
+
+ROWS = [
+    {"item": str(n), "system": s, "source": "The boat left at nine.", "output": f"Boat {n} of {s}."}
+    for n in range(4)
+    for s in "ab"
+]
+CRITERIA = ["relevance", "coherence"]
+
+
+def run(**options: Any) -> judge.Result:
+    return judge.evaluate(ROWS, CRITERIA, metrics=[], **{"cache": False, **options})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"weighting": "samples", "draws": 3},
+        {"weighting": "single"},
+        {"weighting": "auto"},
+        {"reply": "score_then_reason", "structured": True, "weighting": "samples", "draws": 2},
+    ],
+)
+def test_a_recorded_run_is_replayed(tmp_path: Path, options: dict[str, Any]) -> None:
+    calls = tmp_path / "calls.jsonl"
+    structured = options.get("structured")
+    provider = judge.ScriptedProvider(
+        lambda request: '{"score": 4, "reason": "Dry."}' if structured else {"4": 0.75, "5": 0.25}
+    )
+    first = run(model=provider, record=calls, **options)
+    again = run(replay=calls, **options)
+    assert first.failures == again.failures == ()
+    assert [(s.value, s.provenance) for s in again.table.scores] == [
+        (s.value, s.provenance) for s in first.table.scores
+    ]
+    assert again.info["model"] == "script"
+    assert again.info["usage"]["prompt_tokens"] == 0
+    assert again.info["notes"] == ["Recorded replies (calls.jsonl): no model was asked in this run."]
+
+
+def test_replies_from_the_cache_are_recorded_too(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"cache": tmp_path / "cache", "weighting": "samples", "draws": 2}
+    provider = judge.ScriptedProvider(lambda _: "3", endpoint="here")
+    run(model=provider, record=tmp_path / "one.jsonl", **options)
+    asked = len(provider.seen)
+    run(model=provider, record=tmp_path / "two.jsonl", **options)
+    assert len(provider.seen) == asked
+    assert (tmp_path / "two.jsonl").read_bytes() == (tmp_path / "one.jsonl").read_bytes()
+
+
+def test_a_recording_is_added_to(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    for name in ("one", "two"):
+        run(model=judge.ScriptedProvider(lambda _: "3", model=name), record=calls, weighting="single")
+    both = run(replay=calls, weighting="single")
+    assert list(both.info["judges"]) == ["one", "two"]
+    assert run(replay=calls, model="two", weighting="single").info["model"] == "two"
+
+
+def test_decisions_are_replayed(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    provider = judge.ScriptedProvider(lambda _: {"2": 0.5, "5": 0.5}, decides=True)
+    first = run(model=provider, record=calls)
+    again = run(replay=calls)
+    assert [s.value for s in again.table.scores] == [s.value for s in first.table.scores] == [3.5] * 16
+    assert {s.provenance.method for s in again.table.scores} == {"decisions"}
+
+
+def test_a_miss_is_a_failure_that_says_what_differs(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    run(model=judge.ScriptedProvider(lambda _: "3"), record=calls, weighting="single")
+    other = [*ROWS[:-1], {**ROWS[-1], "output": "Ship 3 of b."}]
+    found = judge.evaluate(other, CRITERIA, metrics=[], replay=calls, weighting="single", cache=False)
+    assert len(found.failures) == 2
+    assert "-Boat 3 of b.\n" in found.failures[0].message
+    assert "+Ship 3 of b." in found.failures[0].message
+    with pytest.raises(Refused, match="top_logprobs none, not 20"):  # at the first request: nothing fits at all
+        run(replay=calls)
+
+
+def test_the_note_of_a_recording_is_shown(tmp_path: Path) -> None:
+    made = Recording("Written by hand, not by a model.")
+    made.add(Request("m", ({"role": "user", "content": "x"},)), Response((Choice("1"),)))
+    made.save(tmp_path / "calls.jsonl")
+    (provider,) = replayed(tmp_path / "calls.jsonl", [])
+    assert isinstance(provider, Provider)
+    assert provider.notice == "Recorded replies (calls.jsonl): Written by hand, not by a model."
+    assert provider.learned == {}
+    asyncio.run(provider.aclose())
+
+
+def test_recordings_that_do_not_fit(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    with pytest.raises(DataError, match="holds no replies"):
+        run(replay=empty)
+    calls = tmp_path / "calls.jsonl"
+    run(model=judge.ScriptedProvider(lambda _: "3"), record=calls, weighting="single")
+    with pytest.raises(ConfigError, match="did you mean 'script'"):
+        run(replay=calls, model="scrip")
+    with pytest.raises(ConfigError, match="leave out the provider"):
+        run(replay=calls, model=judge.ScriptedProvider(lambda _: "3"))
