@@ -24,6 +24,8 @@ Message = Mapping[str, str]
 
 IDENTICAL = "identical"
 """The method of a comparison of two equal texts, about which no judge is asked."""
+ABSTAINED = "Abstained"
+"""The error of a value that a metric declines to give as the text is outside its range."""
 _MOST_LEVELS = 10
 # Characters without width go, and every minus is the one of the keyboard. The super- and subscript minus are named
 # because NFKC would turn them into U+2212 after this table has been used.
@@ -48,8 +50,9 @@ def whole(text: str) -> str:
 class Sample:
     """One system's text for one item.
 
-    `human` holds ratings by people, by criterion name; `extra` every other column of the data. `where` says
-    where the row came from (`data.jsonl:17`) for messages.
+    `human` holds ratings by people, by criterion name, the mean where there are several annotators; `ratings` then
+    has each one's, None where one did not rate. `extra` is every other column of the data. `where` says where the row
+    came from (`data.jsonl:17`) for messages.
     """
 
     item: str
@@ -60,6 +63,7 @@ class Sample:
     human: Mapping[str, float] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     where: str = ""
+    ratings: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ METRICS = {
     "pairwise_bleu": "judge.metrics.diversity:PairwiseBleu",
     "source_bleu": "judge.metrics.diversity:SourceBleu",
     "qags": "judge.metrics.qags:Qags",
+    "stats": "judge.metrics.stats:Stats",
+    "heuristic": "judge.metrics.heuristic:Heuristic",
 }
 PROVIDERS = {
     "openai": "judge.providers.openai:OpenAIProvider",

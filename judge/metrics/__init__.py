@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from judge.metrics import meteor as meteor
     from judge.metrics import qags as qags
     from judge.metrics import rouge as rouge
+    from judge.metrics import stats as stats
     from judge.metrics import ter as ter
 
-_MODULES = ("bertscore", "bleu", "chrf", "cider", "diversity", "meteor", "qags", "rouge", "ter")
+_MODULES = ("bertscore", "bleu", "chrf", "cider", "diversity", "meteor", "qags", "rouge", "stats", "ter")
 """Those with functions for lists of texts."""
 
 

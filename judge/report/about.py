@@ -120,7 +120,8 @@ def _example(failure: Failure) -> str:
 
 
 def _facts(result: Result) -> tuple[tuple[str, str], ...]:
-    info, table, lost = result.info, result.table, sum(kind.count for kind in _failures(result))
+    info, table, abstained = result.info, result.table, result.abstained
+    lost = sum(kind.count for kind in _failures(result)) - abstained
     data, language = info.get("data") or {}, info.get("language") or {}
     size = (
         f"{count(len(table.samples), 'text')}: {count(len(table.items), 'item')}, {count(len(table.systems), 'system')}"
@@ -137,7 +138,9 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
         "Language": _joined(language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "),
         "Weighting": _joined(info.get("weighting"), _all_made(result), sep=": "),
         "Started": _joined(_moment(info.get("started")), _took(info.get("seconds"))),
-        "Status": _joined(info.get("status"), f"{lost:,} failed" if lost else ""),
+        "Status": _joined(
+            info.get("status"), f"{lost:,} failed" if lost else "", f"{abstained:,} abstained" if abstained else ""
+        ),
         "Version": _joined(f"judge {info['judge_version']}" if info.get("judge_version") else ""),
     }
     return tuple((name, text) for name, text in found.items() if text)

@@ -14,6 +14,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from judge.report.about import About
+from judge.report.drivers import told
 from judge.report.panel import ALPHA, Agreed
 from judge.report.ranked import Contest, Ranked, ranked
 from judge.report.result import Result
@@ -64,6 +65,8 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
         _print_rankings(console, shown)
     else:
         _print_means(console, shown)
+    if sentence := told(result):
+        console.print(Text(f"\n{sentence}"))
     _print_agreement(console, shown.agreement)
     _print_failures(console, about)
     _print_facts(console, about)

@@ -20,6 +20,7 @@ from markupsafe import Markup
 from judge.records import Column, Estimate
 from judge.report import chart, items
 from judge.report.about import About
+from judge.report.drivers import moved
 from judge.report.panel import ALPHA
 from judge.report.ranked import Contest, ranked
 from judge.report.result import Result
@@ -72,7 +73,8 @@ def _means(result: Result) -> str:
         for column in group.columns
     ]
     orders = [f"lowest {column.name} first" for column in shown.of_texts]
-    return _page("report.html.jinja", result, shown.about, found, view=shown, plots=plots, orders=orders)
+    parts = {"view": shown, "moved": moved(result), "plots": plots, "orders": orders}
+    return _page("report.html.jinja", result, shown.about, found, **parts)
 
 
 def _ranking(result: Result) -> str:

@@ -16,13 +16,16 @@ def render(result: Result) -> str:
     """The numbers, `failures` by kind and `info` as one object.
 
     Of means: `systems`, `columns` and `table`, a row per system and column. Of rankings: `systems`, a row per system
-    and column, and `rankings`, each with its matrix. Of a panel: `agreement`, a row per criterion.
+    and column, and `rankings`, each with its matrix. Of a panel: `agreement`, a row per criterion. Where it is known:
+    `drivers`, what moves the scores of a judge's column or people's ratings of a criterion.
 
     Strict JSON: numbers that do not exist are null.
     """
     found = _ranking(result) if result.rankings else _means(result)
     if result.agreement:
         found["agreement"] = [_agreed(name, asdict(e)) for name, e in result.agreement.items()]
+    if result.drivers:
+        found["drivers"] = [asdict(moved) for moved in result.drivers]
     found["failures"] = [
         {"stage": f.stage, "error": f.error, "count": f.count, "columns": f.columns, "example": f.example}
         for f in about(result).failures

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from judge.report.about import About
+from judge.report.drivers import Moved, moved
 from judge.report.panel import ALPHA, Agreed
 from judge.report.ranked import Contest, Ranked, ranked
 from judge.report.result import Result
@@ -22,6 +24,7 @@ def render(result: Result) -> str:
     blocks = [f"## {escape(shown.about.title)}"]
     blocks += [f"> {escape(text)}" for text in shown.about.banners]
     blocks += _rankings(shown) if isinstance(shown, Ranked) else _means(shown)
+    blocks += _moved(moved(result))
     blocks += _agreement(shown.agreement)
     blocks += _failures(shown.about)
     blocks += ["### How", _how(shown.about)]
@@ -92,6 +95,20 @@ def _contest(contest: Contest) -> Iterator[str]:
     yield escape(" ".join(contest.told))
     if contest.ranking.note:
         yield escape(contest.ranking.note)
+
+
+def _moved(shown: Moved | None) -> list[str]:
+    if shown is None:
+        return []
+    rows = []
+    for row in chain.from_iterable(shown.criteria):
+        pulls = [row.pulls.get(name) for name in shown.heads]
+        cells = [f"{pull.text} {pull.interval}".rstrip() if pull else "–" for pull in pulls]
+        share = f"{row.together} {row.interval}".rstrip() or "–"
+        texts = ", ".join(part for part in (row.texts, row.scope, row.note) if part)
+        rows.append((_head(row.name, row.part), share, row.chance or "–", *cells, escape(texts)))
+    heads = ("scores", "together", "by chance", *shown.heads, "texts")
+    return ["### What moves the judge", escape(shown.lead), _table(heads, rows), escape(shown.how)]
 
 
 def _agreement(agreement: Sequence[Agreed]) -> list[str]:

@@ -45,7 +45,7 @@ def groups(result: Result) -> tuple[Group, ...]:
     """The columns, criteria before metrics, a panel's together; else in the table's order."""
     together: dict[str, list[Column]] = {}
     for column in sorted(result.table.columns, key=lambda c: (c.kind != "criterion", bool(c.judge))):
-        together.setdefault(column.criterion or column.name, []).append(column)
+        together.setdefault(column.criterion if column.judge else column.name, []).append(column)
     return tuple(
         Group(name, tuple(columns), {c.name: c.judge or (_MEAN if len(columns) > 1 else "") for c in columns})
         for name, columns in together.items()

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from judge import registry
 from judge.errors import StorageError
-from judge.records import Estimate, Failure
+from judge.records import ABSTAINED, Estimate, Failure
 from judge.report.words import plain
 from judge.stats.comparison import Ranking, Standing
+from judge.stats.drivers import Driver, Drivers
 from judge.table import JOURNAL, RUN, SCORES, Table, forget, read_journal, recover, store
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class Result:
     """Scores, failures and what they support.
 
     `estimates` are means by (system, column); `agreement` is Krippendorff's alpha of a panel's judges by criterion. Of
-    comparisons there are `rankings` instead, one for each column.
+    comparisons there are `rankings` instead, one for each column. `drivers` say what moves the scores of judges and
+    people.
 
     `info` says how the run went (model, data, usage, templates, versions); it is plain JSON and holds no key.
     """
@@ -36,6 +38,7 @@ class Result:
     info: Mapping[str, Any] = field(default_factory=dict)
     agreement: Mapping[str, Estimate] = field(default_factory=dict)
     rankings: tuple[Ranking, ...] = ()
+    drivers: tuple[Drivers, ...] = ()
 
     def __repr__(self) -> str:
         table = self.table
@@ -49,9 +52,22 @@ class Result:
 
     @property
     def failed(self) -> int:
-        """How many values could not be had; also of data too large to be held, of which `failures` are the first."""
+        """How many values could not be had; also of data too large to be held, of which `failures` are the first.
+
+        What a metric abstained from has not failed.
+        """
         kinds = (self.info.get("streamed") or {}).get("failures")
-        return len(self.failures) if kinds is None else sum(n for kind in kinds for *_, n in kind["counts"])
+        every = len(self.failures) if kinds is None else sum(n for kind in kinds for *_, n in kind["counts"])
+        return every - self.abstained
+
+    @property
+    def abstained(self) -> int:
+        """How many values metrics declined to give. A heuristic that stands in a judge's place has failed instead."""
+        kinds = (self.info.get("streamed") or {}).get("failures")
+        if kinds is not None:
+            return sum(n for kind in kinds if kind["error"] == ABSTAINED for *_, n in kind["counts"])
+        metrics = {column.name for column in self.table.columns if column.kind == "metric"}
+        return sum(row.error == ABSTAINED and row.column in metrics for row in self.failures)
 
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """The scores as a DataFrame: one row per score or failure, or, `wide`, one per item and system."""
@@ -133,6 +149,7 @@ def _run_file(result: Result) -> bytes:
         "estimates": estimates,
         "agreement": {name: asdict(estimate) for name, estimate in result.agreement.items()},
         "rankings": [asdict(ranking) for ranking in result.rankings],
+        "drivers": [asdict(moved) for moved in result.drivers],
     }
     return (json.dumps(plain(run), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
 
@@ -146,7 +163,8 @@ def _read_run(folder: Path) -> Result:
         estimates = {(e.pop("system"), e.pop("column")): Estimate(**e) for e in run["estimates"]}
         agreement = {name: Estimate(**e) for name, e in run.get("agreement", {}).items()}
         ranked = tuple(_ranking(r) for r in run.get("rankings", ()))
-        return Result(table, estimates, run["info"], agreement, ranked)
+        moved = tuple(map(_drivers, run.get("drivers", ())))
+        return Result(table, estimates, run["info"], agreement, ranked, moved)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StorageError(f"cannot read {path}: {error}; run again to make it anew") from error
 
@@ -159,3 +177,11 @@ def _ranking(found: dict[str, Any]) -> Ranking:
         "n": tuple(map(tuple, found["n"])),
     }
     return Ranking(**{**found, **lists})
+
+
+def _drivers(found: dict[str, Any]) -> Drivers:
+    each = tuple(
+        Driver(one["name"], Estimate(**one["correlation"]), Estimate(**one["explained"])) for one in found["each"]
+    )
+    together = found["together"] and Estimate(**found["together"])
+    return Drivers(**{**found, "each": each, "together": together})

@@ -147,7 +147,7 @@ def test_what_it_will_ask_is_said_before() -> None:
     ("options", "error", "words"),
     [
         ({"criteria": ["summarization/relevance"]}, CriterionError, "judge run"),
-        ({"model": None}, ConfigError, "no judge model is named"),
+        ({"model": None}, ConfigError, "no judge is named"),
         ({"orders": 3}, ConfigError, "--orders: input should be 1 or 2"),
         ({"budget": 0}, ConfigError, "--budget"),
     ],

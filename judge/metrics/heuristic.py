@@ -1,0 +1,201 @@
+"""An offline baseline: nine surface features, added up with equal weights and fixed signs. Not a language model.
+
+A column's value is the mean of its features' signed z-scores. Nothing was fitted to ratings; but which features count
+for what, and their signs, were chosen after looking at correlations with SummEval's ratings (docs/heuristic.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import exp, log1p
+from typing import Any, ClassVar
+
+from judge import __version__, text
+from judge.errors import ConfigError
+from judge.metrics import MetricResult, Note
+from judge.metrics.shared import failure, joined, listed, lost, one_of
+from judge.metrics.shared import tokenizer as known
+from judge.metrics.stats import Features, measured
+from judge.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
+
+NAME = "heuristic-1"
+NOTICE = (
+    "heuristic-1 is a baseline of surface features, not a language model: it shows what copying, repetition and length "
+    "alone say of a text; do not publish its numbers as a judge's scores."
+)
+FEWEST_WORDS = 5
+LARGEST_SHARE = 0.5
+"""Of the source's words, that an output may have."""
+MOST_NOVEL = 0.35
+"""Share of novel bigrams above which copying says nothing of support."""
+_WIDEST = 3.0  # of a z-score, and so of a value
+_OTHER_SCRIPT = "have a source in another script than Latin: heuristic-1's scales were measured on English news"
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0%}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """A feature's mean and standard deviation over the 1,600 outputs of SummEval, for which no rating was used.
+
+    `what` and `shown`, of a value, are the words of a reason.
+    """
+
+    mean: float
+    sd: float
+    what: str
+    of: Callable[[Features], float | None]
+    shown: Callable[[float], str] = _number
+
+    def z(self, features: Features) -> float:
+        return max(-_WIDEST, min(_WIDEST, (self.value(features) - self.mean) / self.sd))
+
+    def value(self, features: Features) -> float:
+        return self.of(features) or 0.0  # a share of no number; `outside` lets no other None pass
+
+
+def _unsupported(features: Features) -> float | None:
+    return None if features.number_support is None else 1 - features.number_support
+
+
+_SCALES = {
+    "novel2": _Scale(0.09983, 0.1504, "novel bigrams", lambda f: f.novel2, _percent),
+    "numbers": _Scale(0.008062, 0.08135, "numbers not in the source", _unsupported, _percent),
+    "adjacent": _Scale(0.06062, 0.2729, "words repeated at once", lambda f: f.adjacent_duplicates),
+    "repeated2": _Scale(0.03729, 0.0613, "repeated bigrams", lambda f: f.repeated2, _percent),
+    "js": _Scale(0.4907, 0.109, "divergence from the source", lambda f: f.js_divergence),
+    "sentences": _Scale(3.114, 0.8137, "sentences", lambda f: f.sentences),
+    "density": _Scale(
+        3.003, 0.8852, "density of copying", lambda f: log1p(f.density or 0.0), lambda value: f"{exp(value) - 1:.1f}"
+    ),
+    "nearest": _Scale(0.7454, 0.2002, "likeness to the nearest source sentences", lambda f: f.best_sentence),
+    "no_end": _Scale(0.06438, 0.2454, "missing end punctuation", lambda f: f.no_end),
+}
+_SIGNS: dict[str, dict[str, int]] = {
+    "relevance": {"js": -1, "repeated2": -1},
+    "coherence": {"repeated2": -1, "sentences": -1, "density": 1, "nearest": 1},
+    "consistency": {"novel2": -1, "numbers": -1, "adjacent": -1},
+    "fluency": {"novel2": -1, "no_end": -1, "adjacent": -1, "repeated2": -1},
+}
+_COLUMNS = {
+    "relevance": "relevance",
+    "coherence": "coherence",
+    "consistency": "extractive_support",
+    "fluency": "surface_fluency",
+}
+CRITERIA = tuple(_SIGNS)
+
+
+class Heuristic:
+    """An offline baseline of nine surface features (-3 to 3, 0 the average of SummEval's systems); no language model.
+
+    `criteria` names the columns: relevance, coherence, consistency (column `extractive_support`: it sees copying, not
+    truth) and fluency (`surface_fluency`: it sees defects, not grammar). It abstains where the output has fewer than
+    5 words or more than half as many as the source, where more than 35 % of its bigrams are not the source's, and
+    without a source. Words are cut by `tokenizer` or by script; columns' names begin with `prefix`.
+    """
+
+    rowwise: ClassVar[bool] = True
+
+    def __init__(
+        self, *, criteria: str | Sequence[str] = CRITERIA, prefix: str = "heuristic_", tokenizer: str | None = None
+    ) -> None:
+        self._criteria = _checked(criteria)
+        if not isinstance(prefix, str):
+            raise ConfigError(f"heuristic.prefix must be text, not {prefix!r}")
+        self._prefix = prefix
+        self._tokenizer = known("heuristic.tokenizer", tokenizer)
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """A row per sample and criterion: an index with its features as the reason, or a `Failure` "Abstained"."""
+        used: set[str] = set()
+        found = measured(samples, tokenizer=self._tokenizer, used=used)
+        rows = [row for pair in zip(samples, found, strict=True) for row in self._rows(*pair)]
+        signed = f"tok={joined(map(text.signature, used))}|judge {__version__}"
+        columns = tuple(self._column(criterion, signed) for criterion in self._criteria)
+        return MetricResult(columns, tuple(rows), (NOTICE, *self._notes(samples)))
+
+    def _notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
+        sources = {sample.source for sample in samples if sample.source}
+        other = {source for source in sources if text.is_cjk(source)}
+        note = Note("heuristic", sum(sample.source in other for sample in samples), len(samples), _OTHER_SCRIPT)
+        given = (one for sample in samples for one in (sample.output, sample.source or ""))
+        return (note, lost("heuristic", self._tokenizer, given)) if self._tokenizer else (note,)
+
+    def _name(self, criterion: str) -> str:
+        return self._prefix + _COLUMNS[criterion]
+
+    def _column(self, criterion: str, signed: str) -> Column:
+        signs = "".join(f"{'-' if sign < 0 else '+'}{name}" for name, sign in _SIGNS[criterion].items())
+        return Column(
+            self._name(criterion),
+            "metric" if self._prefix else "criterion",
+            f"{self._name(criterion)}|{NAME}|{signs}|{signed}",
+            low=-_WIDEST,
+            high=_WIDEST,
+            criterion=criterion,
+        )
+
+    def _rows(self, sample: Sample, features: Features) -> list[Score | Failure]:
+        if reason := outside(features):
+            what = f"is outside what {NAME} can tell of: {reason}"
+            return [failure(sample, self._name(criterion), ABSTAINED, what) for criterion in self._criteria]
+        return [self._score(sample, criterion, features) for criterion in self._criteria]
+
+    def _score(self, sample: Sample, criterion: str, features: Features) -> Score:
+        signed = _signed(features, criterion)
+        largest_first = sorted(signed, key=lambda name: -abs(signed[name]))
+        reason = "; ".join(_said(_SCALES[name], features, signed[name]) for name in largest_first)
+        return Score(sample.item, sample.system, self._name(criterion), _mean(signed), Provenance(NAME, reason=reason))
+
+
+def index(features: Features, criterion: str) -> float:
+    """The value for a criterion, -3 to 3, whether or not `Heuristic` would abstain: for measuring this baseline."""
+    return _mean(_signed(features, criterion))
+
+
+def _mean(signed: dict[str, float]) -> float:
+    return sum(signed.values()) / len(signed)
+
+
+def _signed(features: Features, criterion: str) -> dict[str, float]:
+    """The z-scores of a criterion's features, above 0 where they speak for the text."""
+    return {name: sign * _SCALES[name].z(features) for name, sign in _SIGNS[criterion].items()}
+
+
+def _said(scale: _Scale, features: Features, points: float) -> str:
+    typical = scale.shown(scale.mean)
+    return f"{scale.what} {scale.shown(scale.value(features))} (typical {typical}) {round(points, 1) + 0.0:+.1f}"
+
+
+def outside(features: Features) -> str | None:
+    """Why the baseline abstains, with the limit; None where it does not."""
+    if features.words < FEWEST_WORDS:
+        return f"the output has {features.words} words, fewer than {FEWEST_WORDS}"
+    if features.compression is None or features.novel2 is None:
+        return "there is no source to compare the output with"
+    if features.compression * LARGEST_SHARE < 1:
+        share = 1 / features.compression
+        return f"the output has {share:.1%} as many words as the source, more than {LARGEST_SHARE:.0%}"
+    if features.novel2 > MOST_NOVEL:
+        return (
+            f"{features.novel2:.1%} of its bigrams are not in the source, more than {MOST_NOVEL:.0%}: too abstractive, "
+            "it cannot tell support from invention"
+        )
+    if features.js_divergence is None:
+        return "output or source has no content word"
+    return None
+
+
+def _checked(value: Any) -> tuple[str, ...]:
+    names = listed(value)
+    if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
+        raise ConfigError(f"heuristic.criteria must be different ones of {', '.join(CRITERIA)}, not {value!r}")
+    return tuple(one_of("heuristic.criteria", name, CRITERIA) for name in names)

@@ -1,0 +1,121 @@
+"""The columns of the features, and the notebook's function. Oracle: the features, tested beside this file."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from judge import text
+from judge.errors import ConfigError, DataError
+from judge.metrics import stats
+from judge.metrics.stats import Measure, Stats
+from judge.metrics.stats.metric import DEFAULT, NAMES
+from judge.records import Failure, Sample, Score
+
+SOURCE = "Ann Field won the race in 2019. The race was in Oslo. Rain fell all day."
+OUTPUT = "Field won the race in Oslo."
+
+
+def found(metric: Stats, output: str, source: str | None = SOURCE) -> dict[str, float | str]:
+    rows = metric.score([Sample("7", "a", output, source, where="d.jsonl:3")]).rows
+    return {row.column: row.value if isinstance(row, Score) else row.error for row in rows}
+
+
+def test_columns_are_the_features() -> None:
+    features = Measure(SOURCE)(OUTPUT)
+    values = found(Stats(columns="all"), OUTPUT)
+    assert list(values) == [f"stats_{name}" for name in NAMES]
+    nothing = {"number_support": 1, "entity_support": 1}
+    for name in NAMES:
+        value = getattr(features, name)
+        assert values[f"stats_{name}"] == (nothing[name] if value is None else value)
+    assert found(Stats(), OUTPUT) == {f"stats_{name}": values[f"stats_{name}"] for name in DEFAULT}
+
+
+def test_shares_of_nothing_count_as_nothing_wrong() -> None:
+    values = found(Stats(columns=["number_support", "entity_support", "novel2", "repeated3"]), "Rain")
+    assert list(values.values()) == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(("source", "said"), [(None, "no source"), ("...", "a source without words")])
+def test_without_a_source_what_needs_one_fails(source: str | None, said: str) -> None:
+    result = Stats(columns="words,novel2,defects,entity_support").score([Sample("7", "a", OUTPUT, source)])
+    words, novel, defects, entities = result.rows
+    assert isinstance(words, Score)
+    assert isinstance(defects, Score)
+    assert (words.value, defects.value) == (6, 0)
+    for row in (novel, entities):
+        assert isinstance(row, Failure)
+        assert (row.stage, row.error) == ("metric", "NoSource")
+        assert row.message == f"item 7 has {said}: add a column `source`, or name yours with --map source=COLUMN"
+
+
+@pytest.mark.parametrize("output", ["", " \n", "!!!"])
+def test_an_output_without_words_fails(output: str) -> None:
+    assert set(found(Stats(columns="all"), output).values()) == {"EmptyOutput"}
+
+
+def test_what_has_no_value_fails_with_its_reason() -> None:
+    values = found(Stats(columns=["position", "js_divergence", "coverage"]), "it is")
+    assert values == {"stats_position": "NothingCopied", "stats_js_divergence": "NoContentWord", "stats_coverage": 0}
+
+
+def test_columns_say_what_they_are() -> None:
+    columns = {column.name: column for column in Stats(columns="all").score([Sample("1", "a", OUTPUT, SOURCE)]).columns}
+    density, novel, defects = (columns[f"stats_{name}"] for name in ("density", "novel2", "defects"))
+    assert (density.low, density.high, density.better) == (0, None, "")
+    assert (novel.low, novel.high, novel.better) == (0, 1, "")
+    assert defects.better == "lower"
+    assert columns["stats_number_support"].better == "higher"
+    assert novel.signature.startswith("stats_novel2|text|tok=en|judge ")
+
+
+def test_the_tokenizer_that_is_asked_for_is_used() -> None:
+    result = Stats(columns=["words"], tokenizer="en").score(
+        [Sample("1", "a", "船は港へ着いた。2019", "船は港へ着いた。")]
+    )
+    (row,) = result.rows
+    assert isinstance(row, Score)
+    assert row.value == 1
+    (note,) = result.notes
+    assert str(note).startswith("stats: 2 of 2 texts lost more than half of their letters")
+    by_script = Stats(columns=["words"]).score([Sample("1", "a", "船は港へ着いた。", "船は港へ着いた。")])
+    name = "ja" if text.installed("ja") else "char"
+    assert f"|tok={text.signature(name)}|" in by_script.columns[0].signature
+    assert by_script.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"columns": "words,size"}, r"stats.columns must be one of words, sentences, .*, not 'size'"),
+        ({"columns": []}, "stats.columns must be `all` or a list of different names"),
+        ({"columns": ["words", "words"]}, "stats.columns must be `all` or a list of different names"),
+        ({"columns": 3}, "stats.columns must be `all` or a list of different names, not 3"),
+        ({"tokenizer": "words"}, "stats.tokenizer must be one of "),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Stats(**options)
+
+
+def test_in_a_notebook() -> None:
+    first, second = stats.score([OUTPUT, "Rain fell."], [SOURCE, None])
+    assert first == Measure(SOURCE)(OUTPUT)
+    assert (second.words, second.coverage) == (2, None)
+    assert stats.score([OUTPUT])[0].coverage is None
+    assert stats.score([OUTPUT], [SOURCE], tokenizer="char")[0].words == 6
+
+
+@pytest.mark.parametrize("sources", [[], [SOURCE, SOURCE], SOURCE])
+def test_lists_that_do_not_fit(sources: Any) -> None:
+    with pytest.raises(DataError, match="two lists of one length"):
+        stats.score(["x"], sources)
+
+
+def test_it_travels_to_other_processes() -> None:
+    samples = [Sample("1", "a", OUTPUT, SOURCE)]
+    assert pickle.loads(pickle.dumps(Stats())).score(samples) == Stats().score(samples)

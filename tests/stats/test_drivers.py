@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import pearsonr
+
+from judge.records import Column, Estimate, Provenance, Sample, Score
+from judge.stats.conclude import conclude
+from judge.stats.drivers import NAMES, Drivers, Looks, Text, drivers
+from judge.stats.resample import Floats
+from judge.table import Table
+
+SINGLE = Provenance("single")
+COLUMN = Column("c", "criterion", "c@1", 1.0, 5.0, criterion="c")
+Rows = list[list[float | None]]
+
+
+def _run(sizes: list[int], values: Floats | Rows, human: Floats | None = None) -> tuple[Table, dict[Text, Looks]]:
+    """Items of so many texts each; a row of `values` is a text's score (None where it failed) and its looks."""
+    texts = [(f"i{item}", f"s{system}") for item, size in enumerate(sizes) for system in range(size)]
+    rated = [{} if human is None else {"c": float(rating)} for rating in (human if human is not None else texts)]
+    samples = tuple(Sample(*text, "words", human=mine) for text, mine in zip(texts, rated, strict=True))
+    rows = values.tolist() if isinstance(values, np.ndarray) else values
+    scores = tuple(
+        Score(*text, "c", row[0], SINGLE) for text, row in zip(texts, rows, strict=True) if row[0] is not None
+    )
+    return Table(samples, (COLUMN,), scores), {text: Looks(*row[1:]) for text, row in zip(texts, rows, strict=True)}
+
+
+def _values(sizes: list[int], seed: int = 0) -> Floats:
+    """Scores with an item's own difficulty that depend a little on looks that depend on each other."""
+    random = np.random.default_rng(seed)
+    looks = random.normal(size=(sum(sizes), 3))
+    looks[:, 1] += 0.7 * looks[:, 0]
+    difficulty = np.repeat(random.normal(0, 3, len(sizes)), sizes)
+    return np.column_stack([looks @ [0.5, -0.3, 0.1] + random.normal(size=len(looks)) + difficulty, looks])
+
+
+def _centred(values: Floats, groups: list[int]) -> Floats:
+    parts = np.split(values, np.cumsum(groups)[:-1])
+    return np.concatenate([part - part.mean(axis=0) for part in parts])
+
+
+def _share(y: Floats, x: Floats) -> float:
+    left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    return float(1 - left @ left / (y @ y))
+
+
+def _only(found: tuple[Drivers, ...]) -> Drivers:
+    (one,) = found
+    return one
+
+
+def _known(estimate: Estimate | None) -> Estimate:
+    assert estimate is not None
+    return estimate
+
+
+@given(st.lists(st.integers(2, 6), min_size=5, max_size=12), st.integers(0, 99))
+def test_within_items_it_is_least_squares_beside_a_dummy_for_every_item(sizes: list[int], seed: int) -> None:
+    values = _values(sizes, seed)
+    found = _only(drivers(*_run(sizes, values), n_resamples=5))
+    y, x = values[:, 0], values[:, 1:]
+    dummies = np.repeat(np.eye(len(sizes)), sizes, axis=0)
+    alone, both = (
+        float(((y - z @ np.linalg.lstsq(z, y, rcond=None)[0]) ** 2).sum()) for z in (dummies, np.hstack([dummies, x]))
+    )
+    assert (found.within, found.texts, found.items, found.note) == (True, sum(sizes), len(sizes), "")
+    assert _known(found.together).value == pytest.approx(1 - both / alone, abs=1e-9)
+    centred = _centred(values, sizes)
+    assert tuple(driver.name for driver in found.each) == NAMES
+    for place, driver in enumerate(found.each, 1):
+        r = pearsonr(centred[:, 0], centred[:, place]).statistic
+        assert driver.correlation.value == pytest.approx(r, abs=1e-9)
+        assert driver.explained.value == pytest.approx(_share(centred[:, 0], centred[:, [place]]), abs=1e-9)
+
+
+@given(st.integers(10, 40), st.integers(0, 99))
+def test_pooled_it_is_least_squares_with_a_constant(size: int, seed: int) -> None:
+    values = _values([1] * size, seed)
+    found = _only(drivers(*_run([1] * size, values), n_resamples=5))
+    centred = values - values.mean(axis=0)
+    assert not found.within
+    assert _known(found.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]), abs=1e-9)
+    for place, driver in enumerate(found.each, 1):
+        assert driver.correlation.value == pytest.approx(pearsonr(values[:, 0], values[:, place]).statistic, abs=1e-9)
+
+
+def test_how_hard_an_item_is_does_not_count() -> None:
+    sizes = [4] * 20
+    values = _values(sizes)
+    shifted = values + np.repeat(np.random.default_rng(1).normal(0, 50, (20, 4)), sizes, axis=0)
+    one, other = (_only(drivers(*_run(sizes, v), n_resamples=50)) for v in (values, shifted))
+    assert _known(one.together).value == pytest.approx(_known(other.together).value, abs=1e-6)
+    assert _known(one.together).low == pytest.approx(_known(other.together).low, abs=1e-6)
+
+
+def test_a_judge_that_is_half_length_is_found_out() -> None:
+    random = np.random.default_rng(5)
+    sizes = [8] * 300
+    looks = random.normal(size=(2400, 3))
+    score = looks[:, 0] + random.normal(size=2400) + np.repeat(random.normal(0, 2, 300), 8)
+    found = _only(drivers(*_run(sizes, np.column_stack([score, looks]))))
+    together, (length, copying, _) = _known(found.together), found.each
+    assert together.value == pytest.approx(0.5, abs=0.03)
+    assert together.low is not None
+    assert together.high is not None
+    assert together.low < 0.5 < together.high
+    assert length.correlation.value == pytest.approx(np.sqrt(0.5), abs=0.03)
+    assert length.explained.value == pytest.approx(0.5, abs=0.03)
+    assert copying.correlation.value == pytest.approx(0, abs=0.06)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_the_interval_is_the_percentile_one_over_items_drawn_whole(size: int) -> None:
+    sizes = [size] * 15
+    values = _values(sizes, 3)
+    found = _only(drivers(*_run(sizes, values), confidence=0.8, n_resamples=80, seed=7))
+    r, shares = [], []
+    for drawn in np.random.default_rng(7).integers(15, size=(80, 15)):
+        parts = [values[size * item : size * (item + 1)] for item in drawn]
+        sample = np.concatenate([part - part.mean(axis=0) for part in parts] if size > 1 else parts)
+        sample = sample - sample.mean(axis=0)
+        r.append(pearsonr(sample[:, 0], sample[:, 2]).statistic)
+        shares.append(_share(sample[:, 0], sample[:, 1:]))
+    copying, together = found.each[1].correlation, _known(found.together)
+    assert (copying.low, copying.high) == pytest.approx(np.quantile(r, (0.1, 0.9)))
+    bias = np.mean(shares) - together.value
+    low, high = np.quantile(shares, (0.1, 0.9)) - bias
+    assert (together.low, together.high) == pytest.approx((max(0.0, low), high))
+    assert together.method == (
+        f"R² of length, copying, position, {'within items' if size > 1 else 'pooled'}; "
+        "80% percentile bootstrap over items, 80 resamples, seed 7"
+    )
+
+
+def test_a_resample_in_which_a_driver_does_not_vary_has_no_correlation_but_a_share() -> None:
+    sizes = [4] * 5
+    values = _values(sizes)
+    values[4:, 1] = 2.0
+    found = _only(drivers(*_run(sizes, values), n_resamples=80, seed=3))
+    r, shares = [], []
+    for drawn in np.random.default_rng(3).integers(5, size=(80, 5)):
+        sample = np.concatenate([(part := values[4 * item : 4 * item + 4]) - part.mean(axis=0) for item in drawn])
+        r += [pearsonr(sample[:, 0], sample[:, 1]).statistic] if 0 in drawn else []
+        shares.append(_share(sample[:, 0], sample[:, 1:]))
+    length, together = found.each[0].correlation, _known(found.together)
+    assert 0 < len(r) < 80
+    assert (length.low, length.high) == pytest.approx(np.quantile(r, (0.025, 0.975)))
+    low, high = np.quantile(shares, (0.025, 0.975)) - (np.mean(shares) - together.value)
+    assert (together.low, together.high) == pytest.approx((max(0.0, low), min(1.0, high)))
+
+
+def test_by_chance_is_what_random_looks_explain_on_average() -> None:
+    random = np.random.default_rng(2)
+    found = [_only(drivers(*_run([4] * 6, random.normal(size=(24, 4))), n_resamples=2)) for _ in range(300)]
+    assert found[0].chance == 3 / (24 - 6)
+    assert np.mean([_known(one.together).value for one in found]) == pytest.approx(3 / 18, abs=0.015)
+    pooled = [_only(drivers(*_run([1] * 24, random.normal(size=(24, 4))), n_resamples=2)) for _ in range(300)]
+    assert pooled[0].chance == 3 / 23
+    assert np.mean([_known(one.together).value for one in pooled]) == pytest.approx(3 / 23, abs=0.015)
+
+
+def test_items_of_one_text_do_not_count_where_most_texts_have_another_beside_them() -> None:
+    sizes = [4, 1, 4, 1, 4, 1]
+    values = _values(sizes)
+    found = _only(drivers(*_run(sizes, values), n_resamples=5))
+    assert (found.within, found.texts, found.items) == (True, 12, 3)
+    centred = _centred(values, sizes)
+    assert _known(found.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]))
+    found = _only(drivers(*_run([2] + [1] * 12, _values([2] + [1] * 12)), n_resamples=5))
+    assert (found.within, found.texts, found.items) == (False, 14, 13)
+
+
+def test_looks_that_say_the_same_explain_it_once() -> None:
+    values = _values([5] * 6)
+    values[:, 2] = 3 * values[:, 1] + 1
+    values[:, 3] = -values[:, 1]
+    found = _only(drivers(*_run([5] * 6, values), n_resamples=50))
+    length, copying, position = found.each
+    assert _known(found.together).value == pytest.approx(length.explained.value)
+    assert _known(found.together).low == pytest.approx(length.explained.low)
+    assert copying.correlation.value == pytest.approx(length.correlation.value)
+    assert position.correlation.value == pytest.approx(-length.correlation.value)
+
+
+def test_without_sources_there_is_length_alone() -> None:
+    rows = [[*row[:2], None, None] for row in _values([4] * 5).tolist()]
+    found = _only(drivers(*_run([4] * 5, rows), n_resamples=50))
+    (length,) = found.each
+    assert (length.name, found.chance, found.texts) == ("length", 1 / 15, 20)
+    assert found.note == "without copying and position: fewer than half of the texts have it"
+    assert _known(found.together).value == pytest.approx(length.correlation.value**2)
+    assert _known(found.together).low == pytest.approx(length.explained.low)
+
+
+def test_texts_that_lack_a_driver_of_the_others_are_left_out() -> None:
+    values = _values([4] * 5)
+    rows: Rows = values.tolist()
+    rows[0][3] = rows[7][0] = None
+    found = _only(drivers(*_run([4] * 5, rows), n_resamples=5))
+    assert (found.texts, found.note) == (18, "")
+    centred = _centred(np.delete(values, (0, 7), axis=0), [3, 3, 4, 4, 4])
+    assert _known(found.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]))
+
+
+def test_a_driver_that_is_the_same_for_all_texts_of_an_item_does_not_count() -> None:
+    values = _values([4] * 5)
+    values[:, 1] = np.repeat(range(5), 4)
+    found = _only(drivers(*_run([4] * 5, values), n_resamples=5))
+    assert [driver.name for driver in found.each] == ["copying", "position"]
+    assert found.note == "without length: the same everywhere"
+    assert found.chance == 2 / 15
+
+
+@pytest.mark.parametrize(
+    ("sizes", "scores", "note"),
+    [
+        ([3] * 3, None, "fewer than 10 texts"),
+        ([], None, "fewer than 10 texts"),
+        ([3] * 4, [0.1 + 0.2, 0.3, 0.3] * 4, "all scores equal within their items"),
+        ([1] * 12, [4.0] * 12, "all scores equal"),
+    ],
+)
+def test_too_little_to_say_is_said(sizes: list[int], scores: list[float] | None, note: str) -> None:
+    values = _values(sizes) if sizes else np.empty((0, 4))
+    if scores is not None:
+        values[:, 0] = scores
+    found = _only(drivers(*_run(sizes, values)))
+    assert (found.each, found.together, found.chance, found.note) == ((), None, None, note)
+    assert found.texts == sum(sizes)
+
+
+def test_one_item_has_no_interval() -> None:
+    found = _only(drivers(*_run([12], _values([12]))))
+    assert (_known(found.together).low, _known(found.together).high) == (None, None)
+    assert _known(found.together).method.endswith("within items; one item: too few for an interval")
+
+
+def test_peoples_ratings_stand_beside_the_judges() -> None:
+    values, ratings = _values([4] * 5), _values([4] * 5, 8)[:, 0]
+    table, looks = _run([4] * 5, values, ratings)
+    by_judge, by_people = drivers(table, looks, n_resamples=5)
+    assert (by_judge.column, by_judge.people) == ("c", False)
+    assert (by_people.column, by_people.people) == ("c", True)
+    rated, _ = _run([4] * 5, np.column_stack([ratings, values[:, 1:]]))
+    assert replace(by_people, people=False) == _only(drivers(rated, looks, n_resamples=5))
+
+
+def test_each_judge_of_a_panel_and_their_mean_have_their_own() -> None:
+    values, ratings = _values([4] * 5), _values([4] * 5, 8)[:, 0]
+    table, looks = _run([4] * 5, values, ratings)
+    columns = [replace(COLUMN, name=f"c/{name}", judge=name) for name in "ab"]
+    rows = [replace(s, column=column.name, value=s.value + len(s.item)) for s in table.scores for column in columns]
+    found = conclude(table.samples, [replace(COLUMN, name="c"), *columns], rows, looks=looks).drivers
+    assert [(one.column, one.people) for one in found] == [("c", False), ("c/a", False), ("c/b", False), ("c", True)]
+    assert found[0].together == found[1].together
+    assert conclude(table.samples, columns, rows).drivers == ()
+    assert conclude(table.samples, columns, rows, orders=2, looks=looks).drivers == ()
