@@ -56,6 +56,14 @@ class Recording:
         found = [drawn.get(draw) for draw in wanted]
         return [one for one in found[: found.index(None) if None in found else None] if one is not None]
 
+    def nearest(self, request: Request) -> Call:
+        """The call whose messages are most like a request's. Raises ValueError where there is none."""
+        texts = {call: _KEY.sub("", _text(call)) for call in self.replies if call.model == request.model}
+        if not texts:
+            raise ValueError(f"no call of {request.model}")
+        nearest: Call = process.extractOne(_KEY.sub("", _text(_call(request))), texts, scorer=fuzz.ratio)[2]
+        return nearest
+
     def explain(self, request: Request) -> str:
         """Why there is no reply to a request: what differs from the call that is most like it."""
         asked = _call(request)
@@ -65,8 +73,7 @@ class Recording:
         same = [call for call in near if call.messages == asked.messages]
         if same:
             return _otherwise(asked, request, same[0], self.replies[same[0]])
-        texts = {call: _KEY.sub("", _text(call)) for call in near}
-        nearest = process.extractOne(_KEY.sub("", _text(asked)), texts, scorer=fuzz.ratio)[2]
+        nearest = self.nearest(request)
         lines = unified_diff(_text(nearest).splitlines(), _text(asked).splitlines(), "recorded", "asked", "", "", 0, "")
         shown = list(lines)
         more = f"\n… {len(shown) - _SHOWN} more lines" if len(shown) > _SHOWN else ""

@@ -12,14 +12,15 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from judge import config, criteria, samples
+import judge
+from judge import config, criteria, recording, samples
 from judge.cli import app
 from judge.render import Renderer
 from judge.report import Result, load
 from judge.text import installed
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-NAMES = ("quickstart", "custom_criterion")
+LANGUAGES = ("en", "ja", "ko", "zh")
 SUPPORT_VALUES = {"unresolved": 0.0, "partly": 0.5, "resolved": 1.0}
 
 Means = dict[tuple[str, str], float]
@@ -58,17 +59,17 @@ def _run(name: str, out: Path) -> Result:
 
 
 @pytest.fixture(scope="module")
-def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    return _run("quickstart", tmp_path_factory.mktemp("quickstart"))
-
-
-@pytest.fixture(scope="module")
 def support(tmp_path_factory: pytest.TempPathFactory) -> Result:
     return _run("custom_criterion", tmp_path_factory.mktemp("support"))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_prompt_has_one_rule_and_every_rule_one_prompt(name: str) -> None:
+@pytest.fixture(scope="module")
+def english(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return _run("summaries_en", tmp_path_factory.mktemp("english"))
+
+
+def test_every_prompt_has_one_rule_and_every_rule_one_prompt() -> None:
+    name = "custom_criterion"
     plan = config.plan(EXAMPLES / name / "run.yaml")
     assert plan.data is not None
     prompts = []
@@ -81,39 +82,68 @@ def test_every_prompt_has_one_rule_and_every_rule_one_prompt(name: str) -> None:
     assert Counter(n for found in answers for n in found) == Counter(range(len(rules)))
 
 
-@pytest.mark.parametrize(("name", "judgments"), [("quickstart", 96), ("custom_criterion", 12)])
-def test_everything_is_scored(name: str, judgments: int, request: pytest.FixtureRequest) -> None:
-    result = request.getfixturevalue("support" if name == "custom_criterion" else name)
-    judged = {column.name for column in result.table.columns if column.kind == "criterion"}
-    assert sum(score.column in judged for score in result.table.scores) == judgments
-    assert result.failures == ()
+def test_everything_is_scored(support: Result) -> None:
+    judged = {column.name for column in support.table.columns if column.kind == "criterion"}
+    assert sum(score.column in judged for score in support.table.scores) == 12
+    assert support.failures == ()
     for place in ("console", "markdown", "html"):
-        assert "Scripted replies: no model was asked." in " ".join(result.report(place).split()), place
+        assert "Scripted replies: no model was asked." in " ".join(support.report(place).split()), place
 
 
-def test_quickstart_shows_the_means_that_its_replies_imply(quickstart: Result) -> None:
-    expected = _expected("quickstart")
-    assert len(expected) == 12
-    for key, mean in expected.items():
-        assert quickstart.estimates[key].value == pytest.approx(mean, abs=1e-9)
-        assert quickstart.estimates[key].n == 8
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_recording_holds_the_replies_to_all_prompts_and_no_others(language: str, tmp_path: Path) -> None:
+    """Where this fails after a change of the prompts: python examples/renew_recordings.py."""
+    folder = EXAMPLES / f"summaries_{language}"
+    plan = config.plan(folder / "run.yaml")
+    assert plan.replay is not None
+    options: dict[str, Any] = {"reply": plan.reply, "weighting": plan.weighting, "draws": plan.draws}
+    again = tmp_path / "again.jsonl"
+    result = judge.evaluate(
+        folder / "data.jsonl", plan.criteria, replay=plan.replay, record=again, metrics=[], cache=False, **options
+    )
+    recorded = recording.read(plan.replay)
+    assert recording.read(again).replies == recorded.replies
+    assert result.failures == ()
+    scores = [s for s in result.table.scores if s.provenance.method == "samples"]
+    assert len(scores) == len(recorded.replies) == len(result.table.samples) * 4
+    said = [json.loads(s.provenance.raw or "[]") for s in scores]
+    assert [s.value for s in scores] == pytest.approx(
+        [fmean(int(one.split("\n")[0]) for one in three) for three in said]
+    )
+    assert all(len(three) == 3 for three in said)
 
 
-def test_quickstart_tells_the_story_of_its_readme(quickstart: Result) -> None:
-    def ranked(column: str) -> list[str]:
-        by_mean = sorted(((e.value, s) for (s, c), e in quickstart.estimates.items() if c == column), reverse=True)
-        return [system for _, system in by_mean]
-
-    assert ranked("consistency") == ["lead", "terse", "fluent"]
-    for column in {c.name for c in quickstart.table.columns} - {"consistency"}:
-        assert ranked(column) == ["fluent", "lead", "terse"], column
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_copies_are_the_first_words_of_their_sources(language: str) -> None:
+    rows = samples.load(EXAMPLES / f"summaries_{language}" / "data.jsonl")
+    copies = [s for s in rows if (s.source or "").startswith(s.output)]
+    assert [s.system for s in copies] == ["lead"] * (6 if language == "en" else 3)
 
 
-def test_quickstart_has_one_reply_without_probabilities(quickstart: Result) -> None:
-    judged = [s for s in quickstart.table.scores if s.provenance.method != "metric"]
-    drawn = [s for s in judged if s.provenance.method == "samples"]
-    assert [(s.item, s.system, s.column, s.value) for s in drawn] == [("library", "terse", "coherence", 2.0)]
-    assert {s.provenance.method for s in judged} == {"logprobs", "samples"}
+def test_the_demo_shows_everything(english: Result) -> None:
+    for place in ("console", "markdown", "html"):
+        said = " ".join(english.report(place).split())
+        assert "Recorded demo replies, not a live model" in said, place
+        assert "heuristic-1 is a baseline of surface features, not a language model" in said, place
+    columns = {c.name for c in english.table.columns}
+    wanted = {"relevance", "fluency_5", "rouge1", "bleu", "chrf", "stats_words", "heuristic_extractive_support"}
+    assert wanted <= columns
+    assert {f.error for f in english.failures} == {"Abstained"}
+    assert english.failed == 0  # beside a judge, a baseline that abstains has not failed
+
+
+def test_the_demo_tells_the_story_of_its_readme(english: Result) -> None:
+    value = {(s.item, s.system, s.column): s.value for s in english.table.scores}
+
+    def ranked(item: str, column: str) -> list[str]:
+        return sorted(english.table.systems, key=lambda system: value[item, system, column], reverse=True)
+
+    for column in ("rouge1", "rouge2", "rougeL", "bleu", "chrf"):
+        assert ranked("strike", column)[0] == "careless", column
+    assert value["strike", "careless", "consistency"] == 1.0
+    assert ranked("strike", "consistency")[-1] == "careless"
+    assert value["bats", "lead", "consistency"] == 5.0
+    assert ranked("bats", "relevance")[-1] != "concise"
 
 
 def test_the_ranking_is_what_its_readme_tells(tmp_path: Path) -> None:
@@ -124,12 +154,6 @@ def test_the_ranking_is_what_its_readme_tells(tmp_path: Path) -> None:
     assert [s.system for s in ranking.standings] == ["plain", "brief", "chatty"]
     assert (ranking.pairs, ranking.standings[0].ties) == (15, 1)
     assert ranking.flip_rate == pytest.approx(1 / 14)  # percent alone, of the 14 pairs that a judge was asked about
-
-
-def test_quickstart_leads_are_the_first_words_of_their_sources() -> None:
-    rows = samples.load(EXAMPLES / "quickstart" / "data.jsonl")
-    copies = [s for s in rows if (s.source or "").startswith(s.output)]
-    assert [s.system for s in copies] == ["lead"] * 8
 
 
 def test_support_shows_the_means_that_its_replies_imply(support: Result) -> None:

@@ -16,7 +16,7 @@ from judge.asking import Later
 from judge.config import Judge, Plan, RankPlan, plan
 from judge.errors import ConfigError, StorageError
 from judge.ladder import Settings
-from judge.metrics import Metric
+from judge.metrics import Metric, heuristic
 from judge.progress import Measured
 from judge.providers import Provider
 from judge.providers.replay import replayed
@@ -89,12 +89,12 @@ def prepare(
     language, how = made.language, "chosen"
     if language is None:
         language, how = text.language(t for s in rows for t in (s.output, s.source or "")), "detected"
-    asked, heuristic = _asked(made, made.model if providers is None else providers)
-    alone = heuristic is not None and not asked and made.replay is None
+    asked, floor = _asked(made, made.model if providers is None else providers)
+    alone = floor is not None and not asked and made.replay is None
     chosen = [] if alone else _criteria(made, rows, language, own or {}, pairwise=isinstance(made, RankPlan))
     measured = Measured()
     ask = Later() if asked or made.replay else None
-    metrics, notes = _metrics(made, rows, measured, ask, alone=not chosen, heuristic=heuristic)
+    metrics, notes = _metrics(made, rows, measured, ask, alone=not chosen, floor=floor)
     measures.check(metrics, rows)
     if rest is not None and not all(getattr(metric, "rowwise", False) for metric in metrics.values()):
         rows, rest = [*rows, *rest], None
@@ -126,7 +126,7 @@ def prepare(
         rest,
         ask,
         record,
-        f"{_HEURISTIC}-1" if alone else "",
+        heuristic.NAME if alone else "",
     )
 
 
@@ -151,13 +151,13 @@ def _metrics(
     ask: Later | None,
     *,
     alone: bool,
-    heuristic: dict[str, Any] | None,
+    floor: dict[str, Any] | None,
 ) -> tuple[dict[str, Metric], list[str]]:
     """The metrics and what there is to say about them. Raises ConfigError where there is nothing else and none."""
     names, notes = measures.chosen(made, rows)
-    if heuristic is not None:
+    if floor is not None:
         names = (_HEURISTIC, *(name for name in names if name != _HEURISTIC))
-        made = made.model_copy(update={"set": {**made.set, _HEURISTIC: heuristic | made.set.get(_HEURISTIC, {})}})
+        made = made.model_copy(update={"set": {**made.set, _HEURISTIC: floor | made.set.get(_HEURISTIC, {})}})
     if alone and not names:
         lacking = "" if any(s.references for s in rows) or made.metrics is not None else _NO_REFERENCES
         raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")

@@ -28,8 +28,7 @@ class ReplayProvider:
         self.model = model
         self.endpoint = f"replay:{digest[:12]}"
         self.decides = _asks(recorded, model)
-        said = recorded.note or "no model was asked in this run."
-        self.notice = f"Recorded replies ({path.name}): {said}"
+        self.notice = recorded.note or f"Recorded replies ({path.name}): no model was asked in this run."
         self._path, self._recorded = path, recorded
 
     @property

@@ -99,7 +99,7 @@ def test_the_note_of_a_recording_is_shown(tmp_path: Path) -> None:
     made.save(tmp_path / "calls.jsonl")
     (provider,) = replayed(tmp_path / "calls.jsonl", [])
     assert isinstance(provider, Provider)
-    assert provider.notice == "Recorded replies (calls.jsonl): Written by hand, not by a model."
+    assert provider.notice == "Written by hand, not by a model."
     assert provider.learned == {}
     asyncio.run(provider.aclose())
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from judge.metrics.stats.source import Sentences
 
 _DIGITS = re.compile(r"\d+").findall  # a run each: tokenized texts have `1 , 250` and `3 . 5`
-_WORD = re.compile(r"[^\W\d_]{2,}").findall
+_WORD = re.compile(r"[^\W\d_]+").findall
 _FOREIGN = re.compile("[\u30a1-\u30fa\u30fc]{2,}|[A-Za-z\u00c0-\u024f]{2,}").findall
 _CLOSERS = " \t\r\n\"'`”’»›)]}）］｝〉》〕】"
 _ENDS = frozenset(".!?…。！？｡．؟۔।॥።」』")
@@ -83,7 +83,7 @@ def _is_cjk(given: str) -> bool:
 
 
 def _capitals(sentence: str) -> list[str]:
-    return [word for word in _WORD(sentence)[1:] if word[0].isupper()]
+    return [word for word in _WORD(sentence)[1:] if word[0].isupper() and len(word) > 1]
 
 
 def _doubled(output: str) -> int:
