@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from judge import parse, registry
 from judge.cache import Cache
 from judge.errors import ConfigError, ParseError, ProviderError
-from judge.metrics.qags.stages import Ask, Trouble, Wanted
+from judge.metrics.asks import Ask, Trouble, Wanted
 from judge.progress import Counts
 from judge.providers import Provider
 from judge.providers.prices import DEFAULT_URL
@@ -38,7 +38,8 @@ class Asker:
     """Asks one judge model, at temperature 0, whatever metrics want to know.
 
     Of `counts`, which may be a run's own, requests are counted, and `cached` and `shared` prompts; judgments are not.
-    `max_tokens` stands in for the prompts' own limits. Raises ConfigError for a decision endpoint.
+    `max_tokens` is the least limit of a reply: one that was meant for scores does not cut a list off.
+    Raises ConfigError for a decision endpoint.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class Asker:
         """Who is asked and how, as far as it is known yet: `openai/gpt-5.4-mini@127.0.0.1:8000,t=0`."""
         place = urlsplit(self._provider.endpoint).netloc
         at = f"@{place}" if place and place != urlsplit(DEFAULT_URL).netloc else ""
-        limit = f",max_tokens={self._max_tokens}" if self._max_tokens else ""
+        limit = f",max_tokens>={self._max_tokens}" if self._max_tokens else ""
         return f"{self._provider.name}/{self._provider.model}{at},t={'server' if self._server_decides else 0}{limit}"
 
     async def __aenter__(self) -> Self:
@@ -181,7 +182,7 @@ class _Call:
 
     def _request(self, wanted: Wanted) -> Request:
         message = {"role": "user", "content": wanted.prompt}
-        params = {_TEMPERATURE: 0.0, "max_tokens": self._max_tokens or wanted.max_tokens}
+        params = {_TEMPERATURE: 0.0, "max_tokens": max(self._max_tokens or 0, wanted.max_tokens)}
         return Request(self._provider.model, (message,), params, endpoint=self._provider.endpoint)
 
     def answered(self, request: Request, answer: Answer) -> None:
@@ -208,13 +209,13 @@ class _Call:
 
     def _read(self, place: int, answer: Answer) -> Said:
         if isinstance(answer, ProviderError):
-            return Trouble(type(answer).__name__, str(answer))
+            return Trouble(type(answer).__name__, str(answer), failed=True)
         try:
             if not answer.choices:
                 raise ParseError("the response holds no reply")
             return self._wanted[place].read(parse.reply_text(answer.choices[0]))
         except ParseError as error:
-            return Trouble(type(error).__name__, str(error))
+            return Trouble(type(error).__name__, str(error), failed=True)
 
     def _note(self, response: Response) -> None:
         self._counts.unmet.update(response.unmet)

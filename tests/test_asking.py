@@ -15,8 +15,8 @@ from judge import asking
 from judge.asking import Asker, Later, Said, beside
 from judge.cache import Cache, DiskCache, NoCache
 from judge.errors import ConfigError, ParseError, ProviderError, Refused, StorageError, Transient
+from judge.metrics.asks import Trouble, Wanted
 from judge.metrics.qags import llm
-from judge.metrics.qags.stages import Trouble, Wanted
 from judge.progress import Counts
 from judge.providers import Provider
 from judge.providers.openai import OpenAIProvider
@@ -77,11 +77,11 @@ def test_a_prompt_is_asked_as_one_user_message_at_temperature_zero() -> None:
     )
 
 
-def test_the_run_s_own_limit_goes_before_the_prompt_s() -> None:
+def test_the_larger_of_the_run_s_limit_and_the_prompt_s_holds() -> None:
     one, provider = scripted(max_tokens=500)
-    ask(one, wanted("hello", max_tokens=9))
-    assert provider.seen[0].params["max_tokens"] == 500
-    assert one.signature == "scripted/script,t=0,max_tokens=500"
+    ask(one, [*wanted("hello", max_tokens=9), *wanted("list", max_tokens=1024)])
+    assert [request.params["max_tokens"] for request in provider.seen] == [500, 1024]
+    assert one.signature == "scripted/script,t=0,max_tokens>=500"
 
 
 def test_nothing_wanted_is_nothing_asked() -> None:
@@ -121,7 +121,7 @@ def test_only_what_is_missing_is_asked(tmp_path: Path) -> None:
     assert [echo(request) for request in provider.seen] == ["c"]
 
 
-@pytest.mark.parametrize("change", [{"endpoint": "another"}, {"max_tokens": 5}])
+@pytest.mark.parametrize("change", [{"endpoint": "another"}, {"max_tokens": 65}])
 def test_another_question_is_not_answered_from_the_cache(tmp_path: Path, change: dict[str, Any]) -> None:
     ask(scripted(cache=DiskCache(tmp_path))[0], wanted("a"))
     again, provider = scripted(cache=DiskCache(tmp_path), **change)
@@ -177,9 +177,9 @@ def test_one_refused_prompt_is_trouble_and_the_rest_goes_on() -> None:
     one, _ = scripted(lambda request: Refused("content policy") if echo(request) == "b" else "yes")
     assert ask(one, wanted("a", "b", "c", "b")) == [
         "YES",
-        Trouble("Refused", "content policy"),
+        Trouble("Refused", "content policy", failed=True),
         "YES",
-        Trouble("Refused", "content policy"),
+        Trouble("Refused", "content policy", failed=True),
     ]
     assert (one.counts.sent, one.counts.answered, one.counts.refused) == (3, 2, 1)
 
@@ -356,7 +356,7 @@ def test_a_thread_gets_its_answers_and_what_stops_the_run() -> None:
         async with one:
             return await asyncio.to_thread(beside(one, asyncio.get_running_loop()), wanted("a", "1"))
 
-    assert asyncio.run(work(scripted()[0])) == ["A", Trouble("ParseError", "not a word")]
+    assert asyncio.run(work(scripted()[0])) == ["A", Trouble("ParseError", "not a word", failed=True)]
     with pytest.raises(Refused, match="401"):
         asyncio.run(work(scripted(lambda _: Refused("401", stops="always"))[0]))
 

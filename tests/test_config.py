@@ -109,12 +109,19 @@ def test_options_of_metrics_on_the_command_line(tmp_path: Path) -> None:
 def test_paths_among_options_start_from_the_files_folder(tmp_path: Path) -> None:
     (tmp_path / "stop.txt").write_text("the", encoding="utf-8")
     (tmp_path / "zh").mkdir()
+    (tmp_path / "mm" / "t5").mkdir(parents=True)
     options = "{stopwords: stop.txt, exceptions: [stop.txt]}"
-    text = f"set: {{rouge: {options}, bertscore: {{model: big}}, bleu: {{tokenize: zh}}}}\n"
+    asked = "{questions: mm/t5, answers: mm/none, bertscore_model: mm}"
+    text = f"set: {{rouge: {options}, bertscore: {{model: big}}, bleu: {{tokenize: zh}}, qags: {asked}}}\n"
     assert plan(write(tmp_path, text)).set == {
         "rouge": {"stopwords": str(tmp_path / "stop.txt"), "exceptions": [str(tmp_path / "stop.txt")]},
         "bertscore": {"model": "big"},
         "bleu": {"tokenize": "zh"},
+        "qags": {
+            "questions": str(tmp_path / "mm" / "t5"),
+            "answers": "mm/none",
+            "bertscore_model": str(tmp_path / "mm"),
+        },
     }
 
 

@@ -14,7 +14,7 @@ from judge.cache import default_folder, metrics_folder
 from judge.config import Plan, RankPlan
 from judge.errors import ConfigError, MissingExtra
 from judge.metrics import Metric, MetricResult
-from judge.metrics.qags.stages import Ask
+from judge.metrics.asks import Ask
 from judge.records import Failure, Sample, Score
 
 _DEFAULT = ("rouge", "bleu", "chrf")
@@ -52,7 +52,9 @@ def make(
         if name not in names:
             known = ", ".join(names) or "none"
             raise ConfigError(f"--set {name}: this run does not have the metric {name!r} (it has: {known})")
-    given = {"progress": tell, "ask": ask, "seed": made.seed}
+    given: dict[str, Any] = {"progress": tell, "ask": ask, "seed": made.seed}
+    if made.language:
+        given["language"] = made.language
     return {name: _made(made, name, given) for name in names}
 
 

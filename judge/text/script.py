@@ -21,6 +21,7 @@ _MARKS = (
 _IS_HAN, _IS_KANA, _IS_HANGUL = (re.compile(f"[{letters}]") for letters in (HAN, KANA, HANGUL))
 _IS_CJK = re.compile(f"[{HAN}{KANA}{HANGUL}]")
 _TOKEN = re.compile(f"[{HAN}{KANA}{HANGUL}]|(?:[^\\W{HAN}{KANA}{HANGUL}][{_MARKS}]*)+")
+_OTHER_WORD = re.compile(f"(?:[^\\W\\d_{HAN}{KANA}{HANGUL}][{_MARKS}]*)+")
 
 _LOOK_AT = 200_000  # characters in all, which settles any data set
 _LOOK_AT_EACH = 2_000  # so that one long text does not speak for all
@@ -28,8 +29,9 @@ _KANA_SHARE = 0.1  # Japanese prose has about half; a の in a Chinese title has
 
 
 def language(texts: Iterable[str]) -> Language:
-    """The language of most of the letters, by script; `en` stands for Latin or any other script.
+    """The language of most of the words, by script; `en` stands for Latin or any other script.
 
+    Two characters of Han, kana or Hangul count as a word, so that a sentence full of Latin names keeps its language.
     Hangul is Korean; Han is Japanese where at least a tenth of the Han and kana is kana, else Chinese. Looks at
     the first 2,000 characters of each text, 200,000 in all. No letters at all: `en`.
     """
@@ -41,8 +43,8 @@ def language(texts: Iterable[str]) -> Language:
             break
     together = "".join(seen)
     han, kana, hangul = (len(script.findall(together)) for script in (_IS_HAN, _IS_KANA, _IS_HANGUL))
-    other = sum(map(str.isalpha, _IS_CJK.sub("", together)))
-    if max(hangul, han + kana) <= other:
+    other = len(_OTHER_WORD.findall(together))
+    if max(hangul, han + kana) < max(1, 2 * other):
         return "en"
     if hangul >= han + kana:
         return "ko"

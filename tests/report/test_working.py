@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 
 import pytest
+from rich.cells import cell_len
 
 from judge.records import Column, Failure, Provenance, Sample, Score
 from judge.report import Result
-from judge.report.working import asked, workings
+from judge.report.working import Line, working, workings
 from judge.stats.resample import means
 from judge.table import Table
 
 LINES = [
-    ["boat", "The ____ came late.", "boat", "boat", {"f1": 1.0}],
-    ["<b>Monday</b>", "It came on ____.", "", "Monday", {"f1": 0.0}],
-    ["bus", "A ____ waited.", "", "", {}],
+    ["boat", "The ____ came late.", "boat", "boat", {"f1": 1.0}, ""],
+    ["<b>Monday</b>", "It came on ____.", "", "Monday", {"f1": 0.0}, ""],
+    ["bus", "A ____ waited.", "", "", {}, "answered by neither"],
+    ["tram", "", "", "", {}, "Refused: no \x1b[31mmoney"],
 ]
 RAW = json.dumps({"qags": LINES})
+COLUMN = Column("qags_f1", "metric", "qags_f1|judge 1", low=0.0, high=1.0)
 
 
 @pytest.fixture
@@ -25,37 +28,95 @@ def result() -> Result:
     samples = (Sample("1", "a", "The boat came."), Sample("1", "b", "So."))
     scores = (Score("1", "a", "qags_f1", 0.5, Provenance("metric", n=2, raw=RAW)),)
     failures = (Failure("1", "b", "qags_f1", "metric", "NothingAsked", "nothing was answered", RAW),)
-    table = Table(samples, (Column("qags_f1", "metric", "qags_f1|judge 1", low=0.0, high=1.0),), scores, failures)
+    table = Table(samples, (COLUMN,), scores, failures)
     return Result(table, means(table))
 
 
-def test_lines_are_read_and_gaps_are_said(result: Result) -> None:
-    first, second, third = asked(result.table.scores[0])
-    assert first.cells == ("boat", "The ____ came late.", "boat", "boat", "f1 1.00")
+def lines(raw: str, column: Column = COLUMN) -> tuple[Line, ...]:
+    return working(column, Score("1", "a", column.name, 1.0, Provenance("metric", raw=raw)))
+
+
+def test_lines_are_read_and_gaps_are_said() -> None:
+    first, second, third, fourth = lines(RAW)
+    assert first.cells == ["boat", "The ____ came late.", "boat", "boat", "f1 1.00"]
     assert (second.from_source, second.similarity) == ("–", "f1 0.00")
-    assert third.similarity == "left out"
-    assert asked(None) == asked(Score("1", "a", "c", 1.0, Provenance("single", raw="4"))) == ()
+    assert third.similarity == "left out: answered by neither"
+    assert fourth.cells[-1] == "left out: Refused: no \\x1b[31mmoney"
+    assert working(COLUMN, None) == working(COLUMN, Score("1", "a", "qags_f1", 1.0, Provenance("metric"))) == ()
 
 
-def test_a_long_question_is_shown_around_its_gap(result: Result) -> None:
-    question = "word " * 20 + "____ " + "word " * 20
-    score = Score("1", "a", "c", 1.0, Provenance("metric", raw=json.dumps({"qags": [["x", question, "", "", {}]]})))
-    (line,) = asked(score)
-    assert line.question == question
-    assert line.brief == "…" + ("word " * 6) + "____" + (" word" * 6) + "…"
+def test_a_run_from_before_reasons_were_kept_is_read() -> None:
+    first, second = lines(json.dumps({"qags": [one[:5] for one in (LINES[0], LINES[2])]}))
+    assert (first.similarity, second.similarity) == ("f1 1.00", "left out")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"qags": 4}',
+        '{"qags": [4]}',
+        '{"qags": ["abcde"]}',
+        '{"qags": [["a", "b", "c", "d"]]}',
+        '{"qags": [["a", "b", "c", "d", {"f1": "high"}]]}',
+        '{"qags": [["a", "b", "c", 4, {}, ""]]}',
+        '{"qags": [["a", "b", "c", "d", {}, "", ""]]}',
+        '{"qags": {"a": 1}}',
+        '{"other": []}',
+        '["qags"]',
+        "4",
+        '{"qags',
+        "[" * 50_000,
+    ],
+)
+def test_a_broken_working_says_nothing(raw: str) -> None:
+    assert lines(raw) == ()
+
+
+def test_only_what_qags_wrote_is_read() -> None:
+    assert lines(RAW, Column("fluency", "criterion", "fluency|m")) == ()
+    assert lines(RAW, Column("qags_f1", "criterion", "qags_f1|m")) == ()
+    assert lines(RAW, Column("rougeL", "metric", "rougeL")) == ()
+
+
+def test_a_judge_s_reply_cannot_forge_a_working_or_break_the_page() -> None:
+    columns = (Column("fluency", "criterion", "fluency|m", low=1.0, high=5.0, labels=("1", "2", "3", "4", "5")),)
+    for raw in (RAW, '{"qags": 4}'):
+        scores = (Score("1", "a", "fluency", 4.0, Provenance("single", argmax="4", raw=raw)),)
+        table = Table((Sample("1", "a", "The boat came."),), columns, scores)
+        assert "questions asked" not in Result(table, means(table)).report("html")
+
+
+def brief(question: str) -> str:
+    return Line("x", question, "", "", "").brief
+
+
+def test_a_long_question_is_shown_around_its_gap() -> None:
+    assert brief("word " * 20 + "____ " + "word " * 20) == "…" + ("word " * 6) + "____" + (" word" * 6) + "…"
+    assert brief("On ____ " + "word " * 20) == "On ____ " + "word " * 11 + "w…"
+    assert brief("word " * 20 + "on ____.") == "… " + "word " * 11 + "on ____."
+    assert brief("Who came?" * 20) == "Who came?" * 20
+
+
+def test_wide_letters_count_for_two() -> None:
+    shown = brief("前の文がここに長く続いていて、" * 3 + "北港を____に出た船は、" + "後の文も長く続く。" * 5)
+    assert shown.partition("____")[0].endswith("北港を")
+    assert shown.partition("____")[2].startswith("に出た船は")
+    assert cell_len(shown) <= 60 + len("____") + 2
 
 
 def test_every_output_has_its_heading(result: Result) -> None:
-    (one, lines), (other, again) = workings(result)
+    (one, found), (other, again) = workings(result, result.table.samples)
     assert one == "1, a: qags_f1 0.500"
     assert other == "1, b: NothingAsked: nothing was answered"
-    assert lines == again
-    assert len(lines) == 3
+    assert found == again
+    assert len(found) == 4
+    assert [title for title, _ in workings(result, result.table.samples[1:])] == [other]
 
 
 def test_the_page_shows_them_as_text(result: Result) -> None:
     page = result.report("html")
-    assert page.count("3 questions asked") == 2
+    assert page.count("4 questions asked") == 2
+    assert "left out: answered by neither" in page
     assert "&lt;b&gt;Monday&lt;/b&gt;" in page
     assert "<b>Monday</b>" not in page
     assert "{&#34;qags" not in page

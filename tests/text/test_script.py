@@ -29,9 +29,11 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)  # lone s
         (["", "1234 !?"], "en"),
         (["The ferry was late.", "배가 늦게 도착했고 승객들은 항구에서 오래 기다려야 했다."], "ko"),
         (["The ferry was late, as on most days of this winter.", "배가 늦었다."], "en"),
+        (["OrbitはZX-5をリリースし、NorthwindのCloudで提供する。"], "ja"),  # words count, not letters
+        (["The word こんにちは means hello."], "en"),
     ],
 )
-def test_language_follows_most_letters(texts: list[str], expected: str) -> None:
+def test_language_follows_most_words(texts: list[str], expected: str) -> None:
     assert text.language(texts) == expected
 
 

@@ -8,16 +8,18 @@ from functools import lru_cache
 from itertools import chain
 
 from judge import text
+from judge.metrics.asks import Trouble
 from judge.metrics.qags import english
 from judge.metrics.qags.english import Span
 from judge.metrics.qags.nouns import Nouns, clean, languages
-from judge.metrics.qags.stages import UNANSWERABLE, Trouble
+from judge.metrics.qags.stages import UNANSWERABLE
 from judge.records import fold
 from judge.text import porter
 
 GAP = "____"
 _REACH = 400  # characters on either side of a phrase that are looked at, however long a sentence is
 _FUNCTION_WEIGHT = 0.2  # of a word that says little, against 1
+_FADING = 0.1  # of a word's weight, for each word that stands between it and the phrase or gap
 _FUNCTION = frozenset("的了是在和与也都就不这那有为以及被把着过吗呢은는이가을를의에도로와과고다한하")
 """Characters of Chinese and Korean that are grammar more often than not; of Japanese it is all hiragana."""
 
@@ -94,13 +96,17 @@ def _inside_word(here: str, at: int) -> bool:
     return 0 < at < len(here) and here[at - 1].isalnum() and here[at].isalnum()
 
 
+_Side = dict[str, int]
+"""The words on one side of a phrase or gap, each with how many words stand between, at least."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A noun phrase of a sentence, with the words before it, nearest first, and after it."""
+    """A noun phrase of a sentence, with what stands before and after it."""
 
     phrase: str
-    before: tuple[str, ...]
-    after: tuple[str, ...]
+    before: _Side
+    after: _Side
 
     @property
     def words(self) -> set[str]:
@@ -114,10 +120,13 @@ class _Sentence:
 
 
 class Lexical:
-    """The answer is a noun phrase of the text's sentence that has most words of a question with a gap.
+    """The answer is the noun phrase of the text around which most words of the question stand as around its gap.
 
-    Of the sentence's phrases it is the one around which the words of the question stand most as they do around the
-    gap, and which is not itself in the question. A text has no answer where no sentence has such a word or phrase.
+    A word counts where it stands on the same side of the phrase as of the gap, the less the further off it is from
+    either. Phrases of sentences without a word of content of the question do not count, nor does what the question
+    says itself; where no other is left, the text has no answer. That nearness alone decides, whichever sentence has
+    most words of the question, was chosen of several ways by looking at QAGS's 235 rated CNN/DailyMail summaries; on
+    SummEval's, which were not looked at, it agrees with people as well as the other way, and no better.
     """
 
     def __init__(self, nouns: Nouns) -> None:
@@ -145,24 +154,31 @@ class Lexical:
 
 def _candidate(sentence: str, span: Span) -> _Candidate:
     start, end = span
-    before, after = sentence[max(start - _REACH, 0) : start], sentence[end : end + _REACH]
-    return _Candidate(sentence[start:end], _words(before)[::-1], _words(after))
+    return _Candidate(sentence[start:end], *_sides(sentence[:start], sentence[end:]))
+
+
+def _sides(before: str, after: str) -> tuple[_Side, _Side]:
+    return _nearest(_words(before[-_REACH:])[::-1]), _nearest(_words(after[:_REACH]))
+
+
+def _nearest(words: Iterable[str]) -> _Side:
+    side: _Side = {}
+    for place, word in enumerate(words):
+        side.setdefault(word, place)
+    return side
 
 
 def _answer(question: str, sentences: Iterable[_Sentence]) -> str | Trouble:
     before, gap, after = question.partition(GAP)
     if not gap:
         return Trouble("NoGap", "the lexical reader answers questions with a gap alone: take questions=cloze")
-    left, right = _words(before[-_REACH:])[::-1], _words(after[:_REACH])
+    left, right = _sides(before, after)
     asked = {*left, *right}
     content = _content(asked)
-    most, best, answer = 1, 0.0, UNANSWERABLE
+    best, answer = 0.0, UNANSWERABLE
     for sentence in sentences:
-        shared = len(content & sentence.content)
-        if shared < most:
+        if content.isdisjoint(sentence.content):
             continue
-        if shared > most:
-            most, best, answer = shared, 0.0, UNANSWERABLE
         for candidate in sentence.candidates:
             fit = _fit(left, candidate.before) + _fit(right, candidate.after)
             if fit > best and not candidate.words <= asked:
@@ -170,15 +186,10 @@ def _answer(question: str, sentences: Iterable[_Sentence]) -> str | Trouble:
     return answer
 
 
-def _fit(wanted: Sequence[str], found: Sequence[str]) -> float:
-    """How far the words of one side of a gap stand beside a phrase at the same distance: 1 for each that does."""
-    places: dict[str, list[int]] = {}
-    for place, word in enumerate(found):
-        places.setdefault(word, []).append(place)
+def _fit(wanted: _Side, found: _Side) -> float:
+    """How much stands on one side of a phrase as it does beside the gap."""
     return sum(
-        _weight(word) / (1 + min(abs(place - other) for other in places[word])) / (1 + 0.1 * place)
-        for place, word in enumerate(wanted)
-        if word in places
+        _weight(word) / (1 + _FADING * max(place, found[word])) for word, place in wanted.items() if word in found
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,24 @@ from typing import Any
 from judge import __version__, text
 from judge.errors import ConfigError
 from judge.metrics import MetricResult
-from judge.metrics.bertscore.values import HIGH, LOW
+from judge.metrics.asks import Ask, Trouble
 from judge.metrics.qags.lexical import Cloze, Lexical
 from judge.metrics.qags.nouns import Nouns, clean
-from judge.metrics.qags.pipeline import Job, Outcome, Stages, ask
+from judge.metrics.qags.options import LEXICAL, LLM, Options, known
+from judge.metrics.qags.pipeline import Job, Outcome, Stages, ask, kinds
 from judge.metrics.qags.similarity import Similarities
-from judge.metrics.qags.stages import Ask, Asked, Trouble
-from judge.metrics.shared import failure, one_of, whole_number, yes_or_no
+from judge.metrics.qags.stages import Answers, Asked, Questions, Themes
+from judge.metrics.shared import failure
 from judge.records import Column, Failure, Provenance, Sample, Score
 
-BACKENDS = ("lexical", "models", "llm")
-_CLOZE, _LEXICAL, _LLM = "cloze", "lexical", "llm"
-_STAGES = {"lexical": ("nouns", _CLOZE, _LEXICAL), "models": ("nouns", "", ""), "llm": (_LLM, _LLM, _LLM)}
+_IN_A_NOTEBOOK = (
+    "qags.score asks no judge model; this does: "
+    'judge.evaluate(rows, [], metrics="qags", set={"qags": {"backend": "llm"}}, model=NAME)'
+)
+_LIMITS = (
+    "qags: answers=lexical goes by wording and does not see a negation, swapped roles or a paraphrase; "
+    "backend=llm asks a judge model about the facts"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +43,14 @@ class QagsValue:
     note: str | None = None
 
 
-class Qags:
+class Qags(Options):
     """QAGS: how alike the answers are that the source and the output give to questions on the output's themes.
 
     Wang, Cho and Lewis 2020. Themes are the output's nouns, names and amounts, at most `most` of them, spread evenly;
     each has a question, made from the output, which is answered from the source and from the output. The value is the
     mean similarity of the two answers: 0 where only one text answers; a question that neither text answers is left
-    out. `similarity` are exact, f1, rouge1, rougeL, bertscore, corrected, or several, which cost no further question.
+    out, and with `consistent`, as the paper has it, one to which the output gives another answer than the theme.
+    `similarity` are exact, f1, rouge1, rougeL, bertscore, corrected, or several, which cost no further question.
 
     `backend` makes themes, questions and answers: `lexical` by words alone (a sentence with a gap, and the noun that
     fits it), `models` by two models (`questions` for a T5-style generator and `answers` for an extractive reader:
@@ -53,96 +60,63 @@ class Qags:
     itself. `language` is that of the prompts, otherwise the outputs'.
 
     `template`, `null`, `beams`, `question_tokens`, `input_tokens` and `batch_tokens` are the models' settings;
-    `bertscore_model` and `bertscore_layer` BERTScore's model, `low` and `high` the ends of `corrected`.
-    Raises ConfigError and MissingExtra.
+    `bertscore_model` and `bertscore_layer` BERTScore's model, `low` and `high` the ends of `corrected`. An option that
+    nothing would read is an error. Raises ConfigError and MissingExtra.
     """
 
-    def __init__(
-        self,
-        *,
-        backend: str = "lexical",
-        themes: str | None = None,
-        questions: str | None = None,
-        answers: str | None = None,
-        similarity: str | Sequence[str] = ("f1",),
-        most: int = 20,
-        compounds: bool = True,
-        language: str | None = None,
-        template: str | None = None,
-        null: bool | None = None,
-        beams: int | None = None,
-        question_tokens: int | None = None,
-        input_tokens: int | None = None,
-        batch_tokens: int | None = None,
-        bertscore_model: str | None = None,
-        bertscore_layer: int | None = None,
-        low: float = LOW,
-        high: float = HIGH,
-        device: str | None = None,
-        cache: str | Path | None = None,
-        progress: Callable[[int, int], None] | None = None,
-        ask: Ask | None = None,
-    ) -> None:
-        usual = _STAGES[one_of("qags: backend", backend, BACKENDS)]
-        self._names = tuple(name or other for name, other in zip((themes, questions, answers), usual, strict=True))
-        self._most = whole_number("qags: most", most, 1, 1_000)
-        self._compounds = yes_or_no("qags: compounds", compounds)
-        self._language, self._ask, self._progress = language, ask, progress
-        _check(self._names, ask)
-        if self._names[0] != _LLM:
-            Nouns(self._names[0])  # what is not installed is said before a judge is paid
-        settings = {
-            "template": template, "null": null, "beams": beams, "question_tokens": question_tokens,
-            "input_tokens": input_tokens, "batch_tokens": batch_tokens,
-        }  # fmt: skip
-        self._models = _models(self._names, {**settings, "device": device, "progress": progress})
-        bert = {"model": bertscore_model, "layer": bertscore_layer, "device": device}
-        self._alike: Callable[[], Similarities] = lambda: Similarities(
-            _listed(similarity), low=low, high=high, bert=bert, cache=None if cache is None else Path(cache)
-        )
-        self._columns = self._alike().names
-
-    @property
-    def asks(self) -> bool:
-        """Whether a stage asks the judge model."""
-        return _LLM in self._names
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        themes = self.stage_names[0]
+        if themes != LLM:
+            Nouns(themes)  # what is not installed is said before a judge is paid
+        self._models = _models(self)
+        self._similarities()
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample and similarity; what has no source or no themes is a `Failure` in each.
 
-        The first column's rows carry the working as JSON, `{"qags": [[theme, question, answer from the source, answer
-        from the output, {similarity: value}], …]}`, where a line that counts for nothing has no value.
+        So is what a judge failed a question or an answer of. The first column's rows carry the working as JSON,
+        `{"qags": [[theme, question, answer from the source, answer from the output, {similarity: value}, why left out],
+        …]}`: the last is "" in a line that counts, the one before it empty in one that does not.
         """
         outcomes, columns = self._measure(samples)
-        rows = [row for sample, one in zip(samples, outcomes, strict=True) for row in _rows(sample, one, self._columns)]
-        return MetricResult(columns, tuple(rows), _notes(outcomes))
+        rows = [
+            row for sample, one in zip(samples, outcomes, strict=True) for row in _rows(sample, one, self.similarities)
+        ]
+        limits = (_LIMITS,) * (self.stage_names[2] == LEXICAL)
+        return MetricResult(columns, tuple(rows), _notes(outcomes) + limits)
 
     def _measure(self, samples: Sequence[Sample]) -> tuple[list[Outcome], tuple[Column, ...]]:
         jobs = {n: Job(clean(s.output), clean(s.source)) for n, s in enumerate(samples) if s.source and _has_text(s)}
-        stages, alike = self._stages([job.output for job in jobs.values()]), self._alike()
-        tell = self._progress if self._progress and self._models is None else lambda done, total: None
-        found = ask(list(jobs.values()), stages, alike, most=self._most, tell=tell)
+        stages, alike = self._stages([job.output for job in jobs.values()]), self._similarities()
+        tell = self.progress if self.progress and self._models is None else lambda done, total: None
+        found = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent, tell=tell)
         asked = dict(zip(jobs, found, strict=True))
         outcomes = [asked[n] if n in asked else Outcome(trouble=_unasked(sample)) for n, sample in enumerate(samples)]
-        return outcomes, tuple(self._column(name, stages, alike) for name in self._columns)
+        return outcomes, tuple(self._column(name, stages, alike) for name in self.similarities)
+
+    def _similarities(self) -> Similarities:
+        cache = None if self.cache is None else Path(self.cache)
+        return Similarities(self.similarities, low=self.low, high=self.high, bert=self.of_bertscore, cache=cache)
 
     def _stages(self, outputs: Sequence[str]) -> Stages:
         """Fresh ones, so that their signatures say what these outputs needed."""
-        themes, questions, answers = self._names
-        by_rules = Nouns(themes if themes != _LLM else "nouns", compounds=self._compounds)
-        asked: tuple[Any, ...] = (None,) * 3
-        if _LLM in self._names:
-            asked = _by_llm(self._ask, self._language or text.language(outputs))
-        models: tuple[Any, Any] = self._models or (None, None)
+        themes, questions, answers = self.stage_names
+        by_rules = Nouns(themes if themes != LLM else "nouns", compounds=self.compounds)
+        local: tuple[Questions, Answers] = self._models or (Cloze(by_rules), Lexical(by_rules))
+        asked: tuple[Themes, Questions, Answers] = (by_rules, *local)
+        if self.ask and self.asks:
+            asked = _by_llm(self.ask, self.language or text.language(outputs))
         return Stages(
-            asked[0] if themes == _LLM else by_rules,
-            Cloze(by_rules) if questions == _CLOZE else asked[1] if questions == _LLM else models[0],
-            Lexical(by_rules) if answers == _LEXICAL else asked[2] if answers == _LLM else models[1],
+            asked[0] if themes == LLM else by_rules,
+            asked[1] if questions == LLM else local[0],
+            asked[2] if answers == LLM else local[1],
         )
 
     def _column(self, name: str, stages: Stages, alike: Similarities) -> Column:
         column = f"qags_{name}"
-        parts = [column, stages.signature, f"most={self._most}", f"similarity={alike.signature(name)}"]
+        filtered = ["consistent"] if self.consistent else []
+        parts = [column, stages.signature, f"most={self.most}", *filtered, f"similarity={alike.signature(name)}"]
         # A cosine has no low end.
         low = None if name == "bertscore" else 0.0
         return Column(column, "metric", "|".join([*parts, f"judge {__version__}"]), low=low, high=1.0)
@@ -151,11 +125,15 @@ class Qags:
 def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> list[QagsValue | Failure]:
     """QAGS of each output with its source, with the questions and answers; for a notebook.
 
-    `options` are those of `Qags`. What has no value is a `Failure` whose item is its place, from 0. Raises
-    ConfigError, also where there are not as many sources as outputs.
+    `options` are those of `Qags`. What has no value is a `Failure` whose item is its place, from 0; its `raw` has the
+    working as `Qags.score` writes it, if there is one. Raises ConfigError, also where there are not as many sources as
+    outputs, and where a judge model is to be asked, which judge.evaluate does.
     """
     if isinstance(outputs, str) or isinstance(sources, str) or len(outputs) != len(sources):
         raise ConfigError("qags: outputs and sources are two lists of one length")
+    known(options)
+    if LLM in (options.get(name) for name in ("backend", "themes", "questions", "answers")) and not options.get("ask"):
+        raise ConfigError(_IN_A_NOTEBOOK)
     metric = Qags(**options)
     samples = [
         Sample(str(n), "", output, source=source, where=f"output {n}")
@@ -163,51 +141,26 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
     ]
     made: list[QagsValue | Failure] = []
     for sample, outcome in zip(samples, metric._measure(samples)[0], strict=True):
-        rows = _rows(sample, outcome, metric._columns)
+        rows = _rows(sample, outcome, metric.similarities)
         failed = next((row for row in rows if isinstance(row, Failure)), None)
         values = {row.column.removeprefix("qags_"): row.value for row in rows if isinstance(row, Score)}
         made.append(failed or QagsValue(values, outcome.asked, outcome.note))
     return made
 
 
-def _check(names: tuple[str, ...], ask: Ask | None) -> None:
-    _, questions, answers = names
-    if _LLM in names and ask is None:
-        raise ConfigError("qags: a judge model is to be asked, but none is named: name one with --model, in a run")
-    if not questions or not answers:
-        raise ConfigError(
-            "qags: backend=models needs two models, folders or names on the Hugging Face hub: --set "
-            "qags.questions=GENERATOR (answer-aware question generation, T5-style) and --set qags.answers=READER "
-            "(extractive question answering)"
-        )
-    if _is_model(questions) != _is_model(answers):
-        raise ConfigError("qags: models for questions and for answers come together: name one for each")
-    if answers == _LEXICAL and questions != _CLOZE:
-        raise ConfigError("qags: answers=lexical fills gaps and takes questions=cloze alone")
-
-
-def _is_model(name: str) -> bool:
-    return name not in (_CLOZE, _LEXICAL, _LLM)
-
-
-def _models(names: tuple[str, ...], settings: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    if not _is_model(names[1]):
+def _models(options: Options) -> tuple[Questions, Answers] | None:
+    if not options.uses_models:
         return None
     from judge.metrics.qags import models
 
-    given = {name: value for name, value in settings.items() if value is not None}
-    return models.open(generator=names[1], reader=names[2], **given)
+    _, generator, reader = options.stage_names
+    return models.open(generator=generator, reader=reader, progress=options.progress, **options.of_models)
 
 
-def _by_llm(ask: Ask | None, language: str) -> tuple[Any, ...]:
+def _by_llm(ask: Ask, language: str) -> tuple[Themes, Questions, Answers]:
     from judge.metrics.qags import llm
 
-    assert ask is not None  # noqa: S101
     return llm.open(ask, language)
-
-
-def _listed(similarity: str | Sequence[str]) -> Sequence[str]:
-    return [name.strip() for name in similarity.split(",")] if isinstance(similarity, str) else similarity
 
 
 def _has_text(sample: Sample) -> bool:
@@ -244,13 +197,12 @@ def _uncompared(name: str, outcome: Outcome) -> Trouble:
 
 
 def _working(asked: Sequence[Asked]) -> str | None:
-    lines = [[one.theme, one.question, one.from_source, one.from_output, one.similarity] for one in asked]
+    lines = [[one.theme, one.question, one.from_source, one.from_output, one.similarity, one.left_out] for one in asked]
     return json.dumps({"qags": lines}, ensure_ascii=False) if lines else None
 
 
 def _notes(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    asked = sum(len(one.asked) for one in outcomes)
-    left = asked - sum(len(one.counted) for one in outcomes)
-    return (f"qags: {left:,} of {asked:,} questions left out, as no text answers them or they could not be asked",) * (
-        left > 0
-    )
+    """What was left out of outputs that no judge failed: those are failures, and counted as such."""
+    asked = [line for one in outcomes if not (one.trouble and one.trouble.failed) for line in one.asked]
+    left = sum(bool(line.left_out) for line in asked)
+    return (f"qags: {left:,} of {len(asked):,} questions left out: {kinds(asked)}",) if left else ()

@@ -1,17 +1,19 @@
-"""Themes of a text: its noun phrases, names and amounts, by rules (English), a tagger (CJK) or a spaCy model."""
+"""Themes of a text: its noun phrases, names, times and amounts, by a spaCy model, rules (English) or a tagger (CJK)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from judge import __version__, text
 from judge.errors import ConfigError, MissingExtra
+from judge.metrics.asks import Trouble
 from judge.metrics.qags import english, taggers
 from judge.metrics.qags.english import Span
-from judge.metrics.qags.stages import Trouble
 from judge.metrics.qags.taggers import Part, Words
 from judge.records import fold, whole
 from judge.registry import unknown
@@ -19,6 +21,7 @@ from judge.registry import unknown
 NOUNS = ("nouns", "en", "ja", "ko", "zh", "sudachi", "kiwi")
 """The finders by name: of each text's language, of one language, two other taggers. `spacy:MODEL` is one more."""
 SPACY = "spacy:"
+_ENGLISH = ("en_core_web_trf", "en_core_web_lg", "en_core_web_md", "en_core_web_sm")
 _SPACED = ("ko", "kiwi")  # taggers of texts in which white space stands inside a compound
 _SHORT = 20  # characters, of a text whose language its neighbours may tell
 
@@ -26,6 +29,7 @@ _SHORT = 20  # characters, of a text whose language its neighbours may tell
 class Nouns:
     """Noun phrases as themes: of each text by its language, or all by the finder that `tool` names.
 
+    English goes by the largest of spaCy's en_core_web models that is installed, by rules where none is; `en` is rules.
     `compounds` makes one theme of nouns that follow one another (入学試験, with its prefixes, suffixes and numbers);
     without it each noun that a tagger cuts is one, and there are no amounts. English phrases are the same either way.
     Raises ConfigError for a name nobody knows and for a spaCy model that is not there, MissingExtra.
@@ -35,6 +39,7 @@ class Nouns:
         if tool not in NOUNS and not tool.startswith(SPACY):
             raise ConfigError(unknown("themes", tool, [*NOUNS, f"{SPACY}MODEL"]))
         self._tool = None if tool == "nouns" else tool
+        self._english = _english()
         self._compounds = compounds
         self._used: set[str] = set()
         self._kept: dict[tuple[str, str], list[Span]] = {}
@@ -44,12 +49,13 @@ class Nouns:
     def themes(self, outputs: Sequence[str]) -> list[list[str] | Trouble]:
         """For each text its themes in order of appearance, each once; upper and lower case are one.
 
-        A text in a script without a finder is a Trouble. Raises MissingExtra where a tagger's packages are missing.
+        A text in a script or language without a finder is a Trouble. Raises MissingExtra where a tagger's packages are
+        missing, ConfigError where a spaCy model cannot be loaded.
         """
         found: list[list[str] | Trouble] = []
         for output, language in zip(outputs, languages(outputs), strict=True):
-            if self._tool is None and language == "en" and text.is_cjk(output):
-                found.append(_NO_FINDER)
+            if self._tool is None and language == "en" and (trouble := _not_english(output)):
+                found.append(trouble)
                 continue
             output = clean(output)
             phrases: dict[str, str] = {}
@@ -60,7 +66,7 @@ class Nouns:
 
     def spans(self, clean: str, language: str) -> list[Span]:
         """Where the themes of a cleaned text of this language are, in order; of each text they are kept."""
-        name = self._tool or language
+        name = self._tool or (self._english if language == "en" else language)
         if name not in self._used:
             self._used.add(name)
             self.signature = self._signed()
@@ -93,6 +99,24 @@ _NO_FINDER = Trouble(
     "NoNounFinder",
     "is in a script without a noun finder of its own: name a spaCy model (themes=spacy:MODEL), or backend=llm",
 )
+_NOT_ENGLISH = Trouble(
+    "NotEnglish",
+    "seems not to be English: name a spaCy model of its language (themes=spacy:fr_core_news_sm), or backend=llm; "
+    "themes=en if it is English",
+)
+
+
+def _not_english(output: str) -> Trouble | None:
+    if text.is_cjk(output):
+        return _NO_FINDER
+    return _NOT_ENGLISH if english.is_other_language(output) else None
+
+
+def _english() -> str:
+    """The finder of English texts; the model is loaded when there is one."""
+    if find_spec("spacy") is None:
+        return "en"
+    return next((SPACY + model for model in _ENGLISH if find_spec(model)), "en")
 
 
 def clean(given: str) -> str:
@@ -114,13 +138,13 @@ def languages(texts: Sequence[str]) -> list[text.Language]:
 
 
 def _single(words: Words) -> list[Span]:
-    return [span for span, part in words if part == "noun"]
+    return [span for span, part in words if part in ("noun", "time")]
 
 
 def _runs(clean: str, words: Words, spaced: bool) -> Iterator[Span]:
     run: Words = []
     for span, part in words:
-        if run and not (part and _joins(run[-1][1], part, clean[run[-1][0][1] : span[0]], spaced)):
+        if run and not (part and _joins(run[-1], (span, part), clean, spaced)):
             yield from _phrase(run)
             run = []
         if part:
@@ -128,13 +152,19 @@ def _runs(clean: str, words: Words, spaced: bool) -> Iterator[Span]:
     yield from _phrase(run)
 
 
-def _joins(last: Part, part: Part, between: str, spaced: bool) -> bool:
-    """Whether two words are in one compound; `between` is the white space between them."""
-    if between:
-        return spaced and between == " " and last in ("noun", "suffix") and part in ("noun", "prefix")
-    if part == "unit":
-        return last in ("number", "amount", "unit", "prefix")
-    return not (part in ("noun", "prefix") and last in ("unit", "amount"))
+_CLOCK = re.compile(r"[\d〇一二三四五六七八九十:]+[年月日号時时点]").match
+
+
+def _joins(last: tuple[Span, Part], word: tuple[Span, Part], clean: str, spaced: bool) -> bool:
+    """Whether two words that follow one another are in one compound."""
+    before, part = last[1], word[1]
+    if between := clean[last[0][1] : word[0][0]]:
+        return spaced and between == " " and before in ("noun", "suffix") and part in ("noun", "prefix")
+    if before == "time":  # 昨年七月, 午後3時; not 昨日東京, 今年3人
+        return part in ("time", "suffix") or (part in ("number", "amount") and bool(_CLOCK(clean, word[0][0])))
+    if part in ("unit", "time"):  # 12月末; not 村民昨天
+        return before in ("number", "amount", "unit", "prefix")
+    return not (part in ("noun", "prefix") and before in ("unit", "amount"))
 
 
 def _phrase(run: Words) -> Iterator[Span]:
@@ -144,7 +174,7 @@ def _phrase(run: Words) -> Iterator[Span]:
     while run and run[-1][1] == "prefix":
         run = run[:-1]
     parts = {part for _, part in run}
-    if parts & {"noun", "amount"} or ("number" in parts and parts & {"unit", "suffix"}):
+    if parts & {"noun", "time", "amount"} or ("number" in parts and parts & {"unit", "suffix"}):
         yield run[0][0][0], run[-1][0][1]
 
 
@@ -159,8 +189,9 @@ def _spacy(name: str) -> Any:
     try:
         return spacy.load(model)
     except (OSError, ImportError, ValueError) as error:
+        rules = " or themes=en for the rules" if model in _ENGLISH else ""
         raise ConfigError(
-            f"qags: spaCy cannot load the model {model!r}: name one that is installed "
+            f"qags: spaCy cannot load the model {model!r}: name one that is installed{rules} "
             f"(python -m spacy download {model}, or pip install its package): {error}"
         ) from error
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from judge.metrics.qags.nouns import languages
-from judge.metrics.qags.similarity import Similarities
+from judge.metrics.qags.similarity import Similarities, normalised
 from judge.metrics.qags.stages import Answers, Asked, Questions, Tell, Themes, Trouble
 
 _Answer = str | Trouble
+NEITHER = "answered by neither"
+OTHERWISE = "the output answers otherwise"
+"""Why a line counts for nothing, where no stage had trouble with it."""
 
 
 class Job(NamedTuple):
@@ -46,34 +49,32 @@ def _signed(name: str, signature: str) -> str:
 class Outcome:
     """What came of an output: its working, or `trouble`, why there is no value (the working may be there as well).
 
-    The lines that count are `counted`. The others (answered by neither text, or without question or answer) have no
-    similarity; `note` says how many these are, and why.
+    The lines that count are `counted`; `note` says how many of the others there are, and why.
     """
 
     asked: tuple[Asked, ...] = ()
-    counted: tuple[Asked, ...] = ()
     trouble: Trouble | None = None
     note: str | None = None
 
+    @property
+    def counted(self) -> tuple[Asked, ...]:
+        return tuple(one for one in self.asked if not one.left_out)
 
-class _Line(NamedTuple):
+
+class _Attempt(NamedTuple):
+    """A line of the working, and what went wrong with it."""
+
     asked: Asked
     trouble: Trouble | None = None
 
-    @property
-    def compared(self) -> bool:
-        return self.trouble is None and bool(self.asked.from_source or self.asked.from_output)
 
-    @property
-    def reason(self) -> str:
-        """Why it is not compared."""
-        return self.trouble.error if self.trouble else "answered by neither text"
-
-
-def ask(jobs: Sequence[Job], stages: Stages, alike: Similarities, *, most: int, tell: Tell) -> list[Outcome]:
+def ask(
+    jobs: Sequence[Job], stages: Stages, alike: Similarities, *, most: int, consistent: bool, tell: Tell
+) -> list[Outcome]:
     """The outcome of each job, in order, of at most so many themes each, spread evenly over the output.
 
-    `tell` is called after each of the stages. Raises what the stages raise.
+    `consistent` leaves out questions to which the output does not give its theme. `tell` is called after each of the
+    stages. Raises what the stages raise.
     """
     outputs = list(dict.fromkeys(job.output for job in jobs))
     found = dict(zip(outputs, stages.themes.themes(outputs), strict=True))
@@ -83,17 +84,10 @@ def ask(jobs: Sequence[Job], stages: Stages, alike: Similarities, *, most: int, 
     tell(2, 4)
     answers = _each(_to_answer(jobs, themes, questions), stages.answers.answers)
     tell(3, 4)
-    lines = [[_line(theme, job, questions, answers) for theme in themes[job.output]] for job in jobs]
-    compared = [line.asked for listed in lines for line in listed if line.compared]
-    spoken = dict(zip(jobs, languages([job.source for job in jobs]), strict=True))
-    of = [spoken[job] for job, listed in zip(jobs, lines, strict=True) for line in listed if line.compared]
-    values = iter(alike.of([(one.from_source, one.from_output) for one in compared], of))
+    lines = [[_line(theme, job, questions, answers, consistent) for theme in themes[job.output]] for job in jobs]
+    compared = _compared(jobs, lines, alike)
     tell(4, 4)
-    made = []
-    for job, listed in zip(jobs, lines, strict=True):
-        asked = [replace(line.asked, similarity=next(values)) if line.compared else line.asked for line in listed]
-        made.append(_outcome(found[job.output], listed, tuple(asked)))
-    return made
+    return [_outcome(found[job.output], listed) for job, listed in zip(jobs, compared, strict=True)]
 
 
 def spread(themes: Sequence[str], most: int) -> list[str]:
@@ -130,40 +124,76 @@ def _line(
     job: Job,
     questions: Mapping[tuple[str, str], _Answer],
     answers: Mapping[tuple[str, str], _Answer],
-) -> _Line:
+    consistent: bool,
+) -> _Attempt:
     question = questions[theme, job.output]
-    if isinstance(question, Trouble):
-        return _Line(Asked(theme, "", "", "", {}), question)
     if not question:
-        return _Line(Asked(theme, "", "", "", {}), Trouble("NoQuestion", "the question came back empty"))
-    source, output = answers[question, job.source], answers[question, job.output]
-    asked = Asked(theme, question, _said(source), _said(output), {})
-    return _Line(asked, next((answer for answer in (source, output) if isinstance(answer, Trouble)), None))
+        question = Trouble("NoQuestion", "the question came back empty")
+    if isinstance(question, Trouble):
+        return _Attempt(Asked(theme, "", "", "", {}, _why(question)), question)
+    both = answers[question, job.source], answers[question, job.output]
+    source, output = ("" if isinstance(answer, Trouble) else answer for answer in both)
+    trouble = next((answer for answer in both if isinstance(answer, Trouble)), None)
+    left_out = ""
+    if trouble:
+        left_out = _why(trouble)
+    elif not source and not output:
+        left_out = NEITHER
+    elif consistent and normalised(output) != normalised(theme):
+        left_out = OTHERWISE
+    return _Attempt(Asked(theme, question, source, output, {}, left_out), trouble)
 
 
-def _said(answer: _Answer) -> str:
-    return "" if isinstance(answer, Trouble) else answer
+def _why(trouble: Trouble) -> str:
+    return f"{trouble.error}: {trouble.message}"
 
 
-def _outcome(found: list[str] | Trouble, lines: Sequence[_Line], asked: tuple[Asked, ...]) -> Outcome:
+def kinds(asked: Iterable[Asked]) -> str:
+    """How many lines were left out by what kind of reason, in words: `1 NoQuestion, 2 answered by neither`."""
+    found = Counter(one.left_out.partition(":")[0] for one in asked if one.left_out)
+    return ", ".join(f"{number:,} {kind}" for kind, number in sorted(found.items()))
+
+
+def _compared(jobs: Sequence[Job], lines: Sequence[list[_Attempt]], alike: Similarities) -> list[list[_Attempt]]:
+    """The lines with the similarities of those that count."""
+    spoken = dict(zip(jobs, languages([job.source for job in jobs]), strict=True))
+    each = ((job, line.asked) for job, listed in zip(jobs, lines, strict=True) for line in listed)
+    counted = [(spoken[job], one) for job, one in each if not one.left_out]
+    pairs = [(one.from_source, one.from_output) for _, one in counted]
+    values = iter(alike.of(pairs, [language for language, _ in counted]))
+    return [
+        [
+            line if line.asked.left_out else line._replace(asked=replace(line.asked, similarity=next(values)))
+            for line in listed
+        ]
+        for listed in lines
+    ]
+
+
+def _outcome(found: list[str] | Trouble, lines: Sequence[_Attempt]) -> Outcome:
     if isinstance(found, Trouble):
         return Outcome(trouble=found)
     if not found:
         what = "has no themes (nouns, names, amounts) to ask about: it is not measured"
         return Outcome(trouble=Trouble("NoThemes", what))
-    why = Counter(line.reason for line in lines if not line.compared)
-    left = sum(why.values())
+    asked = tuple(line.asked for line in lines)
     parts = [f"{len(lines)} of {len(found)} themes asked"] if len(lines) < len(found) else []
-    listed = ", ".join(f"{number} {reason}" for reason, number in sorted(why.items()))
-    parts += [f"{left} of {len(lines)} questions left out: {listed}"] if left else []
+    if left := sum(bool(one.left_out) for one in asked):
+        parts.append(f"{left} of {len(lines)} questions left out: {kinds(asked)}")
     note = "; ".join(parts) or None
-    counted = tuple(one for line, one in zip(lines, asked, strict=True) if line.compared)
-    return Outcome(asked, counted, None if counted else _nothing(lines, note), note)
+    return Outcome(asked, _trouble(lines, note), note)
 
 
-def _nothing(lines: Sequence[_Line], note: str | None) -> Trouble:
-    """Why an output has no line that counts: what all of them met with, or that nothing could be asked."""
-    first = lines[0].trouble
-    if first and all(line.trouble and line.trouble.error == first.error for line in lines):
-        return Trouble(first.error, f"has {len(lines)} themes, none of which could be asked about: {first.message}")
+def _trouble(lines: Sequence[_Attempt], note: str | None) -> Trouble | None:
+    """Why an output has no value: a judge that failed it, or no line that counts."""
+    of = f"{len(lines)} theme{'s' * (len(lines) > 1)}"
+    troubles = [line.trouble for line in lines if line.trouble]
+    if failed := [one for one in troubles if one.failed]:
+        first = failed[0]
+        what = f"is not measured: for {len(failed)} of {of} the judge gave no question or answer: {first.message}"
+        return Trouble(first.error, what, failed=True)
+    if not all(line.asked.left_out for line in lines):
+        return None
+    if len(troubles) == len(lines) and len({one.error for one in troubles}) == 1:
+        return Trouble(troubles[0].error, f"has {of}, none of which could be asked about: {troubles[0].message}")
     return Trouble("NothingAsked", f"is not measured, as no question says anything: {note}")

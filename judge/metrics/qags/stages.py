@@ -9,17 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from judge.metrics.asks import Trouble as Trouble  # what a stage gives in the place of what it cannot
+
 UNANSWERABLE = ""
 """The answer of a question that the text does not answer."""
 Tell = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why one theme, question or answer could not be had: the kind (CamelCase) and what happened, in words."""
-
-    error: str
-    message: str
 
 
 class Themes(Protocol):
@@ -56,7 +50,8 @@ class Answers(Protocol):
 class Asked:
     """One line of an output's working: a theme, its question, and the answers from the source and from the output.
 
-    `similarity` by name, each 0–1 (corrected BERTScore, F1, exact match, ROUGE; BERTScore may be below 0).
+    `similarity` by name, each 0–1 (corrected BERTScore, F1, exact match, ROUGE; BERTScore may be below 0); empty where
+    the line counts for nothing, and `left_out` says why.
     """
 
     theme: str
@@ -64,19 +59,4 @@ class Asked:
     from_source: str
     from_output: str
     similarity: dict[str, float]
-
-
-Ask = Callable[[Sequence["Wanted"]], list["str | Trouble"]]
-"""Asks a judge model, many prompts at once, by the run's cache, retries and accounts: texts that `read` accepted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A prompt for the judge model: its text, the longest reply in tokens, and what turns the reply into an answer.
-
-    `read` raises ParseError for a reply of no use, which is then neither kept nor paid for twice.
-    """
-
-    prompt: str
-    max_tokens: int
-    read: Callable[[str], str]
+    left_out: str = ""

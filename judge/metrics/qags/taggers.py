@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 from judge.errors import MissingExtra
 from judge.metrics.qags.english import Span
 
-Part = Literal["noun", "amount", "number", "unit", "suffix", "prefix", ""]
-"""An amount (3.5%) is whole by itself; a unit, which counts, follows a number."""
+Part = Literal["noun", "time", "amount", "number", "unit", "suffix", "prefix", ""]
+"""An amount (3.5%) is whole by itself; a unit, which counts, follows a number; a time is 昨年 or 星期五."""
 Words = list[tuple[Span, Part]]
 _Tagged = Iterator[tuple[str, Part]]
 _Tag = Callable[[str], _Tagged]
@@ -76,23 +76,32 @@ def _numbers(clean: str, tagged: Words) -> Words:
     return made
 
 
-def _mecab(module: str, dictionary: str, part: Callable[[list[str]], Part]) -> _Tag:
+def _mecab(module: str, dictionary: str, part: Callable[[str, list[str]], Part]) -> _Tag:
     tagger = import_module(module).Tagger(import_module(dictionary).MECAB_ARGS)
 
     def tag(piece: str) -> _Tagged:
         for line in tagger.parse(piece).splitlines():
             surface, tab, features = line.partition("\t")
             if tab:
-                yield surface, part(features.split(","))
+                yield surface, part(surface, features.split(","))
 
     return tag
 
 
+_TIME = re.compile("[曜日月年週朝昼夕夜晩午旬春夏秋冬]|未明|きのう|きょう|あした|あす").search
+_RELATIVE = {"前", "後", "末", "以前", "以降"}
+
+
+def _adverbial(surface: str) -> Part:
+    """A Japanese noun that may be an adverb: a time, what follows a time (二日前), or of no content (今回, 以上)."""
+    return "time" if _TIME(surface) else "suffix" if surface in _RELATIVE else ""
+
+
 _NOUNS_OF_IPADIC = {"一般", "サ変接続", "形容動詞語幹", "固有名詞"}
-_SUFFIXES_OF_IPADIC = {"一般", "人名", "地域", "サ変接続"}
+_SUFFIXES_OF_IPADIC = {"一般", "人名", "地域", "サ変接続", "副詞可能"}
 
 
-def _ipadic(features: list[str]) -> Part:
+def _ipadic(surface: str, features: list[str]) -> Part:
     kind, detail, further = features[0], features[1], features[2]
     if kind == "接頭詞":
         return "prefix" if detail in ("名詞接続", "数接続") else ""
@@ -102,15 +111,19 @@ def _ipadic(features: list[str]) -> Part:
         return "number"
     if detail == "接尾":
         return "unit" if further == "助数詞" else "suffix" if further in _SUFFIXES_OF_IPADIC else ""
+    if detail == "副詞可能":
+        return _adverbial(surface)
     return "noun" if detail in _NOUNS_OF_IPADIC else ""
 
 
 _BY_KOREAN: dict[str, Part] = {"NNG": "noun", "NNP": "noun", "SL": "noun", "SN": "number", "NR": "number"}
 _BY_KOREAN |= {"NNBC": "unit", "XSN": "suffix", "XPN": "prefix", "NNB": ""}
 
+_KOREAN_DAYS = {"그저께", "어제", "오늘", "내일", "모레"}  # the other times are nouns
 
-def _korean(features: list[str]) -> Part:
-    return _BY_KOREAN.get(features[0].partition("+")[0], "")
+
+def _korean(surface: str, features: list[str]) -> Part:
+    return "time" if surface in _KOREAN_DAYS else _BY_KOREAN.get(features[0].partition("+")[0], "")
 
 
 def _kiwi() -> _Tag:
@@ -119,7 +132,7 @@ def _kiwi() -> _Tag:
     def tag(piece: str) -> _Tagged:
         for token in kiwi.tokenize(piece):
             # The form of a noun is its surface; NNB, a dependent noun, may be a unit.
-            yield piece[token.start : token.end], "unit" if token.tag == "NNB" else _korean([token.tag])
+            yield piece[token.start : token.end], "unit" if token.tag == "NNB" else _korean(token.form, [token.tag])
 
     return tag
 
@@ -134,12 +147,17 @@ def _rjieba() -> _Tag:
     return tag
 
 
+_CHINESE_TIME = re.compile("[年月日号天周夜晨晚早午旬春夏秋冬节]|星期|礼拜").search
+
+
 def _chinese(surface: str, kind: str) -> Part:
-    """By jieba's tags: n, nr, ns, nt, nz, vn are nouns, eng is other scripts, m a number, often with its measure."""
+    """By jieba's tags: n… and vn are nouns, eng is other scripts, m a number, often with its measure, t a time."""
     if kind == "m":
         return "number" if surface.isnumeric() else "amount" if any(map(str.isnumeric, surface)) else "unit"
     if kind in ("q", "k"):
         return "unit" if kind == "q" else "suffix"
+    if kind == "t":
+        return "time" if _CHINESE_TIME(surface) else ""
     return "noun" if kind.startswith("n") or kind in ("vn", "eng", "j", "l") else ""
 
 
@@ -159,8 +177,8 @@ def _sudachi() -> _Tag:
             if kind == "接尾辞" and detail == "名詞的":
                 yield word.surface(), "unit" if further == "助数詞" else "suffix"
             elif kind == "名詞":
-                empty = further == "副詞可能" or word.surface() in _EMPTY_NOUNS
-                yield word.surface(), "" if empty else _BY_SUDACHI.get(detail, "")
+                usual = "" if word.surface() in _EMPTY_NOUNS else _BY_SUDACHI.get(detail, "")
+                yield word.surface(), _adverbial(word.surface()) if further == "副詞可能" else usual
             else:
                 yield word.surface(), "prefix" if kind == "接頭辞" else ""
 

@@ -6,6 +6,8 @@ Golden files in tests/golden/qags/ hold every prompt, as a person has read it. A
 
 from __future__ import annotations
 
+import json
+
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,8 +18,9 @@ from hypothesis import strategies as st
 
 from judge import criteria
 from judge.errors import ConfigError, ParseError
+from judge.metrics.asks import Trouble, Wanted
 from judge.metrics.qags import llm
-from judge.metrics.qags.stages import UNANSWERABLE, Trouble, Wanted
+from judge.metrics.qags.stages import UNANSWERABLE
 from judge.render import fenced
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "qags"
@@ -44,7 +47,7 @@ class Judge:
         try:
             return one.read(self._reply(one.prompt))
         except ParseError as error:
-            return Trouble("ParseError", str(error))
+            return Trouble("ParseError", str(error), failed=True)
 
 
 def themes(reply: str, output: str = TEXT, language: str = "en") -> list[str] | Trouble:
@@ -177,6 +180,7 @@ def test_a_list_of_themes_in_any_form(reply: str) -> None:
 
 def test_themes_are_written_as_the_output_has_them() -> None:
     assert themes("two LORRIES\nalder gap", "Two\nlorries at Alder Gap.") == ["Two lorries", "Alder Gap"]
+    assert themes("Ann's lorry", "It was Ann’s lorry.") == ["Ann’s lorry"]
 
 
 def test_a_theme_that_looks_like_a_bullet_or_holds_a_comma_stays_whole() -> None:
@@ -206,7 +210,10 @@ def test_themes_in_other_scripts(language: str, output: str, reply: str, expecte
     [("en", "None."), ("en", "[]"), ("en", "**none**"), ("ja", "なし。"), ("ko", "없음"), ("zh", "无")],
 )
 def test_a_judge_may_find_no_theme(language: str, reply: str) -> None:
-    assert themes(reply, language=language) == []
+    found = themes(reply, language=language)
+    assert isinstance(found, Trouble)
+    assert (found.error, found.failed) == ("NoThemes", False)
+    assert "the judge listed no themes" in found.message
 
 
 @pytest.mark.parametrize(
@@ -236,8 +243,15 @@ def test_whatever_is_listed_a_theme_occurs_in_the_output(reply: str) -> None:
         f"Here is a question:\n\n{QUESTION}\n\nIt asks for the snow.",
         f"Q: {QUESTION} A: Snow",
         f"Question:\n{QUESTION}",
+        f"Sure! Here is one.\n{QUESTION}",
+        f"You want a question? Here is one.\n\n{QUESTION}",
+        f"{QUESTION}\nI cannot say more. Is that enough?",
+        f"{QUESTION} (**Answer:** Snow)",
+        f"{QUESTION}\nAnswer: Snow",
         f"```\n{QUESTION}\n```",
         QUESTION.replace(" ", "  "),
+        json.dumps({"question": QUESTION}),
+        f"```json\n{json.dumps({'Question': QUESTION}, indent=2)}\n```",
     ],
 )
 def test_one_question_in_any_form(reply: str) -> None:
@@ -250,7 +264,13 @@ def test_one_question_in_any_form(reply: str) -> None:
         ("ja", "質問：峠を閉ざしたのは何ですか。", "峠を閉ざしたのは何ですか。"),
         ("ja", "「峠を閉ざしたのは何？」", "峠を閉ざしたのは何？"),
         ("ko", "질문: 고개를 닫은 것은 무엇입니까?", "고개를 닫은 것은 무엇입니까?"),
+        ("ja", "かしこまりました。\n峠を閉ざしたのは何ですか\n答え：雪", "峠を閉ざしたのは何ですか"),
+        ("ja", "「なぜ？」と言ったのは誰ですか。", "「なぜ？」と言ったのは誰ですか。"),
+        ("ja", "峠を閉ざしたのは何ですか。答え：雪", "峠を閉ざしたのは何ですか。"),
+        ("ko", "네, 알겠습니다.\n고개를 닫은 것은 무엇입니까.", "고개를 닫은 것은 무엇입니까."),
+        ("zh", "好的，问题如下。\n什么封闭了山口？", "什么封闭了山口？"),
         ("zh", "问题：什么封闭了山口？答案：大雪", "什么封闭了山口？"),
+        ("en", "峠を閉ざしたのは何ですか。", "峠を閉ざしたのは何ですか。"),
     ],
 )
 def test_questions_in_other_languages(language: str, reply: str, expected: str) -> None:
@@ -258,13 +278,28 @@ def test_questions_in_other_languages(language: str, reply: str, expected: str) 
 
 
 def test_a_quoted_question_inside_a_question_stays() -> None:
-    assert question('Who said "why?" to Ann') == 'Who said "why?'  # what follows a question mark is taken for an answer
+    assert question('Who said "why?" to Ann') == 'Who said "why?" to Ann'
     assert question('Who said "why?" to Ann?') == 'Who said "why?" to Ann?'
 
 
-@pytest.mark.parametrize("reply", ["?", "```\n```", "Question:"])
-def test_no_question_is_trouble(reply: str) -> None:
-    assert isinstance(question(reply), Trouble)
+@pytest.mark.parametrize(
+    ("language", "reply"),
+    [
+        ("en", "?"),
+        ("en", "```\n```"),
+        ("en", "Question:"),
+        ("en", "I'm sorry, I cannot do that."),
+        ("en", "I’m sorry, but I can’t help with that. Could you give me another text?"),
+        ("en", "I cannot write a question.\nWould you like something else?"),
+        ("en", "Snow has closed the pass."),
+        ("ja", "申し訳ありませんが、お答えできません。"),
+        ("ja", "申し訳ありません。別の文章はありますか。"),
+        ("ko", "죄송하지만 도와드릴 수 없습니다."),
+        ("zh", "抱歉，我无法完成这个请求。还有别的问题吗？"),
+    ],
+)
+def test_no_question_and_a_refusal_are_trouble(language: str, reply: str) -> None:
+    assert isinstance(question(reply, language), Trouble)
 
 
 # Answers.
@@ -289,6 +324,9 @@ def test_no_question_is_trouble(reply: str) -> None:
         f"“{QUESTION}”\n\n“Heavy snow”",
         "Heavy snow\n\nThe text says that it closed the pass. Nothing else is named.",
         "According to the text:\nHeavy snow",
+        '{"answer": "Heavy snow"}',
+        "The answer is Heavy snow.",
+        "Answer is: Heavy snow",
     ],
 )
 def test_one_answer_in_any_form(reply: str) -> None:
@@ -309,6 +347,24 @@ def test_an_answer_is_not_trimmed_of_what_belongs_to_it(reply: str) -> None:
         ("en", "Unanswerable: the text names no driver."),
         ("en", "The question is unanswerable."),
         ("en", "Not mentioned in the text."),
+        ("en", "It is not mentioned."),
+        ("en", "The text does not say."),
+        ("en", "The text doesn’t mention a driver."),
+        ("en", "I'm sorry, but the text does not say who drove."),
+        ("en", "Unknown"),
+        ("en", "Unknown (no driver is named)"),
+        ("en", "N/A"),
+        ("en", "No answer."),
+        ("en", "I don’t know."),
+        ("ja", "不明"),
+        ("ja", "不明です。"),
+        ("ja", "文章からは答えが得られません"),
+        ("ja", "運転手については書かれていません。"),
+        ("ko", "알 수 없음"),
+        ("ko", "글에서 답을 찾을 수 없습니다."),
+        ("zh", "无法回答"),
+        ("zh", "文中未提及"),
+        ("zh", "文中没有提到司机。"),
         ("en", "The text names two lorries and no driver.\nUnanswerable"),
         ("en", f"{QUESTION}\nunanswerable"),
         ("ja", "回答不能"),
@@ -332,12 +388,38 @@ def test_the_word_a_prompt_asks_for_is_understood(language: str) -> None:
     assert answer(marker, language) == UNANSWERABLE
     nothing = {"en": "none", "ja": "なし", "ko": "없음", "zh": "无"}[language]
     assert f" {nothing}\n" in prompt(language, "themes").replace("：", ": ") + "\n"
-    assert themes(nothing, language=language) == []
+    assert themes(nothing, language=language) == themes("[]", language=language)
 
 
-@pytest.mark.parametrize("reply", ["answerable", "nothing mentioned", "記載なしの書類"])
+@pytest.mark.parametrize(
+    "reply", ["answerable", "nothing mentioned", "Unknown gunmen", "記載なしの書類", "不明瞭な説明"]
+)
 def test_an_answer_that_only_resembles_a_refusal_is_one(reply: str) -> None:
-    assert answer(reply, "ja" if reply.startswith("記") else "en") == reply
+    assert answer(reply, "en" if reply.isascii() else "ja") == reply
+
+
+@pytest.mark.parametrize("reply", ["I cannot go on", "the report does not say why"])
+def test_what_the_text_holds_is_an_answer_also_where_it_reads_like_a_refusal(reply: str) -> None:
+    (found,) = llm.open(Judge(reply), "en")[2].answers([("What did she say?", f"She said: “{reply.upper()}.”")])
+    assert found == reply
+    assert answer(reply) != reply
+
+
+@pytest.mark.parametrize(
+    ("language", "reply"),
+    [
+        ("en", "I'm sorry, I cannot do that."),
+        ("en", "I can’t help with this request."),
+        ("en", "As an AI, I do not take part in this."),
+        ("ja", "申し訳ありませんが、そのご依頼には対応できません。"),
+        ("ko", "죄송하지만 그 요청은 도와드릴 수 없습니다."),
+        ("zh", "很抱歉，我不能完成这个请求。"),
+    ],
+)
+def test_a_refusal_is_trouble_and_neither_an_answer_nor_unanswerable(language: str, reply: str) -> None:
+    found = answer(reply, language)
+    assert isinstance(found, Trouble)
+    assert found.failed
 
 
 @pytest.mark.parametrize("reply", ["…", QUESTION, "Answer:", "```\n```"])

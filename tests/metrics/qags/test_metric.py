@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from judge import __version__
 from judge.errors import ConfigError, MissingExtra
 from judge.metrics import qags
+from judge.metrics.asks import Trouble, Wanted
 from judge.metrics.qags import Qags, QagsValue, llm, models, score
 from judge.metrics.qags.pipeline import spread
-from judge.metrics.qags.stages import Asked, Trouble, Wanted
+from judge.metrics.qags.stages import Asked
 from judge.records import Failure, Sample, Score
 
 SOURCE = "Anna Berg sailed to Oslo on Friday. The ferry was three hours late."
@@ -74,8 +75,8 @@ def test_what_the_source_says_too_is_1() -> None:
     assert (found.column, found.value, found.provenance.n, found.provenance.note) == ("qags_f1", 1.0, 2, None)
     assert json.loads(found.provenance.raw or "") == {
         "qags": [
-            ["ferry", "The ____ was three hours late.", "ferry", "ferry", {"f1": 1.0}],
-            ["three hours", "The ferry was ____ late.", "three hours", "three hours", {"f1": 1.0}],
+            ["ferry", "The ____ was three hours late.", "ferry", "ferry", {"f1": 1.0}, ""],
+            ["three hours", "The ferry was ____ late.", "three hours", "three hours", {"f1": 1.0}, ""],
         ]
     }
 
@@ -122,8 +123,12 @@ def test_unanswerable_from_one_text_is_0_and_from_both_is_left_out(stages: tuple
     (found,) = by_llm([sample("a b c", "a b")])
     assert isinstance(found, Score)  # a 1; b 0, as the source alone answers; c left out
     assert (found.value, found.provenance.n) == (0.5, 2)
-    assert found.provenance.note == "1 of 3 questions left out: 1 answered by neither text"
-    assert [line[4] for line in json.loads(found.provenance.raw or "")["qags"]] == [{"f1": 1}, {"f1": 0}, {}]
+    assert found.provenance.note == "1 of 3 questions left out: 1 answered by neither"
+    assert [line[4:] for line in json.loads(found.provenance.raw or "")["qags"]] == [
+        [{"f1": 1}, ""],
+        [{"f1": 0}, ""],
+        [{}, "answered by neither"],
+    ]
 
 
 def test_nothing_asked(stages: tuple[Stage, Stage, Stage]) -> None:
@@ -132,26 +137,57 @@ def test_nothing_asked(stages: tuple[Stage, Stage, Stage]) -> None:
     assert isinstance(first, Failure)
     assert isinstance(second, Failure)
     assert first.error == second.error == "NothingAsked"
-    assert "2 of 2 questions left out: 2 answered by neither text" in first.message
-    assert json.loads(first.raw) == {"qags": [["x", "x?", "", "", {}], ["y", "y?", "", "", {}]]}
+    assert "2 of 2 questions left out: 2 answered by neither" in first.message
+    neither = ["", "", {}, "answered by neither"]
+    assert json.loads(first.raw) == {"qags": [["x", "x?", *neither], ["y", "y?", *neither]]}
     assert second.raw == ""
 
 
 def test_trouble_leaves_a_theme_out_and_is_the_failure_where_there_is_nothing_else(
     stages: tuple[Stage, Stage, Stage],
 ) -> None:
-    refused = Trouble("Refused", "the server said no")
-    stages[0].table["bad"] = refused
-    stages[1].table |= {("b", "a b c"): refused, ("c", "a b c"): " ", ("x", "x"): refused}
-    stages[2].table[("d?", "a d")] = refused
+    long = Trouble("QuestionTooLong", "the question has 900 tokens")
+    stages[0].table["bad"] = long
+    stages[1].table |= {("b", "a b c"): long, ("c", "a b c"): " ", ("x", "x"): long}
+    stages[2].table[("d?", "a d")] = long
     rows = by_llm([sample(output, "a b c d") for output in ("bad", "a b c", "x", "a d")])
-    assert [one.error if isinstance(one, Failure) else one.value for one in rows] == ["Refused", 1, "Refused", 1]
+    assert [one.error if isinstance(one, Failure) else one.value for one in rows] == [long.error, 1, long.error, 1]
     assert [one.provenance.note for one in rows if isinstance(one, Score)] == [
-        "2 of 3 questions left out: 1 NoQuestion, 1 Refused",
-        "1 of 2 questions left out: 1 Refused",
+        "2 of 3 questions left out: 1 NoQuestion, 1 QuestionTooLong",
+        "1 of 2 questions left out: 1 QuestionTooLong",
     ]
     assert isinstance(rows[2], Failure)
-    assert rows[2].message.endswith("the server said no")
+    assert rows[2].message.endswith("has 1 theme, none of which could be asked about: the question has 900 tokens")
+
+
+@pytest.mark.parametrize("stage", [1, 2])
+def test_what_the_judge_failed_is_a_failure_with_its_working(stages: tuple[Stage, Stage, Stage], stage: int) -> None:
+    refused = Trouble("Refused", "the server said no", failed=True)
+    stages[stage].table |= {("b", "a b c"): refused} if stage == 1 else {("b?", "a b d"): refused}
+    result = Qags(backend="llm", ask=silent).score([sample("a b c", "a b d"), sample("a", "a", "2")])
+    found, other = result.rows
+    assert isinstance(found, Failure)
+    assert found.error == "Refused"
+    assert "for 1 of 3 themes the judge gave no question or answer: the server said no" in found.message
+    assert [line[4:] for line in json.loads(found.raw)["qags"]] == [
+        [{"f1": 1}, ""],
+        [{}, "Refused: the server said no"],
+        [{"f1": 0}, ""],
+    ]
+    assert isinstance(other, Score)
+    assert result.notes == (), "it is among the failures"
+
+
+def test_a_question_that_the_output_answers_otherwise_may_be_left_out(stages: tuple[Stage, Stage, Stage]) -> None:
+    stages[2].table |= {("y?", "x y z w"): "z", ("z?", "x y z w"): "", ("w?", "x y z w"): "The W!"}
+    given = [sample("x y z w", "x y")]
+    (plain,), filtered = by_llm(given), Qags(backend="llm", ask=silent, consistent=True).score(given)
+    (found,) = filtered.rows
+    assert isinstance(plain, Score)
+    assert isinstance(found, Score)
+    assert (plain.value, found.value) == (pytest.approx(1 / 3), 0.5)
+    assert found.provenance.note == "2 of 4 questions left out: 1 answered by neither, 1 the output answers otherwise"
+    assert "|most=20|consistent|similarity=" in filtered.columns[0].signature
 
 
 def test_each_distinct_thing_is_asked_once(stages: tuple[Stage, Stage, Stage]) -> None:
@@ -190,8 +226,9 @@ def test_spread(count: int, most: int) -> None:
 def test_a_note_counts_the_questions_left_out(stages: tuple[Stage, Stage, Stage]) -> None:
     stages[2].table |= {("y?", "a y"): ""}
     result = Qags(backend="llm", ask=silent).score([sample("a y", "a"), sample("a", "a", "2")])
-    assert result.notes == ("qags: 1 of 3 questions left out, as no text answers them or they could not be asked",)
-    assert Qags().score([sample(FAITHFUL)]).notes == ()
+    assert result.notes == ("qags: 1 of 3 questions left out: 1 answered by neither",)
+    (limits,) = Qags().score([sample(FAITHFUL)]).notes
+    assert "does not see a negation, swapped roles or a paraphrase" in str(limits)
 
 
 def test_answers_that_bertscore_cannot_compare_fail_in_its_column(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,8 +279,8 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
     ("options", "said"),
     [
         ({"backend": "gpt"}, "backend must be one of lexical, models, llm"),
-        ({"backend": "llm"}, "name one with --model"),
-        ({"themes": "llm"}, "name one with --model"),
+        ({"backend": "llm"}, "name one with --model NAME .judge run and judge qags take it"),
+        ({"themes": "llm"}, "name one with --model NAME"),
         ({"backend": "models"}, "needs two models.*qags.questions=GENERATOR.*qags.answers=READER"),
         ({"questions": "t5"}, "come together"),
         ({"questions": "llm", "ask": silent}, "questions=cloze alone"),
@@ -253,6 +290,19 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
         ({"most": 0}, "most must be a whole number from 1"),
         ({"compounds": "yes"}, "compounds must be true or false"),
         ({"low": 0.9}, "low"),
+        ({"low": "half"}, "low must be a number"),
+        ({"similarity": 5}, "similarity: one or more of"),
+        ({"similarity": None}, "similarity: one or more of"),
+        ({"consistent": 1}, "consistent must be true or false"),
+        ({"themes": 5}, "themes must be a text"),
+        ({"questions": ["t5"]}, "questions must be a text"),
+        ({"language": "fr"}, "language must be one of en, ja, ko, zh"),
+        ({"beams": -3}, "beams is an option of backend=models, which this run does not have"),
+        ({"template": "x"}, "template is an option of backend=models"),
+        ({"question_tokens": "abc"}, "question_tokens is an option of backend=models"),
+        ({"null": False, "backend": "llm", "ask": silent}, "null is an option of backend=models"),
+        ({"bertscore_layer": 3}, "bertscore_layer is an option of similarity=bertscore or corrected"),
+        ({"device": "cpu"}, "device is an option of backend=models and of similarity=bertscore or corrected"),
     ],
 )
 def test_wrong_options_are_said_at_once(options: dict[str, Any], said: str) -> None:
@@ -279,6 +329,10 @@ def test_the_notebooks_function() -> None:
     for outputs, sources in ((["a"], []), ("a", "b")):
         with pytest.raises(ConfigError, match="two lists of one length"):
             score(outputs, sources)
+    with pytest.raises(ConfigError, match=r"this does: judge\.evaluate\(rows, \[\], metrics="):
+        score([FAITHFUL], [SOURCE], backend="llm")
+    with pytest.raises(ConfigError, match=r"unknown option 'backnd'.*did you mean 'backend'"):
+        score([FAITHFUL], [SOURCE], backnd="lexical")
 
 
 @settings(max_examples=40)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,16 @@ from judge.metrics.qags.nouns import Nouns, languages
 from judge.metrics.qags.stages import Trouble
 
 NEEDS = {"ja": "ja", "ko": "ko", "zh": "zh-words", "sudachi": "sudachi", "kiwi": "kiwi"}
+BY_WHAT_IS_INSTALLED = nouns._english
 RUSSIAN = "Паром пришёл в порт поздно вечером."
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _rules() -> Iterator[None]:
+    """English by rules, whatever models are installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nouns, "_english", lambda: "en")
+        yield
 
 
 def needs(tool: str) -> None:
@@ -66,6 +76,33 @@ def test_compounds_and_amounts(tool: str, given: str, together: list[str], singl
     assert themes(given, tool, compounds=False) == single
 
 
+@pytest.mark.parametrize(
+    ("tool", "given", "expected"),
+    [
+        ("ja", "昨年七月、東京で会議があった。", ["昨年七月", "東京", "会議"]),
+        ("ja", "昨日東京で今年3人が火曜日の午後3時に", ["昨日", "東京", "今年", "3人", "火曜日", "午後3時"]),
+        ("ja", "正午前、三日後、二年前、12月末、10日朝に", ["正午前", "三日後", "二年前", "12月末", "10日朝"]),
+        ("ja", "今回のため、以上のとおり、しかし現在は多くが前に", []),
+        ("sudachi", "昨年七月、木曜の会議は三日後、現在は前に", ["昨年七月", "木曜", "会議", "三日後"]),
+        ("zh", "昨天下午三点，他在星期五离开上海。", ["昨天下午三点", "星期五", "上海"]),
+        (
+            "zh",
+            "村民去年冬天在上海，今年3月5日，去年3人，目前正在",
+            ["村民", "去年冬天", "上海", "今年3月5日", "去年", "3人"],
+        ),
+        ("ko", "어제 서울에서 금요일 오후에 회의가 있었다.", ["어제", "서울", "금요일 오후", "회의"]),
+    ],
+)
+def test_times_are_themes_and_empty_nouns_are_not(tool: str, given: str, expected: list[str]) -> None:
+    needs(tool)
+    assert themes(given, tool) == expected
+
+
+def test_a_time_alone_is_a_theme_without_compounds() -> None:
+    needs("ja")
+    assert themes("昨年七月、木曜に会議", "ja", compounds=False) == ["昨年", "七月", "木曜", "会議"]
+
+
 def test_kiwi() -> None:
     needs("kiwi")
     assert themes("사과 세 개를 이창용 총재가 샀다.", "kiwi") == ["사과", "이창용 총재"]
@@ -81,6 +118,15 @@ def test_text_without_nouns_has_no_themes_and_an_unknown_script_is_trouble() -> 
     assert isinstance(found, Trouble)
     assert found.error == "NoNounFinder"
     assert "themes=spacy:MODEL" in found.message
+
+
+def test_another_language_in_latin_letters_is_trouble_unless_a_finder_is_named() -> None:
+    german = "Die Fähre verließ Oslo am Montag mit zweihundert Passagieren."
+    found = themes(german)
+    assert isinstance(found, Trouble)
+    assert found.error == "NotEnglish"
+    assert "themes=spacy:fr_core_news_sm" in found.message
+    assert "Oslo" in str(themes(german, "en"))
 
 
 def test_signature_says_what_was_needed() -> None:
@@ -129,6 +175,9 @@ def test_themes_are_parts_of_the_text(given_text: str, compounds: bool) -> None:
 # spaCy, with a pipeline of the test's own in its place
 
 
+LONGEST = 60
+
+
 class Token(SimpleNamespace):
     def __len__(self) -> int:
         return len(self.text)
@@ -147,6 +196,7 @@ def pipeline(parts: str, chunks: Any, entities: list[tuple[int, int]], lang: str
             return [SimpleNamespace(start=start, end=end) for start, end in chunks]
 
     def read(given: str) -> Doc:
+        assert len(given) <= LONGEST, "spaCy raises ValueError"
         doc, at = Doc(), 0
         for n, pair in enumerate(parts.split()):
             word, pos = pair.split("/")
@@ -155,7 +205,7 @@ def pipeline(parts: str, chunks: Any, entities: list[tuple[int, int]], lang: str
             at += len(word)
         return doc
 
-    read.lang, read.max_length = lang, 1_000  # type: ignore[attr-defined]
+    read.lang, read.max_length = lang, LONGEST  # type: ignore[attr-defined]
     read.meta = {"lang": lang, "name": "tiny", "version": "1.0"}  # type: ignore[attr-defined]
     return read
 
@@ -181,6 +231,56 @@ def test_spacy(monkeypatch: pytest.MonkeyPatch, chunks: Any, compounds: bool, ex
     assert finder.themes([PLAIN]) == [expected]
     assert finder.signature == "spacy-en_tiny1.0" + ("" if compounds else "-single")
     nouns._spacy.cache_clear()
+
+
+def test_spacy_reads_as_much_as_its_model_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = pipeline(ENGLISH, [(0, 3)], [(4, 6)])
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=lambda name: nlp))
+    nouns._spacy.cache_clear()
+    assert themes(PLAIN + " all day long" * 10, "spacy:tiny") == ["old ferry", "New York"]
+    nouns._spacy.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("installed", "expected"),
+    [
+        ({"spacy", "en_core_web_sm", "en_core_web_md"}, "en_core_web_md"),
+        ({"spacy", "en_core_web_trf", "en_core_web_lg"}, "en_core_web_trf"),
+        ({"en_core_web_sm"}, None),
+        ({"spacy"}, None),
+    ],
+)
+def test_english_goes_by_the_largest_model_that_is_installed(
+    monkeypatch: pytest.MonkeyPatch, installed: set[str], expected: str | None
+) -> None:
+    loaded = []
+
+    def load(name: str) -> Any:
+        loaded.append(name)
+        return pipeline(ENGLISH, [(4, 6)], [])
+
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
+    monkeypatch.setattr(nouns, "find_spec", lambda name: name in installed or None)
+    monkeypatch.setattr(nouns, "_english", BY_WHAT_IS_INSTALLED)
+    nouns._spacy.cache_clear()
+    finder = Nouns()
+    assert loaded == []  # not before a text needs it
+    assert finder.themes([PLAIN]) == [["New York"] if expected else ["old ferry", "New York"]]
+    assert loaded == ([expected] if expected else [])
+    assert finder.signature.startswith("spacy-en_tiny1.0" if expected else "rules")
+    assert Nouns("en").themes([PLAIN]) == [["old ferry", "New York"]]
+    nouns._spacy.cache_clear()
+
+
+def test_a_broken_english_model_names_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(name: str) -> Any:
+        raise OSError("[E050]")
+
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
+    monkeypatch.setattr(nouns, "_english", lambda: "spacy:en_core_web_sm")
+    nouns._spacy.cache_clear()
+    with pytest.raises(ConfigError, match="or themes=en for the rules"):
+        Nouns().themes([PLAIN])
 
 
 def test_spacy_of_a_language_without_spaces_goes_by_nouns(monkeypatch: pytest.MonkeyPatch) -> None:
