@@ -198,4 +198,4 @@ def _checked(value: Any) -> tuple[str, ...]:
     names = listed(value)
     if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
         raise ConfigError(f"heuristic.criteria must be different ones of {', '.join(CRITERIA)}, not {value!r}")
-    return tuple(one_of("heuristic.criteria", name, CRITERIA) for name in names)
+    return tuple(one_of("the criterion of heuristic", name, CRITERIA) for name in names)

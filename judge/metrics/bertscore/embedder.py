@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from judge import records
-from judge.metrics.bertscore.extras import version
 from judge.metrics.bertscore.models import Model
 from judge.metrics.bertscore.onnx_encoder import OnnxEncoder
 from judge.metrics.bertscore.options import Options
@@ -16,7 +15,8 @@ from judge.metrics.bertscore.store import NoStore, key
 from judge.metrics.bertscore.tokenizing import Facts, Tokenize
 from judge.metrics.bertscore.torch_encoder import TorchEncoder
 from judge.metrics.bertscore.values import Encoded
-from judge.metrics.bertscore.windows import Window, batches, windows
+from judge.metrics.bertscore.windows import Window, windows
+from judge.metrics.hub import batches, version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,8 +39,8 @@ class Encoder(Protocol):
 def runtime(options: Options) -> str:
     """The package that computes and its version, for signatures; other versions may give other last digits."""
     if options.backend == "onnx":
-        return f"onnx|onnxruntime {version('onnxruntime', 'onnx')}"
-    return f"torch {version('torch')}|transformers {version('transformers')}"
+        return f"onnx|onnxruntime {version('onnxruntime', 'bertscore', 'onnx')}"
+    return f"torch {version('torch', 'bertscore')}|transformers {version('transformers', 'bertscore')}"
 
 
 def clean(text: str) -> str:
@@ -57,7 +57,7 @@ class Embedder:
     def __init__(self, options: Options, model: Model, store: NoStore, exports: Path | None) -> None:
         self._options, self._model, self._store, self._exports = options, model, store, exports
         parts = [model.digest, model.layer, options.precision, options.long, runtime(options)]
-        parts += [options.device or "auto", version("tokenizers")]
+        parts += [options.device or "auto", version("tokenizers", "bertscore")]
         self._scheme = json.dumps(parts)
         self._made: Encoder | None = None
         self._facts: Facts | None = None

@@ -62,8 +62,7 @@ class Measured:
 
 def check(options: Options, cache: Path | None) -> None:
     """Raises ConfigError and MissingExtra for what cannot be had; computes nothing."""
-    with closing(Store(cache / "bertscore") if cache else NoStore()) as store:
-        models.baseline(options, models.resolve(options, store).layer)
+    models.baseline(options, models.resolve(options, cache).layer)
 
 
 def measure(
@@ -77,7 +76,7 @@ def measure(
     folder = cache / "bertscore" if cache else None
     with ExitStack() as stack:
         store: NoStore = stack.enter_context(closing(Store(folder))) if folder else NoStore()
-        model = models.resolve(options, store)
+        model = models.resolve(options, cache)
         baseline = models.baseline(options, model.layer)
         if not jobs:
             return Measured(model, baseline, (), frozenset(), 0, None, store.trouble)

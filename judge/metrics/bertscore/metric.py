@@ -189,10 +189,9 @@ def _rows(
 
 
 def _columns(options: Options, measured: Measured, span: _Span, samples: Sequence[Sample]) -> tuple[Column, ...]:
-    low = None if measured.baseline else 0.0
     letters = {_F: "f", _P: "p", _R: "r"}
-    plain = [
-        Column(name, "metric", f"{name}|{letters[name]}|{_signature(options, measured, samples)}", low=low, high=1.0)
+    plain = [  # cosines have no low end
+        Column(name, "metric", f"{name}|{letters[name]}|{_signature(options, measured, samples)}", high=1.0)
         for name in (_F, _P, _R)
     ]
     signature = f"{_CORRECTED}|f|{span.signed}|{_signature(options, measured, samples, scaled=False)}"

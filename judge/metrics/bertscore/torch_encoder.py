@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from judge.errors import ConfigError
-from judge.metrics.bertscore.extras import optional, quiet
+from judge.metrics import hub
 from judge.metrics.bertscore.models import Model
 from judge.metrics.bertscore.tokenizing import Facts, facts, from_transformers
 
@@ -21,31 +20,19 @@ class TorchEncoder:
     """A model on a device: the GPU where there is one and no other was named."""
 
     def __init__(self, model: Model, precision: str, device: str | None) -> None:
-        self._torch = optional("torch")
-        self._device = self._chosen(device)
+        self._torch = hub.optional("torch", "bertscore")
+        self._device = hub.device(device, who="bertscore")
         tokenizer, config, network = load(model, "bfloat16" if precision == "bf16" else "float32")
         self.facts: Facts = facts(tokenizer, config)
         self.tokens = from_transformers(tokenizer, self.facts)
-        self.batch_tokens = 32_768 if self._device.type == "cuda" else 2_048
-        self._network = network.to(self._device)
-
-    def _chosen(self, device: str | None) -> Any:
-        try:
-            chosen = self._torch.device(device or ("cuda" if self._torch.cuda.is_available() else "cpu"))
-            if chosen.type == "meta":
-                raise RuntimeError("it holds no numbers")
-            self._torch.empty(0, device=chosen)
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            raise ConfigError(
-                f"bertscore: device {device!r} cannot be used: {str(error).splitlines()[0][:200]}"
-            ) from error
-        return chosen
+        self.batch_tokens = hub.batch_tokens(self._device.type)
+        self._model, self._network = model, hub.moved(model, network, self._device)
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
         """The layer's output for texts read together: for each, shape (tokens, dimensions)."""
         torch = self._torch
-        rows, mask = padded(ids, self.facts.pad)
-        with torch.inference_mode():
+        rows, mask = hub.padded(ids, self.facts.pad)
+        with hub.computing(self._model, rows.size), torch.inference_mode():
             found = self._network(
                 torch.from_numpy(rows).to(self._device), attention_mask=torch.from_numpy(mask).to(self._device)
             )[0]
@@ -53,41 +40,14 @@ class TorchEncoder:
         return [vectors[place, : len(row)] for place, row in enumerate(ids)]
 
 
-def padded(ids: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Token ids and attention mask, both of shape (texts, longest text)."""
-    import numpy as np
-
-    longest = max(len(row) for row in ids)
-    rows = np.full((len(ids), longest), pad, dtype=np.int64)
-    mask = np.zeros((len(ids), longest), dtype=np.int64)
-    for place, row in enumerate(ids):
-        rows[place, : len(row)] = row
-        mask[place, : len(row)] = 1
-    return rows, mask
-
-
 def load(model: Model, dtype: str, **how: Any) -> tuple[Any, Any, Any]:
     """Tokenizer, configuration and network, cut after the layer. Raises ConfigError where they cannot be loaded."""
-    torch, transformers = optional("torch"), optional("transformers")
-    folder = str(model.folder)
-    try:
-        with quiet():
-            config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            how |= {"dtype": getattr(torch, dtype), "use_safetensors": True, "local_files_only": True}
-            network, found = transformers.AutoModel.from_pretrained(folder, output_loading_info=True, **how)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, optional("safetensors").SafetensorError) as error:
-        lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        raise ConfigError(f"bertscore: model {model.name} cannot be loaded from {folder}: {lines[0]}") from error
-    _check_whole(model, found["missing_keys"])
-    return tokenizer, config, cut(network.eval(), model, torch.nn.ModuleList)
+    tokenizer, network = hub.load(model, "AutoModel", dtype=dtype, spare=_unused, **how)
+    return tokenizer, network.config, cut(network, model, hub.optional("torch", "bertscore").nn.ModuleList)
 
 
-def _check_whole(model: Model, missing: Iterable[str]) -> None:
-    """What a file lacks would be filled with random numbers; that is no loss only where it is never used."""
-    lacking = sorted(name for name in missing if "pooler" not in name and not name.startswith("decoder."))
-    if lacking:
-        raise ConfigError(f"bertscore: the weights of model {model.name} lack {lacking[0]}: get its files again")
+def _unused(weight: str) -> bool:
+    return "pooler" in weight or weight.startswith("decoder.")
 
 
 def cut(network: Any, model: Model, stack: type) -> Any:
@@ -110,7 +70,7 @@ def cut(network: Any, model: Model, stack: type) -> Any:
         _check(model, network.n_layers)
         network.n_layers = model.layer
         return network
-    raise ConfigError(f"bertscore: model {model.name} keeps its layers where they are not found; use another model")
+    raise model.error("keeps its layers where they are not found; use another model")
 
 
 def _follow(network: Any, names: Sequence[str]) -> Any:
@@ -121,4 +81,4 @@ def _follow(network: Any, names: Sequence[str]) -> Any:
 
 def _check(model: Model, layers: int) -> None:
     if model.layer > layers:
-        raise ConfigError(f"bertscore: layer has to be 0 to {layers} for {model.name}, not {model.layer}")
+        raise model.error(f"layer has to be 0 to {layers}, not {model.layer}")

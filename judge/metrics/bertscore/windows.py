@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -29,20 +28,3 @@ def windows(count: int, size: int) -> list[Window]:
     marks = [(a + b + size + 1) // 2 for a, b in pairwise(starts)]
     firsts, lasts = [0, *marks], [*marks, count]
     return [Window(at, at + size, first, last) for at, first, last in zip(starts, firsts, lasts, strict=True)]
-
-
-def batches(lengths: Sequence[int], tokens: int) -> list[list[int]]:
-    """Places of `lengths`, longest first, in batches of at most `tokens` tokens with padding, and of one text at least.
-
-    Lengths of a batch differ by an eighth at most, so that little is computed for padding.
-    """
-    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
-    made: list[list[int]] = []
-    longest = 0
-    for place in order:
-        if made and (len(made[-1]) + 1) * longest <= tokens and lengths[place] >= longest - longest // 8:
-            made[-1].append(place)
-        else:
-            longest = lengths[place]
-            made.append([place])
-    return made

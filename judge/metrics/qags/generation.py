@@ -11,16 +11,19 @@ from typing import Any
 
 from judge import records
 from judge.errors import ConfigError
-from judge.metrics.bertscore.extras import quiet
-from judge.metrics.bertscore.torch_encoder import padded
+from judge.metrics import hub
 from judge.metrics.qags.excerpts import Excerpt, excerpt
 from judge.metrics.qags.stages import Tell, Trouble
-from judge.metrics.qags.weights import Loaded, Weights, load, runtime
+from judge.metrics.qags.weights import Loaded, load, runtime
 
 TEMPLATE = "answer: {theme} context: {context}"
 _FIELD = re.compile(r"\{(theme|context|before|after)\}")
 _LABEL = re.compile(r"\s*question\s*[:：]", re.IGNORECASE)  # some models were trained to begin so
-_NO_LIMIT = 10**6  # transformers writes 10**30 where a tokenizer knows no limit
+_LEAST = 8_192  # tokens of a batch with all beams: each step of writing costs as much for one text as for many
+_KEPT = (
+    "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "forced_bos_token_id",
+    "forced_eos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens",
+)  # fmt: skip
 
 
 class Generator:
@@ -28,7 +31,7 @@ class Generator:
 
     def __init__(
         self,
-        weights: Weights,
+        weights: hub.Files,
         *,
         template: str,
         beams: int,
@@ -49,16 +52,24 @@ class Generator:
     @cached_property
     def _model(self) -> Loaded:
         model = load(self._weights, self._device)
-        with quiet():
-            _settle(model.network.generation_config, self._beams, self._question_tokens)
+        with hub.computing(model.files, 0):
+            model.network.generation_config = _settled(
+                model.network.generation_config, self._beams, self._question_tokens
+            )
         return model
 
     @cached_property
     def _limit(self) -> int:
         """How many tokens of input: what was asked for, or less where the model has no room for it."""
-        positions = getattr(self._model.config, "max_position_embeddings", None)
-        known = [n for n in (self._model.tokenizer.model_max_length, positions) if isinstance(n, int)]
-        return min([self._input_tokens, *(n for n in known if 0 < n < _NO_LIMIT)])
+        known = hub.limit(self._model.tokenizer, self._model.network.config, usual=self._input_tokens)
+        return min(self._input_tokens, known)
+
+    @cached_property
+    def _special(self) -> re.Pattern[str] | None:
+        """Tokens such as the end of the text: a template may have them, in a theme or output they are letters."""
+        added = self._model.tokenizer.added_tokens_decoder.values()
+        names = sorted({token.content for token in added if token.special}, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, names))) if names else None
 
     def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | Trouble]:
         """For each (theme, output) a question; Trouble `NoQuestion` where the model wrote none or had no room."""
@@ -69,13 +80,17 @@ class Generator:
 
     def _prompt(self, theme: str, output: str) -> str | None:
         """The model's input, cut around the theme's sentence; None where the theme alone is too long for it."""
-        theme, output = records.whole(theme).strip(), records.whole(output).strip()
+        theme, output = self._letters(theme), self._letters(output)
 
         def fits(part: Excerpt) -> bool:
             return len(self._ids(self._filled(theme, part))) <= self._limit
 
         part = excerpt(output, theme, fits)
         return self._filled(theme, part) if part else None
+
+    def _letters(self, text: str) -> str:
+        text = records.whole(text).strip()
+        return self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text) if self._special else text
 
     def _filled(self, theme: str, part: Excerpt) -> str:
         fields = {"theme": theme, "context": part.context, "before": part.before, "after": part.after}
@@ -89,8 +104,9 @@ class Generator:
             return {}
         ids = [self._ids(prompt) for prompt in prompts]
         made: dict[str, str] = {}
-        most = self._batch_tokens or self._model.batch_tokens
-        for batch in batches([len(row) for row in ids], most):
+        most = (self._batch_tokens or max(self._model.batch_tokens, _LEAST)) // self._beams
+        # Lengths are mixed, as padding is read but once.
+        for batch in hub.batches([len(row) for row in ids], most, mixed=True):
             texts = self._generated([ids[n] for n in batch])
             made |= zip((prompts[n] for n in batch), texts, strict=True)
             if self._progress:
@@ -99,10 +115,13 @@ class Generator:
 
     def _generated(self, ids: Sequence[Sequence[int]]) -> list[str]:
         torch, model = import_module("torch"), self._model
-        rows, mask = (torch.from_numpy(array).to(model.device) for array in padded(ids, model.pad))
-        with torch.inference_mode():
-            found = model.network.generate(input_ids=rows, attention_mask=mask)
-        return list(model.tokenizer.batch_decode(found, skip_special_tokens=True))
+        rows, mask = hub.padded(ids, model.pad)
+        with hub.computing(model.files, rows.size * self._beams), torch.inference_mode():
+            found = model.network.generate(
+                input_ids=torch.from_numpy(rows).to(model.device),
+                attention_mask=torch.from_numpy(mask).to(model.device),
+            )
+            return list(model.tokenizer.batch_decode(found, skip_special_tokens=True))
 
 
 def _check(template: object) -> None:
@@ -114,18 +133,15 @@ def _check(template: object) -> None:
         )
 
 
-def _settle(config: Any, beams: int, question_tokens: int) -> None:
-    """The settings in place of the model's own, so that what it says is decided by them: no sampling, one question."""
-    config.update(
+def _settled(own: Any, beams: int, question_tokens: int) -> Any:
+    """Fresh settings with the model's own tokens: what it says is decided by these, no sampling, one question."""
+    return import_module("transformers").GenerationConfig(
+        **{name: getattr(own, name, None) for name in _KEPT},
         num_beams=beams,
         max_new_tokens=question_tokens,
-        max_length=None,
         early_stopping=beams > 1,
         do_sample=False,
         num_return_sequences=1,
-        temperature=None,
-        top_p=None,
-        top_k=None,
     )
 
 
@@ -134,20 +150,3 @@ def _question(written: str | None) -> str | Trouble:
         return Trouble("NoQuestion", "the theme is too long for the generator's input")
     question = _LABEL.sub("", written, count=1) if _LABEL.match(written) else written
     return question.strip() or Trouble("NoQuestion", "the generator wrote nothing")
-
-
-def batches(lengths: Sequence[int], tokens: int) -> list[list[int]]:
-    """Places of `lengths`, longest first, in batches of at most `tokens` tokens with padding, and of one text at least.
-
-    Unlike BERTScore's these mix lengths freely: each step of writing costs as much for one text as for many, and
-    padding is read but once.
-    """
-    made: list[list[int]] = []
-    room = 0
-    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
-        if room == 0:
-            made.append([])
-            room = max(1, tokens // max(1, lengths[place]))
-        made[-1].append(place)
-        room -= 1
-    return made

@@ -154,7 +154,8 @@ def _models(options: Options) -> tuple[Questions, Answers] | None:
     from judge.metrics.qags import models
 
     _, generator, reader = options.stage_names
-    return models.open(generator=generator, reader=reader, progress=options.progress, **options.of_models)
+    given = {"cache": options.cache, "progress": options.progress, **options.of_models}
+    return models.open(generator=generator, reader=reader, **given)
 
 
 def _by_llm(ask: Ask, language: str) -> tuple[Themes, Questions, Answers]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from judge.errors import ConfigError
 from judge.metrics.qags.generation import TEMPLATE, Generator
 from judge.metrics.qags.reading import Reader
 from judge.metrics.qags.stages import Answers, Questions, Tell
-from judge.metrics.qags.weights import GENERATOR, READER, locate, need_packages
+from judge.metrics.qags.weights import GENERATOR, READER, locate, runtime
 
 
 def open(
@@ -20,6 +22,7 @@ def open(
     input_tokens: int = 128,
     template: str = TEMPLATE,
     null: bool = True,
+    cache: str | Path | None = None,
     progress: Tell | None = None,
 ) -> tuple[Questions, Answers]:
     """The two stages. `generator` and `reader` are folders made by save_pretrained or names on the Hugging Face hub.
@@ -27,7 +30,9 @@ def open(
     The generator is given `template` with {theme} and {context}, or with {before}, {theme} and {after} where a model
     wants the theme marked in its place; `input_tokens` at most, and `question_tokens` of reply by beam search. With
     `null` the reader may say that a text does not answer, which only models trained on such questions know to do.
-    Batches have `batch_tokens` tokens at most. `progress` is called in each stage with how many are done of how many.
+    Of the generator's own settings only the tokens are followed that begin and end its texts or may not be in them.
+    Batches have `batch_tokens` tokens at most, where those of each beam count. `cache` is the folder where the models'
+    digests are kept. `progress` is called in each stage with how many are done of how many.
 
     Files are found, or downloaded, here; models are loaded when first used. Raises ConfigError for a setting or a
     model that cannot be used, MissingExtra for a package that is not installed.
@@ -36,8 +41,11 @@ def open(
     _check_counts(counts if batch_tokens is None else counts | {"batch_tokens": batch_tokens})
     if not isinstance(null, bool):
         raise ConfigError(f"qags: null has to be true or false, not {null!r}")
-    need_packages()
-    found = locate(GENERATOR, generator), locate(READER, reader)
+    if device is not None and not isinstance(device, str):
+        raise ConfigError(f"qags: device has to be a text such as cpu or cuda:0, not {device!r}")
+    runtime()  # what is not installed is said before anything is downloaded
+    kept = None if cache is None else Path(cache)
+    found = locate(GENERATOR, generator, kept), locate(READER, reader, kept)
     questions = Generator(
         found[0],
         template=template,

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from judge import records
 from judge.errors import ConfigError
-from judge.metrics.bertscore.tokenizing import backend, facts
-from judge.metrics.bertscore.torch_encoder import padded
-from judge.metrics.bertscore.windows import batches
+from judge.metrics import hub
 from judge.metrics.qags.stages import UNANSWERABLE, Tell, Trouble
-from judge.metrics.qags.weights import Loaded, Weights, load, runtime
+from judge.metrics.qags.weights import Loaded, load, runtime
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,7 +78,7 @@ class Reader:
 
     def __init__(
         self,
-        weights: Weights,
+        weights: hub.Files,
         *,
         null: bool,
         window: int = WINDOW,
@@ -98,10 +96,9 @@ class Reader:
     @cached_property
     def _model(self) -> Loaded:
         model = load(self._weights, self._device)
-        if (inside := backend(model.tokenizer)) is None:
-            raise ConfigError(
-                f"qags: the tokenizer of reader {self._weights.name} does not say where its tokens stand; "
-                "name a model with a fast tokenizer (tokenizer.json)"
+        if (inside := hub.backend(model.tokenizer)) is None:
+            raise self._weights.error(
+                "its tokenizer does not say where its tokens stand; name a model with a fast one (tokenizer.json)"
             )
         inside.no_truncation()
         inside.no_padding()
@@ -111,13 +108,13 @@ class Reader:
     def _frame(self) -> Frame:
         made = frame(self._model.tokenizer)
         if self._null and self._model.tokenizer.cls_token_id not in [*made.before, *made.after]:
-            raise ConfigError(f"qags: reader {self._weights.name} has no [CLS] to say null with: set null to false")
+            raise self._weights.error("has no [CLS] to say null with: set null to false")
         return made
 
     @cached_property
     def _room(self) -> int:
         """How many tokens of question and text are read at once."""
-        return min(self._longest, facts(self._model.tokenizer, self._model.config).limit) - self._frame.size
+        return min(self._longest, hub.limit(self._model.tokenizer, self._model.network.config)) - self._frame.size
 
     def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | Trouble]:
         """For each (question, text) the span that answers, as it stands in the text, or UNANSWERABLE.
@@ -150,7 +147,7 @@ class Reader:
         rows = [(questions[pairs[w.pair][0]], texts[pairs[w.pair][1]], w) for w in windows]
         lengths = [self._frame.size + len(question) + w.stop - w.start for question, _, w in rows]
         done = 0
-        for batch in batches(lengths, self._batch_tokens or self._model.batch_tokens):
+        for batch in hub.batches(lengths, self._batch_tokens or self._model.batch_tokens):
             self._take([rows[n] for n in batch], found)
             done += len(batch)
             if self._progress:
@@ -161,7 +158,7 @@ class Reader:
         ]
 
     def _tokens(self, text: str) -> _Tokens:
-        inside = backend(self._model.tokenizer)
+        inside = hub.backend(self._model.tokenizer)
         inside.encode_special_tokens = True  # a text that has [SEP] in it has the letters, and not the token
         encoded = inside.encode(text, add_special_tokens=False)
         offsets = list(encoded.offsets)
@@ -190,13 +187,13 @@ class Reader:
     def _logits(self, ids: Sequence[Sequence[int]], sizes: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:
         """The model's start and end logits, both of shape (windows, longest window)."""
         torch, model = import_module("torch"), self._model
-        rows, mask = padded(ids, model.pad)
+        rows, mask = hub.padded(ids, model.pad)
         fields: dict[str, Any] = {"input_ids": rows, "attention_mask": mask}
         if self._frame.segments:
-            fields["token_type_ids"] = padded([self._frame.types(*size) for size in sizes], 0)[0]
-        with torch.inference_mode():
+            fields["token_type_ids"] = hub.padded([self._frame.types(*size) for size in sizes], 0)[0]
+        with hub.computing(model.files, rows.size), torch.inference_mode():
             found = model.network(**{name: torch.from_numpy(array).to(model.device) for name, array in fields.items()})
-        return found.start_logits.double().cpu().numpy(), found.end_logits.double().cpu().numpy()
+            return found.start_logits.double().cpu().numpy(), found.end_logits.double().cpu().numpy()
 
     def _answer(self, one: _Found, text: str, tokens: _Tokens, asked: int) -> str | Trouble:
         if asked > self._room // 2:

@@ -53,10 +53,11 @@ def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """A folder that looks like a model's."""
     Letters.made = []
     monkeypatch.setattr(embedder, "TorchEncoder", Letters)
-    monkeypatch.setattr(embedder, "version", lambda package, extra="": "1.0")
+    monkeypatch.setattr(embedder, "version", lambda package, *who: "1.0")
     folder = tmp_path / "letters"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"num_hidden_layers": 4}))
+    (folder / "tokenizer.json").write_text("{}")
     (folder / "model.safetensors").write_bytes(b"weights")
     return str(folder)
 
@@ -83,6 +84,14 @@ def test_four_columns_are_signed_with_all_that_makes_them(model: str) -> None:
     assert len(digest) == 8
     assert [row.column for row in result.rows] == [column.name for column in result.columns]
     assert result.notes == ()
+
+
+@pytest.mark.parametrize("rescale", [False, True])
+def test_cosines_have_no_low_end_and_corrected_scores_do(model: str, tmp_path: Path, rescale: bool) -> None:
+    (tmp_path / "own.tsv").write_text("LAYER,P,R,F\n2,0.1,0.1,0.1\n")
+    options: dict[str, Any] = {"rescale": True, "baseline": str(tmp_path / "own.tsv")} if rescale else {}
+    columns = BertScore(model=model, layer=2, **options).score([]).columns
+    assert [(column.low, column.high) for column in columns] == [*[(None, 1.0)] * 3, (0.0, 1.0)]
 
 
 def test_f_is_the_harmonic_mean_and_is_corrected(model: str) -> None:

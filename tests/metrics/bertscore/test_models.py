@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 from judge.errors import ConfigError, MissingExtra
 from judge.metrics.bertscore import models
 from judge.metrics.bertscore.options import Options
-from judge.metrics.bertscore.store import NoStore, Store
 
 BASELINE = "LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.4,0.5,0.6\n"
 
@@ -23,79 +21,35 @@ def folder(tmp_path: Path) -> Path:
     path = tmp_path / "my model"
     path.mkdir()
     (path / "config.json").write_text(json.dumps({"num_hidden_layers": 4}))
+    (path / "tokenizer.json").write_text("{}")
     (path / "model.safetensors").write_bytes(b"weights")
-    (path / "README.md").write_text("about")
     return path
 
 
-def test_a_folder_is_signed_by_its_own_name_and_digest(folder: Path) -> None:
-    model = models.resolve(Options(model=str(folder), layer=2), NoStore())
+def test_a_folder_and_its_layer_are_the_model(folder: Path) -> None:
+    model = models.resolve(Options(model=str(folder), layer=2), None)
     assert model.signed == f"my model@{model.digest[:8]}"
+    assert model.label == "bertscore: model my model"
     assert model.layer == 2
-
-
-def test_the_digest_changes_with_the_weights_and_not_with_the_rest(folder: Path) -> None:
-    def digest() -> str:
-        return models.resolve(Options(model=str(folder), layer=2), NoStore()).digest
-
-    before = digest()
-    (folder / "README.md").write_text("more about")
-    assert digest() == before
-    (folder / "model.safetensors").write_bytes(b"weighty")
-    assert digest() != before
-
-
-def test_the_digest_is_remembered_until_a_file_changes(folder: Path, tmp_path: Path) -> None:
-    options, store = Options(model=str(folder), layer=2), Store(tmp_path / "cache")
-    before = models.resolve(options, store).digest
-    weights = folder / "model.safetensors"
-    times = weights.stat().st_atime_ns, weights.stat().st_mtime_ns
-    weights.write_bytes(b"WEIGHTS")
-    os.utime(weights, ns=times)
-    assert models.resolve(options, store).digest == before, "the file was read although it seems the same"
-    os.utime(weights, ns=(times[0], times[1] + 1))
-    assert models.resolve(options, store).digest != before
-    store.close()
-    assert str(folder).encode() not in (tmp_path / "cache" / "embeddings.sqlite").read_bytes()
 
 
 @pytest.mark.parametrize("layer", [None, 5])
 def test_a_layer_has_to_be_known_and_there(folder: Path, layer: int | None) -> None:
     with pytest.raises(ConfigError, match=r"layer.* to 4"):
-        models.resolve(Options(model=str(folder), layer=layer), NoStore())
-
-
-def test_a_folder_without_safetensors_is_refused(folder: Path) -> None:
-    (folder / "model.safetensors").unlink()
-    (folder / "pytorch_model.bin").write_bytes(b"a pickle")
-    with pytest.raises(ConfigError, match="save_pretrained"):
-        models.resolve(Options(model=str(folder), layer=1), NoStore())
+        models.resolve(Options(model=str(folder), layer=layer), None)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "3"])
 def test_a_damaged_configuration_is_named(folder: Path, content: str) -> None:
     (folder / "config.json").write_text(content)
     with pytest.raises(ConfigError, match=r"config\.json|layer"):
-        models.resolve(Options(model=str(folder)), NoStore())
-
-
-def test_a_name_that_nobody_has_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("huggingface_hub")
-    import huggingface_hub
-
-    def nothing(name: str, **how: Any) -> str:
-        raise OSError(f"no {name}")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", nothing)
-    monkeypatch.setattr(models, "quiet", lambda: pytest.MonkeyPatch().context())
-    with pytest.raises(ConfigError, match=r"nobody/nothing.*check the name"):
-        models.resolve(Options(model="nobody/nothing", layer=1), NoStore())
+        models.resolve(Options(model=str(folder)), None)
 
 
 def test_without_the_package_the_default_model_names_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "folder_of", lambda module: None)
+    monkeypatch.setattr(models, "_folder_of", lambda module: None)
     with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[bertscore\]'"):
-        models.resolve(Options(), NoStore())
+        models.resolve(Options(), None)
     with pytest.raises(MissingExtra, match=r"bert-score.*pip install"):
         models.baseline(Options(rescale=True, lang="en"), 3)
     assert models.tuned_layers() == {}

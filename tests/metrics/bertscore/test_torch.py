@@ -18,7 +18,6 @@ from judge.records import Failure, Sample, Score
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-tokenizers = pytest.importorskip("tokenizers")
 safetensors = pytest.importorskip("safetensors.torch")
 pytestmark = pytest.mark.torch
 
@@ -40,41 +39,21 @@ def minilm() -> None:
 
 
 @pytest.fixture(scope="session")
-def roberta(tmp_path_factory: pytest.TempPathFactory) -> str:
+def roberta(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tiny RoBERTa with a byte-level tokenizer that puts no space before the first word."""
-    trained = tokenizers.ByteLevelBPETokenizer()
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    trained.train_from_iterator(TEXTS * 3, vocab_size=400, min_frequency=2, special_tokens=special)
     folder = tmp_path_factory.mktemp("roberta")
-    trained.save_model(str(folder))
-    tokenizer = transformers.RobertaTokenizer.from_pretrained(str(folder), model_max_length=10**30)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    torch.manual_seed(3)
-    config = transformers.RobertaConfig(vocab_size=400, max_position_embeddings=42, initializer_range=0.5, **sizes)
-    return _saved(folder, transformers.RobertaModel(config), tokenizer)
+    tokenizer = tiny.byte_pairs(folder, TEXTS, model_max_length=10**30)
+    model = tiny.made("Roberta", "Model", 3, vocab_size=400, max_position_embeddings=42, initializer_range=0.5)
+    return str(tiny.saved(folder, model, tokenizer))
 
 
 @pytest.fixture(scope="session")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tiny BERT whose tokenizer knows no limit."""
-    words = sorted({word for text in TEXTS for word in text.lower().replace(".", " .").replace(",", " ,").split()})
     folder = tmp_path_factory.mktemp("bert")
-    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), "utf-8")
-    tokenizer = transformers.BertTokenizer.from_pretrained(str(folder))
-    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 64}
-    torch.manual_seed(4)
-    config = transformers.BertConfig(
-        vocab_size=len(words) + 5, max_position_embeddings=24, initializer_range=0.5, **sizes
-    )
-    return _saved(folder, transformers.BertModel(config), tokenizer)
-
-
-def _saved(folder: Path, model: Any, tokenizer: Any) -> str:
-    transformers.utils.logging.disable_progress_bar()
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    transformers.utils.logging.enable_progress_bar()
-    return str(folder)
+    tokenizer = tiny.word_pieces(folder, TEXTS)
+    fields = {"vocab_size": len(tokenizer), "max_position_embeddings": 24, "num_hidden_layers": 3}
+    return str(tiny.saved(folder, tiny.made("Bert", "Model", 4, initializer_range=0.5, **fields), tokenizer))
 
 
 def by_bert_score(
@@ -227,15 +206,23 @@ def test_nothing_reaches_the_terminal(capfd: pytest.CaptureFixture[str], roberta
     assert transformers.utils.logging.is_progress_bar_enabled() == before
 
 
+def test_too_little_memory_says_what_to_set(monkeypatch: pytest.MonkeyPatch, bert: str) -> None:
+    def full(*args: Any, **how: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
+
+    monkeypatch.setattr(transformers.BertModel, "forward", full)
+    with pytest.raises(ConfigError, match=r"^bertscore: model .* too much memory: set batch_tokens to less"):
+        score(OUTPUTS, REFERENCES, model=bert, layer=1)
+
+
 @pytest.mark.parametrize("device", ["nonsense", "cuda:99"])
 def test_a_device_that_is_not_there_is_refused(bert: str, device: str) -> None:
     with pytest.raises(ConfigError, match=device):
         score(OUTPUTS, REFERENCES, model=bert, layer=1, device=device)
 
 
-def test_a_model_that_cannot_be_loaded_is_named(bert: str, tmp_path: Path) -> None:
-    for file in Path(bert).iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
+def test_a_model_that_cannot_be_loaded_is_named(tiny: Any, bert: str, tmp_path: Path) -> None:
+    tiny.copied(bert, tmp_path)
     weights = safetensors.load_file(tmp_path / "model.safetensors")
     weights.pop("encoder.layer.0.output.dense.weight")
     safetensors.save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
@@ -258,7 +245,7 @@ def test_a_model_that_cannot_be_loaded_is_named(bert: str, tmp_path: Path) -> No
     ],
 )
 def test_models_of_other_builds_are_cut_as_bert_score_cuts_them(
-    monkeypatch: pytest.MonkeyPatch, bert: str, tmp_path: Path, kind: str, fields: dict[str, Any]
+    monkeypatch: pytest.MonkeyPatch, tiny: Any, bert: str, tmp_path: Path, kind: str, fields: dict[str, Any]
 ) -> None:
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
     sizes = {} if "d_model" in fields or "dim" in fields else sizes
@@ -268,7 +255,7 @@ def test_models_of_other_builds_are_cut_as_bert_score_cuts_them(
     # bert-score takes a model for a T5 by its name.
     folder = tmp_path / kind.lower()
     folder.mkdir()
-    model = _saved(folder, getattr(transformers, f"{kind}Model")(config), tokenizer)
+    model = tiny.saved(folder, getattr(transformers, f"{kind}Model")(config), tokenizer)
     assert close(score(OUTPUTS, REFERENCES, model=model, layer=1), by_bert_score(monkeypatch, model, 1))
 
 

@@ -1,11 +1,11 @@
-"""Windows over long texts, and batches of equal lengths."""
+"""Windows over long texts."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.metrics.bertscore.windows import Window, batches, windows
+from judge.metrics.bertscore.windows import Window, windows
 
 
 def test_what_fits_is_one_window() -> None:
@@ -27,13 +27,3 @@ def test_each_token_is_taken_once_from_the_window_whose_middle_is_nearest(count:
     for token, owner in enumerate(owners):
         far = [abs(token + 0.5 - (w.start + w.stop) / 2) for w in made]
         assert far[owner] == min(far)
-
-
-@given(st.lists(st.integers(1, 60), max_size=50), st.integers(1, 200))
-def test_batches_hold_every_text_once_and_little_padding(lengths: list[int], tokens: int) -> None:
-    made = batches(lengths, tokens)
-    assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
-    for batch in made:
-        longest = max(lengths[place] for place in batch)
-        assert len(batch) == 1 or len(batch) * longest <= tokens
-        assert all(lengths[place] >= longest - longest // 8 for place in batch)

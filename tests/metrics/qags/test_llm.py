@@ -7,7 +7,6 @@ Golden files in tests/golden/qags/ hold every prompt, as a person has read it. A
 from __future__ import annotations
 
 import json
-
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path

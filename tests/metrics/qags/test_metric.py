@@ -252,8 +252,9 @@ def test_models_are_opened_at_once_and_their_stages_are_signed(monkeypatch: pyte
     monkeypatch.setattr(models, "open", fake)
     told: list[tuple[int, int]] = []
     tell = lambda done, total: told.append((done, total))  # noqa: E731
-    metric = Qags(backend="models", questions="t5", answers="qa", beams=2, device="cpu", progress=tell)
-    assert opened == [{"generator": "t5", "reader": "qa", "beams": 2, "device": "cpu", "progress": tell}]
+    metric = Qags(backend="models", questions="t5", answers="qa", beams=2, device="cpu", cache="c", progress=tell)
+    given = {"generator": "t5", "reader": "qa", "beams": 2, "device": "cpu", "cache": "c", "progress": tell}
+    assert opened == [given]
     result = metric.score([sample(FAITHFUL)])
     assert [one.value for one in result.rows if isinstance(one, Score)] == [1.0]
     assert "|questions=table v1|answers=table v1|most=20|" in result.columns[0].signature

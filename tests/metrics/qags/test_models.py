@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from judge.errors import ConfigError, MissingExtra
-from judge.metrics.qags import generation, models, reading, weights
-from judge.metrics.qags.generation import TEMPLATE, Generator, batches
-from judge.metrics.qags.reading import Reader
+from judge.metrics import hub
+from judge.metrics.qags import Qags, generation, models, weights
+from judge.metrics.qags.generation import TEMPLATE, Generator
+from judge.metrics.qags.reading import Reader, frame
 from judge.metrics.qags.stages import UNANSWERABLE, Trouble
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
-hub = pytest.importorskip("huggingface_hub")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("one_thread")]
 
 TEXTS = [
     "The river rose by two metres and the bridge was closed.",
@@ -34,29 +32,11 @@ THEMES = [["river", "two metres", "bridge"], ["road", "mayor"], ["bridge", "Rain
 ASKED = [(theme, output) for output, themes in zip(TEXTS, THEMES, strict=True) for theme in themes]
 QUESTIONS = ["What rose?", "Who sent people over the hill?", "What was closed on Monday by two metres of water?"]
 PAIRS = [(question, text) for question in QUESTIONS for text in [*TEXTS, " ".join(TEXTS * 2)]]
-SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 LENGTH = 8  # of a question, in tokens
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """For models this small, threads that wait for one another are all of the time."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def saved(folder: Path, *parts: Any) -> str:
-    transformers.utils.logging.disable_progress_bar()
-    for part in parts:
-        part.save_pretrained(folder)
-    transformers.utils.logging.enable_progress_bar()
-    return str(folder)
-
-
 @pytest.fixture(scope="session")
-def t5(tmp_path_factory: pytest.TempPathFactory) -> str:
+def t5(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A T5 with a SentencePiece-like tokenizer."""
     words = sorted({f"▁{word}" for text in [*TEXTS, "answer: context:"] for word in text.split()})
     letters = sorted({letter for word in words for letter in word})
@@ -72,59 +52,42 @@ def t5(tmp_path_factory: pytest.TempPathFactory) -> str:
         vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=64, num_heads=4, num_layers=2, decoder_start_token_id=0,
         initializer_factor=8.0, tie_word_embeddings=False,
     )  # fmt: skip
-    return saved(tmp_path_factory.mktemp("t5"), transformers.T5ForConditionalGeneration(config), tokenizer)
+    folder = tmp_path_factory.mktemp("t5")
+    return str(tiny.saved(folder, transformers.T5ForConditionalGeneration(config), tokenizer))
 
 
 @pytest.fixture(scope="session")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A BERT reader of 48 tokens at most."""
     folder = tmp_path_factory.mktemp("bert")
-    torch.manual_seed(2)
-    tokenizer = word_pieces(folder)
-    config = transformers.BertConfig(
-        vocab_size=len(tokenizer), max_position_embeddings=48, initializer_range=0.5, **SIZES
-    )
-    return saved(folder, transformers.BertForQuestionAnswering(config), tokenizer)
+    tokenizer = tiny.word_pieces(folder, [*TEXTS, *QUESTIONS])
+    fields = {"vocab_size": len(tokenizer), "max_position_embeddings": 48, "initializer_range": 0.5}
+    return str(tiny.saved(folder, tiny.made("Bert", "ForQuestionAnswering", 2, **fields), tokenizer))
 
 
 @pytest.fixture(scope="session")
-def roberta(tmp_path_factory: pytest.TempPathFactory) -> str:
+def roberta(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A RoBERTa reader of 48 tokens at most: bytes, no segments, two tokens between question and text."""
-    trained = tokenizers.ByteLevelBPETokenizer()
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    trained.train_from_iterator(TEXTS * 3, vocab_size=400, min_frequency=2, special_tokens=special)
     folder = tmp_path_factory.mktemp("roberta")
-    trained.save_model(str(folder))
-    tokenizer = transformers.RobertaTokenizer.from_pretrained(str(folder))
-    torch.manual_seed(3)
-    config = transformers.RobertaConfig(vocab_size=400, max_position_embeddings=50, initializer_range=0.5, **SIZES)
-    return saved(folder, transformers.RobertaForQuestionAnswering(config), tokenizer)
+    tokenizer = tiny.byte_pairs(folder, TEXTS)
+    fields = {"vocab_size": 400, "max_position_embeddings": 50, "initializer_range": 0.5}
+    return str(tiny.saved(folder, tiny.made("Roberta", "ForQuestionAnswering", 3, **fields), tokenizer))
 
 
 @pytest.fixture(scope="session")
-def seeker(tmp_path_factory: pytest.TempPathFactory) -> str:
+def seeker(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A BERT reader of 48 tokens that always points at the word `treasure`, and without it at [CLS]."""
     folder = tmp_path_factory.mktemp("seeker")
-    tokenizer = word_pieces(folder, "treasure")
-    torch.manual_seed(4)
-    config = transformers.BertConfig(
-        vocab_size=len(tokenizer), max_position_embeddings=48, **(SIZES | {"num_hidden_layers": 0})
-    )
-    model = transformers.BertForQuestionAnswering(config)
+    tokenizer = tiny.word_pieces(folder, [*TEXTS, *QUESTIONS, "treasure"])
+    fields = {"vocab_size": len(tokenizer), "max_position_embeddings": 48, "num_hidden_layers": 0}
+    model = tiny.made("Bert", "ForQuestionAnswering", 4, **fields)
     with torch.no_grad():
         model.qa_outputs.weight.zero_()
         model.qa_outputs.weight[:, 0] = 1.0
         words = model.bert.embeddings.word_embeddings.weight
         words[tokenizer.convert_tokens_to_ids("treasure"), 0] = 50.0
         words[tokenizer.cls_token_id, 0] = 0.2
-    return saved(folder, model, tokenizer)
-
-
-def word_pieces(folder: Path, *more: str) -> Any:
-    words = {word.lower() for text in [*TEXTS, *QUESTIONS, *more] for word in re.findall(r"\w+|[^\w\s]", text)}
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    (folder / "vocab.txt").write_text("\n".join([*special, *sorted(words)]), "utf-8")
-    return transformers.BertTokenizer.from_pretrained(str(folder))
+    return str(tiny.saved(folder, model, tokenizer))
 
 
 def generator(folder: str, **how: Any) -> Generator:
@@ -134,16 +97,6 @@ def generator(folder: str, **how: Any) -> Generator:
 
 def reader(folder: str, *, null: bool = False, **how: Any) -> Reader:
     return Reader(weights.locate(weights.READER, folder), null=null, device="cpu", **how)
-
-
-def copied(folder: str, to: Path, **files: dict[str, Any]) -> str:
-    """A model's folder again, with other entries in its JSON files."""
-    for file in Path(folder).iterdir():
-        (to / file.name).write_bytes(file.read_bytes())
-    for name, entries in files.items():
-        path = to / f"{name}.json"
-        path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | entries), "utf-8")
-    return str(to)
 
 
 def loaded(folder: str, head: str) -> tuple[Any, Any]:
@@ -241,9 +194,9 @@ def test_a_label_before_a_question_is_dropped(written: str, question: str) -> No
     assert generation._question(written) == question
 
 
-def test_a_generator_that_writes_nothing_is_trouble(t5: str, tmp_path: Path) -> None:
+def test_a_generator_that_writes_nothing_is_trouble(tiny: Any, t5: str, tmp_path: Path) -> None:
     size = len(transformers.AutoTokenizer.from_pretrained(t5))
-    mute = copied(t5, tmp_path, generation_config={"suppress_tokens": [n for n in range(size) if n != 1]})
+    mute = tiny.copied(t5, tmp_path, generation_config={"suppress_tokens": [n for n in range(size) if n != 1]})
     assert generator(mute).questions(ASKED[:2]) == [Trouble("NoQuestion", "the generator wrote nothing")] * 2
 
 
@@ -256,21 +209,73 @@ def test_a_theme_longer_than_the_input_is_trouble(t5: str) -> None:
     assert generator(t5).questions([]) == []
 
 
-def test_a_models_own_habit_of_sampling_is_not_followed(
-    t5: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "habits",
+    [
+        {"do_sample": True, "top_k": 3, "top_p": 0.5, "temperature": 2.0, "num_return_sequences": 2},
+        {"num_beams": 1, "max_length": 5, "min_length": 7, "length_penalty": 9.0},
+        {"num_beam_groups": 2, "diversity_penalty": 0.5},
+        {"stop_strings": ["river"], "no_repeat_ngram_size": 1},
+        {"return_dict_in_generate": True, "output_scores": True},
+    ],
+)
+def test_a_models_own_habits_are_not_followed(
+    tiny: Any, t5: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], habits: dict[str, Any]
 ) -> None:
-    habits = {"do_sample": True, "top_k": 3, "top_p": 0.5, "temperature": 2.0, "max_length": 5, "num_beams": 1}
-    found = generator(copied(t5, tmp_path, generation_config=habits | {"num_return_sequences": 2})).questions(ASKED)
-    assert found == generator(t5).questions(ASKED)
+    assert generator(tiny.copied(t5, tmp_path, generation_config=habits)).questions(ASKED) == generator(t5).questions(
+        ASKED
+    )
     assert capfd.readouterr() == ("", "")
 
 
-def test_batches_hold_each_text_once_and_no_more_tokens_than_allowed() -> None:
-    lengths = [int(n) for n in np.random.default_rng(5).integers(1, 60, 200)] + [500]
-    made = batches(lengths, 256)
-    assert sorted(place for batch in made for place in batch) == list(range(201))
-    assert all(len(batch) == 1 or len(batch) * max(lengths[n] for n in batch) <= 256 for batch in made)
-    assert len(made) < 2 * sum(lengths) / 256 + 2
+def test_a_models_window_is_the_limit_of_the_input(
+    tiny: Any, t5: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    asked = generator(tiny.copied(t5, tmp_path, tokenizer_config={"model_max_length": 24}))
+    monkeypatch.setattr(asked, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?"))
+    asked.questions([("Rain", " ".join(TEXTS * 3))])
+    assert 12 <= len(asked._ids(shown[0])) <= 24
+
+
+def test_special_tokens_in_an_output_are_letters_and_in_a_template_tokens(
+    tiny: Any, t5: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = generator(t5, template="{context} <unk> {theme}")
+    shown: list[str] = []
+    monkeypatch.setattr(asked, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?"))
+    asked.questions([("river</s>", "The <unk>river</s> rose.<pad>")])
+    assert shown == ["The < unk>river< /s> rose.< pad> <unk> river< /s>"]
+    assert [n for n in asked._ids(shown[0]) if n < 2] == [1], "the end is there once, and nothing is padding"
+
+
+def test_a_batch_counts_the_tokens_of_each_beam(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = generator(t5, beams=4, batch_tokens=400)
+    sizes: list[int] = []
+    write = asked._generated
+    monkeypatch.setattr(asked, "_generated", lambda ids: sizes.append(len(ids) * len(ids[0]) * 4) or write(ids))
+    asked.questions(ASKED)
+    assert max(sizes) <= 400
+    assert sum(sizes) > 400
+
+
+def test_a_network_that_cannot_compute_says_what_to_set(
+    tiny: Any, t5: str, bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, found = generator(t5), reader(bert)
+
+    def full(*args: Any, **how: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
+
+    monkeypatch.setattr(made._model.network, "generate", full)
+    monkeypatch.setattr(found._model.network, "forward", full)
+    with pytest.raises(ConfigError, match=r"^qags: generator .* tokens at once need too much memory: set batch_tokens"):
+        made.questions(ASKED)
+    with pytest.raises(ConfigError, match=r"^qags: reader .* tokens at once need too much memory: set batch_tokens"):
+        found.answers(PAIRS)
+    odd = generator(tiny.copied(t5, tmp_path, generation_config={"decoder_start_token_id": 10**6}))
+    with pytest.raises(ConfigError, match=r"^qags: generator .* cannot compute \(.+\): name another model"):
+        odd.questions(ASKED)
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
@@ -330,12 +335,12 @@ def test_a_blank_text_answers_nothing(bert: str, null: bool) -> None:
     assert reader(bert, null=null).answers([("What rose?", "\u200b \u200b")]) == [UNANSWERABLE], "no token is left"
 
 
-def test_scores_that_are_not_numbers_are_trouble(bert: str, tmp_path: Path) -> None:
+def test_scores_that_are_not_numbers_are_trouble(tiny: Any, bert: str, tmp_path: Path) -> None:
     _, model = loaded(bert, "AutoModelForQuestionAnswering")
     with torch.no_grad():
         model.qa_outputs.bias.fill_(float("nan"))
-    folder = copied(bert, tmp_path)
-    saved(Path(folder), model)
+    folder = tiny.copied(bert, tmp_path)
+    tiny.saved(Path(folder), model)
     assert reader(folder).answers(PAIRS[:1]) == [Trouble("NoAnswer", "the reader's scores are not numbers")]
 
 
@@ -368,35 +373,6 @@ def test_open_gives_both_stages_and_says_nothing(t5: str, bert: str, capfd: pyte
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_name_that_the_hub_cannot_give_says_what_to_set(monkeypatch: pytest.MonkeyPatch, bert: str) -> None:
-    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(ConfigError, match=r"'nobody/asks'.*for the generator, or set HF_HUB_CACHE.*HF_ENDPOINT"):
-        models.open(generator="nobody/asks", reader=bert)
-
-
-@pytest.mark.parametrize("begun", [True, False])
-def test_a_hub_that_does_not_answer_says_what_to_set(
-    monkeypatch: pytest.MonkeyPatch, t5: str, tmp_path: Path, begun: bool
-) -> None:
-    def silent(name: str, **how: Any) -> str:
-        if begun and how.get("local_files_only"):
-            return str(tmp_path)  # a download that was broken off
-        raise hub.errors.LocalEntryNotFoundError(name) if how.get("local_files_only") else ConnectionError("refused")
-
-    monkeypatch.setattr(hub, "snapshot_download", silent)
-    with pytest.raises(ConfigError, match=r"'nobody/reads'.*refused.*for the reader"):
-        models.open(generator=t5, reader="nobody/reads")
-
-
-def test_a_model_of_the_hubs_own_cache_is_not_downloaded(monkeypatch: pytest.MonkeyPatch, t5: str, bert: str) -> None:
-    def cached(name: str, *, local_files_only: bool) -> str:
-        return t5
-
-    monkeypatch.setattr(hub, "snapshot_download", cached)
-    made, _ = models.open(generator="someone/asks", reader=bert)
-    assert made.signature.startswith("someone/asks@")
-
-
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -407,6 +383,7 @@ def test_a_model_of_the_hubs_own_cache_is_not_downloaded(monkeypatch: pytest.Mon
         ({"input_tokens": 2.5}, "input_tokens has to be"),
         ({"batch_tokens": 0}, "batch_tokens has to be"),
         ({"null": "yes"}, "null has to be"),
+        ({"device": 0}, "device has to be"),
         ({"template": "answer: {theme}"}, "template has to hold"),
         ({"template": 3}, "template has to hold"),
     ],
@@ -424,44 +401,44 @@ def test_a_model_of_another_kind_is_refused(t5: str, bert: str) -> None:
         made.questions(ASKED)
 
 
-def test_a_reader_without_its_last_layer_is_refused(bert: str, tmp_path: Path) -> None:
+def test_a_reader_without_its_last_layer_is_refused(tiny: Any, bert: str, tmp_path: Path) -> None:
     _, model = loaded(bert, "AutoModel")
-    folder = copied(bert, tmp_path)
-    saved(tmp_path, model)
+    folder = tiny.copied(bert, tmp_path)
+    tiny.saved(tmp_path, model)
     with pytest.raises(ConfigError, match="was not made to answer questions"):
         reader(folder)
     with pytest.raises(ConfigError, match=r"lack qa_outputs"):
-        reader(copied(folder, tmp_path, config={"architectures": None})).answers(PAIRS)
+        reader(tiny.copied(folder, tmp_path, config={"architectures": None})).answers(PAIRS)
 
 
 def test_a_reader_whose_tokenizer_is_of_no_use_is_refused(
-    bert: str, t5: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Any, bert: str, t5: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "backend", lambda tokenizer: None)
-    with pytest.raises(ConfigError, match="fast tokenizer"):
+    monkeypatch.setattr(hub, "backend", lambda tokenizer: None)
+    with pytest.raises(ConfigError, match="where its tokens stand; name a model with a fast one"):
         reader(bert).answers(PAIRS)
     monkeypatch.undo()
     tokenizer = transformers.AutoTokenizer.from_pretrained(t5)
     _, model = loaded(bert, "AutoModelForQuestionAnswering")
     with pytest.raises(ConfigError, match=r"no \[CLS\] .* set null to false"):
-        reader(saved(tmp_path, model, tokenizer), null=True).answers(PAIRS)
+        reader(tiny.saved(tmp_path, model, tokenizer), null=True).answers(PAIRS)
     inside = tokenizers.Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     inside.post_processor = tokenizers.processors.TemplateProcessing(
         single="$A </s>", pair="$B </s> $A </s>", special_tokens=[("</s>", 1)]
     )
     with pytest.raises(ConfigError, match="does not put a question before a text"):
-        reading.frame(transformers.PreTrainedTokenizerFast(tokenizer_object=inside))
+        frame(transformers.PreTrainedTokenizerFast(tokenizer_object=inside))
 
 
-def test_weights_that_would_have_to_be_unpickled_are_refused(t5: str, tmp_path: Path) -> None:
-    folder = copied(t5, tmp_path)
+def test_weights_that_would_have_to_be_unpickled_are_refused(tiny: Any, t5: str, tmp_path: Path) -> None:
+    folder = tiny.copied(t5, tmp_path)
     (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
     with pytest.raises(ConfigError, match="save_pretrained"):
         generator(folder)
 
 
-def test_damaged_files_are_named(bert: str, tmp_path: Path) -> None:
-    folder = copied(bert, tmp_path)
+def test_damaged_files_are_named(tiny: Any, bert: str, tmp_path: Path) -> None:
+    folder = tiny.copied(bert, tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"damaged")
     with pytest.raises(ConfigError, match=r"reader .* cannot be loaded"):
         reader(folder).answers(PAIRS)
@@ -470,23 +447,41 @@ def test_damaged_files_are_named(bert: str, tmp_path: Path) -> None:
         reader(folder)
 
 
-@pytest.mark.parametrize("device", ["nonsense", "cuda:99"])
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "meta"])
 def test_a_device_that_is_not_there_is_refused(t5: str, bert: str, device: str) -> None:
-    made, _ = models.open(generator=t5, reader=bert, device=device)
-    with pytest.raises(ConfigError, match=device):
-        made.questions(ASKED)
+    made, found = models.open(generator=t5, reader=bert, device=device)
+    for ask in (lambda: made.questions(ASKED), lambda: found.answers(PAIRS)):
+        with pytest.raises(ConfigError, match=f"^qags: device '{device}' cannot be used"):
+            ask()
 
 
-def test_a_package_that_is_not_there_names_the_pip_line(monkeypatch: pytest.MonkeyPatch, t5: str, bert: str) -> None:
-    monkeypatch.setattr(weights, "find_spec", lambda name: None if name == "transformers" else name)
-    with pytest.raises(MissingExtra, match=r"package transformers: pip install 'textjudge\[qags\]'"):
-        models.open(generator=t5, reader=bert)
+def test_a_package_that_is_not_there_names_the_pip_line(monkeypatch: pytest.MonkeyPatch, t5: str) -> None:
+    def absent(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr(hub, "installed_version", absent)
+    hub.version.cache_clear()
+    with pytest.raises(MissingExtra, match=r"^qags needs the package torch: pip install 'textjudge\[qags\]'"):
+        models.open(generator=t5, reader="nobody/reads")
 
 
-def test_a_signature_tells_weights_apart_and_holds_no_path(t5: str, tmp_path: Path) -> None:
+def test_a_column_of_cosines_has_no_low_end(bert: str) -> None:
+    metric = Qags(similarity="bertscore,corrected,f1", bertscore_model=bert, bertscore_layer=1)
+    assert [(column.low, column.high) for column in metric.score([]).columns] == [(None, 1.0), (0.0, 1.0), (0.0, 1.0)]
+
+
+def test_a_second_run_remembers_the_digests(
+    t5: str, bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = [stage.signature for stage in models.open(generator=t5, reader=bert, cache=tmp_path)]
+    monkeypatch.delattr("hashlib.file_digest")
+    assert [stage.signature for stage in models.open(generator=t5, reader=bert, cache=tmp_path)] == first
+
+
+def test_a_signature_tells_weights_apart_and_holds_no_path(tiny: Any, t5: str, tmp_path: Path) -> None:
     again = tmp_path / Path(t5).name
     again.mkdir()
-    before = generator(copied(t5, again)).signature
+    before = generator(tiny.copied(t5, again)).signature
     assert before == generator(t5).signature
     assert str(tmp_path) not in before
-    assert generator(copied(t5, again, generation_config={"no_repeat_ngram_size": 2})).signature != before
+    assert generator(tiny.copied(t5, again, generation_config={"no_repeat_ngram_size": 2})).signature != before

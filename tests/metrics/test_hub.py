@@ -1,0 +1,331 @@
+"""Models found, checked, loaded and fed, for both metrics that use them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import types
+import warnings
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.errors import ConfigError, MissingExtra
+from judge.metrics import hub
+
+INDEX = json.dumps({"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}})
+WHOLE = {"config.json": '{"num_hidden_layers": 4}', "tokenizer.json": "{}", "model.safetensors": "weights"}
+PARTS = {"config.json": "{}", "vocab.txt": "a", "model.safetensors.index.json": INDEX}
+ASKERS = [{"who": "bertscore", "what": "model"}, {"who": "qags", "what": "reader"}]
+
+
+def filled(folder: Path, files: dict[str, str]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_text(content, "utf-8")
+    return folder
+
+
+def found(model: str | Path, cache: Path | None = None, who: str = "qags", what: str = "reader") -> hub.Files:
+    return hub.find(str(model), who=who, what=what, cache=cache)
+
+
+class Online:
+    """A hub: what it keeps is in `folder`, which a download fills with `files` unless it is down."""
+
+    def __init__(self, folder: Path, files: dict[str, str], down: Exception | None = None) -> None:
+        self.folder, self.files, self.down = folder, files, down
+        self.downloads = 0
+
+    def snapshot_download(self, name: str, *, allow_patterns: list[str], local_files_only: bool = False) -> str:
+        assert allow_patterns == list(hub.PATTERNS)
+        if local_files_only:
+            if not self.folder.exists():
+                raise OSError("nothing here")
+            return str(self.folder)
+        self.downloads += 1
+        if self.down:
+            raise self.down
+        return str(filled(self.folder, self.files))
+
+
+@pytest.fixture
+def online(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Online:
+    made = Online(tmp_path / "snapshot", WHOLE)
+    parts = {"huggingface_hub": made, "transformers.utils.logging": None}
+    monkeypatch.setattr(hub, "optional", lambda module, who, extra=None: parts[module])
+    monkeypatch.setattr(hub, "quiet", lambda: pytest.MonkeyPatch().context())
+    return made
+
+
+def test_a_folder_is_signed_by_its_own_name_and_digest(tmp_path: Path) -> None:
+    files = found(filled(tmp_path / "my|model", WHOLE))
+    assert files.signed == f"my_model@{files.digest[:8]}"
+    assert files.config() == {"num_hidden_layers": 4}
+
+
+def test_the_digest_changes_with_what_is_read_and_not_with_the_rest(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "model", WHOLE | {"README.md": "about"})
+    before = found(folder).digest
+    filled(folder, {"README.md": "more about", "pytorch_model.bin": "pickled"})
+    assert found(folder).digest == before
+    for name in ("model.safetensors", "config.json", "tokenizer.json", "generation_config.json", "spiece.model"):
+        filled(folder, {name: '{"changed": true}'})
+        assert found(folder).digest != before
+        before = found(folder).digest
+
+
+def test_the_digest_is_remembered_until_a_file_changes(tmp_path: Path) -> None:
+    folder, cache = filled(tmp_path / "model", WHOLE), tmp_path / "cache"
+    before = found(folder, cache).digest
+    weights = folder / "model.safetensors"
+    times = weights.stat().st_atime_ns, weights.stat().st_mtime_ns
+    weights.write_bytes(b"WEIGHTS")
+    os.utime(weights, ns=times)
+    assert found(folder, cache).digest == before, "the file was read although it seems the same"
+    assert found(folder).digest != before
+    os.utime(weights, ns=(times[0], times[1] + 1))
+    assert found(folder, cache).digest != before
+    kept = [path for path in cache.rglob("*") if path.is_file()]
+    assert len(kept) == 2
+    assert not any(str(folder) in f"{path.name}{path.read_text()}" for path in kept), "a path is the user's business"
+
+
+def test_what_is_remembered_may_be_damaged_or_not_be_there(tmp_path: Path) -> None:
+    folder, cache = filled(tmp_path / "model", WHOLE), tmp_path / "cache"
+    digest = found(folder, cache).digest
+    for damage in (b"", b"\xff" * 64, digest.encode()[:60]):
+        for path in (cache / "models").iterdir():
+            path.write_bytes(damage)
+        assert found(folder, cache).digest == digest
+    (tmp_path / "file").write_text("in the way")
+    assert found(folder, tmp_path / "file").digest == digest
+
+
+@pytest.mark.parametrize("asker", ASKERS)
+@pytest.mark.parametrize(
+    ("files", "lacks"),
+    [
+        ({**WHOLE, "config.json": None}, "lacks config.json: get"),
+        ({**WHOLE, "tokenizer.json": None}, "lacks tokenizer.json: get"),
+        (
+            {**WHOLE, "model.safetensors": None, "pytorch_model.bin": "pickled"},
+            "lacks model.safetensors: .*another form",
+        ),
+        ({**WHOLE, "model.safetensors": None, "model.fp16.safetensors": "half"}, "lacks model.safetensors: get"),
+        ({}, "lacks config.json, tokenizer.json and 1 more files: .*save_pretrained"),
+        ({**PARTS, "model-00001-of-00002.safetensors": "a"}, "lacks model-00002-of-00002.safetensors: get"),
+        ({**PARTS, "model.safetensors.index.json": "{"}, "lacks model.safetensors.index.json: get"),
+        ({**PARTS, "model.safetensors.index.json": "[]"}, "lacks model.safetensors.index.json: get"),
+    ],
+)
+def test_a_folder_that_is_not_whole_says_what_it_lacks(
+    tmp_path: Path, asker: dict[str, str], files: dict[str, str | None], lacks: str
+) -> None:
+    folder = filled(tmp_path / "part", {name: content for name, content in files.items() if content is not None})
+    with pytest.raises(ConfigError, match=rf"^{asker['who']}: {asker['what']} part \(.*part\): {lacks}"):
+        found(folder, **asker)
+
+
+def test_weights_in_parts_are_whole_with_all_of_them(tmp_path: Path) -> None:
+    shards = {f"model-0000{n}-of-00002.safetensors": "x" for n in (1, 2)}
+    folder = filled(tmp_path / "parts", PARTS | shards)
+    before = found(folder).digest
+    filled(folder, {"model-00002-of-00002.safetensors": "y"})
+    assert found(folder).digest != before
+
+
+def test_a_model_of_the_hubs_cache_is_not_downloaded(online: Online) -> None:
+    filled(online.folder, WHOLE)
+    assert found("someone/reads").signed.startswith("someone/reads@")
+    assert online.downloads == 0
+
+
+@pytest.mark.parametrize("begun", [{}, {"config.json": "{}"}, {**PARTS, "model-00001-of-00002.safetensors": "a"}])
+def test_what_the_hubs_cache_lacks_is_downloaded(online: Online, begun: dict[str, str]) -> None:
+    if begun:
+        filled(online.folder, begun)
+    online.files = WHOLE if "vocab.txt" not in begun else {"model-00002-of-00002.safetensors": "b"}
+    assert found("someone/reads").folder == online.folder
+    assert online.downloads == 1
+
+
+def test_what_the_hub_itself_lacks_is_said(online: Online) -> None:
+    online.files = {"config.json": "{}", "vocab.txt": "a"}
+    with pytest.raises(ConfigError, match=r"^qags: reader someone/reads \(.*\): lacks model\.safetensors: "):
+        found("someone/reads")
+
+
+class Cut(Exception):
+    """Of an HTTP library."""
+
+
+@pytest.mark.parametrize("asker", ASKERS)
+@pytest.mark.parametrize("error", [OSError("\n cut off\nat once"), ValueError("cut off"), Cut("cut off")])
+def test_a_hub_that_cannot_be_reached_says_what_to_set(online: Online, asker: dict[str, str], error: Exception) -> None:
+    online.down = error
+    begins = rf"^{asker['who']}: {asker['what']} 'nobody/nothing' is no folder here"
+    with pytest.raises(ConfigError, match=rf"{begins}.*\(cut off\).*HF_HUB_CACHE.*HF_ENDPOINT"):
+        found("nobody/nothing", **asker)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "3"])
+def test_a_damaged_configuration_is_named(tmp_path: Path, content: str) -> None:
+    files = found(filled(tmp_path / "model", WHOLE | {"config.json": content}))
+    with pytest.raises(ConfigError, match=r"^qags: reader model \(.*\): config\.json"):
+        files.config()
+
+
+def test_a_package_that_is_not_there_names_the_metric_and_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    with pytest.raises(MissingExtra, match=r"^qags needs the package nowhere: pip install 'textjudge\[qags\]'"):
+        hub.optional("nowhere.to.be.found", "qags")
+    monkeypatch.setattr(hub, "installed_version", absent)
+    hub.version.cache_clear()
+    with pytest.raises(MissingExtra, match=r"^bertscore needs the package onnx: pip install 'textjudge\[onnx\]'"):
+        hub.version("onnx", "bertscore", "onnx")
+
+
+@given(st.lists(st.integers(1, 60), max_size=50), st.integers(1, 200), st.booleans())
+def test_batches_hold_every_text_once_and_little_padding(lengths: list[int], tokens: int, mixed: bool) -> None:
+    made = hub.batches(lengths, tokens, mixed=mixed)
+    assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
+    for batch in made:
+        longest = max(lengths[place] for place in batch)
+        assert len(batch) == 1 or len(batch) * longest <= tokens
+        assert mixed or all(lengths[place] >= longest - longest // 8 for place in batch)
+
+
+def test_mixed_batches_are_as_few_as_can_be() -> None:
+    assert hub.batches([8, 4, 2, 1], 32, mixed=True) == [[0, 1, 2, 3]]
+    assert hub.batches([8, 4, 2, 1], 32) == [[0], [1], [2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("longest", "config", "usual", "limit"),
+    [
+        (10**30, {"max_position_embeddings": 48}, 512, 48),
+        (24, {"max_position_embeddings": 48}, 512, 24),
+        (24, {}, 512, 24),
+        (0, {"max_position_embeddings": 48}, 512, 48),
+        (10**30, {}, 512, 512),
+        (10**30, {}, 128, 128),
+        (10**30, {"n_positions": 100}, 512, 100),
+        (512, {"max_position_embeddings": 514, "model_type": "roberta", "pad_token_id": 1}, 512, 512),
+    ],
+)
+def test_the_window_is_what_tokenizer_and_network_both_take(
+    longest: int, config: dict[str, Any], usual: int, limit: int
+) -> None:
+    tokenizer = types.SimpleNamespace(model_max_length=longest)
+    made = types.SimpleNamespace(**({"model_type": "bert", "pad_token_id": 0} | config))
+    assert hub.limit(tokenizer, made, usual) == limit
+
+
+@pytest.fixture(scope="session")
+def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("bert")
+    tokenizer = tiny.word_pieces(folder, [" ".join(map(str, range(40)))])
+    return str(tiny.saved(folder, tiny.made("Bert", "Model", 1, vocab_size=len(tokenizer)), tokenizer))
+
+
+@pytest.mark.torch
+def test_weights_in_parts_are_loaded_as_those_in_one(tiny: Any, bert: str, tmp_path: Path) -> None:
+    tokenizer, network = hub.load(found(bert), "AutoModel")
+    parts = found(tiny.saved(tmp_path, network, tokenizer, max_shard_size="20KB"))
+    assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
+    again = dict(hub.load(parts, "AutoModel")[1].named_parameters())
+    assert all((value == again[name]).all() for name, value in network.named_parameters())
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("asker", ASKERS)
+def test_a_tokenizer_that_is_not_the_models_is_refused(
+    tiny: Any, bert: str, tmp_path: Path, asker: dict[str, str]
+) -> None:
+    folder = tiny.copied(bert, tmp_path / "bare")
+    for name in ("tokenizer.json", "vocab.txt"):
+        Path(folder, name).unlink()
+    with pytest.raises(ConfigError, match=rf"^{asker['who']}: .*its tokenizer has 5 tokens, its network 45: get"):
+        hub.load(found(folder, **asker), "AutoModel")
+
+
+@pytest.mark.torch
+def test_weights_that_are_missing_are_named_but_for_spare_ones(tiny: Any, bert: str, tmp_path: Path) -> None:
+    folder = tiny.copied(bert, tmp_path)
+    network = hub.load(found(bert), "AutoModel")[1]
+    network.pooler = None
+    tiny.saved(tmp_path, network)
+    with pytest.raises(ConfigError, match=r"^qags: reader .*lack pooler\.dense\.bias"):
+        hub.load(found(folder), "AutoModel")
+    hub.load(found(folder), "AutoModel", spare=lambda name: name.startswith("pooler"))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("file", "part"), [("tokenizer.json", "tokenizer"), ("model.safetensors", "network")])
+def test_a_damaged_file_is_one_line(tiny: Any, bert: str, tmp_path: Path, file: str, part: str) -> None:
+    folder = tiny.copied(bert, tmp_path)
+    Path(folder, file).write_text("{ damaged")
+    with pytest.raises(ConfigError, match=rf"^qags: reader [^\n]*: its {part} cannot be loaded: [^\n]+\Z"):
+        hub.load(found(folder), "AutoModel")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("who", ["bertscore", "qags"])
+@pytest.mark.parametrize("name", ["nonsense", "cuda:99", "meta"])
+def test_a_device_that_cannot_compute_is_refused(who: str, name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^{who}: device '{name}' cannot be used: .+"):
+        hub.device(name, who=who)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (MemoryError(), "64 tokens at once need too much memory: set batch_tokens to less, or device to cpu"),
+        (RuntimeError("CUDA out of memory."), "64 tokens at once need too much memory"),
+        (
+            IndexError("index out of range"),
+            r"its network cannot compute \(index out of range\): name another model",
+        ),
+        (ConfigError("already said"), "^already said"),
+    ],
+)
+def test_what_a_network_raises_is_said_with_what_to_set(bert: str, error: Exception, why: str) -> None:
+    with pytest.raises(ConfigError, match=why), hub.computing(found(bert), 64):
+        raise error
+
+
+@pytest.mark.torch
+def test_other_packages_are_quiet_meanwhile_and_not_afterwards(capfd: pytest.CaptureFixture[str]) -> None:
+    from transformers.utils import logging as bars
+
+    before = logging.root.manager.disable, bars.is_progress_bar_enabled()
+    with hub.quiet():
+        warnings.warn("something", stacklevel=1)
+        logging.getLogger("transformers").warning("something")
+        assert not bars.is_progress_bar_enabled()
+    assert (logging.root.manager.disable, bars.is_progress_bar_enabled()) == before
+    assert capfd.readouterr() == ("", "")
+
+
+class Large:
+    """A network that fits nowhere."""
+
+    def to(self, device: object) -> None:
+        raise RuntimeError("CUDA out of memory.")
+
+
+def test_a_network_without_room_on_its_device_is_named(tmp_path: Path) -> None:
+    files = found(filled(tmp_path / "large", WHOLE))
+    with pytest.raises(
+        ConfigError, match=r"^qags: reader large .*not fit on cuda:0 \(CUDA out of memory\.\): set device"
+    ):
+        hub.moved(files, Large(), "cuda:0")
