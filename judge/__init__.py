@@ -1,7 +1,9 @@
 """Which of these texts is better, by how much, and how sure are we?
 
 `judge.evaluate(...)` scores texts on criteria with a judge model, beside ROUGE, BLEU and chrF, with intervals;
-`judge.rank(...)` compares them two by two; `judge.metrics` are for lists of texts, as in `judge.metrics.rouge.score`.
+`judge.rank(...)` compares them two by two; `judge.validate(...)` holds a judge against people's ratings;
+`judge.compare(...)` says what moved from one run to another;
+`judge.metrics` are for lists of texts, as in `judge.metrics.rouge.score`.
 Importing this package loads nothing heavy: names are resolved when they are first used.
 """
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from judge.api import evaluate_async as evaluate_async
     from judge.api import rank as rank
     from judge.api import rank_async as rank_async
+    from judge.api.compare import compare as compare
+    from judge.api.validate import validate as validate
     from judge.criteria import load as load_criterion
     from judge.errors import JudgeError as JudgeError
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
@@ -30,6 +34,7 @@ _WHERE = {
     "Result": "judge.report:Result",
     "Sample": "judge.records:Sample",
     "ScriptedProvider": "judge.providers.scripted:ScriptedProvider",
+    "compare": "judge.api:compare",
     "evaluate": "judge.api:evaluate",
     "evaluate_async": "judge.api:evaluate_async",
     "load_criterion": "judge.criteria:load",
@@ -37,6 +42,7 @@ _WHERE = {
     "metrics": "judge.metrics:",
     "rank": "judge.api:rank",
     "rank_async": "judge.api:rank_async",
+    "validate": "judge.api:validate",
 }
 __all__ = [
     "JudgeError",
@@ -44,6 +50,7 @@ __all__ = [
     "Sample",
     "ScriptedProvider",
     "__version__",
+    "compare",
     "evaluate",
     "evaluate_async",
     "load_criterion",
@@ -51,6 +58,7 @@ __all__ = [
     "metrics",
     "rank",
     "rank_async",
+    "validate",
 ]
 
 

@@ -339,7 +339,7 @@ class Column:
     `signature` names all that is needed to get the column again. `low`/`high` are the ends of the scale, None
     where it has none; `labels` the labels of a criterion's scale. `criterion` is what a judge's column is of; `judge`
     whose it is, where several judges are a panel, and nothing for their mean. `better` says which end is the good
-    one; nothing where that depends on what one wants.
+    one; nothing where that depends on what one wants. `weight` is a criterion's in the overall score.
     """
 
     name: str
@@ -351,6 +351,7 @@ class Column:
     criterion: str = ""
     judge: str = ""
     better: Literal["higher", "lower", ""] = "higher"
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

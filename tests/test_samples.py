@@ -300,6 +300,39 @@ def test_human(cells: dict[str, Any], expected: dict[str, float]) -> None:
     assert (sample.human, sample.extra) == (expected, {})
 
 
+@pytest.mark.parametrize(
+    ("cells", "human", "ratings"),
+    [
+        ({"human": {"a": [4, 5, 3], "b": 2}}, {"a": 4.0, "b": 2.0}, {"a": (4.0, 5.0, 3.0)}),
+        ({"human": {"a": [4, None, math.nan, 1]}}, {"a": 2.5}, {"a": (4.0, None, None, 1.0)}),
+        ({"human": {"a": [None, None], "b": []}}, {}, {}),
+        ({"human": [1, 2]}, {"overall": 1.5}, {"overall": (1.0, 2.0)}),
+        ({"human": np.array([1, 2])}, {"overall": 1.5}, {"overall": (1.0, 2.0)}),
+        ({"human": {"a": np.array([1.0, math.nan])}}, {"a": 1.0}, {"a": (1.0, None)}),
+        ({"human.a": "[3, null]", "human.b": " [4]"}, {"a": 3.0, "b": 4.0}, {"a": (3.0, None), "b": (4.0,)}),
+        ({"human": '{"a": [3, 4]}'}, {"a": 3.5}, {"a": (3.0, 4.0)}),
+        ({"human": 3}, {"overall": 3.0}, {}),
+    ],
+)
+def test_several_annotators(cells: dict[str, Any], human: dict[str, float], ratings: dict[str, Any]) -> None:
+    (sample,) = samples.load([{"output": "x", **cells}])
+    assert (sample.human, sample.ratings, sample.extra) == (human, ratings, {})
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_several_annotators_in_a_file(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"d.{suffix}"
+    votes = [4, None, 3]
+    if suffix == "jsonl":
+        path.write_text(json.dumps({"output": "x", "human": {"a": votes}}), encoding="utf-8")
+    elif suffix == "csv":
+        pd.DataFrame([{"output": "x", "human.a": json.dumps(votes)}]).to_csv(path, index=False)
+    else:
+        pq.write_table(pa.Table.from_pylist([{"output": "x", "human": {"a": votes}}]), path)
+    (sample,) = samples.load(path)
+    assert (sample.human, sample.ratings) == ({"a": 3.5}, {"a": (4.0, None, 3.0)})
+
+
 def test_flat_ratings_can_be_mapped() -> None:
     (sample,) = samples.load([{"output": "x", "coh": 3}], mapping={"human.coherence": "coh"})
     assert (sample.human, sample.extra) == ({"coherence": 3.0}, {})
@@ -434,7 +467,14 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
         ({"output": "x", "item": None}, {}, "row 1: item is null: give each item a name or a number"),
         ({"output": "x", "item": True}, {}, "row 1: item is of type bool (True)"),
         ({"output": "x", "item": "1", "system": " "}, {}, "row 1: system is an empty string"),
-        ({"output": "x", "human": {"a": [1, 2]}}, {}, "row 1: human rating 'a' is [1, 2], not a number (of several"),
+        ({"output": "x", "human": {"a": [1, "b"]}}, {}, "row 1: human rating 'a' by annotator 2 is 'b', not a number"),
+        ({"output": "x", "human": {"a": [[1]]}}, {}, "row 1: human rating 'a' by annotator 1 is [1], not a number"),
+        (
+            {"output": "x", "human": {"a": {"b": 1}}},
+            {},
+            "is {'b': 1}, not a number (of several annotators, give a list",
+        ),
+        ({"output": "x", "human": "[1, 2"}, {}, "row 1: human: not JSON"),
         ({"output": "x", "human": math.inf}, {}, "row 1: human rating 'overall' is inf, not a number"),
     ],
 )

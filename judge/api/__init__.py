@@ -1,16 +1,20 @@
 """The stages of a run in their order."""
 
+from judge.api.compare import compare
 from judge.api.entry import Options, RankOptions, evaluate, evaluate_async, rank, rank_async
 from judge.api.forecast import forecast
 from judge.api.measures import metrics
 from judge.api.prepare import Prepared, of_item, prepare, prompt
 from judge.api.stages import run
 from judge.api.steps import draft_steps
+from judge.api.validate import check_rated, validate
 
 __all__ = [
     "Options",
     "Prepared",
     "RankOptions",
+    "check_rated",
+    "compare",
     "draft_steps",
     "evaluate",
     "evaluate_async",
@@ -22,4 +26,5 @@ __all__ = [
     "rank",
     "rank_async",
     "run",
+    "validate",
 ]

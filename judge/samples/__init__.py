@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from judge.errors import DataError
@@ -40,7 +41,8 @@ def load(
     left renames a further column. `systems` are the columns of wide form: each row gives one sample for each.
     Without an `item` column each row is its own item, where there is no `system` column either; without a
     `system` column the system is called `system`. Without `references` a column `reference` stands in. `human`
-    is a mapping of ratings, a single number (then called `overall`), or columns such as `human.coherence`.
+    is a mapping of ratings, a single rating (then called `overall`), or columns such as `human.coherence`; a rating is
+    a number or a list, one for each annotator, with null where one did not rate.
     Every other column goes to `extra`. Samples in an iterable pass through as they are.
 
     Raises DataError, with file and line, for whatever cannot be read so, and for two rows of one item and system.
@@ -84,13 +86,15 @@ def _samples(row: Row, number: int, mapping: Mapping[str, str], systems: Sequenc
     if source is not None and not isinstance(source, str):
         raise DataError(f"{row.where}: source is {kind(source)}, not text")
     references = _references(shared, row)
-    human = _human(shared, row.where)
+    human, votes = _human(shared, row.where)
     extra = {n: v for n, v in shared.items() if n not in FIELDS and not n.startswith("human.")}
     if systems:
         named = [(system, _output(cells, system, row.where)) for system in systems]
     else:
         named = [(_name(cells.get("system", "system"), "system", row.where), _output(cells, "output", row.where))]
-    return [Sample(item, system, output, source, references, human, extra, where=row.where) for system, output in named]
+    return [
+        Sample(item, system, output, source, references, human, extra, row.where, votes) for system, output in named
+    ]
 
 
 def _renamed(cells: Mapping[str, Any], mapping: Mapping[str, str], where: str) -> dict[str, Any]:
@@ -162,27 +166,43 @@ def _listed(cell: str) -> Any:
     return found if all(isinstance(text, str) for text in found) else cell
 
 
-def _human(cells: Mapping[str, Any], where: str) -> dict[str, float]:
-    given = cells.get("human", {})
-    if isinstance(given, str) and given.lstrip().startswith("{"):
-        given = parsed(given, f"{where}: human")
+def _human(cells: Mapping[str, Any], where: str) -> tuple[dict[str, float], dict[str, tuple[float | None, ...]]]:
+    """People's ratings by name, of several annotators the mean; and what each of several gave."""
+    given = _unpacked(cells.get("human", {}), f"{where}: human")
     ratings = dict(given) if isinstance(given, Mapping) else {"overall": given}
     ratings |= {name.removeprefix("human."): value for name, value in cells.items() if name.startswith("human.")}
-    numbers = {str(name): _rating(value, f"{where}: human rating {name!r}") for name, value in ratings.items()}
-    return {name: number for name, number in numbers.items() if not math.isnan(number)}
+    human: dict[str, float] = {}
+    votes: dict[str, tuple[float | None, ...]] = {}
+    for name, value in ratings.items():
+        what = f"{where}: human rating {str(name)!r}"
+        value = _unpacked(value, what)
+        several = isinstance(value, list | tuple)
+        each = [_rating(vote, what, n) for n, vote in enumerate(value, 1)] if several else [_rating(value, what)]
+        if known := [vote for vote in each if vote is not None]:
+            human[str(name)] = fmean(known)
+            votes |= {str(name): tuple(each)} if several else {}
+    return human, votes
 
 
-def _rating(value: Any, what: str) -> float:
-    """A rating as a number; NaN where there is none."""
+def _unpacked(value: Any, what: str) -> Any:
+    """A cell's JSON object or list, numpy's array as a list, all else as it is."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        return parsed(value, what)
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _rating(value: Any, what: str, annotator: int = 0) -> float | None:
+    """A rating as a number; None where there is none."""
     if absent(value, flat=True):
-        return math.nan
+        return None
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.inf
     if math.isinf(number):
-        raise DataError(f"{what} is {value!r}, not a number (of several raters, give the mean)")
-    return number
+        by = f" by annotator {annotator}" if annotator else ""
+        raise DataError(f"{what}{by} is {value!r}, not a number (of several annotators, give a list of numbers)")
+    return None if math.isnan(number) else number
 
 
 def _refuse_second(sample: Sample, where: str, first: dict[int, str]) -> None:

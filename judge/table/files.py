@@ -35,8 +35,10 @@ FIELDS = {
 FRAME_TYPES = {_FLOAT: "float64", _INT: "Int64", _TEXT: "object", _REPEATED: "object"}
 _SAMPLE_FIELDS = {
     "item": _REPEATED, "system": _REPEATED, "output": _TEXT, "source": _REPEATED, "references": "list",
-    "human": _REPEATED, "extra": _REPEATED, "where": _TEXT,
+    "human": _REPEATED, "extra": _REPEATED, "where": _TEXT, "ratings": _REPEATED,
 }  # fmt: skip
+_LATER = {"ratings": "{}"}
+"""Columns that older folders lack, and what stands in them then."""
 
 
 STORED: dict[str, Any] = {
@@ -130,9 +132,12 @@ def scores_table(rows: Iterable[Row]) -> pa.Table:
 def samples_table(samples: Iterable[Sample]) -> pa.Table:
     """Samples as Arrow has them."""
     rows = [
-        (s.item, s.system, s.output, s.source, list(s.references), _json(s.human), _json(s.extra), s.where)
+        (
+            s.item, s.system, s.output, s.source, list(s.references),
+            _json(s.human), _json(s.extra), s.where, _json(s.ratings),
+        )
         for s in samples
-    ]
+    ]  # fmt: skip
     return _table(_SAMPLE_FIELDS, rows)
 
 
@@ -197,7 +202,8 @@ def _read(path: Path, fields: Sequence[str], most: int | None = None) -> tuple[l
     with path.open("rb") as opened, parquet.ParquetFile(opened) as file:
         about = json.loads((file.metadata.metadata or {})[b"judge"])
         found = file.read() if most is None else next(file.iter_batches(max(1, most)), file.schema_arrow.empty_table())
-    cells = [found[name].to_pylist() for name in fields]
+    lacking = _LATER.keys() - set(found.schema.names)
+    cells = [[_LATER[name]] * len(found) if name in lacking else found[name].to_pylist() for name in fields]
     return list(zip(*cells, strict=True)), about
 
 
@@ -217,8 +223,11 @@ def read_samples(path: Path, most: int | None = None) -> tuple[tuple[Sample, ...
     with reading(path):
         rows, about = _read(path, list(_SAMPLE_FIELDS), most)
         samples = tuple(
-            Sample(item, system, output, source, tuple(references), json.loads(human), json.loads(extra), where)
-            for item, system, output, source, references, human, extra, where in rows
-        )
+            Sample(
+                item, system, output, source, tuple(references), json.loads(human), json.loads(extra), where,
+                {name: tuple(votes) for name, votes in json.loads(ratings).items()},
+            )
+            for item, system, output, source, references, human, extra, where, ratings in rows
+        )  # fmt: skip
         columns = tuple(Column(**{**c, "labels": tuple(c["labels"])}) for c in about["columns"])
         return samples, columns, about["info"]

@@ -1,0 +1,178 @@
+"""A judge against people, as every format shows it: its columns, the floors below them and the ceiling above."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from io import StringIO
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from judge.errors import ConfigError
+from judge.registry import unknown
+from judge.report import calibrated
+from judge.report.against import FEW, HEADS, Block, closing, told
+from judge.report.against import block as laid_out
+from judge.report.calibrated import Grid
+from judge.report.markdown import escape
+from judge.report.rated import flat
+from judge.report.words import count, line, plain
+from judge.stats.correlate import LEVELS, Level
+from judge.stats.ppi import Calibrated
+from judge.stats.validity import Rated
+
+
+@dataclass(frozen=True, repr=False)
+class Validation:
+    """A result against people's ratings, by criterion; `notes` are what there is to know beside.
+
+    `calibrated` are the means on people's scale, where they were asked for.
+    """
+
+    title: str
+    rated: tuple[Rated, ...]
+    notes: tuple[str, ...] = ()
+    calibrated: tuple[Calibrated, ...] = ()
+
+    def __repr__(self) -> str:
+        named = ", ".join(f"{one.criterion} ({count(one.texts, 'text')})" for one in self.rated)
+        return f"<Validation: {named}>"
+
+    def report(self, format: str = "console", level: str = "document", *, colour: bool = False) -> str:
+        """As console (in `colour` with a terminal's codes), markdown or json, at the level document, item or system.
+
+        json has every level. Raises ConfigError for another format or level.
+        """
+        check(format, level)
+        return FORMATS[format](self, level, colour)
+
+
+def check(format: str, level: str) -> None:
+    """Raises ConfigError for a format or level that there is not."""
+    if format not in FORMATS:
+        raise ConfigError(unknown("format", format, list(FORMATS)))
+    if level not in LEVELS:
+        raise ConfigError(f"--level: {unknown('level', level, list(LEVELS))}")
+
+
+# Formats
+
+
+def _console(validation: Validation, level: Level, colour: bool) -> str:
+    """Tables as wide as the terminal, or 80; without `colour` no escape code."""
+    text = StringIO()
+    console = Console(
+        file=text,
+        width=shutil.get_terminal_size((80, 24)).columns,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    console.print(Text(line(validation.title), "bold"))
+    for note in validation.notes:
+        console.print(Text(f"! {line(note)}", "yellow"))
+    for rated in validation.rated:
+        block = laid_out(rated, level)
+        console.print(Text.assemble("\n", (block.title, "bold"), f"\n{block.over}"))
+        console.print(_table(block))
+        for sentence in block.told:
+            console.print(Text(sentence, "bold" if rated.judges else ""))
+        for title, grid in _below(block):
+            console.print(Text(f"\n{title}" if title else ""))
+            if grid is not None:
+                console.print(calibrated.table(grid))
+        for note in block.notes:
+            console.print(Text(note, "yellow"))
+    console.print(Text.assemble("\n", (" ".join(closing(validation.rated, level)), "dim")))
+    calibrated.show(console, validation.calibrated)
+    return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
+
+
+def _table(block: Block) -> RichTable:
+    table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+    table.add_column("", overflow="fold")
+    for head in (*HEADS, block.unit if block.unit == "texts" else f"{block.unit}\ntexts"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for one in block.lines:
+        cells = [*one.cells, (one.n, one.texts)]
+        table.add_row(
+            Text(one.label), *(Text.assemble(value, (f"\n{below}" if below else "", "dim")) for value, below in cells)
+        )
+    return table
+
+
+def _below(block: Block) -> Iterator[tuple[str, Grid | None]]:
+    """The tables below that of correlations as narrow as a terminal: the main measures, the first judge's curve."""
+    if block.agreement is not None:
+        wide = 1 + len(FEW)
+        yield "", Grid(block.agreement.heads[:wide], tuple(row[:wide] for row in block.agreement.rows))
+    for place, curve in enumerate(block.curves):
+        yield curve.title, None if place else curve.bins
+
+
+def _markdown(validation: Validation, level: Level, colour: bool) -> str:
+    found = [f"## {escape(validation.title)}", *(f"> {escape(note)}" for note in validation.notes)]
+    for rated in validation.rated:
+        block = laid_out(rated, level)
+        heads = ["", *HEADS, *dict.fromkeys((block.unit, "texts"))]
+        rows = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+        for one in block.lines:
+            counts = [one.n, one.texts] if one.texts else [one.n]
+            rows.append([escape(one.label), *(" ".join(cell).rstrip() for cell in one.cells), *counts])
+        found += [f"### {escape(block.title)}", escape(block.over) + ":"]
+        found.append("\n".join("| " + " | ".join(cells) + " |" for cells in rows))
+        found += [escape(" ".join(block.told))] if block.told else []
+        found += [_grid(block.agreement)] if block.agreement is not None else []
+        for curve in block.curves:
+            found += [escape(f"{curve.title}:"), _grid(curve.bins)]
+        found += [escape(" ".join(block.notes))] if block.notes else []
+    found.append(escape(" ".join(closing(validation.rated, level))))
+    found += _on_scale(validation.calibrated)
+    return "\n\n".join(found) + "\n"
+
+
+def _on_scale(found: tuple[Calibrated, ...]) -> Iterator[str]:
+    for block in calibrated.blocks(found):
+        yield f"### {calibrated.TITLE}: {escape(block.name)}"
+        for grid in block.grids:
+            yield _grid(grid)
+        yield escape(" ".join(block.told))
+    if found:
+        yield escape(calibrated.how(found))
+
+
+def _grid(grid: Grid) -> str:
+    rows = [grid.heads, ["---", *["---:"] * (len(grid.heads) - 1)]]
+    rows += [[escape(row[0][0]), *(" ".join(cell).rstrip() for cell in row[1:])] for row in grid.rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
+
+
+def _json(validation: Validation, level: Level, colour: bool) -> str:
+    """Every level and coefficient."""
+    found: dict[str, Any] = {
+        "title": validation.title,
+        "notes": validation.notes,
+        "criteria": [
+            {**asdict(flat(rated)), "told": {level: list(told(rated, level)) for level in LEVELS}}
+            for rated in validation.rated
+        ],
+    }
+    if validation.calibrated:
+        found["calibrated"] = [asdict(one) for one in validation.calibrated]
+    return json.dumps(plain(found), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Validation, Any, bool], str]] = {
+    "console": _console,
+    "markdown": _markdown,
+    "json": _json,
+}

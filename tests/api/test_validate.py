@@ -1,0 +1,384 @@
+"""A result against people's ratings: which columns stand beside them, on which texts, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+import judge
+from judge import registry
+from judge.errors import ConfigError, DataError, StorageError
+from judge.metrics import MetricResult
+from judge.providers.scripted import ScriptedProvider
+from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.report.validation import Validation
+from judge.stats.bootstrap import Bootstrap
+from judge.stats.reliability import agree
+from judge.stats.validity import Rated
+
+SENTENCE = "the old bridge over the river is to be mended before winter and the town will pay for the work"
+WORDS = SENTENCE.split()
+GRADES = {"good": 5, "fair": 4, "poor": 2}
+VOTES = {"good": [5, 5, 4], "fair": [4, 3, 4], "poor": [1, 2, None]}
+
+
+def rows(human: Any = lambda system, n: {"relevance": VOTES[system]}, items: int = 6) -> list[dict[str, Any]]:
+    """Three systems, good, fair and poor; the worse one is, the longer it writes, in words of its own."""
+    found = []
+    for n in range(items):
+        for place, system in enumerate(GRADES):
+            text = " ".join([*WORDS[n : n + 6], *(f"{system}{k}" for k in range(1 + place * 2 + n % 2))])
+            source = " ".join([*WORDS * 2, f"article {n}"])
+            found.append(
+                {"item": f"i{n}", "system": system, "source": source, "output": text, "references": [SENTENCE]}
+                | ({"human": human(system, n)} if human(system, n) else {})
+            )
+    return found
+
+
+def grade(request: Any) -> str:
+    """What the judge says: the grade of the system whose word the prompt holds."""
+    text = request.messages[0]["content"]
+    return str(next(value for system, value in GRADES.items() if f"{system}0" in text))
+
+
+def judged(data: Any, criteria: Any = ("relevance",), **options: Any) -> judge.Result:
+    options = {"model": ScriptedProvider(grade, model="grader"), "metrics": [], **options}
+    return judge.evaluate(data, list(criteria), cache=False, **options)
+
+
+class StandIn:
+    """The heuristic's place: it knows relevance, says the length of the output and abstains on fair texts."""
+
+    asked: list[list[str]] = []  # noqa: RUF012
+
+    def __init__(self, *, criteria: Any) -> None:
+        if set(criteria) - {"relevance"}:
+            raise ConfigError("unknown criterion")
+        self.asked.append(list(criteria))
+
+    def score(self, samples: Any) -> MetricResult:
+        made = [
+            Failure(s.item, s.system, "heuristic_relevance", "metric", "Abstained", "too fair")
+            if s.system == "fair"
+            else Score(s.item, s.system, "heuristic_relevance", -float(len(s.output)), Provenance("heuristic-1"))
+            for s in samples
+        ]
+        column = Column("heuristic_relevance", "metric", "heuristic_relevance|stand-in", criterion="relevance")
+        return MetricResult((column,), tuple(made))
+
+
+@pytest.fixture(autouse=True)
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = registry.load
+    monkeypatch.setattr(registry, "load", lambda kind, name: StandIn if name == "heuristic" else known(kind, name))
+    StandIn.asked.clear()
+
+
+def of(validation: Validation, criterion: str = "relevance") -> Rated:
+    return next(rated for rated in validation.rated if rated.criterion == criterion)
+
+
+def names(rated: Rated) -> dict[str, list[str]]:
+    return {"judges": [row.name for row in rated.judges], "floors": [row.name for row in rated.floors]}
+
+
+def test_a_judge_stands_between_floors_and_ceiling() -> None:
+    rated = of(judge.validate(judged(rows()), n_resamples=50))
+    floors = ["heuristic", "length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
+    assert names(rated) == {"judges": ["grader"], "floors": floors}
+    assert rated.texts == 18
+    (own,) = rated.judges
+    assert own.correlation.estimates["document", "spearman"].value == 1.0
+    assert own.signature.startswith("relevance@")
+    length = rated.floors[1].correlation.estimates["document", "spearman"]
+    assert (length.value, length.n) == (-1.0, 6)
+    difference = rated.differences["grader", "length", "document"]
+    assert (difference.value, difference.low, difference.high) == (2.0, 2.0, 2.0)
+    assert {key[:2] for key in rated.differences} == {("grader", floor) for floor in floors}
+
+
+def test_ratings_are_the_annotators_mean_and_the_ceiling_is_one_of_them_against_the_others() -> None:
+    rated = of(judge.validate(judged(rows()), n_resamples=50))
+    assert rated.no_ceiling == ""
+    assert rated.ceiling is not None
+    assert rated.ceiling.signature == "3 annotators"
+    found = rated.ceiling.correlation.estimates["document", "kendall"]
+    pairs = (([5, 4, 1], [4.5, 3.5, 2]), ([5, 3, 2], [4.5, 4, 1]), ([4, 4], [5, 3.5]))
+    expected = [stats.kendalltau(one, others)[0] for one, others in pairs[:2]]
+    assert found.value == pytest.approx(sum(expected) / 2)  # the third does not vary where it rated
+
+
+def test_an_abstained_text_lacks_a_value_and_a_comparison_leaves_it_out() -> None:
+    rated = of(judge.validate(judged(rows()), n_resamples=50))
+    (heuristic,) = [row for row in rated.floors if row.name == "heuristic"]
+    assert heuristic.correlation.texts == 12
+    assert rated.differences["grader", "heuristic", "item"].n == 12
+    assert rated.differences["grader", "length", "item"].n == 18
+
+
+def test_the_heuristic_is_asked_about_what_it_knows() -> None:
+    human = {"relevance": 4, "wit": 2}
+    found = judge.validate(judged(rows(lambda system, n: {k: v + GRADES[system] for k, v in human.items()})))
+    assert StandIn.asked[-1] == ["relevance"]
+    assert "heuristic" in names(of(found))["floors"]
+    assert "heuristic" not in names(of(found, "wit"))["floors"]
+
+
+def test_what_the_run_holds_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
+    result = judged(rows(), metrics=["rouge"], set=measured)
+    expected = of(judge.validate(result, n_resamples=50)).floors
+    made = judge.metrics.rouge.Rouge.score
+    monkeypatch.setattr(judge.metrics.rouge.Rouge, "score", lambda *_: pytest.fail("measured again"))
+    again = of(judge.validate(result, n_resamples=50)).floors
+    assert again == expected
+    monkeypatch.setattr(judge.metrics.rouge.Rouge, "score", made)
+    assert of(judge.validate(judged(rows()), n_resamples=50)).floors == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "held"),
+    [({"multi": "mean"}, True), ({"multi": "best_f"}, False), ({"multi": "mean", "stem": False}, False)],
+)
+def test_of_several_references_only_the_mean_is_the_floor(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], held: bool
+) -> None:
+    data = [row | {"references": ["the old bridge", *row["references"]]} for row in rows()]
+    result = judged(data, metrics=["rouge"], set={"rouge": {"types": ["rouge1", "rouge2", "rougeLsum"]} | options})
+    calls = []
+    made = judge.metrics.rouge.Rouge.score
+    monkeypatch.setattr(judge.metrics.rouge.Rouge, "score", lambda *given: calls.append(1) or made(*given))
+    judge.validate(result, n_resamples=10)
+    assert (not calls) == held
+
+
+def test_without_references_there_is_no_rouge() -> None:
+    data = [{key: value for key, value in row.items() if key != "references"} for row in rows()]
+    assert names(of(judge.validate(judged(data), n_resamples=10)))["floors"] == ["heuristic", "length"]
+
+
+def test_the_heuristic_as_the_judge_is_no_floor_of_its_own() -> None:
+    result = judged(rows())
+    (column,) = result.table.columns
+    its = replace(result.table, columns=(replace(column, signature="relevance|stand-in"),))
+    assert "heuristic" not in names(of(judge.validate(replace(result, table=its), n_resamples=10)))["floors"]
+
+
+def test_a_panel_has_its_mean_and_its_judges() -> None:
+    kind = ScriptedProvider(lambda _: "5", model="kind")
+    result = judged(rows(), model=[ScriptedProvider(grade, model="grader"), kind])
+    rated = of(judge.validate(result, n_resamples=50))
+    assert names(rated)["judges"] == ["panel mean", "grader", "kind"]
+    assert [set(row.correlation.lacking.values()) for row in rated.judges] == [set(), set(), {"all values are equal"}]
+
+
+def test_criteria_without_a_partner_are_named_once() -> None:
+    found = judge.validate(judged(rows(lambda system, n: {"wit": GRADES[system]}), ["relevance", "fluency"]))
+    assert names(of(found, "wit"))["judges"] == []
+    assert [note for note in found.notes if "ratings" in note] == [
+        "No ratings by people for relevance, fluency (there are: wit)."
+    ]
+
+
+def test_only_rated_texts_count() -> None:
+    found = judge.validate(judged(rows(lambda system, n: {"relevance": GRADES[system]} if n < 4 else {})))
+    rated = of(found)
+    assert (rated.texts, rated.floors[1].correlation.texts) == (12, 12)
+    assert rated.ceiling is None
+    assert rated.no_ceiling.startswith("the data have one rating for each text")
+
+
+def test_annotators_who_never_share_a_text_make_no_ceiling() -> None:
+    alone = of(judge.validate(judged(rows(lambda system, n: {"relevance": [None, GRADES[system]]}))))
+    assert alone.no_ceiling.startswith("the data have no text with the ratings of two annotators")
+
+
+def test_all_failed_is_no_zero() -> None:
+    result = judged(rows(), model=ScriptedProvider(lambda _: "no score", model="mute"))
+    (own,) = of(judge.validate(result)).judges
+    assert (own.correlation.texts, own.correlation.estimates) == (0, {})
+    assert set(own.correlation.lacking.values()) == {"no text has both a value and a rating"}
+
+
+def test_annotators_agreement_is_the_ceilings_and_the_judge_has_its_own_with_their_mean() -> None:
+    rated = of(judge.validate(judged(rows()), n_resamples=50))
+    assert rated.ceiling is not None
+    agreed = rated.ceiling.agreement
+    votes = np.array([[VOTES[system][k] for _ in range(6) for system in GRADES] for k in range(3)], dtype=float)
+    expected = agree(votes.reshape(3, 6, 3), bootstrap=Bootstrap(50))
+    assert agreed == expected
+    assert agreed.estimates["icc_2_1"].n == 12  # a third of the texts lacks a vote
+    (own,) = rated.judges
+    means = {system: np.mean([vote for vote in given if vote is not None]) for system, given in VOTES.items()}
+    sides = np.array([[GRADES[s] for s in GRADES] * 6, [means[s] for s in GRADES] * 6]).reshape(2, 6, 3)
+    alpha = agree(sides, ["alpha_interval"], Bootstrap(50)).estimates["alpha_interval"]
+    assert own.agreement.estimates["alpha_interval"] == alpha
+    kappa = agree(np.floor(sides + 0.5), ["kappa_quadratic"], Bootstrap(50)).estimates["kappa_quadratic"]
+    assert own.agreement.estimates["kappa_quadratic"] == kappa
+    assert all(not row.agreement.estimates and row.calibration is None for row in rated.floors)
+
+
+def test_a_judge_is_calibrated_on_its_own_scale() -> None:
+    (own,) = of(judge.validate(judged(rows()), n_resamples=50)).judges
+    assert own.calibration is not None
+    assert [(one.low, one.high, one.value, one.people.n) for one in own.calibration.bins] == [
+        (1.5, 2.5, 2.0, 6),
+        (3.5, 4.5, 4.0, 6),
+        (4.5, 5.0, 5.0, 6),
+    ]
+    assert own.calibration.bias.value == pytest.approx(np.mean([5 - 14 / 3, 4 - 11 / 3, 2 - 1.5]))
+
+
+@pytest.mark.parametrize(
+    ("human", "why"),
+    [
+        (
+            lambda system, n: {"relevance": 20 * GRADES[system]},
+            "people rated from 40 to 100, the judge on a scale of 1 to 5",
+        ),
+        (
+            lambda system, n: {"relevance": GRADES[system] / 5},
+            "people rated from 0.4 to 1, the judge on a scale of 1 to 5",
+        ),
+    ],
+)
+def test_another_scale_has_neither(human: Any, why: str) -> None:
+    found = judge.validate(judged(rows(human)), n_resamples=20)
+    (own,) = of(found).judges
+    assert (own.calibration, own.agreement.estimates, own.no_calibration) == (None, {}, why)
+    assert own.correlation.estimates["document", "spearman"].value == 1.0
+    assert f"No agreement and calibration for grader: {why}." in found.report("markdown").replace("\\", "")
+
+
+def test_scales_of_words_have_no_kappa(tmp_path: Path) -> None:
+    path = tmp_path / "tone.jinja"
+    path.write_text(
+        '---\nscale: {labels: [poor, fair, good], values: [1, 3, 5]}\n---\n{% extends "layouts/pointwise.jinja" %}\n'
+        "{% block criterion %}Tone.{% endblock %}\n",
+        encoding="utf-8",
+    )
+    words = ScriptedProvider(lambda request: {"5": "good", "4": "fair", "2": "poor"}[grade(request)], model="words")
+    found = judge.validate(
+        judged(rows(lambda system, n: {"tone": VOTES[system]}), [str(path)], model=words), n_resamples=20
+    )
+    (own,) = of(found, "tone").judges
+    assert set(own.agreement.estimates) == {"alpha_interval"}
+    assert own.agreement.lacking["kappa_linear"] == "the scale's labels are words, whose values are not known here"
+    assert own.calibration is not None
+    assert len(own.calibration.bins) == 3
+
+
+def test_every_two_judges_of_a_panel_are_held_against_each_other() -> None:
+    fickle = ScriptedProvider(lambda request: "4" if "poor0" in str(request.messages) else "3", model="fickle")
+    result = judged(rows(), model=[ScriptedProvider(grade, model="grader"), fickle])
+    rated = of(judge.validate(result, n_resamples=50))
+    assert {(one.judge, one.other) for one in rated.versus} == {
+        ("panel mean", "grader"),
+        ("panel mean", "fickle"),
+        ("grader", "fickle"),
+    }
+    (within,) = (v for v in rated.versus if (v.judge, v.other, v.level) == ("grader", "fickle", "document"))
+    assert within.spearman.value == pytest.approx(1 + np.sqrt(3) / 2)  # ranks 3, 2, 1 with 1, 1, 2: −√3/2
+    assert within.pearson is not None
+    assert within.pearson.p is None
+    (over,) = (v for v in rated.versus if (v.judge, v.other, v.level) == ("grader", "fickle", "item"))
+    assert over.pearson is not None
+    assert over.pearson.p is not None
+    assert over.pearson.p < 1e-6
+
+
+def test_the_judges_of_two_runs_are_held_against_each_other(tmp_path: Path) -> None:
+    kind = ScriptedProvider(lambda request: "2" if "good0" in str(request.messages) else "4", model="grader")
+    for name, model in (("a", ScriptedProvider(grade, model="grader")), ("b", kind)):
+        judged(rows(), model=model, out=tmp_path / name)
+    found = judge.validate(tmp_path / "a", tmp_path / "b", n_resamples=50)
+    names_ = [f"grader ({tmp_path / name})" for name in "ab"]
+    assert names(of(found))["judges"] == names_
+    told = json.loads(found.report("json"))["criteria"][0]["told"]["document"]
+    assert told[-1].startswith(f"{names_[0]} goes with people better than {names_[1]}: +1.866 [1.866, 1.866]")
+    assert names(of(found))["floors"][-1] == "ROUGE-L"
+    one = of(judge.validate(tmp_path / "a", n_resamples=50)).judges[0]
+    assert of(found).judges[0] == replace(one, name=names_[0])
+
+
+def test_of_another_run_only_the_same_texts_count() -> None:
+    first = judged(rows())
+    data = rows()
+    data[0]["output"] += " poor0 and more"
+    other = judged(data[:9], model=ScriptedProvider(lambda _: "3", model="flat"))
+    found = judge.validate(first, other, n_resamples=20)
+    assert [row.correlation.texts for row in of(found).judges] == [18, 8]
+    assert "Left out: 1 text of run 2 that the first run has not." in found.notes
+    with pytest.raises(DataError, match="run 2 has no text of the first run, by item, system and output"):
+        judge.validate(first, judged([row | {"item": f"x{row['item']}"} for row in data]))
+
+
+def test_a_run_named_twice_is_refused(tmp_path: Path) -> None:
+    judged(rows(), out=tmp_path / "a")
+    with pytest.raises(ConfigError, match="the same run is named twice"):
+        judge.validate(tmp_path / "a", tmp_path / "a")
+
+
+def test_a_run_holds_it_for_its_page_where_people_rated_what_it_judged(tmp_path: Path) -> None:
+    result = judged(rows(), out=tmp_path / "run", seed=3)
+    assert result.rated == judge.validate(result, seed=3).rated
+    assert judge.report.load(tmp_path / "run") == result
+    assert judged(rows(), ["fluency"]).rated == ()
+    assert judged(rows(), [], metrics=["rouge"], model=None).rated == ()
+
+
+def test_the_page_of_very_many_texts_has_the_floors_that_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["judge.api.people"], "_MANY", 17)
+    measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
+    assert names(judged(rows()).rated[0])["floors"] == ["length"]
+    held = judged(rows(), metrics=["rouge"], set=measured)
+    assert names(held.rated[0])["floors"] == ["length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
+    assert len(of(judge.validate(held, n_resamples=10)).floors) == 5
+
+
+def test_a_folder_gives_what_its_result_gives(tmp_path: Path) -> None:
+    result = judged(rows(), out=tmp_path / "run")
+    assert judge.validate(tmp_path / "run", n_resamples=20) == judge.validate(result, n_resamples=20)
+
+
+def test_annotators_ratings_are_stored_and_older_folders_have_none(tmp_path: Path) -> None:
+    judged(rows(), out=tmp_path)
+    path = tmp_path / "samples.parquet"
+    stored = pq.read_table(path)
+    assert of(judge.validate(tmp_path, n_resamples=10)).ceiling is not None
+    pq.write_table(stored.drop_columns(["ratings"]), path)
+    assert of(judge.validate(tmp_path, n_resamples=10)).no_ceiling.startswith("the data have one rating")
+    pq.write_table(stored.drop_columns(["human"]), path)
+    with pytest.raises(StorageError):
+        judge.validate(tmp_path)
+
+
+def test_what_cannot_be_validated_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no text has a rating by people .* --map human.relevance=COLUMN"):
+        judge.validate(judged(rows(lambda system, n: {})))
+    ranked = judge.rank(rows(), ["overall"], model=ScriptedProvider(lambda _: "A"), cache=False)
+    with pytest.raises(ConfigError, match="a ranking compares texts two by two"):
+        judge.validate(ranked)
+    with pytest.raises(ConfigError, match=r"no run is there \(no run.json\)"):
+        judge.validate(tmp_path)
+    streamed = judged(rows())
+    with pytest.raises(ConfigError, match="without a judge"):
+        judge.validate(replace(streamed, info={**streamed.info, "streamed": {"texts": {}, "failures": []}}))
+
+
+def test_samples_given_as_such_keep_their_ratings() -> None:
+    samples = [
+        Sample(row["item"], row["system"], row["output"], row["source"], human={"relevance": 3.0 + n % 2})
+        for n, row in enumerate(rows())
+    ]
+    assert of(judge.validate(judged(samples), n_resamples=10)).texts == len(samples)
+    assert json.loads(judge.validate(judged(samples)).report("json"))["criteria"][0]["criterion"] == "relevance"

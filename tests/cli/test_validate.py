@@ -1,0 +1,128 @@
+"""`judge validate`: a stored run or one that is made first, its exit codes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VOTES = {"x": [5, 4, 5], "y": [2, 3, None], "z": [1, 1, 2]}
+ROWS = [
+    {
+        "item": item,
+        "system": system,
+        "source": f"The town's council met on Monday about {item} and the old bridge, and voted to mend it in May.",
+        "output": f"{system} wrote that the council met about {item} and voted" + " again" * n * (system == "y"),
+        "references": [f"The council voted about {item}."],
+        "human": {"relevance": VOTES[system]},
+    }
+    for n, item in enumerate(("roads", "parks", "ponds", "ferries"))
+    for system in VOTES
+]
+REPLIES = "- {when: x wrote, reply: 5}\n- {when: y wrote, reply: 3}\n- {when: [], reply: 1}\n"
+SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--metrics", "none")
+
+
+@pytest.fixture
+def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The command, in a folder with data.jsonl and scripted replies."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    write("data.jsonl", ROWS)
+    Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
+    return command
+
+
+def write(name: str, rows: list[dict[str, Any]]) -> None:
+    Path(name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+
+def test_data_are_judged_and_validated_at_once(judge: Callable[..., Any]) -> None:
+    done = judge("validate", "data.jsonl", *SCRIPTED, "--out", "r")
+    assert done.code == 0, done.err
+    assert "relevance: 12 texts rated by people" in done.out
+    assert "annotator (ceiling)" in done.out
+    assert "length (floor)" in done.out
+    assert "report: r/report.html" in done.err
+    again = judge("validate", "r")
+    assert (again.code, again.out, again.err) == (0, done.out, "")
+
+
+def test_a_plan_is_carried_out_first(judge: Callable[..., Any]) -> None:
+    plan = "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [relevance]\nmetrics: none\nout: r\nseed: 3\n"
+    Path("run.yaml").write_text(plan, encoding="utf-8")
+    done = judge("validate", "run.yaml", "--quiet", "--format", "json")
+    assert (done.code, done.err) == (0, "report: r/report.html\n")
+    (one,) = json.loads(done.out)["criteria"]
+    assert [row["name"] for row in one["rows"] if row["kind"] == "judge"] == ["replies.yaml"]
+    assert one["rows"][0]["correlations"][0]["method"].endswith("seed 3")
+
+
+def test_levels_and_formats(judge: Callable[..., Any]) -> None:
+    judge("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
+    assert "Correlation between the systems' means" in judge("validate", "r", "--level", "system").out
+    assert "| replies.yaml | 1.000 [1.000, 1.000] |" in judge("validate", "r", "--format", "markdown").out
+    found = json.loads(judge("validate", "r", "--format", "json", "--seed", "7").out)
+    correlations = found["criteria"][0]["rows"][0]["correlations"]
+    assert {(c["level"], c["coefficient"]) for c in correlations} == {
+        (level, name) for level in ("document", "item", "system") for name in ("spearman", "kendall", "pearson")
+    }
+    assert all("seed 7" in c["method"] for c in correlations)
+
+
+def test_the_judges_of_two_runs_are_compared(judge: Callable[..., Any]) -> None:
+    judge("run", "data.jsonl", *SCRIPTED, "--out", "a", "--quiet")
+    Path("replies.yaml").write_text("- {when: x wrote, reply: 1}\n- {when: [], reply: 5}\n", encoding="utf-8")
+    judge("run", "data.jsonl", *SCRIPTED, "--out", "b", "--quiet")
+    done = judge("validate", "a", "b", "--format", "markdown")
+    assert (done.code, done.err) == (0, "")
+    assert "| replies.yaml (b) |" in done.out
+    assert "replies.yaml (a) goes with people better than replies.yaml (b): +1.866" in done.out
+    made = judge("validate", "data.jsonl", "b", *SCRIPTED, "--out", "c", "--quiet", "--format", "markdown")
+    assert made.code == 0, made.err
+    assert "| replies.yaml (b) |" in made.out
+
+
+def test_a_failed_judgment_leaves_with_one(judge: Callable[..., Any]) -> None:
+    Path("replies.yaml").write_text("- {when: x wrote, reply: no score}\n" + REPLIES, encoding="utf-8")
+    done = judge("validate", "data.jsonl", *SCRIPTED, "--out", "r")
+    assert done.code == 1
+    assert "4 of 12 judgments failed" in done.err
+    assert json.loads(judge("validate", "r", "--format", "json").out)["criteria"][0]["rows"][0]["texts"] == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("bare.jsonl", *SCRIPTED), "no text has a rating by people to validate against: name their column with --map"),
+        (("empty",), "empty: no run is there (no run.json); name a folder that judge run has written"),
+        (("missing.jsonl", *SCRIPTED), "missing.jsonl: no such file"),
+        (("data.jsonl", "nowhere", *SCRIPTED), "nowhere: no folder of a run to set beside data.jsonl"),
+        (("data.jsonl", "empty", *SCRIPTED), "empty: no run is there (no run.json)"),
+        (("data.jsonl", *SCRIPTED, "--level", "docs"), "--level: unknown level 'docs'"),
+        (("data.jsonl", *SCRIPTED, "--format", "html"), "unknown format 'html' (known: console, markdown, json)"),
+        (("empty", "--max-tokens", "5"), "--max-tokens: the run in empty is taken as it is; give its data"),
+        (("bad.jsonl", *SCRIPTED), "bad.jsonl:1: human rating 'relevance' by annotator 2 is 'high', not a number"),
+    ],
+)
+def test_bad_input_costs_nothing_and_says_what_to_do(
+    judge: Callable[..., Any], arguments: tuple[str, ...], message: str
+) -> None:
+    Path("empty").mkdir()
+    write("bare.jsonl", [{key: value for key, value in row.items() if key != "human"} for row in ROWS])
+    write("bad.jsonl", [ROWS[0] | {"human": {"relevance": [5, "high"]}}])
+    done = judge("validate", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"judge: {message}")
+    assert not Path("cache").exists()
+
+
+def test_ratings_can_be_mapped(judge: Callable[..., Any]) -> None:
+    write("mapped.jsonl", [{**row, "human": None, "rel": row["human"]["relevance"]} for row in ROWS])  # type: ignore[index]
+    done = judge("validate", "mapped.jsonl", *SCRIPTED, "--map", "human.relevance=rel", "--out", "r")
+    assert done.code == 0, done.err
+    assert "annotator (ceiling)" in done.out
