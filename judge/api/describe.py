@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from judge import __version__
 from judge.config import RankPlan
 from judge.criteria import sources
+from judge.metrics import heuristic
 from judge.progress import Counts, Progress
 from judge.providers import Provider
 from judge.providers.prices import DEFAULT_URL, usd
@@ -39,6 +40,7 @@ def describe(
         "model": ", ".join(judges) or prepared.baseline or None,
         "provider": _joined(p.name for p in judges.values()),
         "base_url": _joined(p.endpoint for p in judges.values()),
+        "notices": [p.notice for p in judges.values() if p.notice] + [heuristic.NOTICE] * bool(prepared.baseline),
         "language": prepared.language if judges else None,
         "weighting": plan.weighting if judges else None,
         "criteria": {c.name: _criterion(c) for c in prepared.criteria},
@@ -102,6 +104,7 @@ def column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepa
         scale.labels,
         criterion=criterion.name,
         judge=judge if own else "",
+        weight=criterion.weight,
     )
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from judge.api import drivers, measures, streaming
+from judge.api import drivers, measures, people, prompts, streaming
 from judge.api.describe import column, describe, suffix
 from judge.api.prepare import Prepared, for_provider, refuse_twins
 from judge.asking import Asker, beside
@@ -19,7 +19,7 @@ from judge.config import RankPlan
 from judge.metrics import MetricResult, parts
 from judge.progress import Counts, Progress
 from judge.records import Column
-from judge.report import Result
+from judge.report import Result, items
 from judge.retry import Policy, Retrier
 from judge.runner import Judgment, Row, Run
 from judge.stats import panel
@@ -136,11 +136,27 @@ def _result(
     columns = [*_columns(prepared, progress), *measured]
     plan = prepared.plan
     orders = plan.orders if isinstance(plan, RankPlan) else None
-    judged = orders is None and any(column.kind == "criterion" for column in columns)
+    judged = orders is None and bool(prepared.criteria)
     looks = drivers.looks(prepared.samples) if judged and info["status"] == "complete" else None
-    found = conclude(prepared.samples, columns, rows, orders=orders, seed=plan.seed, looks=looks)
+    found = conclude(prepared.samples, columns, rows, orders=orders, seed=plan.seed, looks=looks, people=plan.calibrate)
     info = info | {"signatures": {c.name: c.signature for c in columns}}
-    return Result(found.table, found.estimates, info, found.agreement, found.rankings, found.drivers)
+    if info["status"] == "complete" and prepared.criteria:
+        asked = {suffix(prepared, name): _judgments(prepared, name) for name in prepared.judges}
+        info |= {"prompts": prompts.sheets(asked, items.first(prepared.samples))}
+    return Result(
+        found.table,
+        found.estimates,
+        info,
+        found.agreement,
+        found.rankings,
+        found.drivers,
+        comparisons=found.comparisons,
+        overall=found.overall,
+        repeats=found.repeats,
+        calibrated=found.calibrated,
+        matrices=found.matrices,
+        rated=people.of_run(found.table, info["model"], plan.seed) if looks is not None else (),
+    )
 
 
 def _columns(prepared: Prepared, progress: Progress) -> list[Column]:

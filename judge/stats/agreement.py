@@ -35,12 +35,12 @@ def alpha(
         return None
     names, places = np.unique(items, return_inverse=True)
     terms = np.zeros((len(names), 4))
-    np.add.at(terms, places, _terms((values - known.mean()) / np.ptp(known)))
+    np.add.at(terms, places, unit_terms((values - known.mean()) / np.ptp(known)))
     how = f"Krippendorff's alpha, interval distance, {len(columns)} judges"
-    value = float(_alpha(terms.sum(axis=0)))
+    value = float(alpha_of(terms.sum(axis=0)))
     if len(names) < 2:
         return Estimate("alpha", value, None, None, len(items), f"{how}; one item: too few for an interval")
-    drawn = np.concatenate([_alpha(counts @ terms) for counts in draws(len(names), n_resamples, seed)])
+    drawn = np.concatenate([alpha_of(counts @ terms) for counts in draws(len(names), n_resamples, seed)])
     tail = (1 - confidence) / 2
     low, high = np.quantile(drawn[~np.isnan(drawn)], (tail, 1 - tail))
     how += f"; {100 * confidence:g}% percentile bootstrap over items, {n_resamples} resamples, seed {seed}"
@@ -63,15 +63,15 @@ def _units(table: Table, columns: Sequence[str]) -> tuple[list[str], Floats]:
     return [item for (item, _, _), is_paired in zip(places, paired, strict=True) if is_paired], values[paired]
 
 
-def _terms(values: Floats) -> Floats:
+def unit_terms(values: Floats) -> Floats:
     """What every unit adds to alpha: number of values, their sum, sum of squares, and number × variance."""
     number = (~np.isnan(values)).sum(axis=1)
     within = number * np.nanvar(values, axis=1, ddof=1)
     return np.stack([number, np.nansum(values, axis=1), np.nansum(values**2, axis=1), within], axis=1)
 
 
-def _alpha(terms: Floats) -> Floats:
-    """1 − observed / expected disagreement from sums of `_terms`; NaN where nothing is expected.
+def alpha_of(terms: Floats) -> Floats:
+    """1 − observed / expected disagreement from sums of `unit_terms`; NaN where nothing is expected.
 
     With (v − w)² both are variances: Σ_u m_u s_u² / n within the units, s² over all n values that can be paired. That
     needs neither the matrix of coincidences, quadratic in the number of different values (expected scores rarely repeat
@@ -79,6 +79,6 @@ def _alpha(terms: Floats) -> Floats:
     does, and so takes the texts of one item for independent.
     """
     n, total, squares, within = np.moveaxis(terms, -1, 0)
-    variance = (squares - total**2 / n) / (n - 1)
     with np.errstate(invalid="ignore", divide="ignore"):
+        variance = (squares - total**2 / n) / (n - 1)
         return np.where(variance > _ROUNDING, 1 - within / n / variance, np.nan)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from judge.records import Column, Estimate, Failure, Sample, Score
 from judge.stats import panel
 from judge.stats.agreement import alpha
+from judge.stats.compare import Comparison, compare
 from judge.stats.comparison import Ranking
 from judge.stats.drivers import Drivers, Looks, Text, drivers
+from judge.stats.matrix import Matrix, matrices
+from judge.stats.overall import Overall, overall
+from judge.stats.ppi import Calibrated, calibrate
 from judge.stats.rank import Orders, rankings
+from judge.stats.repeats import repeats
 from judge.stats.resample import means
 from judge.table import Table
 
@@ -24,6 +29,11 @@ class Findings:
     agreement: Mapping[str, Estimate] = field(default_factory=dict)
     rankings: tuple[Ranking, ...] = ()
     drivers: tuple[Drivers, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    overall: Overall | None = None
+    repeats: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
+    calibrated: tuple[Calibrated, ...] = ()
+    matrices: tuple[Matrix, ...] = ()
 
 
 def conclude(
@@ -34,10 +44,12 @@ def conclude(
     orders: Orders | None = None,
     seed: int = 0,
     looks: Mapping[Text, Looks] | None = None,
+    people: bool = False,
 ) -> Findings:
-    """Means, or, where the rows are comparisons in so many `orders`, rankings; of a panel, how far its judges agree.
+    """Means, differences and ranks, or, where the rows are comparisons in so many `orders`, rankings.
 
-    Where the texts' `looks` are known, also how far these move a judge's scores.
+    Of a panel also how far its judges agree. Where the texts' `looks` are known, how far these move a judge's scores;
+    with `people`, the means on the scale of the ratings that some of the texts have.
     """
     rows = [*rows, *panel.means(columns, rows)]
     scores = tuple(row for row in rows if isinstance(row, Score))
@@ -49,8 +61,29 @@ def conclude(
     }
     agreement = {criterion: estimate for criterion, estimate in alphas.items() if estimate is not None}
     if orders is None:
-        moved = drivers(table, looks, seed=seed) if looks else ()
-        return Findings(table, means(table, seed=seed), agreement, drivers=moved)
+        return replace(
+            _of_systems(table, seed),
+            agreement=agreement,
+            drivers=drivers(table, looks, seed=seed) if looks else (),
+            calibrated=calibrate(table) if people else (),
+        )
     judged = [column.name for column in columns if column.kind == "criterion"]
     ranked = rankings(scores, failures, table.systems, judged, orders=orders, seed=seed)
     return Findings(table, agreement=agreement, rankings=ranked)
+
+
+def _of_systems(table: Table, seed: int) -> Findings:
+    """Means, comparisons, correlations and repeats, and means of the overall score, where there is one."""
+    estimates, compared = means(table, seed=seed), compare(table, seed=seed)
+    weighed = overall(table)
+    if weighed is not None:
+        estimates |= means(weighed[1], seed=seed)
+        compared += compare(weighed[1], seed=seed)
+    return Findings(
+        table,
+        estimates,
+        comparisons=compared,
+        overall=weighed and weighed[0],
+        repeats=repeats(table, seed=seed),
+        matrices=matrices(table, seed),
+    )

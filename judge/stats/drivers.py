@@ -14,6 +14,7 @@ from judge.table import Table
 
 FEWEST = 10
 """Texts below which nothing is said."""
+_FEWEST_ITEMS = 10  # below which a bootstrap over items knows too little of what others are like
 _EQUAL = 1e-9  # how far equal values may be apart by rounding
 # Of values whose mean square is 1: what a resample without any variation may have by rounding.
 _ROUNDING = 1e-12
@@ -100,7 +101,7 @@ def drivers(
     counts do.
 
     Intervals are percentile ones over resampled items, each with all its texts; resamples without variation are left
-    out, and below 2 items there is none. A resample's repeats let the drivers explain more of it than of the texts:
+    out, and below 10 items there is none. A resample's repeats let the drivers explain more of it than of the texts:
     intervals of shares are moved by that bias (as the bootstrap estimates it, Efron and Tibshirani 1993, eq. 10.5).
     """
     found = []
@@ -173,8 +174,8 @@ def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) ->
     moments = _moments(texts)
     values, size = _statistics(moments.sum(axis=0)).tolist(), len(texts.names)
     ends: list[tuple[float | None, float | None]] = [(None, None)] * len(values)
-    interval = "one item: too few for an interval"
-    if len(moments) > 1:
+    interval = f"{len(moments)} items: too few for an interval"
+    if len(moments) >= _FEWEST_ITEMS:
         drawn = np.concatenate([
             _statistics(np.tensordot(counts, moments, 1)) for counts in draws(len(moments), n_resamples, seed)
         ])  # fmt: skip

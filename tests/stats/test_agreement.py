@@ -62,7 +62,7 @@ def test_the_value_is_evalicas_wherever_it_is_defined(ratings: Ratings) -> None:
     found = alpha(*_table(ratings), n_resamples=20)
     frame = pd.DataFrame(ratings, dtype="float64")
     paired = frame.loc[:, frame.notna().sum() > 1].to_numpy()
-    known = paired[~np.isnan(paired)]
+    known = np.round(paired[~np.isnan(paired)], 9)  # what only rounding sets apart is equal
     if paired.shape[1] < 2 or known.min() == known.max():
         assert found is None
     else:

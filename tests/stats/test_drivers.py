@@ -139,12 +139,12 @@ def test_the_interval_is_the_percentile_one_over_items_drawn_whole(size: int) ->
 
 
 def test_a_resample_in_which_a_driver_does_not_vary_has_no_correlation_but_a_share() -> None:
-    sizes = [4] * 5
+    sizes = [4] * 10
     values = _values(sizes)
     values[4:, 1] = 2.0
     found = _only(drivers(*_run(sizes, values), n_resamples=80, seed=3))
     r, shares = [], []
-    for drawn in np.random.default_rng(3).integers(5, size=(80, 5)):
+    for drawn in np.random.default_rng(3).integers(10, size=(80, 10)):
         sample = np.concatenate([(part := values[4 * item : 4 * item + 4]) - part.mean(axis=0) for item in drawn])
         r += [pearsonr(sample[:, 0], sample[:, 1]).statistic] if 0 in drawn else []
         shares.append(_share(sample[:, 0], sample[:, 1:]))
@@ -235,10 +235,11 @@ def test_too_little_to_say_is_said(sizes: list[int], scores: list[float] | None,
     assert found.texts == sum(sizes)
 
 
-def test_one_item_has_no_interval() -> None:
-    found = _only(drivers(*_run([12], _values([12]))))
-    assert (_known(found.together).low, _known(found.together).high) == (None, None)
-    assert _known(found.together).method.endswith("within items; one item: too few for an interval")
+@pytest.mark.parametrize(("sizes", "has"), [([12], False), ([4] * 9, False), ([4] * 10, True)])
+def test_few_items_have_no_interval(sizes: list[int], has: bool) -> None:
+    together = _known(_only(drivers(*_run(sizes, _values(sizes)))).together)
+    assert (together.low is not None, together.high is not None) == (has, has)
+    assert together.method.endswith(f"within items; {len(sizes)} items: too few for an interval") is not has
 
 
 def test_peoples_ratings_stand_beside_the_judges() -> None:

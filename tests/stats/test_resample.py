@@ -41,6 +41,12 @@ def _data(shape: str) -> np.ndarray:
     return shapes[shape]
 
 
+def _wider(confidence: float, n: int) -> float:
+    """The level whose normal quantile is that of `confidence`, times √(n / (n − 1))."""
+    z = scipy_stats.norm.ppf((1 + confidence) / 2) * math.sqrt(n / (n - 1))
+    return float(2 * scipy_stats.norm.cdf(z) - 1)
+
+
 @pytest.mark.parametrize("shape", ["skewed", "scores", "few", "shares"])
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_intervals_are_scipys_for_the_same_draws(shape: str, confidence: float) -> None:
@@ -49,8 +55,9 @@ def test_intervals_are_scipys_for_the_same_draws(shape: str, confidence: float) 
     # scipy is handed our resampled means (rounded, so that equal sums are equal floats) and draws none of its own
     draws = SimpleNamespace(bootstrap_distribution=resample._resampled(data[None, :], 2000, 0)[0].round(12))
     theirs = scipy_stats.bootstrap(
-        (data,), np.mean, confidence_level=confidence, n_resamples=0, bootstrap_result=draws, method="BCa"
-    ).confidence_interval
+        (data,), np.mean, confidence_level=_wider(confidence, len(data)), n_resamples=0, bootstrap_result=draws,
+        method="BCa",
+    ).confidence_interval  # fmt: skip
     assert (ours.value, ours.n) == (pytest.approx(data.mean(), abs=1e-12), len(data))
     assert (ours.low, ours.high) == (pytest.approx(theirs.low, abs=1e-9), pytest.approx(theirs.high, abs=1e-9))
     assert ours.method == f"{100 * confidence:g}% BCa bootstrap over items, 2000 resamples, seed 0"

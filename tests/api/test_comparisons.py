@@ -1,0 +1,97 @@
+"""What a run says of its systems against each other: made, stored, and found again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge import report
+from judge.errors import Refused
+from judge.providers.scripted import Reply, ScriptedProvider
+from judge.stats.overall import Overall
+
+ROWS = [
+    {
+        "item": f"i{n}", "system": system, "source": f"The council met on day {n}.", "output": f"{system} day {n}",
+        "references": [f"The council met on day {n}."],
+    }
+    for n in range(8)
+    for system in ("old", "new")
+]  # fmt: skip
+
+
+def fond(request: Any) -> Reply:
+    """A judge that prefers the new system, by more in some items than in others."""
+    text = request.messages[0]["content"]
+    return {str(4 + ("day 2" in text) if "new day" in text else 2 + ("day 5" in text)): 1.0}
+
+
+@pytest.fixture
+def brief(tmp_path: Path) -> Path:
+    """A criterion that weighs three times as much as the others."""
+    path = tmp_path / "brief.jinja"
+    path.write_text("---\nscale: [1, 5]\nweight: 3\n---\nIs this brief? {{ output }}\n", encoding="utf-8")
+    return path
+
+
+def test_a_run_compares_its_systems_and_weighs_its_criteria(brief: Path, tmp_path: Path) -> None:
+    result = judge.evaluate(
+        ROWS, ["relevance", str(brief)], model=ScriptedProvider(fond), metrics=["rouge"], out=tmp_path / "r"
+    )
+    by_column = {one.column: one for one in result.comparisons}
+    assert list(by_column) == ["relevance", "brief", "rouge1", "rouge2", "rougeL", "rougeLsum", "overall"]
+    (apart,) = by_column["relevance"].differences
+    assert (apart.system, apart.other, apart.estimate.value, apart.wins) == ("new", "old", 2.0, 8)
+    assert (apart.estimate.p, apart.apart) == (2 / 2**8, True)
+    assert by_column["relevance"].best == by_column["overall"].best == ("new",)
+    assert {c.name: c.weight for c in result.table.columns}["brief"] == 3.0
+    assert result.overall == Overall({"relevance": 0.25, "brief": 0.75}, 16, 16)
+    # by hand: relevance and brief agree; new 4.125, old 2.125, put on 0–1
+    assert result.estimates["new", "overall"].value == pytest.approx((4.125 - 1) / 4)
+    assert result.estimates["old", "overall"].value == pytest.approx((2.125 - 1) / 4)
+    assert result.repeats == {}
+    assert report.load(tmp_path / "r") == result
+
+
+def test_draws_say_how_far_they_scatter(tmp_path: Path) -> None:
+    model = ScriptedProvider(lambda _: {"3": 0.5, "4": 0.5})
+    result = judge.evaluate(ROWS, ["relevance"], model=model, weighting="samples", draws=4, metrics=[], out=tmp_path)
+    assert {key: (e.name, e.value, e.n) for key, e in result.repeats.items()} == {
+        (system, "relevance"): ("repeat_sd", pytest.approx((1 / 3) ** 0.5), 8) for system in ("old", "new")
+    }
+    assert result.overall is None
+    assert report.load(tmp_path) == result
+
+
+def test_an_older_folder_has_none(tmp_path: Path) -> None:
+    judge.evaluate(ROWS, ["relevance", "coherence"], model=ScriptedProvider(fond), metrics=[], out=tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text("utf-8"))
+    for name in ("comparisons", "overall", "repeats"):
+        del run[name]
+    (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    older = report.load(tmp_path)
+    assert (older.comparisons, older.overall, older.repeats) == ((), None, {})
+    assert older.estimates
+
+
+def test_a_run_that_was_killed_is_concluded_from_what_it_had(tmp_path: Path) -> None:
+    left = [1] * 12
+
+    def script(request: Any) -> Reply:
+        return fond(request) if left and left.pop() else Refused("out of money", stops="always")
+
+    with pytest.raises(Refused):
+        judge.evaluate(
+            ROWS, ["relevance"], model=ScriptedProvider(script), metrics=[], out=tmp_path / "r", max_concurrency=1
+        )
+    (found,) = report.load(tmp_path / "r").comparisons
+    assert found.differences[0].estimate.n == 6
+
+
+def test_rankings_have_none() -> None:
+    ranked = judge.rank(ROWS, model=ScriptedProvider(lambda _: {"A": 0.7, "B": 0.3}))
+    assert (ranked.comparisons, ranked.overall, ranked.repeats) == ((), None, {})

@@ -1,0 +1,37 @@
+"""The percentile interval: its ends are numpy's, of one number and of many, with gaps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judge.stats import bootstrap as module
+from judge.stats.bootstrap import Bootstrap, Drawn
+
+
+def test_ends_are_the_quantiles_of_what_is_known() -> None:
+    drawn = np.random.default_rng(0).normal(size=(40, 3, 2))
+    drawn[:7, 1, 1] = np.nan
+    drawn[:, 2, 0] = np.nan
+    low, high = Bootstrap(confidence=0.8).ends(drawn)
+    assert low[0, 0] == pytest.approx(np.quantile(drawn[:, 0, 0], 0.1))
+    assert high[1, 1] == pytest.approx(np.quantile(drawn[7:, 1, 1], 0.9))
+    assert np.isnan([low[2, 0], high[2, 0]]).all()
+
+
+def test_the_same_draws_serve_every_statistic_held_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[np.ndarray] = []
+    made = Bootstrap(n_resamples=30, seed=4)
+    for held in (10_000, 0):
+        monkeypatch.setattr(module, "_HELD", held)
+        value, drawn = made.both(lambda counts: (seen.append(counts), counts.sum(axis=1))[1], 9)
+        assert value == 9
+        assert (drawn == 9).all()
+    assert (seen[0] == seen[2]).all()
+
+
+def test_one_item_has_a_value_and_no_interval() -> None:
+    found = Bootstrap().estimate("mean", Drawn(2.0, np.array([2.0, 2.0]), 1), 5, "how")
+    assert found is not None
+    assert (found.value, found.low, found.method) == (2.0, None, "how; one item: too few for an interval")
+    assert Bootstrap().estimate("mean", Drawn(np.nan, np.array([2.0]), 4), 5, "how") is None

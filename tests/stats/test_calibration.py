@@ -1,0 +1,83 @@
+"""Calibration: bins, error and bias held to sums by hand, intervals to resampling by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judge.records import Column
+from judge.stats.bootstrap import Bootstrap
+from judge.stats.calibration import calibration, edges, levels
+
+NAN = np.nan
+FIVE = Column("c", "criterion", "c", 1.0, 5.0, ("1", "2", "3", "4", "5"))
+
+
+def column(low: float | None, high: float | None, *labels: str) -> Column:
+    return Column("c", "criterion", "c", low, high, labels)
+
+
+@pytest.mark.parametrize(
+    ("made", "points", "ends"),
+    [
+        (FIVE, (1, 2, 3, 4, 5), (1, 1.5, 2.5, 3.5, 4.5, 5)),
+        (column(0, 1, "fail", "pass"), (0, 1), (0, 0.5, 1)),
+        (column(0, 10, "10", "0"), (0, 10), (0, 5, 10)),
+        (column(1, 3, "poor", "fair", "good"), (), tuple(np.linspace(1, 3, 11))),
+        (column(0, 100, *map(str, range(101))), tuple(range(101)), tuple(range(0, 101, 10))),
+        (column(None, None), (), ()),
+        (column(2, 2, "2"), (2,), ()),
+    ],
+)
+def test_bins_follow_the_scale(made: Column, points: Any, ends: Any) -> None:
+    assert levels(made) == pytest.approx(points)
+    assert edges(made) == pytest.approx(ends)
+
+
+def test_by_hand() -> None:
+    """Bins 2 (values 2, 2.4: mean 2.2; people 1, 2: 1.5) and 4 (4 and people 5), and one text without a rating.
+
+    Error (2 · |2.2 − 1.5| + 1 · |4 − 5|) / 3 / 4 = 2.4 / 12; bias (.7 · 2 − 1) / 3.
+    """
+    values, ratings = np.array([[2, 2.4], [4, 5.0]]), np.array([[1, 2.0], [5, NAN]])
+    found = calibration(values, ratings, edges(FIVE), Bootstrap(50))
+    assert found is not None
+    assert [(one.low, one.high, one.value, one.people.value, one.people.n) for one in found.bins] == [
+        (1.5, 2.5, pytest.approx(2.2), 1.5, 2),
+        (3.5, 4.5, 4.0, 5.0, 1),
+    ]
+    assert [one.people.low for one in found.bins] == [None, None]  # each of one item
+    assert (found.error.value, found.error.n) == (pytest.approx(0.2), 3)
+    assert found.bias.value == pytest.approx(0.4 / 3)
+    assert (found.low, found.high) == (1.0, 5.0)
+    assert found.error.method.startswith("expected calibration error, the scale put on 0 to 1; 95% percentile")
+
+
+def test_intervals_are_over_items_drawn_whole() -> None:
+    random = np.random.default_rng(0)
+    ratings = random.integers(1, 6, size=(25, 4)).astype(float)
+    values = np.clip(ratings * 0.5 + 2 + random.normal(size=ratings.shape) / 3, 1, 5)
+    found = calibration(values, ratings, edges(FIVE), Bootstrap(60, 3))
+    assert found is not None
+    drawn = np.random.default_rng(3).integers(25, size=(60, 25))
+    each = [calibration(values[rows], ratings[rows], edges(FIVE), Bootstrap(2)) for rows in drawn]
+    for name in ("error", "bias"):
+        ends = np.quantile([getattr(one, name).value for one in each], (0.025, 0.975))
+        assert (getattr(found, name).low, getattr(found, name).high) == pytest.approx(tuple(ends))
+    middle = found.bins[2]
+    theirs = [one.people.value for made in each if made for one in made.bins if one.low == middle.low]
+    assert (middle.people.low, middle.people.high) == pytest.approx(tuple(np.quantile(theirs, (0.025, 0.975))))
+
+
+def test_a_judge_that_says_what_people_say_errs_by_nothing() -> None:
+    ratings = np.random.default_rng(0).integers(1, 6, size=(20, 3)).astype(float)
+    found = calibration(ratings, ratings, edges(FIVE))
+    assert found is not None
+    assert (found.error.value, found.error.high, found.bias.value) == (0.0, 0.0, 0.0)
+    assert [one.value for one in found.bins] == [1, 2, 3, 4, 5]
+
+
+def test_without_a_text_that_has_both_there_is_none() -> None:
+    assert calibration(np.array([[1.0, NAN]]), np.array([[NAN, 2.0]]), edges(FIVE)) is None

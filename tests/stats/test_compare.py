@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.stats import compare as module
+from judge.stats import panel
+from judge.stats.compare import Comparison, compare
+from judge.stats.permutation import holm
+from judge.stats.power import detectable
+from judge.table import Table
+
+METRIC = Provenance("metric")
+Values = dict[str, list[float | None]]
+
+
+def _table(values: dict[str, Values], **fields: Any) -> Table:
+    """Values by column, then system; None for a text without a score."""
+    columns = tuple(Column(name, "metric", name, **fields) for name in values)
+    systems = {system: len(row) for column in values.values() for system, row in column.items()}
+    samples = tuple(Sample(f"i{k}", system, "text") for system, n in systems.items() for k in range(n))
+    scores = tuple(
+        Score(f"i{k}", system, column, value, METRIC)
+        for column, rows in values.items()
+        for system, row in rows.items()
+        for k, value in enumerate(row)
+        if value is not None
+    )
+    return Table(samples, columns, scores)
+
+
+def _only(values: Values, **fields: Any) -> Comparison:
+    (found,) = compare(_table({"m": values}, **fields), n_resamples=400)
+    return found
+
+
+def _scores(shifts: dict[str, float], n: int, seed: int = 0) -> Values:
+    random = np.random.default_rng(seed)
+    item = random.normal(size=n)
+    return {
+        name: np.clip(np.round(3 + shift + item + random.normal(0, 0.7, n)), 1, 5).tolist()
+        for name, shift in shifts.items()
+    }
+
+
+def test_every_two_systems_best_first_with_what_each_number_is() -> None:
+    values = _scores({"b": 0.0, "c": -0.9, "a": 0.4}, 40, seed=1)
+    (found,) = compare(_table({"m": values}))
+    assert [(d.system, d.other) for d in found.differences] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert [r.system for r in found.ranks] == ["a", "b", "c"]
+    assert [r.rank for r in found.ranks] == [1, 2, 3]
+    raw = []
+    for d in found.differences:
+        one, other = np.array(values[d.system]), np.array(values[d.other])
+        assert d.estimate.value == pytest.approx(one.mean() - other.mean())
+        assert (d.wins, d.ties, d.losses) == ((one > other).sum(), (one == other).sum(), (one < other).sum())
+        u = scipy_stats.mannwhitneyu(one, other).statistic
+        assert d.delta == pytest.approx(2 * u / (40 * 40) - 1)  # delta is U, on −1 to 1
+        assert d.estimate.low is not None
+        assert d.estimate.high is not None
+        assert d.estimate.low < d.estimate.value < d.estimate.high
+        raw.append(d.estimate.p)
+    assert [d.adjusted for d in found.differences] == holm([p for p in raw if p is not None])
+    sds = [np.std(np.subtract(values[a], values[b]), ddof=1) for a, b in combinations("abc", 2)]
+    assert found.detectable == pytest.approx(detectable(float(np.median(sds)), 40))
+    assert (found.column, found.note) == ("m", "")
+
+
+def test_p_is_scipys_where_items_are_few() -> None:
+    values = _scores({"a": 0.6, "b": 0.0}, 9, seed=3)
+    (found,) = _only(values).differences
+    theirs = scipy_stats.permutation_test(
+        (values["a"], values["b"]), lambda x, y: np.mean(np.subtract(x, y)),
+        permutation_type="samples", n_resamples=np.inf,
+    )  # fmt: skip
+    assert found.estimate.p == pytest.approx(theirs.pvalue)
+    assert found.estimate.method.endswith("p: sign-flip permutation test, exact")
+
+
+def test_those_not_told_apart_from_the_first_are_best() -> None:
+    found = _only(_scores({"low": -1.5, "good": 0.0, "same": 0.05}, 80))
+    assert set(found.best) == {"good", "same"}
+    apart = {(d.system, d.other): d.apart for d in found.differences}
+    assert apart == {(found.best[0], found.best[1]): False, (found.best[0], "low"): True, (found.best[1], "low"): True}
+    alone = _only(_scores({"low": -1.5, "good": 0.0, "poor": -1.0}, 80))
+    assert alone.best == ("good",)
+
+
+def test_the_lower_end_can_be_the_better_one() -> None:
+    values = _scores({"a": 0.0, "b": -1.2}, 60)
+    up, down = _only(values), _only(values, better="lower")
+    (one,), (other,) = up.differences, down.differences
+    assert (up.best, down.best) == (("a",), ("b",))
+    assert (one.system, other.system) == ("a", "b")
+    assert other.estimate.value == pytest.approx(-one.estimate.value)
+    assert other.estimate.value < 0
+    assert (other.wins, other.losses, other.delta) == (one.wins, one.losses, pytest.approx(-(one.delta or 0)))
+    assert [(r.system, r.rank, r.low, r.high) for r in down.ranks] == [("b", 1, 1, 1), ("a", 2, 2, 2)]
+
+
+def test_columns_without_a_better_end_or_of_all_texts_are_left_out() -> None:
+    table = _table({"m": {"a": [1.0, 2.0], "b": [2.0, 3.0]}, "all": {"a": [None], "b": [None]}})
+    both = Table(
+        table.samples,
+        (*table.columns, Column("length", "metric", "length", better="")),
+        (*table.scores, Score("", "a", "all", 0.5, METRIC), Score("i0", "a", "length", 3.0, METRIC)),
+    )
+    assert [found.column for found in compare(both, n_resamples=20)] == ["m"]
+
+
+def test_rank_intervals_are_those_of_ranks_over_drawn_items() -> None:
+    values = _scores({"a": 0.0, "b": 0.1, "c": 0.25, "d": -0.5}, 30, seed=5)
+    (found,) = compare(_table({"m": values}), seed=9, n_resamples=400)
+    drawn = np.random.default_rng(9).integers(30, size=(400, 30))
+    means = np.stack([np.array(values[name])[drawn].mean(axis=1) for name in "abcd"], axis=1)
+    placed = np.sort(scipy_stats.rankdata(-means.round(9), method="min", axis=1), axis=0)
+    by_system = {r.system: (r.low, r.high) for r in found.ranks}
+    assert by_system == {name: (placed[9, k], placed[389, k]) for k, name in enumerate("abcd")}
+
+
+def test_a_small_difference_of_large_values_is_ranked() -> None:
+    random = np.random.default_rng(0)
+    base = 1e6 + random.normal(size=200)
+    found = _only({"a": base.tolist(), "b": (base + 0.01).tolist()})
+    assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [("b", 1, 1, 1), ("a", 2, 2, 2)]
+
+
+def test_one_system_alone() -> None:
+    found = _only({"a": [1.0, 2.0, 3.0]})
+    assert (found.differences, found.best, found.detectable) == ((), (), None)
+    assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [("a", 1, 1, 1)]
+    assert found.note == "one system has values: nothing to compare it with"
+    assert _only({"a": [1.0, 2.0], "b": [None, None]}).note == found.note
+
+
+def test_one_item_has_differences_and_nothing_else() -> None:
+    found = _only({"a": [1.0], "b": [3.0], "c": [2.0]})
+    assert [(d.system, d.other, d.estimate.value, d.wins) for d in found.differences] == [
+        ("b", "c", 1.0, 1), ("b", "a", 2.0, 1), ("c", "a", 1.0, 1)
+    ]  # fmt: skip
+    assert all(d.adjusted is d.estimate.p is d.estimate.low is None and not d.apart for d in found.differences)
+    assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 3), (2, 1, 3), (3, 1, 3)]
+    assert (found.best, found.detectable) == ((), None)
+    assert found.note == "one item: too few for intervals and tests"
+
+
+def test_a_constant_column() -> None:
+    found = _only({"a": [2.0] * 20, "b": [2.0] * 20})
+    (one,) = found.differences
+    assert (one.estimate.value, one.estimate.low, one.estimate.high, one.adjusted) == (0.0, 0.0, 0.0, 1.0)
+    assert (one.delta, one.wins, one.ties, one.losses) == (0.0, 0, 20, 0)
+    assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 1), (1, 1, 1)]
+    assert (found.best, found.detectable, found.note) == ((), None, "all values are equal")
+
+
+def test_equal_systems_are_not_told_apart() -> None:
+    row = _scores({"a": 0.0}, 20)["a"]
+    found = _only({"a": row, "b": list(row)})
+    assert found.best == ("a", "b")
+    assert found.note == ""
+    assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 1), (1, 1, 1)]
+
+
+def test_where_everything_failed() -> None:
+    samples = (Sample("i", "a", "x"), Sample("i", "b", "y"))
+    failures = tuple(Failure("i", name, "c", "parse", "ParseError", "no score") for name in "ab")
+    found = compare(Table(samples, (Column("c", "criterion", "c", 1.0, 5.0),), (), failures))
+    assert found == (Comparison("c", note="no text has a value"),)
+    assert compare(Table((), (), ())) == ()
+    assert compare(Table((), (Column("c", "criterion", "c"),), ())) == (Comparison("c", note="no text has a value"),)
+
+
+def test_systems_with_different_items_are_compared_on_those_they_share() -> None:
+    a: list[float | None] = [1.0, 2.0, 3.0, None, None, 5.0, 4.0]
+    b: list[float | None] = [2.0, 2.0, None, 4.0, None, 4.0, 1.0]
+    c: list[float | None] = [None, None, None, None, 1.0, None, None]
+    found = _only({"a": a, "b": b, "c": c})
+    (one,) = found.differences
+    assert (one.system, one.other, one.estimate.n, one.estimate.value) == ("a", "b", 4, 0.75)
+    assert (one.wins, one.ties, one.losses) == (2, 1, 1)
+    pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+    counted = sum((x > y) - (x < y) for x, _ in pairs for _, y in pairs) / 16
+    assert one.delta == pytest.approx(counted)
+    assert found.best == ("a", "b", "c")  # nothing says that c is worse
+    assert found.note == (
+        "different items: a difference is over those that both systems have; 2 of 3 pairs of systems share no item; "
+        "too few items to tell any two systems apart"
+    )
+
+
+def test_a_first_that_loses_on_the_shared_items_does_not_beat_who_wins_there() -> None:
+    easy, hard = [5.0] * 40, [1.0, 2.0] * 20
+    a: list[float | None] = [*easy, *hard]
+    b: list[float | None] = [None] * 40 + [x + 1 for x in hard]
+    found = _only({"a": a, "b": b})
+    (one,) = found.differences
+    assert (one.system, one.estimate.value, one.apart) == ("a", -1.0, True)
+    assert found.best == ("a", "b")
+
+
+@pytest.mark.parametrize(("n", "few"), [(5, True), (6, False)])
+def test_whether_items_can_be_enough_is_said(n: int, few: bool) -> None:
+    found = _only({"a": [2.0 + k for k in range(n)], "b": [1.0] * n})  # two-sided p at its least: 2 / 2^n
+    assert found.differences[0].estimate.p == 2 / 2**n
+    assert found.best == (("a", "b") if few else ("a",))
+    assert found.note == ("too few items to tell any two systems apart" if few else "")
+
+
+def test_thousands_of_systems_are_compared_with_the_best_one() -> None:
+    random = np.random.default_rng(0)
+    item = random.normal(size=24)
+    values = {
+        f"s{k}": np.round(2 + (k % 1000) / 400 + item + random.normal(0, 0.3, 24), 2).tolist() for k in range(3_000)
+    }
+    (found,) = compare(_table({"m": values}), n_resamples=300)
+    first = found.ranks[0].system
+    assert len(found.differences) == 2_999
+    assert {d.system for d in found.differences} == {first}
+    assert [d.other for d in found.differences] == [r.system for r in found.ranks[1:]]
+    assert found.note == "more than 30 systems: compared with the best one only"
+    assert first in found.best
+    # these lie at least 1.6 below the best, five standard deviations: Holm over 2,999 leaves enough of their p
+    assert not {f"s{k}" for k in range(3_000) if k % 1000 < 300} & set(found.best)
+    assert found.ranks[0].low == 1
+    assert all(r.low <= r.rank <= 3_000 and 1 <= r.low <= r.high <= 3_000 for r in found.ranks)
+
+
+def test_groups_of_columns_do_not_change_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = _table({name: _scores({"a": 0.0, "b": 0.4}, 25, seed) for seed, name in enumerate("xyz")})
+    whole = compare(table, n_resamples=200)
+    monkeypatch.setattr(module, "_HELD", 1)
+    assert compare(table, n_resamples=200) == whole
+    assert [found.column for found in whole] == ["x", "y", "z"]
+
+
+def test_the_seed_decides() -> None:
+    table = _table({"m": _scores({"a": 0.0, "b": 0.4}, 25)})
+    assert compare(table, seed=1) == compare(table, seed=1)
+    one, other = (compare(table, seed=seed, n_resamples=99)[0].differences[0].estimate for seed in (1, 2))
+    assert (one.low, one.p) != (other.low, other.p)
+    assert "seed 1" in one.method
+
+
+def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:
+    columns = [Column(f"c/{j}", "criterion", j, 1.0, 5.0, criterion="c", judge=j) for j in "xy"]
+    values = {j: _scores({"a": 0.0, "b": -1.0}, 30, seed) for seed, j in enumerate("xy")}
+    rows = [
+        Score(f"i{k}", system, f"c/{j}", value, Provenance("single"))
+        for j, systems in values.items()
+        for system, row in systems.items()
+        for k, value in enumerate(row)
+        if value is not None
+    ]
+    means = [row for row in panel.means(columns, rows) if isinstance(row, Score)]
+    samples = tuple(Sample(f"i{k}", system, "") for system in "ab" for k in range(30))
+    found = compare(Table(samples, (panel.mean_column(columns), *columns), (*means, *rows)), n_resamples=200)
+    assert [one.column for one in found] == ["c", "c/x", "c/y"]
+    both = [one.differences[0].estimate.value for one in found]
+    assert both[0] == pytest.approx((both[1] + both[2]) / 2)
+
+
+def test_comparisons_of_two_texts_have_none() -> None:
+    samples = (Sample("i", "a", "x"), Sample("i", "b", "y"))
+    column = Column("overall", "criterion", "overall", 0.0, 1.0)
+    won = Score("i", "a", "overall", 1.0, Provenance("single"), "b")
+    lost = Failure("i", "b", "overall", "parse", "ParseError", "no label", rival="a")
+    assert compare(Table(samples, (column,), (won,), (lost,))) == ()
+    assert compare(Table(samples, (column,), (), (lost,))) == ()
+
+
+def test_no_number_is_nan() -> None:
+    values = _scores({"a": 0.0, "b": 0.3, "c": 0.1}, 12)
+    values["c"] = [None] * 11 + [3.0]
+    found = _only(values)
+    numbers = [n for d in found.differences for n in (d.estimate.value, d.estimate.p, d.adjusted, d.delta)]
+    assert all(n is None or math.isfinite(n) for n in numbers)
+    assert [(d.estimate.n, d.adjusted is None) for d in found.differences if "c" in (d.system, d.other)] == [
+        (1, True)
+    ] * 2

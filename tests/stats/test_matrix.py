@@ -1,0 +1,163 @@
+"""Correlations between the columns of a table, held to those of two columns alone and to scipy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from judge.records import Column, Provenance, Sample, Score
+from judge.stats.bootstrap import Bootstrap
+from judge.stats.coefficients import COEFFICIENTS
+from judge.stats.correlate import LEVELS, Against
+from judge.stats.matrix import MOST, Matrix, matrices
+from judge.table import Table
+
+MADE = Provenance("single")
+NAN = np.nan
+
+
+def table(values: Any, columns: Any = None) -> Table:
+    """A table from values, columns × items × systems; NaN has no score."""
+    number, items, systems = np.shape(values)
+    columns = columns or [Column(f"c{c}", "metric", f"c{c}") for c in range(number)]
+    samples = tuple(Sample(f"i{i}", f"s{s}", "text") for i in range(items) for s in range(systems))
+    scores = tuple(
+        Score(f"i{i}", f"s{s}", columns[c].name, float(value), MADE)
+        for (c, i, s), value in np.ndenumerate(values)
+        if value == value
+    )
+    return Table(samples, tuple(columns), scores)
+
+
+def data(columns: int = 4, items: int = 30, systems: int = 5, missing: float = 0.0) -> Any:
+    random = np.random.default_rng(3)
+    quality = random.normal(size=(items, systems))
+    values = quality + random.normal(size=(columns, items, systems))
+    values[0] = np.round(values[0])
+    values[random.random(values.shape) < missing] = NAN
+    return values
+
+
+def of(found: tuple[Matrix, ...], level: str, coefficient: str = "spearman") -> Matrix:
+    return next(one for one in found if (one.level, one.coefficient) == (level, coefficient))
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.15])
+def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
+    values = data(missing=missing)
+    found = matrices(table(values), 5, n_resamples=60)
+    assert [(one.level, one.coefficient) for one in found] == [(a, b) for a in LEVELS for b in COEFFICIENTS]
+    for one, other in ((0, 1), (2, 3), (3, 1)):
+        alone = Against(values[other], Bootstrap(60, 5)).correlate(values[one]).estimates
+        for matrix in found:
+            expected = alone[matrix.level, matrix.coefficient]
+            assert matrix.values[one][other] == pytest.approx(expected.value)
+            assert matrix.low[one][other] == pytest.approx(expected.low)
+            assert matrix.high[other][one] == pytest.approx(expected.high)
+            assert matrix.n[one][other] == expected.n
+            assert matrix.method.endswith("; 95% percentile bootstrap over items, 60 resamples, seed 5")
+
+
+def test_they_are_symmetric_and_one_on_the_diagonal() -> None:
+    for matrix in matrices(table(data(missing=0.1)), n_resamples=20):
+        for name in ("values", "low", "high", "n"):
+            cells = np.array(getattr(matrix, name), dtype=float)
+            assert np.array_equal(cells, cells.T, equal_nan=True)
+        assert np.diagonal(matrix.values) == pytest.approx(1.0)
+        assert {matrix.low[k][k] for k in range(4)} == {None}
+        assert matrix.note == ""
+
+
+def test_of_many_texts_spearman_over_all_of_them_is_scipys_with_a_linear_interval() -> None:
+    values = data(columns=2, items=120, systems=6)
+    matrix = of(matrices(table(values), n_resamples=300), "item")
+    assert matrix.n[0][1] == 720
+    assert matrix.values[0][1] == pytest.approx(stats.spearmanr(values[0].ravel(), values[1].ravel()).statistic)
+    anew = Against(values[1], Bootstrap(300)).correlate(values[0]).estimates["item", "spearman"]
+    assert (matrix.low[0][1], matrix.high[0][1]) == (
+        pytest.approx(anew.low, abs=0.01),
+        pytest.approx(anew.high, abs=0.01),
+    )
+
+
+def test_criteria_come_first_a_panels_mean_before_its_judges_and_no_more_than_24() -> None:
+    values = data(columns=MOST + 3, items=4)
+    columns = [Column(f"m{k}", "metric", "m") for k in range(MOST)]
+    columns[3:3] = [
+        Column("tone@a", "criterion", "a", criterion="tone", judge="a"),
+        Column("tone@b", "criterion", "b", criterion="tone", judge="b"),
+        Column("tone", "criterion", "mean", criterion="tone"),
+    ]
+    found = matrices(table(values, columns), n_resamples=5)
+    assert found[0].names[:4] == ("tone", "tone@a", "tone@b", "m0")
+    assert len(found[0].names) == MOST
+    assert found[0].note == "the first 24 of 27 columns, criteria before metrics"
+
+
+@pytest.mark.parametrize(
+    ("shape", "document", "item", "system"),
+    [
+        (
+            (2, 1, 1),
+            "one system: nothing to compare in an item",
+            "there are fewer than 3 texts",
+            "fewer than 3 systems",
+        ),
+        ((2, 1, 4), "", "", ""),
+        ((2, 9, 1), "one system: nothing to compare in an item", "", "there are fewer than 3 systems"),
+        ((2, 9, 2), "", "", "there are fewer than 3 systems"),
+    ],
+)
+def test_what_cannot_be_computed_is_said(shape: tuple[int, ...], document: str, item: str, system: str) -> None:
+    values = np.random.default_rng(0).normal(size=shape)
+    found = matrices(table(values), n_resamples=20)
+    for level, note in (("document", document), ("item", item), ("system", system)):
+        matrix = of(found, level)
+        assert matrix.note.endswith(note)
+        assert bool(matrix.note) == bool(note)
+        assert (matrix.values[0][1] is None) == bool(note)
+        assert (matrix.low[0][1] is None) == (bool(note) or shape[1] == 1)  # one item has no interval
+
+
+def test_a_constant_column_has_no_value_and_is_named() -> None:
+    values = data(columns=3)
+    values[1] = 2.0
+    values[2] = values[2].mean(axis=1, keepdims=True)  # the same for all systems of an item
+    found = matrices(table(values), n_resamples=20)
+    assert of(found, "document").note == "all values are equal in each item: c1, c2"
+    assert of(found, "item").note == "all values are equal: c1"
+    assert of(found, "item").values[0][1] is None
+    assert of(found, "item").values[0][2] is not None
+
+
+def test_columns_that_share_no_text_have_no_value() -> None:
+    values = data(columns=2, items=8)
+    values[0, :4], values[1, 4:] = NAN, NAN
+    for matrix in matrices(table(values), n_resamples=20):
+        assert (matrix.values[0][1], matrix.n[0][1], matrix.values[0][0]) == (None, 0, pytest.approx(1.0))
+
+
+def test_of_very_many_systems_all_but_tau_is_computed() -> None:
+    found = matrices(table(data(columns=2, items=3, systems=400)), n_resamples=20)
+    assert of(found, "document", "kendall").note == "tau-b of more than 64 systems is not computed"
+    assert of(found, "system", "kendall").values[0][1] is None
+    assert all(of(found, level, "spearman").values[0][1] is not None for level in LEVELS)
+    assert of(found, "item", "kendall").values[0][1] is not None
+
+
+def test_values_of_all_texts_together_and_comparisons_have_none() -> None:
+    one = table(data(columns=2, items=4))
+    whole = Score("", "s0", "c1", 0.5, MADE)
+    assert matrices(replace(one, scores=(*(s for s in one.scores if s.column == "c0"), whole))) == ()
+    assert matrices(replace(one, scores=(Score("i0", "s0", "c0", 1.0, MADE, rival="s1"),))) == ()
+    assert matrices(table(data(columns=1))) == ()
+
+
+def test_the_seed_decides() -> None:
+    made = table(data())
+    assert matrices(made, 1, n_resamples=50) == matrices(made, 1, n_resamples=50)
+    assert matrices(made, 1, n_resamples=50)[0].low != matrices(made, 2, n_resamples=50)[0].low

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.stats.overall import NAME, Overall, overall
+from judge.table import Table
+
+SINGLE = Provenance("single")
+CLEAR = Column("clear", "criterion", "clear", 1.0, 5.0, criterion="clear")
+RIGHT = Column("right", "criterion", "right", 0.0, 1.0, criterion="right", weight=3.0)
+WRONG = Column("wrong", "criterion", "wrong", 0.0, 10.0, criterion="wrong", better="lower", weight=2.0)
+
+
+def _table(columns: tuple[Column, ...], *rows: tuple[float | None, ...]) -> Table:
+    """One system's texts, each with its values in the order of the columns."""
+    samples = tuple(Sample(f"i{k}", "s", "") for k in range(len(rows)))
+    scores = tuple(
+        Score(f"i{k}", "s", column.name, value, SINGLE)
+        for k, row in enumerate(rows)
+        for column, value in zip(columns, row, strict=True)
+        if value is not None
+    )
+    return Table(samples, columns, scores)
+
+
+def _values(table: Table) -> list[float]:
+    return [score.value for score in table.of(NAME)]
+
+
+def test_it_is_the_weighted_mean_of_values_from_the_bad_end_to_the_good_one() -> None:
+    found = overall(_table((CLEAR, RIGHT, WRONG), (4.0, 1.0, 2.0), (1.0, 0.0, 10.0), (5.0, 1.0, 0.0)))
+    assert found is not None
+    made, table = found
+    assert made == Overall({"clear": pytest.approx(1 / 6), "right": 0.5, "wrong": pytest.approx(1 / 3)}, 3, 3)
+    assert _values(table) == pytest.approx([0.75 / 6 + 1.0 / 2 + 0.8 / 3, 0.0, 1.0])
+    (column,) = table.columns
+    assert (column.name, column.low, column.high, column.better) == ("overall", 0.0, 1.0, "higher")
+    assert column.signature == "overall|0.1667 clear + 0.5 right + 0.3333 wrong|0–1"
+
+
+def test_a_text_counts_that_has_all() -> None:
+    found = overall(_table((CLEAR, RIGHT), (4.0, 1.0), (None, 1.0), (3.0, None)))
+    assert found is not None
+    assert (found[0].n, found[0].of) == (1, 3)
+    assert [score.item for score in found[1].scores] == ["i0"]
+    assert len(found[1].samples) == 3  # so that the same items are drawn
+    none = overall(_table((CLEAR, RIGHT), (None, 1.0), (3.0, None)))
+    assert none is not None
+    assert (none[0].n, none[1].scores) == (0, ())
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (CLEAR,),
+        (CLEAR, Column("rougeL", "metric", "rougeL", 0.0, 1.0)),
+        (CLEAR, replace(RIGHT, weight=0.0)),
+        (CLEAR, replace(RIGHT, judge="x")),
+        (CLEAR, replace(RIGHT, low=None, high=None)),
+        (CLEAR, replace(RIGHT, low=1.0)),
+        (CLEAR, RIGHT, Column("overall", "criterion", "overall", 0.0, 1.0)),
+    ],
+)
+def test_where_there_is_none(columns: tuple[Column, ...]) -> None:
+    assert overall(_table(columns, (1.0,) * len(columns))) is None
+
+
+def test_comparisons_have_none() -> None:
+    table = _table((CLEAR, RIGHT), (4.0, 1.0))
+    assert overall(replace(table, scores=(Score("i0", "s", "clear", 1.0, SINGLE, "t"),))) is None
+    assert overall(replace(table, failures=(Failure("i0", "s", "clear", "parse", "E", "m", rival="t"),))) is None
+
+
+def test_the_mean_stands_for_a_panel() -> None:
+    judges = tuple(replace(CLEAR, name=f"clear/{name}", judge=name) for name in "xy")
+    found = overall(_table((CLEAR, *judges, RIGHT), (3.0, 1.0, 5.0, 1.0)))
+    assert found is not None
+    assert list(found[0].weights) == ["clear", "right"]
+    assert _values(found[1]) == pytest.approx([0.25 * 0.5 + 0.75])
+
+
+def test_systems_and_items_stay_what_they_are() -> None:
+    samples = tuple(Sample(i, s, "") for i in "12" for s in "ab")
+    rng = np.random.default_rng(0)
+    values = {(s.item, s.system): rng.random(2) for s in samples}
+    scores = tuple(
+        Score(*key, column.name, float(value), SINGLE)
+        for key, pair in values.items()
+        for column, value in zip((CLEAR, RIGHT), pair * (4.0, 1.0) + (1.0, 0.0), strict=True)
+    )
+    found = overall(Table(samples, (CLEAR, RIGHT), scores))
+    assert found is not None
+    assert {(s.item, s.system): s.value for s in found[1].scores} == {
+        key: pytest.approx(0.25 * pair[0] + 0.75 * pair[1]) for key, pair in values.items()
+    }

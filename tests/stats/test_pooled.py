@@ -1,0 +1,72 @@
+"""Rank correlations that are linear in the draws, held to ranking anew and to a derivative by differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from judge.stats import pooled as module
+from judge.stats.pooled import pooled
+from judge.stats.resample import draws
+
+
+def data(items: int, systems: int, seed: int = 0) -> tuple[Any, Any]:
+    """Values without ties and ratings in thirds that go with them, a tenth of each missing."""
+    random = np.random.default_rng(seed)
+    quality = random.normal(size=(items, 1)) / 2 + random.normal(size=(items, systems))
+    x = quality + random.normal(size=quality.shape)
+    y = np.round(np.clip(3 + quality + random.normal(size=quality.shape), 1, 5) * 3) / 3
+    for side in (x, y):
+        side[random.random(side.shape) < 0.1] = np.nan
+    return x, y
+
+
+def whole(statistic: Any, items: int) -> float:
+    return float(statistic(np.ones((1, items)))[0])
+
+
+def test_linear_spearman_has_scipys_value() -> None:
+    x, y = data(50, 6)
+    both = ~np.isnan(x + y)
+    for one, other in ((x, y), (y, x)):
+        expected = stats.spearmanr(one[both], other[both]).statistic
+        assert whole(pooled(one, other, "spearman", exact=0), 50) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("item", [0, 7, 29])
+def test_its_slope_is_the_derivative_by_the_weight_of_an_item(item: int) -> None:
+    x, y = data(30, 3)
+    more = np.ones((1, 30))
+    more[0, item] += 1e-6
+    slopes = [
+        (float(statistic(more)[0]) - whole(statistic, 30)) / 1e-6
+        for statistic in (pooled(x, y, "spearman", exact=0), pooled(x, y, "spearman"))
+    ]
+    assert slopes[0] == pytest.approx(slopes[1], abs=1e-5)
+
+
+def test_its_interval_is_that_of_ranking_anew() -> None:
+    x, y = data(120, 6)
+    counts = np.concatenate(list(draws(120, 600, 0)))
+    anew, linear = (np.quantile(pooled(x, y, "spearman", exact=n)(counts), (0.025, 0.975)) for n in (1000, 0))
+    assert linear == pytest.approx(anew, abs=0.006)
+
+
+def test_tau_of_many_different_values_is_exact_and_binned_for_the_interval_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = np.random.default_rng(1)
+    x = random.normal(size=(200, 8))
+    y = x + random.normal(size=x.shape)
+    counts = np.concatenate(list(draws(200, 400, 0)))
+    monkeypatch.setattr(module, "_CELLS", 10_000_000)
+    exact = pooled(x, y, "kendall")
+    monkeypatch.setattr(module, "_CELLS", 1_000)
+    binned = pooled(x, y, "kendall")
+    assert whole(binned, 200) == pytest.approx(stats.kendalltau(x.ravel(), y.ravel()).statistic, abs=1e-12)
+    assert whole(exact, 200) == pytest.approx(whole(binned, 200), abs=1e-12)
+    ends = [np.quantile(statistic(counts), (0.025, 0.975)) for statistic in (exact, binned)]
+    assert ends[1] == pytest.approx(ends[0], abs=0.001)

@@ -1,0 +1,262 @@
+"""Prediction-powered estimates: the paper's algorithm written plainly, closed forms, coverage, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from judge.records import Column, Provenance, Sample, Score
+from judge.stats.permutation import holm
+from judge.stats.ppi import LEAST, Calibrated, Powered, calibrate, powered
+from judge.stats.resample import Floats
+from judge.table import Table
+
+MADE = Provenance("single")
+COLUMN = Column("c", "criterion", "c@1", 1.0, 5.0, criterion="c")
+
+
+def drawn(seed: int = 0, rated: int = 40, others: int = 400, r: float = 0.8) -> tuple[Floats, Floats, Floats]:
+    """Ratings, and a judge's scores of the rated and of the other items, on a scale of its own."""
+    random = np.random.default_rng(seed)
+    hidden = random.normal(size=rated + others)
+    ratings = np.clip(np.round(3 + hidden), 1, 5)
+    scores = 20 + 7 * (r * hidden + (1 - r**2) ** 0.5 * random.normal(size=len(hidden)))
+    return ratings[:rated], scores[:rated], scores[rated:]
+
+
+def paper(y: Floats, f: Floats, more: Floats) -> tuple[float, float, float, float]:
+    """λ, the estimate, and its variance in two parts, as the paper has them for a mean (n and N as divisors)."""
+    n, big = len(y), len(more)
+    lam = np.cov(y, f)[0, 1] / ((1 + n / big) * np.var(np.concatenate([f, more]), ddof=1))
+    rectifier = [y[i] - lam * f[i] for i in range(n)]
+    value = sum(rectifier) / n + lam * sum(more) / big
+    return lam, value, float(np.var(rectifier)) / n, lam**2 * float(np.var(more)) / big
+
+
+def test_it_is_the_papers_estimate_but_for_the_divisors() -> None:
+    y, f, more = drawn()
+    n, big = len(y), len(more)
+    lam, value, rectified, imputed = paper(y, f, more)
+    found = powered(y, f, more, name="difference")
+    assert found.weight == pytest.approx(lam * f.std(ddof=1) / y.std(ddof=1))
+    assert found.estimate.value == pytest.approx(value)
+    parts = rectified * n / (n - 2), imputed * big / (big - 1)
+    free = sum(parts) ** 2 / (parts[0] ** 2 / (n - 2) + parts[1] ** 2 / (big - 1))
+    expected = stats.t(free, value, sum(parts) ** 0.5)
+    assert (found.estimate.low, found.estimate.high) == pytest.approx(expected.interval(0.95))
+    assert found.estimate.p == pytest.approx(2 * stats.t.sf(abs(value) / sum(parts) ** 0.5, free))
+    assert found.judged == big
+
+
+def test_without_weight_it_is_the_classical_interval() -> None:
+    y, f, more = drawn()
+    found = powered(y, f, more, weight=0.0, name="difference")
+    expected = stats.ttest_1samp(y, 0.0)
+    assert (found.estimate.low, found.estimate.high) == pytest.approx(expected.confidence_interval(0.95))
+    assert found.estimate.p == pytest.approx(expected.pvalue)
+    assert found.estimate == found.people
+
+
+def test_with_perfect_scores_in_full_it_is_the_mean_of_the_others() -> None:
+    y, _, more = drawn()
+    more = more / 7
+    found = powered(y, y.copy(), more, weight=1.0, name="difference").estimate
+    assert found.value == pytest.approx(more.mean())
+    expected = stats.ttest_1samp(more, 0.0).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx(expected)
+
+
+def test_perfect_scores_are_worth_all_items() -> None:
+    y, _, _ = drawn(rated=100, others=400)
+    every = np.tile(y, 5)
+    found = powered(y, every[:100], every[100:], name="difference")
+    assert found.weight == pytest.approx(400 / 500, rel=0.02)  # 1 / (1 + n/N)
+    assert found.worth == pytest.approx(500, rel=0.03)
+
+
+@given(st.floats(0.001, 1000), st.floats(-100, 100), st.integers(0, 50))
+def test_the_judges_scale_does_not_matter(factor: float, shift: float, seed: int) -> None:
+    y, f, more = drawn(seed)
+    one, other = powered(y, f, more), powered(y, factor * f + shift, factor * more + shift)
+    assert one.weight == pytest.approx(other.weight, abs=1e-6)
+    ends = [(e.value, e.low, e.high) for e in (one.estimate, other.estimate)]
+    assert ends[0] == pytest.approx(ends[1], abs=1e-6)
+
+
+def test_a_judge_who_goes_against_people_does_not_count() -> None:
+    y, f, more = drawn()
+    found = powered(y, -f, -more)
+    assert (found.weight, found.estimate) == (0.0, found.people)
+
+
+def test_a_judge_who_always_says_the_same_does_not_count() -> None:
+    y, f, more = drawn()
+    assert powered(y, np.full_like(f, 0.1), np.full_like(more, 0.1)).weight == 0.0
+
+
+def test_equal_ratings_give_no_interval() -> None:
+    _, f, more = drawn()
+    found = powered(np.full(len(f), 5.0), f, more)
+    assert (found.estimate.value, found.estimate.low, found.estimate.high, found.worth) == (5.0, None, None, None)
+    assert found.estimate.method.endswith("all ratings are equal, which gives no interval")
+
+
+def test_a_skewed_means_interval_is_halls() -> None:
+    """The interval's ends are where Hall's cubic transform of the studentised mean is ±t."""
+    y = np.array([5.0] * 20 + [4.0] * 6 + [2.0] * 3 + [1.0])
+    found = powered(y, y.copy(), np.empty(0)).estimate
+    n, error, g = len(y), y.std(ddof=1) / len(y) ** 0.5, stats.skew(y, bias=False)
+    for end, sign in ((found.low, 1), (found.high, -1)):
+        assert end is not None
+        t = (y.mean() - end) / error
+        cubic = t + g * t**2 / (3 * n**0.5) + g**2 * t**3 / (27 * n) + g / (6 * n**0.5)
+        assert cubic == pytest.approx(sign * stats.t(n - 1).ppf(0.975))
+
+
+@pytest.mark.parametrize("name", ["mean", "difference"])
+def test_intervals_hold_the_truth_and_are_narrower(name: str) -> None:
+    """300 seeds, the truth being 3 by symmetry; three standard errors of a share of .95 are .038."""
+    held, narrower = 0, 0
+    for seed in range(300):
+        found = powered(*drawn(seed + 10, rated=30, others=470), name=name)
+        assert found.estimate.low is not None
+        assert found.estimate.high is not None
+        assert found.people.low is not None
+        assert found.people.high is not None
+        held += found.estimate.low <= 3.0 <= found.estimate.high
+        narrower += found.estimate.high - found.estimate.low < found.people.high - found.people.low
+    assert 0.95 - 0.038 <= held / 300 <= 0.95 + 0.038
+    assert narrower > 290
+
+
+# Of a table
+
+
+def table(
+    rated: int = 20, items: int = 60, systems: tuple[str, ...] = ("x", "y"), columns: tuple[Column, ...] = (COLUMN,)
+) -> Table:
+    """The first items are rated; the judge is off by .5, and y is worse by 1."""
+    random = np.random.default_rng(3)
+    samples, scores = [], []
+    for n in range(items):
+        item = random.normal()
+        for place, system in enumerate(systems):
+            rating = float(np.clip(np.round(3.5 - place + item + 0.4 * random.normal()), 1, 5))
+            human = {"c": rating} if n < rated else {}
+            samples.append(Sample(f"i{n}", system, "", human=human))
+            said = rating + 0.5 + 0.3 * random.normal()
+            scores += [Score(f"i{n}", system, column.name, said, MADE) for column in columns]
+    return Table(tuple(samples), columns, tuple(scores))
+
+
+def only(found: tuple[Calibrated, ...]) -> Calibrated:
+    (one,) = found
+    return one
+
+
+def test_means_and_differences_of_a_table() -> None:
+    made = table()
+    found = only(calibrate(made))
+    assert (found.column, found.note) == ("c", "")
+    assert [one.system for one in found.means] == ["x", "y"]
+    values = made.matrix("c")
+    people = np.array([[s.human.get("c", np.nan) for s in made.samples if s.system == name] for name in ("x", "y")])
+    expected = powered(people[0, :20], values[0, :20], values[0, 20:])
+    assert found.means[0].estimate == expected.estimate
+    assert (found.means[0].estimate.n, found.means[0].judged) == (20, 40)
+    (difference,) = found.differences
+    expected = powered(*(people[0] - people[1])[None, :20], *np.split(values[0] - values[1], [20]), name="difference")
+    assert (difference.system, difference.other, difference.estimate) == ("x", "y", expected.estimate)
+    assert difference.apart
+
+
+def test_the_judges_bias_is_taken_away() -> None:
+    made = table(rated=30, items=300)
+    found = only(calibrate(made))
+    for one, scores in zip(found.means, made.matrix("c"), strict=True):
+        assert scores.mean() - one.estimate.value == pytest.approx(0.5, abs=0.1)
+        assert one.estimate.method.startswith("95% t interval corrected for skewness, PPI++, judge's weight ")
+        assert one.estimate.method.endswith(", 270 more items judged")
+
+
+def test_several_differences_are_corrected() -> None:
+    found = only(calibrate(table(systems=("x", "y", "z"))))
+    assert [(one.system, one.other) for one in found.differences] == [("x", "y"), ("x", "z"), ("y", "z")]
+    p = [one.estimate.p for one in found.differences if one.estimate.p is not None]
+    assert [one.adjusted for one in found.differences] == holm(p)
+
+
+def test_a_text_that_one_of_two_systems_has_rated_counts_as_judged() -> None:
+    made = table()
+    samples = tuple(
+        Sample(s.item, s.system, "", human={} if (s.item, s.system) == ("i0", "y") else s.human) for s in made.samples
+    )
+    found = only(calibrate(Table(samples, made.columns, made.scores)))
+    assert [(one.estimate.n, one.judged) for one in found.means] == [(20, 40), (19, 41)]
+    assert (found.differences[0].estimate.n, found.differences[0].judged) == (19, 41)
+
+
+@pytest.mark.parametrize(
+    ("made", "means", "note"),
+    [
+        (table(rated=LEAST - 1), 0, f"fewer than {LEAST} rated items with a score: x, y"),
+        (table(rated=60), 2, "every item that was judged is rated: the judge adds nothing"),
+        (table(rated=20, systems=("x",)), 1, ""),
+    ],
+)
+def test_what_cannot_be_estimated_is_said(made: Table, means: int, note: str) -> None:
+    found = only(calibrate(made))
+    assert (len(found.means), found.note) == (means, note)
+    assert all(one.adjusted is not None for one in found.differences)
+
+
+def test_ratings_of_other_items_alone_do_not_make_a_difference() -> None:
+    made = table(rated=40)
+    side = {"x": range(20), "y": range(20, 40)}
+    samples = tuple(
+        Sample(s.item, s.system, "", human=s.human if int(s.item[1:]) in side[s.system] else {}) for s in made.samples
+    )
+    found = only(calibrate(Table(samples, made.columns, made.scores)))
+    assert (len(found.means), found.differences) == (2, ())
+    assert found.note == f"1 pairs of systems are rated on fewer than {LEAST} items together"
+
+
+def test_items_that_were_not_drawn_at_random_are_noticed() -> None:
+    made = table(rated=60)
+    kept = sorted({s.item for s in made.samples}, key=lambda item: -made.matrix("c")[:, int(item[1:])].mean())[:20]
+    samples = tuple(Sample(s.item, s.system, "", human=s.human if s.item in kept else {}) for s in made.samples)
+    found = only(calibrate(Table(samples, made.columns, made.scores)))
+    assert found.note == "the judge scores rated items unlike the others: were they drawn at random?"
+
+
+def test_of_a_panel_the_mean_counts_and_of_other_columns_none() -> None:
+    columns = (
+        COLUMN,
+        Column("c/a", "criterion", "a", 1.0, 5.0, criterion="c", judge="a"),
+        Column("d", "criterion", "d@1", 1.0, 5.0, criterion="d"),
+        Column("rouge", "metric", "rouge", criterion="c"),
+    )
+    assert [one.column for one in calibrate(table(columns=columns))] == ["c"]
+
+
+def test_many_systems_are_held_against_the_best_one() -> None:
+    names = tuple(f"s{n:02}" for n in range(32))
+    found = only(calibrate(table(rated=12, items=20, systems=names)))
+    assert {one.system for one in found.differences} == {found.means[0].system}
+    assert len(found.differences) == 31
+    assert "more than 30 systems: compared with the best one only" in found.note
+
+
+def test_worth_and_apart_are_of_what_is_known() -> None:
+    fields: dict[str, Any] = {"weight": 0.5, "judged": 9}
+    one = powered(*drawn())
+    assert Powered(one.estimate, one.people, **fields).apart is False
+    assert Powered(one.estimate, one.people, **fields, adjusted=0.05).apart is False
+    assert Powered(one.estimate, one.people, **fields, adjusted=0.04).apart is True
+    assert one.worth is not None
+    assert one.worth > one.estimate.n

@@ -1,0 +1,163 @@
+"""Agreement held to published examples, to evalica's alpha and to textbook sums."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import evalica
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from judge.stats.bootstrap import Bootstrap
+from judge.stats.reliability import MEASURES, Measure, agree
+
+NAN = np.nan
+FEW = Bootstrap(n_resamples=100)
+
+# Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", section C: 4 observers, 12 units.
+KRIPPENDORFF = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+    [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+]
+# Shrout and Fleiss 1979, table 2: 6 targets, 4 judges.
+SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+# 85 xeromammograms by two radiologists (Altman 1991, p. 403), as Stata's manual has them under `kappa`.
+RADIOLOGISTS = [[21, 12, 0, 0], [4, 17, 1, 0], [3, 9, 15, 2], [0, 0, 0, 1]]
+
+
+def values(votes: Any, bootstrap: Bootstrap = FEW) -> dict[Measure, float]:
+    """Of raters × units, each unit an item of its own."""
+    found = agree(np.array(votes, dtype=float)[:, :, None], bootstrap=bootstrap)
+    return {measure: estimate.value for measure, estimate in found.estimates.items()}
+
+
+def test_krippendorffs_example() -> None:
+    found = values(KRIPPENDORFF)
+    published = {"alpha_nominal": 0.743, "alpha_ordinal": 0.815, "alpha_interval": 0.849}
+    assert {measure: found[measure] for measure in published} == pytest.approx(published, abs=5e-4)  # type: ignore[index]
+
+
+def test_shrouts_and_fleisss_example() -> None:
+    found = values(np.transpose(SHROUT_FLEISS))
+    assert (found["icc_2_1"], found["icc_2_k"]) == (pytest.approx(0.29, abs=0.005), pytest.approx(0.62, abs=0.005))
+
+
+def test_the_radiologists_example() -> None:
+    pairs = [(i, j) for i, row in enumerate(RADIOLOGISTS) for j, n in enumerate(row) for _ in range(n)]
+    found = values(np.transpose(pairs))
+    assert found["kappa_linear"] == pytest.approx(0.5684, abs=5e-5)
+    assert found["kappa_quadratic"] == pytest.approx(0.6714, abs=5e-5)
+
+
+_votes = st.tuples(st.integers(2, 4), st.integers(2, 7)).flatmap(
+    lambda shape: arrays.arrays(np.float64, shape, elements=st.sampled_from([1.0, 2.0, 2.5, 4.0, 5.0, NAN]))
+)
+
+
+@given(_votes)
+def test_every_alpha_is_evalicas(votes: Any) -> None:
+    found = values(votes, Bootstrap(n_resamples=5))
+    frame = pd.DataFrame(votes)
+    paired = frame.loc[:, frame.notna().sum() > 1].to_numpy()
+    if paired.shape[1] < 2 or len(np.unique(paired[~np.isnan(paired)])) < 2:
+        assert not any(measure.startswith("alpha") for measure in found)
+        return
+    for distance in ("interval", "ordinal", "nominal"):
+        assert found[f"alpha_{distance}"] == pytest.approx(evalica.alpha(frame, distance).alpha, abs=1e-6)  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("measure", "power"), [("kappa_linear", 1), ("kappa_quadratic", 2)])
+def test_kappa_of_several_is_the_mean_over_every_two_by_the_definition(measure: Measure, power: int) -> None:
+    votes = np.random.default_rng(0).integers(1, 6, size=(3, 40)).astype(float)
+    votes[1] = np.clip(votes[0] + np.random.default_rng(1).integers(-1, 2, size=40), 1, 5)
+    votes[2, :9] = NAN
+    each = []
+    for one, other in combinations(votes, 2):
+        both = ~np.isnan(one + other)
+        one, other = one[both], other[both]
+        observed = (np.abs(one - other) ** power).mean()
+        each.append(1 - observed / (np.abs(one[:, None] - other) ** power).mean())
+    assert values(votes)[measure] == pytest.approx(np.mean(each))
+
+
+def test_icc_is_that_of_the_mean_squares_over_texts_that_all_rated() -> None:
+    random = np.random.default_rng(2)
+    votes = random.normal(size=(1, 20)) + random.normal(size=(3, 1)) + random.normal(size=(3, 20)) / 2
+    votes[0, 3] = NAN
+    whole = np.delete(votes, 3, axis=1).T
+    n, k = whole.shape
+    grand = whole.mean()
+    texts = k * ((whole.mean(axis=1) - grand) ** 2).sum() / (n - 1)
+    judges = n * ((whole.mean(axis=0) - grand) ** 2).sum() / (k - 1)
+    left = whole - whole.mean(axis=1, keepdims=True) - whole.mean(axis=0) + grand
+    error = (left**2).sum() / ((n - 1) * (k - 1))
+    found = agree(votes[:, :, None], bootstrap=FEW)
+    one, mean = found.estimates["icc_2_1"], found.estimates["icc_2_k"]
+    assert one.value == pytest.approx((texts - error) / (texts + (k - 1) * error + k * (judges - error) / n))
+    assert mean.value == pytest.approx((texts - error) / (texts + (judges - error) / n))
+    assert (one.n, found.estimates["alpha_interval"].n) == (19, 20)
+
+
+def test_the_interval_is_the_percentile_one_over_items_drawn_whole() -> None:
+    random = np.random.default_rng(5)
+    votes = np.clip(np.round(3 + random.normal(size=(1, 12, 3)) + random.normal(size=(3, 12, 3)) / 2), 1, 5)
+    found = agree(votes, bootstrap=Bootstrap(40, 7, 0.8)).estimates
+    drawn = np.random.default_rng(7).integers(12, size=(40, 12))
+    for measure in MEASURES:
+        theirs = [agree(votes[:, rows], [measure], Bootstrap(2)).estimates[measure].value for rows in drawn]
+        assert (found[measure].low, found[measure].high) == pytest.approx(tuple(np.quantile(theirs, (0.1, 0.9))))
+        assert found[measure].method.endswith("; 80% percentile bootstrap over items, 40 resamples, seed 7")
+
+
+def test_raters_who_say_the_same_agree_wholly_and_those_who_guess_do_not() -> None:
+    random = np.random.default_rng(0)
+    same = np.tile(random.integers(1, 6, size=(1, 200)), (3, 1))
+    assert values(same) == pytest.approx(dict.fromkeys(MEASURES, 1.0))
+    guessed = values(random.integers(1, 6, size=(3, 3000)))
+    assert all(abs(value) < 0.06 for value in guessed.values())
+
+
+@pytest.mark.parametrize(
+    ("votes", "lacking"),
+    [
+        ([[1, 2, 3]], "fewer than two texts have the ratings of two raters"),
+        ([[1, NAN, 3], [1, 2, NAN]], "fewer than two texts have the ratings of two raters"),
+        ([[3, 3, 3], [3, 3, 3]], "all ratings are equal"),
+    ],
+)
+def test_what_cannot_be_computed_is_said(votes: Any, lacking: str) -> None:
+    found = agree(np.array(votes, dtype=float)[:, :, None], bootstrap=FEW)
+    assert found.estimates == {}
+    assert found.lacking == dict.fromkeys(MEASURES, lacking)
+
+
+def test_some_measures_may_be_had_where_others_are_not() -> None:
+    crowd = np.array([[1, 2, NAN, 4], [1, NAN, 3, 4], [NAN, 2, 3, 5.0]])[:, :, None]
+    found = agree(crowd, bootstrap=FEW)
+    assert found.lacking["icc_2_1"] == "fewer than two texts have the ratings of all 3 raters"
+    assert found.estimates["alpha_interval"].n == 4
+    fine = np.random.default_rng(0).normal(size=(2, 90, 1)) + np.arange(90)[:, None]
+    found = agree(fine, bootstrap=FEW)
+    assert found.lacking["kappa_linear"] == "the ratings have 180 different values: more than 100 are no categories"
+    assert set(found.estimates) == {"alpha_interval", "icc_2_1", "icc_2_k"}
+
+
+def test_resamples_without_a_rated_text_are_left_out() -> None:
+    votes = np.full((2, 5, 3), NAN)
+    votes[:, :2] = np.random.default_rng(0).integers(1, 6, size=(2, 2, 3))
+    for estimate in agree(votes, bootstrap=Bootstrap(300)).estimates.values():
+        assert estimate.low is not None
+        assert estimate.n == 6
+
+
+def test_one_item_has_no_interval() -> None:
+    found = agree(np.array([[[1, 2, 3.0]], [[1, 2, 4.0]]]), bootstrap=FEW).estimates
+    assert set(found) == set(MEASURES)
+    assert {one.low for one in found.values()} == {None}

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+
+import pytest
+
+from judge.records import Column, Provenance, Sample, Scale, Score
+from judge.stats.repeats import repeats
+from judge.table import Table
+from judge.weigh import average
+
+FIVE = Scale.integers(1, 5)
+NAMED = Scale(("poor", "fair", "good"), (0.0, 0.5, 1.0))
+PASS = Scale(("pass", "fail"), (1.0, 0.0))
+SHIFTED = Scale(("1", "2", "3"), (0.0, 0.2, 1.0))
+
+
+def _score(item: str, draws: list[str | None], scale: Scale, system: str = "s") -> Score:
+    """As a judge's draws are stored."""
+    w = average(draws, scale)
+    parsed = sum(draw is not None for draw in draws)
+    made = Provenance("samples", w.mass, w.distribution, w.entropy, w.argmax, w.low, w.high, parsed)
+    return Score(item, system, "c", w.value, made)
+
+
+def _table(scale: Scale, *scores: Score) -> Table:
+    column = Column("c", "criterion", "c", scale.low, scale.high, scale.labels, criterion="c")
+    samples = tuple(Sample(i, s, "") for i, s in dict.fromkeys((score.item, score.system) for score in scores))
+    return Table(samples, (column,), scores)
+
+
+def test_it_is_the_mean_of_each_texts_standard_deviation() -> None:
+    draws = {"1": [*"44445", None], "2": list("12345"), "3": list("333")}
+    found = repeats(_table(FIVE, *(_score(item, row, FIVE) for item, row in draws.items())))
+    each = [statistics.stdev(int(label) for label in row if label) for row in draws.values()]
+    (one,) = found.values()
+    assert (one.name, one.n, one.value) == ("repeat_sd", 3, pytest.approx(statistics.fmean(each)))
+    assert one.low is not None
+    assert one.low < one.value < (one.high or 0)
+    assert one.method.startswith("mean over texts of the standard deviation of the draws of each; 95% ")
+
+
+def test_by_system_and_column() -> None:
+    rows = [_score("1", list("12"), FIVE, "a"), _score("1", list("33"), FIVE, "b")]
+    found = repeats(_table(FIVE, *rows))
+    assert {key: e.value for key, e in found.items()} == {("a", "c"): pytest.approx(0.5**0.5), ("b", "c"): 0.0}
+
+
+def test_of_two_labels_the_ends_are_enough() -> None:
+    (found,) = repeats(_table(PASS, _score("1", ["pass", "fail", "pass", "pass"], PASS))).values()
+    assert found.value == pytest.approx(statistics.stdev([1, 0, 1, 1]))
+
+
+@pytest.mark.parametrize("scale", [NAMED, SHIFTED])
+def test_labels_that_count_something_else_have_none(scale: Scale) -> None:
+    draws: list[str | None] = list(Counter({scale.labels[0]: 2, scale.labels[1]: 1}).elements())
+    assert repeats(_table(scale, _score("1", draws, scale))) == {}
+
+
+def test_one_draw_other_ways_and_metrics_have_none() -> None:
+    weighed = Score("1", "s", "c", 4.5, Provenance("logprobs", 1.0, {"4": 0.5, "5": 0.5}))
+    assert repeats(_table(FIVE, weighed)) == {}
+    assert repeats(_table(FIVE, _score("1", ["4", None], FIVE))) == {}
+    column = Column("c", "metric", "c")
+    assert repeats(Table((Sample("1", "s", ""),), (column,), (_score("1", list("45"), FIVE),))) == {}
+    assert repeats(Table((), (), ())) == {}
