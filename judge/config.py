@@ -15,7 +15,7 @@ from judge.registry import unknown
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
 _PATHS = ("data", "out", "cache", "replay", "record")
-_OPTION_PATHS = ("stopwords", "exceptions", "baseline", "model")
+_OPTION_PATHS = ("stopwords", "exceptions", "baseline", "model", "bertscore_model", "questions", "answers")
 
 
 class Judge(BaseModel):
@@ -43,7 +43,8 @@ class Plan(BaseModel):
     (`model`) are a panel. `draws` are the replies drawn where a score is a mean of samples; `temperature` None is 1
     for those and else 0. `reply` None is each criterion's own kind; `structured` asks for it as a JSON object. `cache`
     None is the default folder and False none at all. `retries` are the tries after a failed first one. `replay` is a
-    recording that answers in the place of the judges, `record` where to write one.
+    recording that answers in the place of the judges, `record` where to write one. `calibrate` brings the means to
+    people's scale by the ratings that some of the texts have.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -73,6 +74,7 @@ class Plan(BaseModel):
     cache: Path | Literal[False] | None = None
     replay: Path | None = None
     record: Path | None = None
+    calibrate: bool = False
     out: Path | None = None
     seed: int = 0
 
@@ -176,7 +178,7 @@ def _from_file(key: str, value: Any, folder: Path) -> Any:
     if key == "set" and isinstance(value, dict):
         return {name: _options_beside(options, folder) for name, options in value.items()}
     if key == "model":
-        return [_beside(one, folder) for one in (value if isinstance(value, list) else [value])]
+        return [_judge_beside(one, folder) for one in (value if isinstance(value, list) else [value])]
     return value
 
 
@@ -193,10 +195,10 @@ def _options_beside(options: Any, folder: Path) -> Any:
     return {name: beside(value) if name in _OPTION_PATHS else value for name, value in options.items()}
 
 
-def _beside(model: Any, folder: Path) -> Any:
+def _judge_beside(model: Any, folder: Path) -> Any:
     """A judge as the file names it; the path of a script starts from the file's folder."""
     if isinstance(model, dict) and isinstance(model.get("name"), str):
-        return {**model, "name": _beside(model["name"], folder)}
+        return {**model, "name": _judge_beside(model["name"], folder)}
     if isinstance(model, str) and model.startswith("scripted/"):
         return f"scripted/{folder / model.removeprefix('scripted/')}"
     return model

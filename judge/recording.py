@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import unified_diff
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,8 @@ from rapidfuzz import fuzz, process
 from judge.errors import DataError, StorageError
 from judge.records import Choice, Message, Request, Response, Token, Usage
 
-_SHOWN = 12
+_SHOWN, _AROUND, _LONGEST = 5, 4, 160
+"""Differences that are shown, words around each, and characters of each."""
 _KEY = re.compile(r" [0-9a-f]{8}(?=>)")
 """That of a fence around a text: another text has another."""
 
@@ -56,6 +57,11 @@ class Recording:
         found = [drawn.get(draw) for draw in wanted]
         return [one for one in found[: found.index(None) if None in found else None] if one is not None]
 
+    @property
+    def draws(self) -> int:
+        """The most replies that any prompt has."""
+        return max(map(len, self.replies.values()), default=0)
+
     def nearest(self, request: Request) -> Call:
         """The call whose messages are most like a request's. Raises ValueError where there is none."""
         texts = {call: _KEY.sub("", _text(call)) for call in self.replies if call.model == request.model}
@@ -73,11 +79,9 @@ class Recording:
         same = [call for call in near if call.messages == asked.messages]
         if same:
             return _otherwise(asked, request, same[0], self.replies[same[0]])
-        nearest = self.nearest(request)
-        lines = unified_diff(_text(nearest).splitlines(), _text(asked).splitlines(), "recorded", "asked", "", "", 0, "")
-        shown = list(lines)
-        more = f"\n… {len(shown) - _SHOWN} more lines" if len(shown) > _SHOWN else ""
-        return "its nearest prompt differs:\n" + "\n".join(shown[:_SHOWN]) + more
+        changes = _changes(_text(self.nearest(request)), _text(asked))
+        more = f"\n… {len(changes) - _SHOWN} more places" if len(changes) > _SHOWN else ""
+        return "the prompt most like it differs (- recorded, + asked):\n" + "\n".join(changes[:_SHOWN]) + more
 
     def save(self, path: Path) -> None:
         """Write the file anew, whole or not at all. Raises StorageError."""
@@ -111,8 +115,11 @@ def read(path: Path) -> Recording:
             call = Call(values["model"], _json(values["messages"]), _json(values["params"]))
             replies = {int(reply["draw"]): _response(reply) for reply in values["replies"]}
             told = values["prompt"]
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise DataError(f"{path}:{number}: not a line of a recording: {error!r}") from error
+        except KeyError as error:
+            raise DataError(f"{path}:{number}: not a line of a recording: it has no {error}") from error
+        except (ValueError, TypeError, AttributeError) as error:
+            said = "; a line that was cut off may be deleted" if isinstance(error, ValueError) else ""
+            raise DataError(f"{path}:{number}: not a line of a recording: {error}{said}") from error
         if told != _digest(call):
             raise DataError(f"{path}:{number}: the messages are not those that its digest {told} is of: record it anew")
         found.replies.setdefault(call, {}).update(replies)
@@ -139,6 +146,22 @@ def _order(call: Call) -> tuple[str, ...]:
 def _text(call: Call) -> str:
     messages: list[Message] = json.loads(call.messages)
     return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
+
+
+def _changes(old: str, new: str) -> list[str]:
+    """Where two prompts differ, word by word, with the words around it; the keys of fences say nothing."""
+    before, after = (_KEY.sub("", text).split() for text in (old, new))
+    found = []
+    for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind != "equal":
+            lead, rest = " ".join(before[max(0, i - _AROUND) : i]), " ".join(before[j : j + _AROUND])
+            was, now = (_cut(" ".join(words)) or "(nothing)" for words in (before[i:j], after[k:m]))
+            found.append(f"  … {lead} [- {was}] [+ {now}] {rest} …")
+    return found
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
 def _otherwise(asked: Call, request: Request, call: Call, draws: Mapping[int, Response]) -> str:

@@ -72,7 +72,7 @@ def test_draws_are_found_together_as_far_as_they_go() -> None:
         (request("one", 4, temperature=1.0), "2 draws of this prompt, and draw 5 was asked for"),
         (request("one", temperature=0.0, top_logprobs=20), "temperature 1.0, not 0.0; top_logprobs none, not 20"),
         (request("one", model="other"), "replies of m, none of other"),
-        (request("zwei – 三", temperature=0.0, max_tokens=64), "-user: zwei – 二\n+user: zwei – 三"),
+        (request("zwei – 三", temperature=0.0, max_tokens=64), "… user: zwei – [- 二] [+ 三]"),
     ],
 )
 def test_a_miss_says_what_differs(asked: Request, said: str) -> None:
@@ -83,8 +83,8 @@ def test_a_long_difference_is_cut() -> None:
     found = Recording()
     found.add(request("\n".join(f"line {n}" for n in range(40))), PLAIN)
     said = found.explain(request("\n".join(f"row {n}" for n in range(40))))
-    assert said.endswith("more lines")
-    assert len(said.splitlines()) < 20
+    assert said.endswith("35 more places")
+    assert len(said.splitlines()) == 7
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,8 @@ def test_a_long_difference_is_cut() -> None:
     [
         ("{", "not a line of a recording"),
         ("[1]", "not a line of a recording"),
+        ('{"item": "1", "output": "A data file."}', "it has no 'model'"),
+        ('{"prompt": "x", "mod', "a line that was cut off may be deleted"),
         ('{"note": "twice"}', "not a line of a recording"),
         ('{"model": "m", "params": {}, "messages": [], "replies": [{}], "prompt": "x"}', "not a line of a recording"),
         ('{"model": "m", "params": {}, "messages": [], "replies": [], "prompt": "x"}', "digest x"),

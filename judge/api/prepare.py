@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from judge.ladder import Settings
 from judge.metrics import Metric, heuristic
 from judge.progress import Measured
 from judge.providers import Provider
-from judge.providers.replay import replayed
+from judge.providers.replay import ReplayProvider, replayed
 from judge.recording import Recording
 from judge.records import Criterion, Prompt, Sample
 from judge.render import Renderer
@@ -92,6 +92,8 @@ def prepare(
     asked, floor = _asked(made, made.model if providers is None else providers)
     alone = floor is not None and not asked and made.replay is None
     chosen = [] if alone else _criteria(made, rows, language, own or {}, pairwise=isinstance(made, RankPlan))
+    if made.calibrate:
+        _check_calibrated(made, rows, chosen, alone=alone)
     measured = Measured()
     ask = Later() if asked or made.replay else None
     metrics, notes = _metrics(made, rows, measured, ask, alone=not chosen, floor=floor)
@@ -103,6 +105,7 @@ def prepare(
     for provider in judges.values():
         ladder.rungs(settings, provider.decides)
     notes += dict.fromkeys(provider.notice for provider in judges.values() if provider.notice)
+    notes += _about_asking(metrics, list(judges))
     about = {} if made.data is None else {"path": str(made.data), "sha256": samples.digest(made.data)}
     named = {"name": language, "how": how}
     pairs = None
@@ -110,7 +113,8 @@ def prepare(
         pairs = choose(rows, orders=made.orders, budget=made.budget, seed=made.seed)
         notes += _about_pairs(pairs)
     read = {**about, "rows": len(rows)}
-    record = None if made.record is None else recording.read(made.record) if made.record.exists() else Recording()
+    record = None if made.record is None or not judges else _recording(made.record, judges.values())
+    notes += _about_draws(made, judges.values())
     return Prepared(
         made,
         rows,
@@ -128,6 +132,18 @@ def prepare(
         record,
         heuristic.NAME if alone else "",
     )
+
+
+def _check_calibrated(made: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion], *, alone: bool) -> None:
+    """Refuses `calibrate` where there is nothing to calibrate, or nothing to do it by."""
+    names = list(made.criteria) if alone else [criterion.name for criterion in chosen]
+    if isinstance(made, RankPlan) or not names:
+        raise ConfigError("--calibrate: it brings a judge's scores to people's scale, and this run makes none")
+    if not any(name in sample.human for sample in rows for name in names):
+        raise ConfigError(
+            f"--calibrate: no text has a rating by people for {' or '.join(names)}; name their column with "
+            f"--map human.{names[0]}=COLUMN"
+        )
 
 
 def _asked(made: Plan, given: Sequence[Judge | Provider]) -> tuple[list[Judge | Provider], dict[str, Any] | None]:
@@ -174,13 +190,10 @@ def _read(made: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | Non
     return rows, chain([following], reader) if following is not None else None
 
 
-def of_item(made: Plan, item: str | None) -> list[Sample]:
-    """The samples of one item, the first there is if none is named. Raises JudgeError."""
-    if made.data is None:
-        raise ConfigError("no data: name a file, for example judge qags summaries.jsonl")
-    rows = samples.load(made.data, mapping=made.mapping, systems=made.systems)
-    first = _first(rows, item=item, system=None)
-    return [sample for sample in rows if sample.item == first.item]
+def of_item(rows: Sequence[Sample], item: str | None, system: str | None = None) -> list[Sample]:
+    """The samples of one item, the first there is if none is named, and of one system or all. Raises ConfigError."""
+    first = _first(rows, item=item, system=system)
+    return [sample for sample in rows if sample.item == first.item and system in (None, sample.system)]
 
 
 def prompt(
@@ -298,6 +311,26 @@ def _judges(made: Plan, given: Sequence[Judge | Provider]) -> dict[str, Provider
             "a ScriptedProvider takes its name as model="
         )
     return dict(zip(names, opened, strict=True))
+
+
+def _recording(path: Path, judges: Iterable[Provider]) -> Recording:
+    """What there is, to be added to, with what every report of these judges' replies must say."""
+    found = recording.read(path) if path.exists() else Recording()
+    told = [judge.notice for judge in judges if judge.notice and judge.notice not in found.note]
+    found.note = " ".join([found.note, *told]).strip()
+    return found
+
+
+def _about_draws(made: Plan, judges: Iterable[Provider]) -> list[str]:
+    held = max((judge.draws for judge in judges if isinstance(judge, ReplayProvider)), default=0)
+    if held < 2 or held >= made.draws or made.weighting not in ("auto", "samples"):
+        return []
+    return [f"The recording holds {held} draws of a prompt, not the {made.draws} asked for: scores are of {held}."]
+
+
+def _about_asking(metrics: Mapping[str, Metric], judges: Sequence[str]) -> list[str]:
+    asking = [name for name, metric in metrics.items() if getattr(metric, "asks", False)]
+    return [f"Of the panel {', '.join(asking)} asks {judges[0]} alone."] if asking and len(judges) > 1 else []
 
 
 def _about_pairs(pairs: Pairs) -> list[str]:

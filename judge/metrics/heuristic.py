@@ -141,6 +141,7 @@ class Heuristic:
             low=-_WIDEST,
             high=_WIDEST,
             criterion=criterion,
+            weight=0.0,  # no part of an overall score
         )
 
     def _rows(self, sample: Sample, features: Features) -> list[Score | Failure]:

@@ -19,7 +19,7 @@ class ReplayProvider:
     """Answers what was asked when the recording was made, and refuses everything else, saying what differs.
 
     `decides` where all that the model was asked were typed questions. Nothing it answers costs anything: the usage is
-    that of today, not of the recording.
+    that of today, not of the recording. `draws` are the most that a prompt has.
     """
 
     name = "replay"
@@ -29,6 +29,7 @@ class ReplayProvider:
         self.endpoint = f"replay:{digest[:12]}"
         self.decides = _asks(recorded, model)
         self.notice = recorded.note or f"Recorded replies ({path.name}): no model was asked in this run."
+        self.draws = recorded.draws
         self._path, self._recorded = path, recorded
 
     @property
@@ -41,7 +42,11 @@ class ReplayProvider:
         each = [replace(request, params={"questions": [q]}) for q in asked] if len(asked) > 1 else [request]
         found = [response for one in each for response in self._recorded.find(one)]
         if len(found) < (len(asked) if self.decides else 1):
-            raise Refused(f"{self._path.name} holds no such reply: {self._recorded.explain(each[0])}", stops="if_first")
+            raise Refused(
+                f"{self._path.name} does not hold the reply: {self._recorded.explain(each[0])}\n"
+                "Record it anew with --model NAME --record CALLS.jsonl",
+                stops="if_first",
+            )
         unmet = dict.fromkeys(name for one in found for name in one.unmet)
         return Response(tuple(c for one in found for c in one.choices), Usage(), found[0].served_by, tuple(unmet))
 

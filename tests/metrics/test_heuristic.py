@@ -182,7 +182,7 @@ def test_what_it_cannot_see_is_as_documented() -> None:
     [
         (
             {"criteria": ["politeness"]},
-            "heuristic.criteria must be one of relevance, coherence, consistency, fluency, not 'politeness'",
+            "the criterion of heuristic must be one of relevance, coherence, consistency, fluency, not 'politeness'",
         ),
         ({"criteria": []}, "heuristic.criteria must be different ones of relevance, coherence, consistency, fluency"),
         ({"criteria": "fluency,fluency"}, "heuristic.criteria must be different ones of "),

@@ -50,7 +50,7 @@ def test_a_recorded_run_is_replayed(tmp_path: Path, options: dict[str, Any]) -> 
     ]
     assert again.info["model"] == "script"
     assert again.info["usage"]["prompt_tokens"] == 0
-    assert again.info["notes"] == ["Recorded replies (calls.jsonl): no model was asked in this run."]
+    assert again.info["notes"] == [provider.notice]  # what was said of the first run's replies holds for these
 
 
 def test_replies_from_the_cache_are_recorded_too(tmp_path: Path) -> None:
@@ -72,6 +72,22 @@ def test_a_recording_is_added_to(tmp_path: Path) -> None:
     assert run(replay=calls, model="two", weighting="single").info["model"] == "two"
 
 
+def test_fewer_draws_than_were_asked_for_are_said(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    run(model=judge.ScriptedProvider(lambda _: "3"), record=calls, weighting="samples", draws=3)
+    notes = run(replay=calls, weighting="samples", draws=5).info["notes"]
+    assert "The recording holds 3 draws of a prompt, not the 5 asked for: scores are of 3." in notes
+    assert len(run(replay=calls, weighting="samples", draws=2).info["notes"]) == len(notes) - 1
+
+
+def test_a_recording_of_a_model_says_that_it_is_one(tmp_path: Path) -> None:
+    calls, provider = tmp_path / "calls.jsonl", judge.ScriptedProvider(lambda _: "3")
+    provider.notice = ""  # as a real one's
+    run(model=provider, record=calls, weighting="single")
+    notes = run(replay=calls, weighting="single").info["notes"]
+    assert notes == ["Recorded replies (calls.jsonl): no model was asked in this run."]
+
+
 def test_decisions_are_replayed(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     provider = judge.ScriptedProvider(lambda _: {"2": 0.5, "5": 0.5}, decides=True)
@@ -87,8 +103,8 @@ def test_a_miss_is_a_failure_that_says_what_differs(tmp_path: Path) -> None:
     other = [*ROWS[:-1], {**ROWS[-1], "output": "Ship 3 of b."}]
     found = judge.evaluate(other, CRITERIA, metrics=[], replay=calls, weighting="single", cache=False)
     assert len(found.failures) == 2
-    assert "-Boat 3 of b.\n" in found.failures[0].message
-    assert "+Ship 3 of b." in found.failures[0].message
+    assert "[- Boat] [+ Ship] 3 of b." in found.failures[0].message
+    assert "--record CALLS.jsonl" in found.failures[0].message
     with pytest.raises(Refused, match="top_logprobs none, not 20"):  # at the first request: nothing fits at all
         run(replay=calls)
 
