@@ -46,6 +46,8 @@ FORMATS = {
     "html": "judge.report.html:render",
     "json": "judge.report.json:render",
     "csv": "judge.report.csv:render",
+    "latex": "judge.report.latex:render",
+    "svg": "judge.report.figures:render",
 }
 _BUILT_IN: dict[Kind, dict[str, str]] = {
     "metrics": METRICS,

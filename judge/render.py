@@ -103,12 +103,17 @@ def fenced(text: object, label: str) -> str:
     if isinstance(text, (list, tuple, Mapping)):
         raise TypeError(f"fenced takes one text, not a {type(text).__name__}: write a for loop around it")
     body = str(text)
-    digest = hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
+    mark = key(body)
+    return f"<{label} {mark}>\n{body}\n</{label} {mark}>"
+
+
+def key(text: str) -> str:
+    """What the marks around a text carry."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     size = _KEY
-    while digest[:size] in body and size < len(digest):
+    while digest[:size] in text and size < len(digest):
         size += _KEY
-    key = digest[:size]
-    return f"<{label} {key}>\n{body}\n</{label} {key}>"
+    return digest[:size]
 
 
 def _environment(templates: Mapping[str, tuple[str, str, None]], undefined: type[Undefined]) -> _Environment:

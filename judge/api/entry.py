@@ -53,6 +53,7 @@ class Options(TypedDict, total=False):
     cache: str | Path | Literal[False]
     replay: str | Path
     record: str | Path
+    calibrate: bool
     out: str | Path
     seed: int
 

@@ -13,9 +13,11 @@ from typing import Annotated
 import typer
 
 from judge import __version__
+from judge.cli.comparing import compare_command
 from judge.cli.options import (
     BaseUrl,
     CacheFolder,
+    Calibrate,
     Criteria,
     Draws,
     Format,
@@ -46,6 +48,9 @@ from judge.cli.options import (
     option,
     read,
 )
+from judge.cli.power import power_command
+from judge.cli.reporting import report_command
+from judge.cli.validating import validate_command
 from judge.errors import JudgeError
 
 app = typer.Typer(
@@ -116,6 +121,7 @@ def run_command(
     seed: Seed = None,
     replay: Replay = None,
     record: Record = None,
+    calibrate: Calibrate = None,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
     out: Out = None,
@@ -162,9 +168,10 @@ def score_command(
 @app.command("qags")
 def qags_command(
     ctx: typer.Context,
-    data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="A data file, or a plan that names one.")],
+    data: Annotated[Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to measure.")],
     *,
     item: Annotated[str | None, option("The item to show (default: the first).", metavar="ID")] = None,
+    system: Annotated[str | None, option("The system to show (default: all).", metavar="NAME")] = None,
     backend: Annotated[str | None, option("lexical (default), models or llm.", metavar="NAME")] = None,
     similarity: Annotated[str | None, option("exact, f1 (default), rouge1, bertscore, ...", metavar="NAME,...")] = None,
     model: Model = None,
@@ -173,11 +180,14 @@ def qags_command(
     set_: Set = None,
     map_: Map = None,
     systems: Systems = None,
+    language: Language = None,
+    max_tokens: MaxTokens = None,
+    replay: Replay = None,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
 ) -> None:
     """Show how QAGS measures one item: themes, questions, both answers, similarity. Writes nothing."""
-    from judge.cli.running import show_working
+    from judge.cli.working import show_working
     from judge.config import plan
 
     show_working(ctx, plan)
@@ -228,26 +238,10 @@ def rank_command(
     run(ctx, rank_plan)
 
 
-@app.command("report")
-def report_command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    *,
-    format: Format = "console",
-    output: Annotated[
-        Path | None, option("Write here (default: html into the run's folder, others to the console).")
-    ] = None,
-) -> None:
-    """Show a stored run again."""
-    from judge.cli.running import show, write
-    from judge.report import load
-
-    result = load(run)
-    if output is None and format == "html":
-        output = run / "report.html"
-    if output is not None:
-        write(output, result.report(format))
-    else:
-        show(result, format)
+app.command("report")(report_command)
+app.command("validate")(validate_command)
+app.command("compare")(compare_command)
+app.command("power")(power_command)
 
 
 @metrics_app.command("list")

@@ -70,15 +70,19 @@ Replay = Annotated[
     Path | None, option("A recording that answers in the place of the model, offline.", metavar="CALLS.jsonl")
 ]
 Record = Annotated[Path | None, option("Write the replies into a recording, for --replay.", metavar="CALLS.jsonl")]
+Calibrate = Annotated[
+    bool | None,
+    typer.Option("--calibrate", help="Means on people's scale, by the ratings that some of the texts have (PPI++)."),
+]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep replies.")]
 Out = Annotated[Path | None, option("Folder for the results (default: runs/DATA-TIME).", metavar="DIR")]
-Format = Annotated[str, typer.Option(help="console, markdown, html, json or csv.")]
+Format = Annotated[str, typer.Option(help="console, markdown, html, json, csv, latex or svg.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no report on the console.")]
 CacheFolder = Annotated[
     Path | None, option("Cache folder (default: $JUDGE_CACHE, else ~/.cache/judge).", "--cache", metavar="DIR")
 ]
 
-_OURS = ("data", "no_cache", "format", "quiet", "precision", "backend", "fit", "item", "similarity")
+_OURS = ("data", "no_cache", "format", "quiet", "precision", "backend", "fit", "item", "system", "similarity", "level")
 """The parameters that are the command line's own, not the plan's."""
 _SHORT = {"score": ("bertscore", ("precision", "backend", "fit")), "qags": ("qags", ("backend", "similarity"))}
 """By command the metric of which these options are short for `--set METRIC.NAME=VALUE`."""

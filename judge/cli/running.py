@@ -4,33 +4,89 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from judge.cli.options import planned
-from judge.errors import StorageError
+from judge.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from judge.config import Plan
     from judge.progress import Progress
+    from judge.records import Sample
     from judge.report import Result
 
 
 def run(ctx: typer.Context, make: Callable[..., Plan]) -> None:
     """A whole command: plan with its options, run, watch and show; on Ctrl-C say how to go on."""
-    import asyncio
-
-    from judge import api, registry
-    from judge.cli.watch import watch
-    from judge.progress import Progress
+    from judge import registry
 
     data, quiet, format = (ctx.params[name] for name in ("data", "quiet", "format"))
     registry.load("formats", format)  # a name nobody knows is said before anything is paid
     made, folder = planned(ctx, data, make)
+    result, progress = _carried_out(made, folder, quiet=quiet)
+    if not quiet:
+        show(result, format)
+    _leave(result, progress, folder)
+
+
+def validate(ctx: typer.Context, make: Callable[..., Plan]) -> None:
+    """Hold a finished run against people's ratings, or a run that is made first."""
+    from judge.api.validate import check_rated, check_run
+    from judge.report.validation import check
+
+    data, quiet, format, level = (ctx.params[name] for name in ("data", "quiet", "format", "level"))
+    others = tuple(ctx.params.pop("others") or ())
+    check(format, level)
+    for other in others:
+        if not other.is_dir():
+            raise ConfigError(f"{other}: no folder of a run to set beside {data}")
+        check_run(other)
+    if data.is_dir():
+        refuse_options(ctx, data, besides=("level", "format", "quiet", "seed", "calibrate"))
+        runs = (data, *others)
+        _show_validation(runs, ctx.params["seed"] or 0, format, level, calibrate=bool(ctx.params["calibrate"]))
+        raise typer.Exit
+    made, folder = planned(ctx, data, make)
+    result, progress = _carried_out(made, folder, quiet=quiet, check=check_rated)
+    _show_validation((result, *others), made.seed, format, level)
+    _leave(result, progress, folder)
+
+
+def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) -> None:
+    """Options of a run, `besides` these, mean nothing to one that is finished."""
+    for name in sorted(ctx.params.keys() - {"data", *besides}):
+        source = ctx.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = name.rstrip("_").replace("_", "-")
+            raise ConfigError(f"--{option}: the run in {folder} is taken as it is; give its data in order to run again")
+
+
+def _show_validation(
+    runs: Sequence[Result | Path], seed: int, format: str, level: str, *, calibrate: bool = False
+) -> None:
+    from judge.api import validate
+
+    found = validate(*runs, seed=seed, calibrate=calibrate)
+    typer.echo(found.report(format, level, colour=sys.stdout.isatty()).rstrip("\n"))
+
+
+def _carried_out(
+    made: Plan, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
+) -> tuple[Result, Progress]:
+    """Run a plan; `check` may refuse its samples before anything is paid."""
+    import asyncio
+
+    from judge import api
+    from judge.cli.watch import watch
+    from judge.progress import Progress
+
     prepared = api.prepare(made)
+    if check is not None:
+        check(prepared.samples)
     if not quiet and (said := api.forecast(prepared)):
         say(said)
     progress = Progress()
@@ -38,43 +94,26 @@ def run(ctx: typer.Context, make: Callable[..., Plan]) -> None:
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # a cancelled CI job ends cleanly too
     try:
         with watch(prepared, progress, quiet=quiet):
-            result = asyncio.run(api.run(prepared, progress))
+            return asyncio.run(api.run(prepared, progress)), progress
     except KeyboardInterrupt:
         say(_how_to_go_on(progress, folder, made.cache is not False))
         raise typer.Exit(130) from None
-    if not quiet:
-        show(result, format)
+
+
+def _leave(result: Result, progress: Progress, folder: Path) -> None:
+    """Say what failed and where the report is, and leave with 1 where something failed."""
+    from judge.report.words import count
+
     if progress.failed:
         say(f"{progress.failed:,} of {progress.total:,} judgments failed; the report shows each with its reply")
-    if measured := sum(failure.stage == "metric" for failure in result.failures) if progress.total else result.failed:
-        say(f"{measured:,} values could not be measured; the report says why")
+    lost = result.failed
+    if progress.total:
+        lost = sum(failure.stage == "metric" for failure in result.failures) - result.abstained
+    if lost:
+        say(f"{count(lost, 'value')} could not be measured; the report says why")
+    if result.abstained:
+        say(f"{count(result.abstained, 'abstention')}: texts outside what the metric can tell of")
     say(f"report: {folder / 'report.html'}")
-    raise typer.Exit(1 if result.failed else 0)
-
-
-def show_working(ctx: typer.Context, make: Callable[..., Plan]) -> None:
-    """Measure one item with QAGS and print what was asked and answered."""
-    import asyncio
-
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from judge import api
-    from judge.report.working import HEADS, workings
-
-    made, _ = planned(ctx, ctx.params["data"], make)
-    rows = api.of_item(made, ctx.params["item"])
-    result = asyncio.run(api.run(api.prepare(made.model_copy(update={"out": None}), rows)))
-    console = Console(highlight=False, markup=False, emoji=False)
-    for title, lines in workings(result):
-        console.print(Text(title, "bold"))
-        if lines:
-            table = Table(*HEADS, box=None, padding=(0, 2, 0, 0))
-            for line in lines:
-                table.add_row(*map(Text, line.cells))
-            console.print(table)
-        console.print()
     raise typer.Exit(1 if result.failed else 0)
 
 

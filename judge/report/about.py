@@ -36,22 +36,36 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What every report says beside its numbers. `judges` has what there is to say of each one, by name."""
+    """What every report says beside its numbers. `judges` has what there is to say of each one, by name.
+
+    `notices` go before any number: they say that no model judged. `lost` values failed, metrics `abstained` from others.
+    """
 
     title: str
+    notices: tuple[str, ...]
     banners: tuple[str, ...]
+    lost: int
+    abstained: int
     failures: tuple[FailureKind, ...]
     facts: tuple[tuple[str, str], ...]
     usage: str
     judges: tuple[tuple[str, str], ...]
     signed: tuple[Signed, ...]
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """All that the reader has to know beforehand."""
+        return (*self.notices, *self.banners)
+
 
 def about(result: Result) -> About:
     """Lay out how a result came to be."""
     return About(
         title=_title(result),
-        banners=_banners(result.info),
+        notices=_notices(result.info),
+        banners=(*_banners(result.info), *_thin(result)),
+        lost=sum(kind.count for kind in _failures(result)) - result.abstained,
+        abstained=result.abstained,
         failures=_failures(result),
         facts=_facts(result),
         usage=_usage(result.info),
@@ -67,6 +81,7 @@ def _title(result: Result) -> str:
     return f"{name}, judged by {line(str(model))}" if model else name
 
 
+_FULL = 0.9  # of a token's probability, below which a score is said to rest on little
 _STATUS = {
     "interrupted": "This run was interrupted. What had come back is shown; run the same command again to go on.",
     "stopped": "This run was stopped by an error. What had come back is shown.",
@@ -76,8 +91,25 @@ _STATUS = {
 
 def _banners(info: Mapping[str, Any]) -> tuple[str, ...]:
     found = [_STATUS[info["status"]]] if info.get("status") in _STATUS else []
-    found += [line(str(note)) for note in info.get("notes") or ()]
+    found += [said for note in info.get("notes") or () if (said := line(str(note))) not in _notices(info)]
     return (*found, *warnings(info))
+
+
+def _notices(info: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(line(str(notice)) for notice in info.get("notices") or ()))
+
+
+def _thin(result: Result) -> tuple[str, ...]:
+    """How many scores rest on token probabilities of which much is not on the scale."""
+    made = ("logprobs", "decisions")
+    masses = [s.provenance.mass for s in result.table.scores if s.provenance.method in made]
+    known = [mass for mass in masses if mass is not None]
+    if not (thin := [mass for mass in known if mass < _FULL]):
+        return ()
+    return (
+        f"{len(thin):,} of {count(len(known), 'score')} by token probabilities have less than {_FULL:.0%} of the "
+        f"probability on the scale, the least {min(thin):.0%}.",
+    )
 
 
 def failed(row: Score | Failure | None) -> bool:
@@ -205,7 +237,8 @@ def _usage(info: Mapping[str, Any]) -> str:
     requests, usage, cost = info.get("requests") or {}, info.get("usage") or {}, info.get("cost") or {}
     parts = []
     if requests:
-        sent = [f"{requests.get('sent', 0):,} sent"]
+        where = "read from the recording" if info.get("provider") == "replay" else "sent"
+        sent = [f"{requests.get('sent', 0):,} {where}"]
         if requests.get("answered", requests.get("sent")) != requests.get("sent"):
             sent.append(f"{requests['answered']:,} answered")
         sent += [

@@ -138,7 +138,7 @@ def histograms(column: Column, values: Mapping[str, Sequence[float]]) -> dict[st
 
 
 def spark(distribution: Mapping[str, float], labels: Sequence[str]) -> tuple[str, str]:
-    """A score's distribution as a tiny bar chart: an SVG path in a box of 8 per label by 20, and it in words.
+    """A score's distribution as a tiny bar chart, and it in words: an SVG path to draw 6 wide, 8 per label by 20.
 
     Labels the distribution does not name have no bar; bars are a share of all the mass that was seen on the scale.
     """
@@ -147,6 +147,6 @@ def spark(distribution: Mapping[str, float], labels: Sequence[str]) -> tuple[str
     for place, label in enumerate(labels or tuple(distribution)):
         share = distribution.get(label, 0.0) / total
         if share > 0:
-            path.append(f"M{8 * place + 1} 20v-{max(0.5, 20 * share):.3g}h6V20z")
+            path.append(f"M{8 * place + 4} 20V{min(19, 20 - round(20 * share))}")
             words.append(f"{label}: {share:.0%}" if share >= 0.005 else f"{label}: <1%")
     return "".join(path), ", ".join(words)

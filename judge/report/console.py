@@ -13,12 +13,14 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from judge.report import calibrated
 from judge.report.about import About
 from judge.report.drivers import told
 from judge.report.panel import ALPHA, Agreed
 from judge.report.ranked import Contest, Ranked, ranked
 from judge.report.result import Result
-from judge.report.view import Cell, View, view
+from judge.report.verdict import verdict
+from judge.report.view import Cell, Standing, View, view
 from judge.report.words import line
 
 _NAME, _HEAD, _GAP = 28, 24, 2  # widest system name, widest column name before folding, padding of a column
@@ -40,7 +42,7 @@ class _Column:
 
 
 def render(result: Result, *, width: int | None = None, colour: bool = False) -> str:
-    """The table of means or the rankings, with intervals, then failures by kind, notes, signatures and usage.
+    """The verdict, the table of means or the rankings, with intervals, then notes, failures by kind, signatures, usage.
 
     `width` in terminal cells (the terminal's, or 80); columns that do not fit follow in tables below. Without
     `colour` there is no escape code in the text.
@@ -59,14 +61,17 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
     shown = ranked(result) if result.rankings else view(result)
     about = shown.about
     console.print(Text(about.title, "bold"))
-    for banner in about.banners:
-        console.print(Text(f"! {banner}", "yellow"))
+    if found := verdict(result):
+        console.print(Text(found))
     if isinstance(shown, Ranked):
         _print_rankings(console, shown)
     else:
         _print_means(console, shown)
+    for banner in about.told:
+        console.print(Text(f"! {banner}", "yellow"))
     if sentence := told(result):
         console.print(Text(f"\n{sentence}"))
+    calibrated.show(console, result.calibrated)
     _print_agreement(console, shown.agreement)
     _print_failures(console, about)
     _print_facts(console, about)
@@ -107,7 +112,8 @@ def _cell(value: str, interval: str = "") -> Text:
 
 
 def _print_means(console: Console, shown: View) -> None:
-    columns = [
+    columns = [_Column("rank", [_rank(shown.ranks.get(system)) for system in shown.systems])] if shown.ranks else []
+    columns += [
         _Column(
             "\n".join(line(part) for part in (group.name, group.parts[column.name]) if part),
             [_mean(shown.cells[system, column.name]) for system in shown.systems],
@@ -116,13 +122,17 @@ def _print_means(console: Console, shown: View) -> None:
         for column in group.columns
     ]
     _print_table(console, "system", shown.systems, columns)
-    console.print(Text(shown.caption, "dim"))
+    console.print(Text(f"{shown.ranked} {shown.caption}".lstrip(), "dim"))
+
+
+def _rank(place: Standing | None) -> Text:
+    return _cell(str(place.rank), place.interval) if place else Text("–")
 
 
 def _mean(cell: Cell) -> Text:
-    """The lines of a cell: `48/50 *3.92` and `[3.70, 4.11]`."""
+    """The lines of a cell: `48/50 *3.92` or `≈3.92`, and `[3.70, 4.11]`."""
     text = Text(cell.coverage, "yellow")
-    text = Text.assemble(text, " " if cell.coverage else "", (("*" if cell.best else "") + cell.mean, _style(cell)))
+    text = Text.assemble(text, " " if cell.coverage else "", (cell.mark + cell.mean, _style(cell)))
     return Text.assemble(text, (f"\n{cell.interval}" if cell.interval else "", "dim"))
 
 

@@ -1,8 +1,9 @@
-"""The summary as CSV, one row per system and column, in full precision."""
+"""The summary as CSV, one row per system and column, in full precision, and safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from io import StringIO
@@ -13,13 +14,22 @@ from judge.report.view import view
 from judge.report.words import plain
 from judge.stats.comparison import Standing
 
-HEADER = ("system", "column", "kind", "mean", "low", "high", "n", "total", "failed", "signature")
+# What a spreadsheet takes for a formula (OWASP, "CSV Injection"), also behind blanks and behind our own mark.
+_FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠])")
+
+HEADER = (
+    *("system", "column", "kind", "mean", "low", "high", "n", "total", "failed", "signature"),
+    *("rank", "rank_low", "rank_high", "mark"),
+)
 
 
 def render(result: Result) -> str:
-    """CSV with a header line; what is no number is empty.
+    """CSV with a header line; a number that does not exist is an empty cell.
 
-    Of means, a row per system and column: `HEADER`. Of rankings, a row per standing: its fields and the signature.
+    A text that a spreadsheet would take for a formula has an apostrophe before it; numbers stay as they are. Of means,
+    a row per system and column: `HEADER`, where `mark` is "best" for a system that is told apart from all others and
+    "same" for each of several that are not told apart from the first. Of rankings, a row per standing: its fields and
+    the signature.
     """
     if result.rankings:
         return _ranking(result)
@@ -28,12 +38,16 @@ def render(result: Result) -> str:
 
 def _means(result: Result) -> Iterator[list[Any]]:
     shown = view(result)
+    ranks = {(one.column, rank.system): rank for one in result.comparisons for rank in one.ranks}
     for column in shown.columns:
         for system in shown.systems:
             cell, e = shown.cells[system, column.name], shown.cells[system, column.name].estimate
             ends = (e.value, e.low, e.high) if e else (None, None, None)
             counts = (cell.n, cell.total, cell.failed)
-            yield [system, column.name, column.kind, *ends, *counts, column.signature]
+            rank = ranks.get((column.name, system))
+            places = (rank.rank, rank.low, rank.high) if rank else (None, None, None)
+            mark = "best" if cell.best else "same" if cell.same else ""
+            yield [system, column.name, column.kind, *ends, *counts, column.signature, *places, mark]
 
 
 def _ranking(result: Result) -> str:
@@ -48,5 +62,10 @@ def _written(header: Iterable[str], rows: Iterable[list[Any]]) -> str:
     text = StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(plain(row) for row in rows)
+    writer.writerows([inert(cell) if isinstance(cell, str) else cell for cell in plain(row)] for row in rows)
     return text.getvalue()
+
+
+def inert(text: str) -> str:
+    """The text as a cell that is no formula. Where `_FORMULA` matches the result, its first apostrophe is ours."""
+    return f"'{text}" if _FORMULA.match(text) else text

@@ -17,14 +17,20 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from judge import render as prompts
 from judge.records import Column, Estimate
-from judge.report import chart, items
+from judge.report import browse, calibrated, chart, items, people
 from judge.report.about import About
+from judge.report.against import HEADS as HEADS_OF_PEOPLE
 from judge.report.drivers import moved
+from judge.report.matrix import heats
 from judge.report.panel import ALPHA
 from judge.report.ranked import Contest, ranked
 from judge.report.result import Result
+from judge.report.scatter import scatters
+from judge.report.verdict import verdict
 from judge.report.view import View, view
+from judge.report.wins import wins
 from judge.report.words import clean, count, line
 from judge.report.working import HEADS
 
@@ -38,6 +44,7 @@ class Bar:
     system: str
     text: str
     best: bool
+    mark: str
     failed: int
     bar: chart.Bar | None
 
@@ -60,41 +67,41 @@ def render(result: Result) -> str:
 
 def summary(result: Result) -> str:
     """The table of means or the standings alone, as an HTML fragment for notebooks."""
-    macros = _template("summary.html.jinja").module
+    macros = template("summary.html.jinja").module
     return str(macros.standings(ranked(result)) if result.rankings else macros.summary(view(result)))
 
 
 def _means(result: Result) -> str:
     shown = view(result)
     found = list(items.scored(result, shown))
-    plots = [
-        _plot(result, shown, column, group.name, group.parts[column.name])
-        for group in shown.groups
-        for column in group.columns
-    ]
-    orders = [f"lowest {column.name} first" for column in shown.of_texts]
-    parts = {"view": shown, "moved": moved(result), "plots": plots, "orders": orders}
+    parts: dict[str, Any] = {"view": shown, "moved": moved(result), "plots": plots(result, shown)}
+    parts |= {"wins": wins(result, shown), "heats": heats(result), "scatters": scatters(result)}
+    parts["browse"] = browse.scored(result, shown, found)
+    parts["calibrated"] = calibrated.blocks(result.calibrated, every=True)
+    parts["calibrated_how"] = calibrated.how(result.calibrated)
+    parts |= {"people": people.people(result), "people_heads": HEADS_OF_PEOPLE, "people_how": people.how(result)}
     return _page("report.html.jinja", result, shown.about, found, **parts)
 
 
 def _ranking(result: Result) -> str:
     shown = ranked(result)
     found = list(items.ranked(result, shown))
-    plots = {contest.name: _standing_plots(contest) for contest in shown.contests}
-    orders = [f"most flips in {contest.label} first" for contest in shown.contests]
-    return _page("ranking.html.jinja", result, shown.about, found, view=shown, plots=plots, orders=orders)
+    drawn = {contest.name: standing_plots(contest) for contest in shown.contests}
+    parts = {"view": shown, "plots": drawn, "browse": browse.ranked(result, shown, found)}
+    return _page("ranking.html.jinja", result, shown.about, found, **parts)
 
 
-def _page(template: str, result: Result, about: About, found: Sequence[items.Item], **parts: Any) -> str:
-    script = _source("report.js")
-    page: str = _template(template).render(
+def _page(name: str, result: Result, about: About, found: Sequence[items.Item], **parts: Any) -> str:
+    script = source("report.js") + source("items.js")
+    page: str = template(name).render(
         about=about,
+        verdict=verdict(result),
         items=found,
         left_out=_left_out(result, found),
         alpha=ALPHA,
         criteria=result.info.get("criteria") or {},
         versions=result.info.get("versions") or {},
-        style=Markup(_source("report.css")),  # noqa: S704  (our own file)
+        style=Markup(source("report.css") + source("items.css") + source("people.css")),  # noqa: S704  (our own file)
         script=Markup(script),  # noqa: S704  (our own file)
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         **parts,
@@ -112,16 +119,17 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     found.globals["asked_heads"] = HEADS
-    found.filters |= {"clean": _shown, "line": line, "count": count}
+    found.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
+    found.filters |= {"clean": _shown, "line": line, "count": count, "key": prompts.key}
     return found
 
 
-def _template(name: str) -> Any:
+def template(name: str) -> Any:
     return _environment().get_template(name)
 
 
 @cache
-def _source(name: str) -> str:
+def source(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
@@ -142,6 +150,15 @@ def _left_out(result: Result, found: Sequence[items.Item]) -> str:
     )
 
 
+def plots(result: Result, shown: View) -> list[Plot]:
+    """The charts of means, one for each column."""
+    return [
+        _plot(result, shown, column, group.name, group.parts[column.name])
+        for group in shown.groups
+        for column in group.columns
+    ]
+
+
 def _plot(result: Result, shown: View, column: Column, criterion: str, part: str) -> Plot:
     cells = {system: shown.cells[system, column.name] for system in shown.systems}
     along = chart.axis(column, [cell.estimate for cell in cells.values() if cell.estimate])
@@ -149,9 +166,9 @@ def _plot(result: Result, shown: View, column: Column, criterion: str, part: str
     for system, cell in cells.items():
         title = f"{line(system)}: {cell.mean} {cell.interval}, {count(cell.n, 'text')}"
         drawn = chart.bar(along, cell.estimate, title) if cell.estimate else None
-        rows.append(Bar(system, cell.mean, cell.best, cell.failed, drawn))
+        rows.append(Bar(system, cell.mean, cell.best, cell.mark, cell.failed, drawn))
     bins: dict[str, tuple[chart.Bin, ...]] = {}
-    if column.kind == "criterion":
+    if column.kind == "criterion" and column in shown.of_texts:
         values: dict[str, list[float]] = {system: [] for system in shown.systems}
         for score in result.table.of(column.name):
             values[score.system].append(score.value)
@@ -159,7 +176,7 @@ def _plot(result: Result, shown: View, column: Column, criterion: str, part: str
     return Plot(criterion, part, along, tuple(rows), bins)
 
 
-def _standing_plots(contest: Contest) -> tuple[Plot, ...]:
+def standing_plots(contest: Contest) -> tuple[Plot, ...]:
     """Win rates in per cent and strengths, each on an axis of its own; strengths only where there are any."""
     rates = {s.system: _estimate(s.n, 100, s.win_rate, s.low, s.high) for s in contest.ranking.standings}
     strengths = {
@@ -182,5 +199,5 @@ def _standing_plot(contest: Contest, name: str, along: chart.Axis, estimates: Ma
     for system, (value, interval) in zip(contest.systems, contest.columns[name], strict=True):
         estimate = estimates.get(system)
         title = f"{line(system)}: {value} {interval}, {count(estimate.n, 'pair')}" if estimate else ""
-        rows.append(Bar(system, value, False, 0, chart.bar(along, estimate, title) if estimate else None))
+        rows.append(Bar(system, value, False, "", 0, chart.bar(along, estimate, title) if estimate else None))
     return Plot(name, "", along, tuple(rows), {})

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from judge.records import Column, Failure, Sample, Score
 from judge.report.about import failed
 from judge.report.comparisons import Compared, compared
 from judge.report.findings import Finding, finding
+from judge.report.overlap import Run, Source
 from judge.report.ranked import Ranked
 from judge.report.result import Result
 from judge.report.view import View
-from judge.report.words import number
-from judge.report.working import Asked, asked
+from judge.report.words import clean, number
+from judge.report.working import Line, working
 
 MOST_OUTPUTS = 2000
 MOST_PAIRS = 5000
@@ -21,26 +24,31 @@ MOST_PAIRS = 5000
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A finding under its criterion; of a panel, `judge` is whose it is, and "" the panel's."""
+    """A finding under its criterion; of a panel, `judge` is whose it is, and "" the panel's.
+
+    `place` is its column's among those with a value for each text; None where it is of several.
+    """
 
     name: str
     judge: str
     labels: int
     found: Finding
+    place: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """One system's text with its findings, judgments before metrics. `others` are the further columns judged by.
 
-    `asked` are the questions and answers behind a value of QAGS.
+    `asked` are the questions and answers behind a value of QAGS, `runs` where the text repeats its source.
     """
 
     sample: Sample
     others: tuple[tuple[str, str], ...]
     judgments: tuple[Judged, ...] = ()
     metrics: tuple[tuple[str, str], ...] = ()
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[Line, ...] = ()
+    runs: tuple[Run, ...] = ()
 
     @property
     def human(self) -> str:
@@ -52,8 +60,7 @@ class Output:
 class Item:
     """What is shown to open: a source once, every system's output, and how these were compared.
 
-    `others` are the further columns that a criterion read and that all systems share. `keys` sort the items: by column
-    the lowest score, or, of comparisons, less the number of flips; "-" where there is none.
+    `others` are the further columns that a criterion read and that all systems share.
     """
 
     name: str
@@ -62,29 +69,44 @@ class Item:
     others: tuple[tuple[str, str], ...]
     outputs: tuple[Output, ...]
     failed: int
-    keys: str
     comparisons: tuple[Compared, ...] = ()
+
+    @property
+    def anchor(self) -> str:
+        """Its name as an address has it after the `#`."""
+        return quote(clean(self.name), safe="/:@!$&'()*+,;=?~-._")
+
+
+def first(samples: Sequence[Sample]) -> frozenset[str]:
+    """The items that a page shows: the first ones, as long as their outputs are within its limit."""
+    found: set[str] = set()
+    outputs = 0
+    for name, texts in Counter(sample.item for sample in samples).items():
+        outputs += texts
+        if outputs > MOST_OUTPUTS and found:
+            break
+        found.add(name)
+    return frozenset(found)
 
 
 def scored(result: Result, shown: View) -> Iterator[Item]:
     """The items in the table's order, as long as their outputs are within the page's limit."""
     rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
-    judges = {
-        name: (group.name, "" if name == group.name else part)
+    places = {column.name: place for place, column in enumerate(shown.of_texts)}
+    laid = {
+        name: (group.name, "" if name == group.name else part, places.get(name))
         for group in shown.groups
         for name, part in group.parts.items()
     }
-    outputs = 0
+    wanted = first(result.table.samples)
     for name, texts in _texts(result).items():
-        outputs += len(texts)
-        if outputs > MOST_OUTPUTS and outputs > len(texts):
+        if name not in wanted:
             return
         found = {(s.system, c.name): rows.get((name, s.system, c.name)) for s, _ in texts for c in shown.columns}
         yield _item(
             name,
-            [_output(sample, others, found, shown, judges) for sample, others in texts],
+            [_output(sample, others, found, shown, laid) for sample, others in texts],
             failed=sum(map(failed, found.values())),
-            keys=" ".join(_lowest([found[s.system, c.name] for s, _ in texts]) for c in shown.of_texts),
         )
 
 
@@ -108,7 +130,6 @@ def ranked(result: Result, shown: Ranked) -> Iterator[Item]:
             name,
             [Output(sample, others) for sample, others in texts],
             failed=sum(map(failed, rows[name])),
-            keys=" ".join(str(-one.flips) for one in found),
             comparisons=found,
         )
 
@@ -125,26 +146,32 @@ def _texts(result: Result) -> dict[str, list[tuple[Sample, tuple[tuple[str, str]
     return found
 
 
-def _item(
-    name: str, outputs: Sequence[Output], *, failed: int, keys: str, comparisons: tuple[Compared, ...] = ()
-) -> Item:
+def _item(name: str, outputs: Sequence[Output], *, failed: int, comparisons: tuple[Compared, ...] = ()) -> Item:
     shared = tuple(pair for pair in outputs[0].others if all(pair in output.others for output in outputs))
-    own = [replace(output, others=tuple(p for p in output.others if p not in shared)) for output in outputs]
     samples = [output.sample for output in outputs]
+    source = next((s.source for s in samples if s.source is not None), None)
+    runs = _runs(samples, source)
+    own = [
+        replace(output, others=tuple(p for p in output.others if p not in shared), runs=runs[output.sample.system])
+        for output in outputs
+    ]
     return Item(
         name=name,
-        source=next((s.source for s in samples if s.source is not None), None),
+        source=source,
         references=next((s.references for s in samples if s.references), ()),
         others=shared,
         outputs=tuple(own),
         failed=failed,
-        keys=keys,
         comparisons=comparisons,
     )
 
 
-def _lowest(rows: Sequence[Score | Failure | None]) -> str:
-    return min((f"{row.value:.6g}" for row in rows if isinstance(row, Score)), key=float, default="-")
+def _runs(samples: Sequence[Sample], source: str | None) -> dict[str, tuple[Run, ...]]:
+    """By system what its text repeats of its own source, or of the item's where it has none."""
+    sources = {sample.system: source if sample.source is None else sample.source for sample in samples}
+    outputs = [sample.output for sample in samples]
+    known = {text: Source(text, outputs) for text in sources.values() if text}
+    return {s.system: known[text].runs(s.output) if (text := sources[s.system]) else () for s in samples}
 
 
 def _output(
@@ -152,32 +179,31 @@ def _output(
     others: tuple[tuple[str, str], ...],
     rows: Mapping[tuple[str, str], Score | Failure | None],
     shown: View,
-    judges: Mapping[str, tuple[str, str]],
+    laid: Mapping[str, tuple[str, str, int | None]],
 ) -> Output:
     judgments: list[Judged] = []
     metrics: list[tuple[str, str]] = []
-    failed_metrics: dict[tuple[str, str], list[Column]] = {}
-    shown_asked: tuple[Asked, ...] = ()
+    lacking: dict[tuple[str, str], list[Failure]] = {}
+    asked: tuple[Line, ...] = ()
     for column in shown.columns:
         row = rows[sample.system, column.name]
-        shown_asked = asked(row) or shown_asked
+        asked = asked or working(column, row)
         if column.kind == "metric" and isinstance(row, Score):
             metrics.append((column.name, number(row.value, shown.places[column.name])))
         elif column.kind == "metric" and isinstance(row, Failure):
-            failed_metrics.setdefault((row.error, row.message), []).append(column)
+            lacking.setdefault((row.error, row.message), []).append(row)
         elif row is not None:
-            judgments.append(_judged(column, row, judges[column.name], max(2, shown.places[column.name])))
-    lacking = failed_metrics.values()
-    judgments += [_unmeasured(columns, rows[sample.system, columns[0].name]) for columns in lacking]
-    return Output(sample, others, tuple(judgments), tuple(metrics), shown_asked)
+            judgments.append(_judged(column, row, laid[column.name], max(2, shown.places[column.name])))
+    judgments += map(_unmeasured, lacking.values())
+    return Output(sample, others, tuple(judgments), tuple(metrics), asked)
 
 
-def _unmeasured(columns: Sequence[Column], row: Score | Failure | None) -> Judged:
+def _unmeasured(rows: Sequence[Failure]) -> Judged:
     """What several metrics lacked for one reason."""
-    assert isinstance(row, Failure)  # noqa: S101
-    more = f" and {len(columns) - 1} more" if len(columns) > 1 else ""
-    return Judged(columns[0].name + more, "", 5, finding(replace(row, raw=""), (), 2))
+    more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+    return Judged(rows[0].column + more, "", 5, finding(replace(rows[0], raw=""), (), 2))
 
 
-def _judged(column: Column, row: Score | Failure, whose: tuple[str, str], places: int) -> Judged:
-    return Judged(*whose, len(column.labels) or 5, finding(row, column.labels, places))
+def _judged(column: Column, row: Score | Failure, whose: tuple[str, str, int | None], places: int) -> Judged:
+    name, judge, place = whose
+    return Judged(name, judge, len(column.labels) or 5, finding(row, column.labels, places), place)

@@ -1,39 +1,108 @@
-"""The summary as Markdown, for a pull request."""
+"""The summary as Markdown, for a comment on a pull request: what counts in the open, how it was made folded away."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from dataclasses import dataclass
+from itertools import accumulate, chain
 
+from judge.report import calibrated
 from judge.report.about import About
 from judge.report.drivers import Moved, moved
 from judge.report.panel import ALPHA, Agreed
 from judge.report.ranked import Contest, Ranked, ranked
 from judge.report.result import Result
+from judge.report.verdict import verdict
 from judge.report.view import Cell, View, view
-from judge.report.words import line
+from judge.report.words import count, line
+
+LIMIT = 60_000
+"""Characters at most, whatever the size of the run: a comment on GitHub holds 65,536."""
+_OPEN, _FAILED = 45_000, 12_000  # of these for what is not folded away, and there for the failures
+_MOST = 25_000  # for one table, so that the next one has a place
+_WIDE = 24  # columns of a table
+_NAME, _TEXT = 80, 3_000  # characters of a name, of a paragraph
+_REST = "The rest is in report.html."
 
 # A backslash makes any ASCII punctuation literal (CommonMark 2.4); these are the ones that can mean something here.
-_SPECIAL = re.compile(r"([\\`*_\[\]|~#<>&])")
+_SPECIAL = re.compile(r"([\\`*_\[\]|~#<>&$]|(?<=:)/(?=/)|(?<=www)\.)")
+_BLOCK = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+](?:[\s-]|$)|=))")  # a list, a rule, a heading's line
+# GitHub links people and issues after Markdown is done: only a character without width keeps it from that.
+_LINKED = re.compile(r"(?<!\w)@(?=\w)|#(?=\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table that may lose columns and rows. `right` are the columns of numbers, all but the first if it is None."""
+
+    heads: Sequence[str]
+    rows: Iterable[Sequence[str]]
+    right: Sequence[int] | None = None
+
+    def within(self, room: int) -> str:
+        """The table in at most so many characters, with a word on what it lacks."""
+        heads = self.heads[:_WIDE]
+        numbers = set(range(1, len(heads)) if self.right is None else self.right)
+        rule = ["---:" if place in numbers else "---" for place in range(len(heads))]
+        lines = ["| " + " | ".join(cells) + " |" for cells in (heads, rule, *(row[:_WIDE] for row in self.rows))]
+        ends = accumulate(len(text) + 1 for text in lines)
+        kept = sum(end < min(room, _MOST) - 100 for end in ends)  # less the word
+        lost = [(len(self.heads) - len(heads), "more column"), (len(lines) - kept, "more row")]
+        lacks = " and ".join(count(n, what) for n, what in lost if n)
+        return "\n".join(lines[:kept]) + (f"\n\n… {lacks}. {_REST}" if lacks else "")
 
 
 def render(result: Result) -> str:
-    """GitHub-flavoured Markdown: the means or the rankings, failures by kind, and how the numbers came to be."""
+    """GitHub-flavoured Markdown of at most `LIMIT` characters: the numbers and what failed, then, folded away, how
+    they came to be.
+    """
     shown = ranked(result) if result.rankings else view(result)
-    blocks = [f"## {escape(shown.about.title)}"]
-    blocks += [f"> {escape(text)}" for text in shown.about.banners]
-    blocks += _rankings(shown) if isinstance(shown, Ranked) else _means(shown)
-    blocks += _moved(moved(result))
-    blocks += _agreement(shown.agreement)
-    blocks += _failures(shown.about)
-    blocks += ["### How", _how(shown.about)]
-    return "\n\n".join(blocks) + "\n"
+    blocks: list[str | _Table] = [f"## {escape(shown.about.title, 200)}"]
+    if told := verdict(result):
+        blocks.append(f"**{escape(told)}**")
+    blocks += [f"> {escape(text, 500)}" for text in shown.about.told[:20]]
+    blocks += _standings(shown) if isinstance(shown, Ranked) else _means(shown)
+    blocks += _calibrated(result)
+    failed = _fit(_failures(shown.about), _FAILED)
+    page = _fit(blocks, _OPEN - len(failed) - 1) + (f"\n{failed}" if failed else "")
+    for title, parts in _folded(result, shown):
+        head, foot = f"\n<details>\n<summary>{title}</summary>\n\n", "\n</details>\n"
+        if (room := LIMIT - len(page) - len(head) - len(foot)) > 200:
+            page += head + _fit(parts, room) + foot
+    return page
 
 
-def escape(text: str) -> str:
-    """The text on one line, with nothing in it that Markdown or HTML would read as markup."""
-    return _SPECIAL.sub(r"\\\1", line(text))
+def escape(text: str, limit: int = _TEXT) -> str:
+    """The text on one line, with nothing in it that Markdown, HTML or GitHub would read as markup, link or mention."""
+    literal = _BLOCK.sub(r"\1\\", _SPECIAL.sub(r"\\\1", line(text, limit)))
+    return _LINKED.sub(r"\g<0>&#8203;", literal)
+
+
+def _fit(blocks: Iterable[str | _Table], room: int) -> str:
+    """The blocks in at most so many characters: a table loses rows, and a block that does not fit ends it."""
+    page = ""
+    for block in blocks:
+        gap = "\n" if page else ""
+        left = room - len(page) - len(gap) - len(_REST) - 3
+        text = block.within(left) if isinstance(block, _Table) else block
+        if len(text) > left:
+            return f"{page}{gap}{_REST}\n"
+        page += f"{gap}{text}\n"
+    return page
+
+
+def _folded(result: Result, shown: View | Ranked) -> Iterator[tuple[str, list[str | _Table]]]:
+    """What is not read every time, by title."""
+    if pulls := moved(result):
+        yield "What moves the judge", _moved(pulls)
+    if shown.agreement:
+        yield "Agreement of the judges", _agreement(shown.agreement)
+    if isinstance(shown, Ranked):
+        yield "What the numbers mean", [escape(shown.caption)]
+    yield "How it was made", _how(shown.about)
+    if isinstance(shown, Ranked) and (found := [block for one in shown.contests for block in _matrix(one)]):
+        yield "Win rates in per cent, row against column", found
 
 
 def _code(text: str) -> str:
@@ -51,55 +120,66 @@ def _cell_code(text: str) -> str:
     return _code(line(text, 200)).replace("|", "\\|")
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] | None = None) -> str:
-    """A table; `right` are the columns of numbers, all but the first one if it is None."""
-    numbers = set(range(1, len(heads)) if right is None else right)
-    rule = ["---:" if place in numbers else "---" for place in range(len(heads))]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
+def _name(text: str) -> str:
+    return escape(text, _NAME)
 
 
-def _means(shown: View) -> list[str]:
-    rows = [
-        (escape(system), *(_cell(shown.cells[system, column.name]) for column in shown.columns))
-        for system in shown.systems
-    ]
-    heads = ("system", *(_head(*part) for group in shown.groups for part in group.parts.items()))
-    return [_table(heads, rows), escape(shown.caption.replace("* highest", "Bold: highest"))]
+def _means(shown: View) -> list[str | _Table]:
+    """The table of means, a row per system, or, where that is too wide, a row per column."""
+    heads = [_head(*part) for group in shown.groups for part in group.parts.items()]
+    rows = [tuple(_cell(shown.cells[system, column.name]) for column in shown.columns) for system in shown.systems]
+    if shown.lead:
+        heads = [f"rank ({_name(shown.lead)})", *heads]
+        rows = [(_rank(shown, system), *row) for system, row in zip(shown.systems, rows, strict=True)]
+    names = [_name(system) for system in shown.systems]
+    if upright(shown):
+        names, heads, rows = heads, names, list(zip(*rows, strict=True))
+    whole = [(name, *row) for name, row in zip(names, rows, strict=True)]
+    return [_Table(["" if upright(shown) else "system", *heads], whole), escape(shown.caption)]
+
+
+def _rank(shown: View, system: str) -> str:
+    """A system's place and its interval, `1 [1–2]`."""
+    standing = shown.ranks.get(system)
+    interval = f" [{standing.interval}]" if standing and standing.interval else ""
+    return f"{standing.rank}{interval}" if standing else "–"
+
+
+def upright(shown: View) -> bool:
+    """Whether the table of means is easier to read with the columns below each other: many columns, few systems."""
+    return len(shown.columns) > 8 and len(shown.systems) < len(shown.columns)
 
 
 def _head(column: str, part: str) -> str:
     """A column's heading: its name, and of a panel's own column that it is the mean."""
-    return escape(column if not part or column.endswith(f"/{part}") else f"{column} ({part})")
+    return _name(column if not part or column.endswith(f"/{part}") else f"{column} ({part})")
 
 
 def _cell(cell: Cell) -> str:
-    mean = f"**{cell.mean}**" if cell.best else cell.mean
+    mean = f"**{cell.mean}**\\*" if cell.best else f"{cell.mean}{cell.mark}"
     coverage = f"({cell.coverage})" if cell.coverage else ""
     return " ".join(part for part in (mean, cell.interval, coverage) if part)
 
 
-def _rankings(shown: Ranked) -> list[str]:
-    blocks = [block for contest in shown.contests for block in _contest(contest)]
-    return [*blocks, escape(shown.caption)]
+def _standings(shown: Ranked) -> Iterator[str | _Table]:
+    for contest in shown.contests:
+        yield f"### {escape(contest.label, 200)}"
+        cells = [[f"{value} {interval}".rstrip() for value, interval in column] for column in contest.columns.values()]
+        yield _Table(("system", *contest.columns), zip(map(_name, contest.systems), *cells, strict=True))
+        yield escape(" ".join(contest.told))
+        if contest.ranking.note:
+            yield escape(contest.ranking.note)
 
 
-def _contest(contest: Contest) -> Iterator[str]:
-    yield f"### {escape(contest.label)}"
-    cells = [[f"{value} {interval}".rstrip() for value, interval in column] for column in contest.columns.values()]
-    names = [escape(system) for system in contest.systems]
-    yield _table(("system", *contest.columns), zip(names, *cells, strict=True))
+def _matrix(contest: Contest) -> Iterator[str | _Table]:
     if len(contest.systems) > 2:
-        yield "Win rates in per cent, row against column:"
-        rows = [(name, *(met.text for met in row)) for name, row in zip(names, contest.matrix, strict=True)]
-        yield _table(("", *names), rows)
-    yield escape(" ".join(contest.told))
-    if contest.ranking.note:
-        yield escape(contest.ranking.note)
+        yield f"{escape(contest.label, 200)}:"
+        names = [_name(system) for system in contest.systems]
+        rows = ((name, *(met.text for met in row[:_WIDE])) for name, row in zip(names, contest.matrix, strict=True))
+        yield _Table(("", *names), rows)
 
 
-def _moved(shown: Moved | None) -> list[str]:
-    if shown is None:
-        return []
+def _moved(shown: Moved) -> list[str | _Table]:
     rows = []
     for row in chain.from_iterable(shown.criteria):
         pulls = [row.pulls.get(name) for name in shown.heads]
@@ -108,34 +188,43 @@ def _moved(shown: Moved | None) -> list[str]:
         texts = ", ".join(part for part in (row.texts, row.scope, row.note) if part)
         rows.append((_head(row.name, row.part), share, row.chance or "–", *cells, escape(texts)))
     heads = ("scores", "together", "by chance", *shown.heads, "texts")
-    return ["### What moves the judge", escape(shown.lead), _table(heads, rows), escape(shown.how)]
+    return [escape(shown.lead), _Table(heads, rows), escape(shown.how)]
 
 
-def _agreement(agreement: Sequence[Agreed]) -> list[str]:
-    if not agreement:
-        return []
-    rows = [(escape(one.criterion), f"{one.alpha} {one.interval}".rstrip(), one.n) for one in agreement]
-    return ["### Agreement of the judges", _table(("criterion", "alpha", "texts"), rows), escape(ALPHA)]
+def _calibrated(result: Result) -> Iterator[str | _Table]:
+    for block in calibrated.blocks(result.calibrated):
+        yield f"### {calibrated.TITLE}: {_name(block.name)}"
+        for grid in block.grids:
+            rows = ([_name(row[0][0]), *(" ".join(cell).rstrip() for cell in row[1:])] for row in grid.rows)
+            yield _Table(grid.heads, rows)
+        yield escape(" ".join(block.told))
+    if result.calibrated:
+        yield escape(calibrated.how(result.calibrated))
 
 
-def _failures(shown: About) -> list[str]:
+def _agreement(agreement: Sequence[Agreed]) -> list[str | _Table]:
+    rows = [(_name(one.criterion), f"{one.alpha} {one.interval}".rstrip(), one.n) for one in agreement]
+    return [_Table(("criterion", "alpha", "texts"), rows), escape(ALPHA)]
+
+
+def _failures(shown: About) -> list[str | _Table]:
     if not shown.failures:
         return []
     rows = [
-        (escape(f.stage), escape(f.error), str(f.count), escape(", ".join(f.columns)), _cell_code(f.example))
+        (_name(f.stage), _name(f.error), f"{f.count:,}", escape(", ".join(f.columns), 200), _cell_code(f.example))
         for f in shown.failures
     ]
     heads = ("stage", "error", "count", "columns", "for example")
-    return ["### Failures", _table(heads, rows, right=[2])]
+    return ["### Failures", _Table(heads, rows, right=[2])]
 
 
-def _how(shown: About) -> str:
-    lines = [f"- {name}: {escape(text)}" for name, text in shown.facts]
+def _how(shown: About) -> list[str | _Table]:
+    lines = [f"- {name}: {escape(text, 500)}" for name, text in shown.facts]
     lines += [f"- {escape(shown.usage)}"] if shown.usage else []
-    lines += [f"- Judge {escape(name)}: {escape(text)}" for name, text in shown.judges]
+    lines += [f"- Judge {escape(name, 200)}: {escape(text, 500)}" for name, text in shown.judges]
     lines += [
-        f"- {escape(one.name)}: {_code(one.signature)}{f' ({escape(one.made)})' if one.made else ''}"
+        f"- {_name(one.name)}: {_code(line(one.signature, 500))}{f' ({escape(one.made, 200)})' if one.made else ''}"
         for one in shown.signed
         if one.signature
     ]
-    return "\n".join(lines)
+    return ["\n".join(lines)]

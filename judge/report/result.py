@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING, Any
 from judge import registry
 from judge.errors import StorageError
 from judge.records import ABSTAINED, Estimate, Failure
+from judge.report.rated import flat, read
 from judge.report.words import plain
+from judge.stats.compare import Comparison, Difference, Rank
 from judge.stats.comparison import Ranking, Standing
 from judge.stats.drivers import Driver, Drivers
+from judge.stats.matrix import Matrix
+from judge.stats.overall import Overall
+from judge.stats.ppi import Calibrated, Powered
+from judge.stats.validity import Rated
 from judge.table import JOURNAL, RUN, SCORES, Table, forget, read_journal, recover, store
 
 if TYPE_CHECKING:
@@ -30,6 +36,12 @@ class Result:
     comparisons there are `rankings` instead, one for each column. `drivers` say what moves the scores of judges and
     people.
 
+    `comparisons` hold the systems against each other, one for each column that has a better end. `overall` says how the
+    criteria make up the column of that name, which has estimates and a comparison, and no rows in the table. `repeats`
+    are, by (system, column), how far the draws of one text scatter. `calibrated` are the means on people's scale, where
+    the run was asked for them. `matrices` say how the columns go with one another. `rated` has the judges against
+    people, criterion by criterion, where texts have ratings.
+
     `info` says how the run went (model, data, usage, templates, versions); it is plain JSON and holds no key.
     """
 
@@ -39,6 +51,12 @@ class Result:
     agreement: Mapping[str, Estimate] = field(default_factory=dict)
     rankings: tuple[Ranking, ...] = ()
     drivers: tuple[Drivers, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    overall: Overall | None = None
+    repeats: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
+    calibrated: tuple[Calibrated, ...] = ()
+    matrices: tuple[Matrix, ...] = ()
+    rated: tuple[Rated, ...] = ()
 
     def __repr__(self) -> str:
         table = self.table
@@ -133,25 +151,53 @@ def _partial(folder: Path) -> Result:
     info = {name: value for name, value in found.items() if name not in ("usage", "requests", "cost", "seconds")}
     plan = info.get("plan") or {}
     rows = list(table.rows())
-    drawn = conclude(table.samples, table.columns, rows, orders=plan.get("orders"), seed=plan.get("seed", 0))
-    return Result(drawn.table, drawn.estimates, {**info, "status": "partial"}, drawn.agreement, drawn.rankings)
+    drawn = conclude(
+        table.samples,
+        table.columns,
+        rows,
+        orders=plan.get("orders"),
+        seed=plan.get("seed", 0),
+        people=plan.get("calibrate", False),
+    )
+    return Result(
+        drawn.table,
+        drawn.estimates,
+        {**info, "status": "partial"},
+        drawn.agreement,
+        drawn.rankings,
+        comparisons=drawn.comparisons,
+        overall=drawn.overall,
+        repeats=drawn.repeats,
+        calibrated=drawn.calibrated,
+        matrices=drawn.matrices,
+    )
 
 
 def _run_file(result: Result) -> bytes:
-    estimates = [
-        {"system": system, "column": column, **asdict(estimate)}
-        for (system, column), estimate in result.estimates.items()
-    ]
     run = {
         "format": _FORMAT,
         "info": result.info,
         "columns": [asdict(c) for c in result.table.columns],
-        "estimates": estimates,
+        "estimates": _listed(result.estimates),
         "agreement": {name: asdict(estimate) for name, estimate in result.agreement.items()},
         "rankings": [asdict(ranking) for ranking in result.rankings],
         "drivers": [asdict(moved) for moved in result.drivers],
+        "comparisons": [asdict(comparison) for comparison in result.comparisons],
+        "overall": result.overall and asdict(result.overall),
+        "repeats": _listed(result.repeats),
+        "calibrated": [asdict(one) for one in result.calibrated],
+        "matrices": [asdict(matrix) for matrix in result.matrices],
+        "rated": [asdict(flat(one)) for one in result.rated],
     }
     return (json.dumps(plain(run), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+
+
+def _listed(estimates: Mapping[tuple[str, str], Estimate]) -> list[dict[str, Any]]:
+    return [{"system": system, "column": column, **asdict(found)} for (system, column), found in estimates.items()]
+
+
+def _by_column(listed: Iterable[dict[str, Any]]) -> dict[tuple[str, str], Estimate]:
+    return {(e.pop("system"), e.pop("column")): Estimate(**e) for e in listed}
 
 
 def _read_run(folder: Path) -> Result:
@@ -160,11 +206,23 @@ def _read_run(folder: Path) -> Result:
     try:
         run = json.loads(path.read_bytes())
         table = Table.load(folder, (run["info"].get("streamed") or {}).get("shown"))
-        estimates = {(e.pop("system"), e.pop("column")): Estimate(**e) for e in run["estimates"]}
         agreement = {name: Estimate(**e) for name, e in run.get("agreement", {}).items()}
         ranked = tuple(_ranking(r) for r in run.get("rankings", ()))
         moved = tuple(map(_drivers, run.get("drivers", ())))
-        return Result(table, estimates, run["info"], agreement, ranked, moved)
+        return Result(
+            table,
+            _by_column(run["estimates"]),
+            run["info"],
+            agreement,
+            ranked,
+            moved,
+            comparisons=tuple(map(_comparison, run.get("comparisons", ()))),
+            overall=Overall(**made) if (made := run.get("overall")) else None,
+            repeats=_by_column(run.get("repeats", ())),
+            calibrated=tuple(map(_calibrated, run.get("calibrated", ()))),
+            matrices=tuple(map(_matrix, run.get("matrices", ()))),
+            rated=tuple(map(read, run.get("rated", ()))),
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StorageError(f"cannot read {path}: {error}; run again to make it anew") from error
 
@@ -177,6 +235,28 @@ def _ranking(found: dict[str, Any]) -> Ranking:
         "n": tuple(map(tuple, found["n"])),
     }
     return Ranking(**{**found, **lists})
+
+
+def _comparison(found: dict[str, Any]) -> Comparison:
+    differences = tuple(
+        Difference(**{**one, "estimate": Estimate(**one["estimate"])}) for one in found.pop("differences")
+    )
+    ranks = tuple(Rank(**one) for one in found.pop("ranks"))
+    return Comparison(**{**found, "differences": differences, "ranks": ranks, "best": tuple(found["best"])})
+
+
+def _matrix(found: dict[str, Any]) -> Matrix:
+    cells = {name: tuple(map(tuple, found[name])) for name in ("values", "low", "high", "n")}
+    return Matrix(**{**found, **cells, "names": tuple(found["names"])})
+
+
+def _calibrated(found: dict[str, Any]) -> Calibrated:
+    lists = {name: tuple(map(_powered, found[name])) for name in ("means", "differences")}
+    return Calibrated(**{**found, **lists})
+
+
+def _powered(found: dict[str, Any]) -> Powered:
+    return Powered(**{**found, **{name: Estimate(**found[name]) for name in ("estimate", "people")}})
 
 
 def _drivers(found: dict[str, Any]) -> Drivers:

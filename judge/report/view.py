@@ -8,15 +8,18 @@ from dataclasses import dataclass, replace
 
 from judge.records import Column, Estimate
 from judge.report.about import About, about
-from judge.report.panel import Agreed, Group, agreement, groups
+from judge.report.lead import compared, laid, lead, places
+from judge.report.panel import Agreed, Group, agreement
 from judge.report.result import Result
-from judge.report.words import count, decimals, number, span
+from judge.report.verdict import verdict
+from judge.report.words import count, number, span
+from judge.stats.compare import Rank
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One system in one column. `best` marks the highest mean shown, or the lowest of a column whose good end that is,
-    ties included, where there is a choice and all systems were scored on the same items.
+    """One system in one column. `best` marks the one that is told apart from all others, `same` each of several that
+    are not told apart from the first; where nothing was tested, nothing is marked.
 
     `mean` is "–" where nothing was scored; `total` counts the system's texts, `n` the scored ones.
     """
@@ -28,6 +31,12 @@ class Cell:
     failed: int
     best: bool
     estimate: Estimate | None
+    same: bool = False
+
+    @property
+    def mark(self) -> str:
+        """`*`, `≈` or nothing."""
+        return "*" if self.best else "≈" if self.same else ""
 
     @property
     def coverage(self) -> str:
@@ -36,13 +45,26 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """A result laid out. `columns` has the criteria first; `places` the decimals of each column.
+class Standing:
+    """A system's place in the order of the page, and its 95% interval, `1–3`."""
 
-    `of_texts` are the columns that have a value for each text.
+    rank: int
+    interval: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A result laid out. The overall score comes first, then criteria, then metrics; `places` are their decimals.
+
+    `systems` are the best first by the column `lead`, of which they have `ranks`, then those without a value; where
+    nothing was compared, `lead` is "" and they are in the table's order. `of_texts` are the columns of the table that
+    have a value for each text.
     """
 
     about: About
+    verdict: str
+    lead: str
+    ranks: Mapping[str, Standing]
     systems: tuple[str, ...]
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
@@ -52,24 +74,33 @@ class View:
     agreement: tuple[Agreed, ...]
     of_texts: tuple[Column, ...]
 
+    @property
+    def ranked(self) -> str:
+        """What the ranks are."""
+        return f"Rank: by {self.lead}, with its 95% interval over resampled items." if self.ranks else ""
+
 
 def view(result: Result) -> View:
     """Lay a result out for showing."""
-    found = groups(result)
+    found, first = laid(result), lead(result)
     columns = tuple(column for group in found for column in group.columns)
-    places = {c.name: _places(result, c) for c in columns}
-    cells = _cells(result, places)
+    decimals = {c.name: places(result, c) for c in columns}
+    cells = _cells(result, decimals)
     told = about(result)
+    ranks = {one.system: standing(one) for one in first.ranks} if first else {}
     return View(
         about=replace(told, banners=(*told.banners, *_lacking(result, found))),
-        systems=tuple(texts(result)),
+        verdict=verdict(result),
+        lead=first.column if first else "",
+        ranks=ranks,
+        systems=tuple(dict.fromkeys([*ranks, *texts(result)])),
         columns=columns,
         groups=found,
-        places=places,
+        places=decimals,
         cells=cells,
         caption=_caption(result, cells, found),
         agreement=agreement(result),
-        of_texts=tuple(column for column in columns if column.name not in result.table.wholes),
+        of_texts=tuple(c for c in columns if c in result.table.columns and c.name not in result.table.wholes),
     )
 
 
@@ -90,47 +121,33 @@ def failures(result: Result) -> Counter[tuple[str, str]]:
     return Counter((f.system, f.column) for f in result.table.failures)
 
 
-def _places(result: Result, column: Column) -> int:
-    if column.low is not None and column.high is not None:
-        return decimals([column.low, column.high])
-    return decimals([e.value for (_, name), e in result.estimates.items() if name == column.name])
+def standing(one: Rank) -> Standing:
+    """A rank laid out."""
+    return Standing(one.rank, f"{one.low}–{one.high}" if one.low < one.high else "")
 
 
-def _cells(result: Result, places: Mapping[str, int]) -> dict[tuple[str, str], Cell]:
-    total = texts(result)
-    failed = failures(result)
-    shown = {key: number(e.value, places[key[1]]) for key, e in result.estimates.items() if key[1] in places}
-    ends = {c.name: {"higher": 1, "lower": -1, "": 0}[c.better] for c in result.table.columns}
-    top: dict[str, tuple[float, str]] = {}
-    comparable = {column for column in places if ends[column] and _same_items(result, column)}
-    rivals = Counter(column for _, column in shown if column in comparable)
-    for (_, column), text in shown.items():
-        top[column] = max(top.get(column, (float("-inf"), "")), (ends[column] * float(text), text))
+def _cells(result: Result, decimals: Mapping[str, int]) -> dict[tuple[str, str], Cell]:
+    total, failed = texts(result), failures(result)
+    best = {name: one.best for name, one in compared(result).items()}
 
     def cell(system: str, column: str) -> Cell:
         estimate = result.estimates.get((system, column))
+        counts = total[system], failed[system, column]
         if estimate is None:
-            return Cell("–", "", 0, total[system], failed[system, column], False, None)
-        mean, interval = shown[system, column], span(estimate.low, estimate.high, places[column])
-        best = rivals[column] > 1 and mean == top[column][1]
-        return Cell(mean, interval, estimate.n, total[system], failed[system, column], best, estimate)
+            return Cell("–", "", 0, *counts, best=False, estimate=None)
+        ends = span(estimate.low, estimate.high, decimals[column])
+        first = best.get(column, ())
+        return Cell(
+            number(estimate.value, decimals[column]),
+            ends,
+            estimate.n,
+            *counts,
+            best=first == (system,),
+            estimate=estimate,
+            same=len(first) > 1 and system in first,
+        )
 
-    return {(system, column): cell(system, column) for column in places for system in total}
-
-
-def _same_items(result: Result, column: str) -> bool:
-    """Whether every system that has scores in a column has them for the same items: only then is one the best.
-
-    Of values of all texts together, whether they are of equally many.
-    """
-    if result.info.get("streamed"):  # of which not every item is at hand
-        counts = texts(result)
-        found = {s: e.n for (s, name), e in result.estimates.items() if name == column}
-        return len(set(found.values())) == 1 and all(counts[system] == n for system, n in found.items())
-    items: dict[str, set[str | int]] = {}
-    for score in result.table.of(column):
-        items.setdefault(score.system, set()).add(score.item or score.provenance.n)
-    return all(scored == next(iter(items.values())) for scored in items.values())
+    return {(system, column): cell(system, column) for column in decimals for system in total}
 
 
 def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], found: tuple[Group, ...]) -> str:
@@ -143,16 +160,25 @@ def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], found: tuple
     if others := [f"{name} for {n} of {len(of_items)}" for name, n in methods.most_common()[1:]]:
         parts.append("; ".join(others))
     parts += _together(result)
-    if best := {column for (_, column), cell in cells.items() if cell.best}:
-        lowest = [c.name for c in result.table.columns if c.better == "lower" and c.name in best]
-        parts.append("* highest of its column" + (f", of {', '.join(lowest)} the lowest" if lowest else ""))
-    if not all(_same_items(result, column.name) for column in result.table.columns):
-        parts.append("No mark where systems were scored on different items")
+    parts += _marks(result, cells)
     if any(cell.coverage for cell in cells.values()):
         parts.append("a/b: scored a of b texts")
     if any(group.judged for group in found):
         parts.append("A panel's mean is over the texts that all of its judges scored")
     return ". ".join(parts) + "."
+
+
+def _marks(result: Result, cells: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
+    """What the marks mean, where there are any."""
+    best = {column for (_, column), cell in cells.items() if cell.best}
+    marked = best | {column for (_, column), cell in cells.items() if cell.same}
+    lowest = ", ".join(c.name for c in result.table.columns if c.better == "lower" and c.name in marked)
+    if best:
+        yield "* best of its column: told apart from every other system (sign-flip test, p < 0.05 after Holm)"
+    if marked - best:
+        yield "≈ not told apart from the best"
+    if lowest:
+        yield f"Of {lowest} the lowest is best"
 
 
 def _together(result: Result) -> Iterator[str]:

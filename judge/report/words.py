@@ -42,6 +42,17 @@ def number(value: float, places: int) -> str:
     return text.removeprefix("-") if not text.strip("-0.") else text
 
 
+def signed(value: float, places: int) -> str:
+    """`+0.12`, `−0.12` with the minus of mathematics; 0 has no sign."""
+    text = number(value, places)
+    return f"−{text[1:]}" if text.startswith("-") else f"+{text}" if text.strip("0.") else text
+
+
+def chance(p: float) -> str:
+    """`p = 0.012`, `p < 0.001`."""
+    return "p < 0.001" if p < 0.001 else f"p = {number(p, 3)}"
+
+
 def span(low: float | None, high: float | None, places: int) -> str:
     """`[2.50, 3.80]`, or nothing where there is no interval."""
     return "" if low is None or high is None else f"[{number(low, places)}, {number(high, places)}]"

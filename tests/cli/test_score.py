@@ -102,7 +102,7 @@ def test_texts_that_cannot_be_measured_exit_1(judge: Callable[..., Any]) -> None
     done = judge("score", "data.jsonl", "--metrics", "chrf", "--out", "r")
     assert done.code == 1
     assert "NoReference" in done.out
-    assert "1 values could not be measured" in judge("score", "data.jsonl", "--metrics", "chrf", "--out", "r", "-q").err
+    assert "1 value could not be measured" in judge("score", "data.jsonl", "--metrics", "chrf", "--out", "r", "-q").err
 
 
 def test_metrics_are_listed_with_their_options(judge: Callable[..., Any]) -> None:

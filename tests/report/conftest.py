@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from judge.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.report import Result
+from judge.stats.conclude import conclude
 from judge.stats.rank import rankings
 from judge.table import Table
 
@@ -269,6 +272,34 @@ def panel() -> Result:
 
 
 @pytest.fixture(scope="session")
+def tested() -> Result:
+    """Three systems on 12 items, with all that the statistics say of them: `good` is told apart from both others in
+    `fluency` and from one in `overall`, none is in `style` and in `delta`, of which the lowest is best.
+    """
+    columns = (
+        Column("delta", "metric", "delta", better="lower"),
+        Column("fluency", "criterion", "fluency@1", 1.0, 5.0, LABELS),
+        Column("style", "criterion", "style@1", 1.0, 5.0, LABELS),
+    )
+    bonus = {"good": 2.0, "=fair": 0.5, "poor": 0.0}
+    samples = tuple(Sample(f"i{k}", system, f"text {k}") for system in ("poor", "good", "=fair") for k in range(12))
+    rows = []
+    for s in samples:
+        k = int(s.item[1:]) + len(s.system)
+        values = (k % 3 - 1.0, 1.0 + bonus[s.system] + k % 3, 1.0 + k % 5)
+        rows += [Score(s.item, s.system, c.name, v, Provenance("single")) for c, v in zip(columns, values, strict=True)]
+    found = conclude(samples, columns, rows)
+    return Result(
+        found.table,
+        found.estimates,
+        {"model": "m"},
+        comparisons=found.comparisons,
+        overall=found.overall,
+        matrices=found.matrices,
+    )
+
+
+@pytest.fixture(scope="session")
 def golden() -> Callable[[str, str], None]:
     """Holds a text to a file a person has read; JUDGE_GOLDEN=write writes it anew, for reading again."""
 
@@ -280,3 +311,42 @@ def golden() -> Callable[[str, str], None]:
         assert text == path.read_bytes().decode()
 
     return check
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Headless Chromium; skips where it or Playwright is missing. Of one module, as its event loop goes on running."""
+    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is in the extra dev")
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("needs Chromium, which `make test-all` installs")
+    with driver.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """A function that opens a page's text as a file, `at` an address in it, and gives Playwright's page.
+
+    `page.said` collects every word on the console, every error and every request; at the end there has to be none.
+    """
+    contexts, said = [], []
+
+    def show(text: str, at: str = "", **options: Any) -> Any:
+        file = tmp_path / "report.html"
+        file.write_text(text, encoding="utf-8")
+        contexts.append(chromium.new_context(**options))
+        page = contexts[-1].new_page()
+        page.said = said
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda one: said.append(one.url) if not one.url.startswith(file.as_uri()) else None)
+        page.goto(file.as_uri() + at)
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert said == []

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from judge.records import Column, Provenance, Sample, Score
 from judge.report import Result
 from judge.report.about import Signed, about
 from judge.table import Table
@@ -96,3 +99,14 @@ def test_facts_are_only_those_that_are_known() -> None:
 )
 def test_usage_is_one_line(info: dict[str, object], expected: str) -> None:
     assert about(Result(Table((), (), ()), {}, info)).usage == expected
+
+
+def test_scores_that_rest_on_little_are_counted() -> None:
+    made = [("logprobs", 0.95), ("logprobs", 0.6), ("decisions", 0.75), ("samples", 0.5), ("single", None)]
+    scores = tuple(Score(f"i{k}", "s", "c", 3.0, Provenance(how, mass)) for k, (how, mass) in enumerate(made))
+    samples = tuple(Sample(score.item, "s", "o") for score in scores)
+    table = Table(samples, (Column("c", "criterion", "c"),), scores)
+    (banner,) = about(Result(table)).banners
+    assert banner.startswith("2 of 3 scores by token probabilities have less than 90% of the probability on the scale")
+    assert banner.endswith("the least 60%.")
+    assert about(Result(replace(table, scores=(scores[0], *scores[3:])))).banners == ()

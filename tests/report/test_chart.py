@@ -110,7 +110,7 @@ def test_every_score_is_in_one_bin(values: list[float]) -> None:
 
 def test_a_spark_has_a_bar_per_label_seen() -> None:
     path, words = chart.spark({"4": 0.6, "5": 0.199, "1": 0.001}, ("1", "2", "3", "4", "5"))
-    assert path == "M1 20v-0.5h6V20zM25 20v-15h6V20zM33 20v-4.98h6V20z"
+    assert path == "M4 20V19M28 20V5M36 20V15"
     assert words == "1: <1%, 4: 75%, 5: 25%"
-    assert chart.spark({"yes": 1.0}, ()) == ("M1 20v-20h6V20z", "yes: 100%")
+    assert chart.spark({"yes": 1.0}, ()) == ("M4 20V0", "yes: 100%")
     assert chart.spark({"yes": 0.0}, ("yes",)) == ("", "")

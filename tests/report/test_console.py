@@ -32,7 +32,7 @@ def test_tables_fit_the_width_and_show_every_column_once(width: int) -> None:
     result = _wide_result(12)
     text = render(result, width=width)
     assert max(cell_len(row) for row in text.split("\n")) <= width
-    assert text.count("*4.00") == 12
+    assert text.count(" 4.00") == 12
     for k in range(12):
         assert text.count(f"criterion_{k}\n") + text.count(f"criterion_{k} ") == 1
 
@@ -45,7 +45,16 @@ def test_columns_are_aligned_under_wide_characters() -> None:
 def test_there_are_no_escape_codes_unless_asked_for(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b" not in render(result, width=80)
-    assert "\x1b[1;32m" in render(result, width=80, colour=True)
+    assert "\x1b[2m[2.50, 3.80]" in render(result, width=80, colour=True)
+
+
+def test_the_verdict_comes_first_and_warnings_after_the_table(tested: Result) -> None:
+    text = render(replace(tested, info={**tested.info, "notes": ["a note"]}), width=80)
+    places = [
+        text.index(part) for part in ("good has the highest overall score", "rank ", "*4.00", "≈ not", "! a note")
+    ]
+    assert places == sorted(places)
+    assert "\x1b[1;32m*4.00" in render(tested, width=80, colour=True)
 
 
 def test_the_width_is_the_terminals(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:

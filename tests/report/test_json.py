@@ -1,13 +1,29 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
-from judge.records import Estimate
-from judge.report import Result
-from judge.report.json import render
+import judge
+from judge.api import streaming
+from judge.records import Column, Estimate
+from judge.report import Result, load
+from judge.report import json as module
+from judge.report.json import SCHEMA, render, schema
+
+ROWS = [
+    {"item": f"{n}", "system": s, "source": "A boat came.", "output": f"{s}: {n} came", "references": [f"{n} came"]}
+    for n in range(12)
+    for s in ("old", "new", "third")
+]
+PUBLISHED = Path(module.__file__).with_name("schema.json")
 
 
 def test_golden(result: Result, golden) -> None:
@@ -16,17 +32,124 @@ def test_golden(result: Result, golden) -> None:
 
 def test_it_is_strict_json_whatever_the_numbers(result: Result) -> None:
     endless = {("lead", "length"): Estimate("mean", float("inf"), None, None, 3, "m")}
-    found = json.loads(render(replace(result, estimates=endless)), parse_constant=pytest.fail)
+    found = json.loads(render(replace(result, estimates=endless, comparisons=())), parse_constant=pytest.fail)
     (row,) = [r for r in found["table"] if (r["system"], r["column"]) == ("lead", "length")]
     assert (row["mean"], row["n"], row["total"]) == (None, 3, 3)
 
 
 def test_the_table_holds_every_estimate(result: Result) -> None:
     found = json.loads(render(result))
-    assert found["systems"] == list(result.table.systems)
+    assert sorted(found["systems"]) == sorted(result.table.systems)
     assert found["info"] == result.info
     means = {(r["system"], r["column"]): (r["mean"], r["low"], r["high"], r["n"]) for r in found["table"]}
     for key, e in result.estimates.items():
         assert means[key] == (e.value, e.low, e.high, e.n)
     assert means["evil|<b>*sys*", "一貫性"] == (None, None, None, 0)
     assert sum(kind["count"] for kind in found["failures"]) == len(result.failures)
+    assert sum(row["failed"] for row in found["table"]) == len(result.failures)
+
+
+def test_the_published_schema_is_that_of_the_records() -> None:
+    """JUDGE_GOLDEN=write writes it anew. What a release takes out of it needs another number in SCHEMA."""
+    text = json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
+    if os.environ.get("JUDGE_GOLDEN") == "write":
+        PUBLISHED.write_text(text, encoding="utf-8")
+    assert PUBLISHED.read_text(encoding="utf-8") == text
+    Draft202012Validator.check_schema(schema())
+
+
+def _closed(found: Any) -> Any:
+    """The schema with no key allowed that it does not name, so that the documents cannot outgrow it."""
+    if isinstance(found, list):
+        return [_closed(one) for one in found]
+    if not isinstance(found, dict):
+        return found
+    closed = {name: _closed(value) for name, value in found.items()}
+    return closed | {"additionalProperties": False} if "properties" in found else closed
+
+
+def _valid(text: str) -> dict[str, Any]:
+    """The document, which the published schema allows and which has nothing that the schema does not name."""
+    document: dict[str, Any] = json.loads(text)
+    published = json.loads(PUBLISHED.read_text(encoding="utf-8"))
+    for one in (published, _closed(published)):
+        Draft202012Validator(one).validate(document)
+    assert document["schema"] == SCHEMA == published["title"]
+    return document
+
+
+def _judged(**given: Any) -> Result:
+    replies = judge.ScriptedProvider(lambda request: {"4": 0.75, "5": 0.25} if "new" in str(request) else "3")
+    return judge.evaluate(ROWS, model=replies, criteria=["relevance", "coherence"], **given)
+
+
+def _drawn() -> Result:
+    replies = judge.ScriptedProvider(lambda request: "4" if request.draw % 2 else "5")
+    return judge.evaluate(ROWS, model=replies, criteria=["relevance"], weighting="samples", draws=4, metrics=["rouge"])
+
+
+RUNS: dict[str, Callable[[], Result]] = {
+    "run": _judged,
+    "failures": lambda: judge.evaluate(ROWS, model=judge.ScriptedProvider(lambda _: "no"), criteria=["relevance"]),
+    "draws": _drawn,
+    "panel": lambda: judge.evaluate(
+        ROWS, model=[judge.ScriptedProvider(lambda _, n=n: str(n), model=f"m{n}") for n in (2, 4)], metrics=["bleu"]
+    ),
+    "rank": lambda: judge.rank(ROWS, model=judge.ScriptedProvider(lambda _: {"A": 0.75, "B": 0.25})),
+    "score": lambda: judge.evaluate(ROWS, criteria=[], metrics=["rouge", "distinct", "stats"]),
+    "one text": lambda: judge.evaluate(ROWS[:1], criteria=[], metrics=["chrf"]),
+}
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_real_runs_are_what_the_schema_says(kind: str, tmp_path: Path) -> None:
+    found = RUNS[kind]()
+    document = _valid(render(found))
+    assert ("rankings" in document) == (kind == "rank")
+    found.save(tmp_path)
+    assert _valid(render(load(tmp_path))) == document
+
+
+def test_a_streamed_run_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    monkeypatch.setattr(sys.modules["judge.api.prepare"], "_MOST_HELD", 10)
+    monkeypatch.setattr(streaming, "SHOWN", 5)
+    found = judge.evaluate(path, criteria=[], metrics=["chrf"], out=tmp_path / "run")
+    document = _valid(render(found))
+    assert document["info"]["streamed"]["texts"] == {"old": 12, "new": 12, "third": 12}
+
+
+def test_all_that_a_result_may_hold_is_in_it(tested: Result, ranking: Result, panel: Result) -> None:
+    repeats = {("good", "fluency"): Estimate("repeat_sd", 0.5, None, None, 3, "sd")}
+    document = _valid(render(replace(tested, repeats=repeats)))
+    assert document["verdict"].startswith("good has the highest overall score")
+    assert document["systems"] == ["good", "=fair", "poor"]
+    assert {row["column"]: row["mark"] for row in document["table"] if row["system"] == "good"} == {
+        "overall": "same", "fluency": "best", "style": "same", "delta": "same",
+    }  # fmt: skip
+    for stored, compared in zip(document["comparisons"], tested.comparisons, strict=True):
+        (first, *_), (found, *_) = stored["differences"], compared.differences
+        assert (first["system"], first["adjusted"]) == (found.system, found.adjusted)
+        assert first["estimate"]["p"] == found.estimate.p
+    assert document["overall"]["weights"] == {"fluency": 0.5, "style": 0.5}
+    assert {matrix["level"] for matrix in document["matrices"]} == {"document", "item", "system"}
+    assert [row["value"] for row in document["repeats"]] == [0.5]
+    assert [row["alpha"] for row in _valid(render(panel))["agreement"]] == [0.8125]
+    assert _valid(render(ranking))["rankings"][0]["pairs"] == 8
+    bare = _valid(render(replace(tested, comparisons=(), matrices=(), overall=None)))
+    assert not {"comparisons", "matrices", "overall", "repeats", "agreement", "drivers"} & bare.keys()
+
+
+def test_a_document_of_something_else_is_not_allowed(result: Result) -> None:
+    document = json.loads(render(result))
+    published = Draft202012Validator(json.loads(PUBLISHED.read_text(encoding="utf-8")))
+    for broken in ({"schema": "judge.report/2"}, {"systems": "lead"}, {"table": [{"system": "lead"}]}):
+        assert not published.is_valid(document | broken)
+    assert not published.is_valid({name: value for name, value in document.items() if name != "table"})
+
+
+def test_columns_have_all_that_is_known_of_them(result: Result) -> None:
+    found = {column["name"]: column for column in json.loads(render(result))["columns"]}
+    as_read = {name: Column(**{**column, "labels": tuple(column["labels"])}) for name, column in found.items()}
+    assert as_read == {column.name: column for column in result.table.columns}

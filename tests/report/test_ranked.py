@@ -116,7 +116,7 @@ def test_a_panels_ranking_comes_before_its_judges() -> None:
 def test_the_console_keeps_to_its_width(width: int, systems: int) -> None:
     text = console(_ranked(systems), width=width)
     assert max(cell_len(row) for row in text.split("\n")) <= width
-    assert text.count("100.0%") == 1
+    assert text.count("100.0%") == 2  # in the verdict and in the table
 
 
 def test_long_names_give_way_before_the_table_is_cut(ranking: Result) -> None:
@@ -138,7 +138,7 @@ def test_the_console_shows_the_matrix_of_three_to_twelve_systems(systems: int, s
 
 def test_json_holds_every_number(ranking: Result) -> None:
     found = json.loads(ranking.report("json"), parse_constant=pytest.fail)
-    assert list(found) == ["systems", "rankings", "failures", "info"]
+    assert list(found) == ["schema", "verdict", "systems", "rankings", "failures", "info"]
     (of,) = ranking.rankings
     assert [Standing(**row) for row in found["systems"]] == list(of.standings)
     (ranking,) = found["rankings"]

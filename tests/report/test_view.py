@@ -5,7 +5,8 @@ from dataclasses import replace
 from judge.records import Column, Estimate, Provenance, Sample, Score
 from judge.report import Result
 from judge.report.about import about
-from judge.report.view import view
+from judge.report.view import Standing, view
+from judge.stats.compare import compare
 from judge.stats.resample import means
 from judge.table import Table
 
@@ -14,18 +15,48 @@ def test_criteria_come_before_metrics(result: Result) -> None:
     assert [c.name for c in view(result).columns] == ["coherence", "一貫性", "rougeL", "length"]
 
 
-def test_cells_say_what_was_scored_and_which_is_highest(result: Result) -> None:
+def test_cells_say_what_was_scored(result: Result) -> None:
     cells = view(result).cells
-    best = {key for key, cell in cells.items() if cell.best}
-    assert best == {
-        ("lead", "一貫性"),
-        ("システム二", "一貫性"),
-        ("システム二", "rougeL"),
-    }, "in the other columns the systems were not scored on the same items"
     assert cells["システム二", "coherence"].coverage == "2/3"
     assert cells["lead", "coherence"].coverage == ""
     nothing = cells["evil|<b>*sys*", "一貫性"]
     assert (nothing.mean, nothing.interval, nothing.coverage, nothing.failed) == ("–", "", "0/3", 3)
+
+
+def test_nothing_is_marked_where_nothing_was_tested(result: Result) -> None:
+    shown = view(result)
+    assert {cell.mark for cell in shown.cells.values()} == {""}
+    assert "told apart" not in shown.caption
+    assert (shown.verdict, shown.lead, shown.ranks, shown.ranked) == ("", "", {}, "")
+    assert shown.systems == result.table.systems
+
+
+def test_the_overall_score_comes_first_and_orders_the_systems(tested: Result) -> None:
+    shown = view(tested)
+    assert [column.name for column in shown.columns] == ["overall", "fluency", "style", "delta"]
+    assert "overall" not in {column.name for column in shown.of_texts}
+    assert (shown.lead, shown.systems) == ("overall", ("good", "=fair", "poor"))
+    assert shown.cells["good", "overall"].estimate == tested.estimates["good", "overall"]
+    (of,) = [one for one in tested.comparisons if one.column == "overall"]
+    for rank in of.ranks:
+        interval = f"{rank.low}–{rank.high}" if rank.low < rank.high else ""
+        assert shown.ranks[rank.system] == Standing(rank.rank, interval)
+
+
+def test_the_marks_are_those_of_the_comparisons(tested: Result) -> None:
+    shown = view(tested)
+    for one in tested.comparisons:
+        marks = {system: shown.cells[system, one.column].mark for system in shown.systems}
+        assert marks == {s: ("*" if one.best == (s,) else "≈" if s in one.best else "") for s in shown.systems}
+    assert {cell.mark for cell in shown.cells.values()} == {"*", "≈", ""}
+    assert "≈ not told apart from the best. Of delta the lowest is best." in shown.caption
+
+
+def test_a_system_without_a_rank_comes_last(tested: Result) -> None:
+    samples = (Sample("i0", "unscored", "o"), *tested.table.samples)
+    shown = view(replace(tested, table=replace(tested.table, samples=samples)))
+    assert shown.systems == ("good", "=fair", "poor", "unscored")
+    assert "unscored" not in shown.ranks
 
 
 def test_a_lone_system_is_not_marked() -> None:
@@ -58,16 +89,24 @@ def wholes(*n: int) -> Result:
     return Result(table, means(table))
 
 
-def test_the_lowest_is_marked_where_that_is_the_good_end() -> None:
-    shown = view(wholes(2, 2))
-    assert {key for key, cell in shown.cells.items() if cell.best} == {("b", "ter"), ("b", "all")}
-    assert "* highest of its column, of ter the lowest." in shown.caption
-    neither = wholes(2, 2)
-    columns = tuple(replace(column, better="") for column in neither.table.columns)
-    assert not any(c.best for c in view(replace(neither, table=replace(neither.table, columns=columns))).cells.values())
+def test_the_lowest_is_the_best_where_that_is_the_good_end() -> None:
+    texts = [Sample(str(k), s, "o") for k in range(12) for s in ("a", "b")]
+    column = Column("ter", "metric", "ter", better="lower")
+    scores = tuple(
+        Score(x.item, x.system, "ter", {"a": 40.0, "b": 20.0}[x.system] + int(x.item), Provenance("metric"))
+        for x in texts
+    )
+    table = Table(tuple(texts), (column,), scores)
+    shown = view(Result(table, means(table), comparisons=compare(table)))
+    assert {key for key, cell in shown.cells.items() if cell.best} == {("b", "ter")}
+    assert shown.systems == ("b", "a")
+    assert "after Holm). Of ter the lowest is best." in shown.caption
+    assert shown.verdict.startswith("b is best on ter: 25.50 against 45.50 for a")
+    neither = replace(table, columns=(replace(column, better=""),))
+    assert not any(c.mark for c in view(Result(neither, means(neither), comparisons=compare(neither))).cells.values())
 
 
-def test_values_of_all_texts_are_compared_at_equal_number_only() -> None:
+def test_values_of_all_texts_are_told_and_not_marked() -> None:
     shown = view(wholes(2, 2))
     assert shown.cells["a", "all"].mean == "0.250"
     assert shown.cells["a", "all"].interval == shown.cells["a", "all"].coverage == ""
@@ -77,6 +116,6 @@ def test_values_of_all_texts_are_compared_at_equal_number_only() -> None:
     assert "lowest ter first" in page
     assert "lowest all first" not in page
     assert not any("missing" in banner for banner in shown.about.banners)
+    assert not any(cell.mark for cell in shown.cells.values())
     unequal = view(wholes(2, 1))
-    assert not unequal.cells["b", "all"].best
     assert unequal.cells["b", "all"].coverage == "1/2"

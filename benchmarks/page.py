@@ -1,0 +1,107 @@
+"""The page of 1,600 items by 8 columns: its size over its texts, the time to write it, and to open it in Chromium."""
+
+from __future__ import annotations
+
+import html
+import random
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from judge import criteria
+from judge.api import prompts
+from judge.records import Column, Provenance, Sample, Score
+from judge.report import Result
+from judge.report.html import render
+from judge.runner import Judgment
+from judge.stats.resample import means
+from judge.table import Table
+
+ITEMS = 1600
+METRICS = ("rouge1", "rouge2", "rougeL", "chrf")
+WORDS = (
+    "the",
+    "a",
+    "of",
+    "boat",
+    "harbour",
+    "council",
+    "said",
+    "will",
+    "on",
+    "Monday",
+    "crew",
+    "and",
+    "storm",
+    "it",
+    "was",
+)
+CHANCE = random.Random(0)
+
+
+def text(words: int) -> str:
+    return " ".join(CHANCE.choice(WORDS) for _ in range(words))
+
+
+def made() -> Result:
+    """One system on 1,600 items: four criteria by token probabilities, four metrics."""
+    chosen = [criteria.load(name) for name in ("coherence", "consistency", "fluency_5", "relevance")]
+    columns = [Column(c.name, "criterion", c.name, c.scale.low, c.scale.high, c.scale.labels) for c in chosen]
+    columns += [Column(name, "metric", name, 0.0, 1.0) for name in METRICS]
+    samples = [Sample(f"item-{k}", "system", text(60), text(350), (text(60),)) for k in range(ITEMS)]
+    scores = [score(sample, column) for sample in samples for column in columns]
+    table = Table(tuple(samples), tuple(columns), tuple(scores))
+    asked = [Judgment(sample, criterion) for sample in samples for criterion in chosen]
+    return Result(table, means(table), {"prompts": prompts.sheets({"": asked}, {s.item for s in samples})})
+
+
+def score(sample: Sample, column: Column) -> Score:
+    if column.kind == "metric":
+        return Score(sample.item, sample.system, column.name, CHANCE.random(), Provenance("metric"))
+    weights = {label: CHANCE.random() ** 3 for label in column.labels}
+    mass = 0.9 + 0.1 * CHANCE.random()
+    shares = {label: mass * weight / sum(weights.values()) for label, weight in weights.items()}
+    value = sum(int(label) * share for label, share in shares.items()) / mass
+    how = Provenance("logprobs", mass, shares, 1.1, "4", value - 0.1, value + 0.1, 1, None, "4")
+    return Score(sample.item, sample.system, column.name, value, how)
+
+
+def opening(browser: Browser, file: Path) -> float:
+    """Seconds until a page is read, its script has run, and it has been drawn."""
+    page = browser.new_page(viewport={"width": 1240, "height": 900})
+    start = time.perf_counter()
+    page.goto(file.as_uri())
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    took = time.perf_counter() - start
+    page.close()
+    return took
+
+
+def main() -> None:
+    result = made()
+    start = time.process_time()
+    page = render(result)
+    wrote = time.process_time() - start
+    texts = sum(
+        len(html.escape(t).encode()) for s in result.table.samples for t in (s.output, s.source or "", *s.references)
+    )
+    size = len(page.encode())
+    print(
+        f"{ITEMS:,} items by {len(result.table.columns)} columns: {size / 1e6:.2f} MB, of them texts {texts / 1e6:.2f}"
+    )
+    print(f"over its texts: {(size - texts) / 1e6:.2f} MB; written in {wrote:.2f} s of CPU")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        file = Path(folder) / "report.html"
+        file.write_text(page, encoding="utf-8")
+        browser = driver.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        opening(browser, file)
+        took = [opening(browser, file) for _ in range(5)]
+        browser.close()
+    print(f"opened in {statistics.median(took):.2f} s (median of 5; {min(took):.2f} to {max(took):.2f})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""A judge's scores beside people's ratings, text by text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from judge.records import Column
+from judge.report import chart
+from judge.report.result import Result
+from judge.report.words import count, line, number, span
+from judge.stats.validity import Rated, Row
+
+MOST = 1_600
+"""Points of one chart."""
+_SIDE = 1_000  # units of the drawing, both ways
+_AWAY = 28  # of these, how far at most a point is moved so that equal ones can be seen
+_GOLDEN, _SILVER = 0.6180339887, 0.7548776662  # whose multiples fill an interval evenly
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """One judge on one criterion: people's ratings to the right, its scores up.
+
+    `path` draws a dot for each text in 1,000 × 1,000 units; `told` says what is drawn and how the two go together.
+    """
+
+    title: str
+    across: chart.Axis
+    up: chart.Axis
+    path: str
+    told: str
+
+
+def scatters(result: Result) -> tuple[Scatter, ...]:
+    """A chart for each judge of each criterion that people rated."""
+    return tuple(one for rated in result.rated for one in _of(result, rated))
+
+
+def _of(result: Result, rated: Rated) -> Iterator[Scatter]:
+    columns = [c for c in result.table.columns if c.kind == "criterion" and (c.criterion or c.name) == rated.criterion]
+    for column, row in zip(columns, rated.judges, strict=False):
+        points = list(_points(result, column, rated.criterion))
+        if points:
+            yield _scatter(column, rated.criterion, row, points)
+
+
+def _points(result: Result, column: Column, criterion: str) -> Iterator[Point]:
+    """People's rating and the judge's score of every text that has both."""
+    scores = {(score.item, score.system): score.value for score in result.table.of(column.name)}
+    for s in result.table.samples:
+        if criterion in s.human and (s.item, s.system) in scores:
+            yield s.human[criterion], scores[s.item, s.system]
+
+
+def _scatter(column: Column, criterion: str, row: Row, points: Sequence[Point]) -> Scatter:
+    shown = points if len(points) <= MOST else [points[k * len(points) // MOST] for k in range(MOST)]
+    up = _axis(column, [judge for _, judge in points])
+    across = _axis(column, [people for people, _ in points])
+    return Scatter(
+        f"{line(criterion)}, {line(row.name)}", across, up, _path(across, up, shown), _told(row, points, shown)
+    )
+
+
+def _axis(column: Column, values: Sequence[float]) -> chart.Axis:
+    """The scale, where the values are on it, else from the lowest to the highest."""
+    low, high = min(values), max(values)
+    if column.low is not None and column.high is not None and column.low <= low and high <= column.high:
+        return chart.axis(column, [])
+    return chart.axis(Column("", "criterion", "", low, high if high > low else low + 1), [])
+
+
+def _path(across: chart.Axis, up: chart.Axis, points: Sequence[Point]) -> str:
+    """Every point as a line without length, moved by an amount that is always the same; from one to the next."""
+    at = [
+        (
+            round(across.at(people) * _SIDE / 100 + _AWAY * (2 * (k * _GOLDEN % 1) - 1)),
+            round(_SIDE - up.at(judge) * _SIDE / 100 + _AWAY * (2 * (k * _SILVER % 1) - 1)),
+        )
+        for k, (people, judge) in enumerate(points)
+    ]
+    steps = (f"m{x - left} {y - top}h0" for (left, top), (x, y) in pairwise([(0, 0), *sorted(at)]))
+    return "".join(steps)
+
+
+def _told(row: Row, points: Sequence[Point], shown: Sequence[Point]) -> str:
+    found = row.correlation.estimates.get(("item", "spearman"))
+    rho = ""
+    if found is not None:
+        rho = f"Spearman {number(found.value, 2)} {span(found.low, found.high, 2)}".rstrip() + " over all texts. "
+    drawn = (
+        f"{len(shown):,} of {count(len(points), 'text')}" if len(shown) < len(points) else count(len(points), "text")
+    )
+    return f"{rho}{drawn}, each moved a little so that equal ones are seen."

@@ -1,0 +1,103 @@
+"""calibrate=True: means on people's scale in a run, in what it stores and in every format; and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge import report
+from judge.config import rank_plan
+from judge.errors import ConfigError
+from judge.providers.scripted import ScriptedProvider
+from judge.stats.ppi import calibrate
+
+GRADES = {"x": (5, 4, 4, 3), "y": (3, 2, 3, 1)}
+ROWS = [
+    {
+        "item": f"i{n}",
+        "system": system,
+        "source": "The bridge is to be mended.",
+        "output": f"{system} says {grades[n % 4]} of i{n}",
+        **({"human": {"relevance": min(5, grades[n % 4] + n % 2)}} if n < 16 else {}),
+    }
+    for n in range(40)
+    for system, grades in GRADES.items()
+]
+
+
+def run(rows: Any = ROWS, **options: Any) -> judge.Result:
+    provider = ScriptedProvider(lambda request: request.messages[0]["content"].split(" says ")[1][0])
+    options = {"criteria": ["relevance"], "metrics": [], "cache": False, "calibrate": True, **options}
+    return judge.evaluate(rows, model=provider, **options)
+
+
+def test_a_run_that_is_asked_for_it_has_means_on_peoples_scale(tmp_path: Path) -> None:
+    result = run(out=tmp_path)
+    (found,) = result.calibrated
+    assert (found,) == calibrate(result.table)
+    assert [(one.system, one.estimate.n, one.judged) for one in found.means] == [("x", 16, 24), ("y", 16, 24)]
+    assert report.load(tmp_path).calibrated == result.calibrated
+    assert run(calibrate=False).calibrated == ()
+
+
+def test_every_format_shows_them() -> None:
+    result = run()
+    value = f"{result.calibrated[0].means[0].estimate.value:.2f}"
+    console, markdown, page = (result.report(name) for name in ("console", "markdown", "html"))
+    for text in (console, markdown):
+        assert "On people's scale: relevance" in text
+        assert value in text
+    assert '<section id="calibrated">' in page
+    assert '<a href="#calibrated">' in page
+    (stored,) = json.loads(result.report("json"))["calibrated"]
+    assert stored["means"][0]["estimate"]["value"] == result.calibrated[0].means[0].estimate.value
+    plain = run(calibrate=False)
+    assert not any("people's scale" in plain.report(name) for name in ("console", "markdown", "html"))
+    assert "calibrated" not in json.loads(plain.report("json"))
+
+
+def test_a_journal_gives_them_as_well(tmp_path: Path) -> None:
+    from judge.stats.conclude import conclude
+
+    result = run()
+    rows = list(result.table.rows())
+    assert conclude(result.table.samples, result.table.columns, rows, people=True).calibrated == result.calibrated
+    assert conclude(result.table.samples, result.table.columns, rows).calibrated == ()
+
+
+def test_validate_takes_them_from_the_run_or_makes_them() -> None:
+    result = run()
+    assert judge.validate(result, n_resamples=20).calibrated == result.calibrated
+    plain = run(calibrate=False)
+    assert judge.validate(plain, n_resamples=20).calibrated == ()
+    made = judge.validate(plain, n_resamples=20, calibrate=True)
+    assert made.calibrated == result.calibrated
+    assert "### On people's scale: relevance" in made.report("markdown")
+    assert "On people's scale: relevance" in made.report()
+    assert len(json.loads(made.report("json"))["calibrated"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rows": [{**row, "human": {}} for row in ROWS]}, "--calibrate: no text has a rating by people for relevance"),
+        ({"criteria": ["coherence"]}, r"for coherence; name their column with --map human\.coherence=COLUMN"),
+        (
+            {"criteria": [], "metrics": ["stats"]},
+            "it brings a judge's scores to people's scale, and this run makes none",
+        ),
+    ],
+)
+def test_where_there_is_nothing_to_do_it_by_it_costs_nothing(options: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run(**options)
+
+
+def test_a_ranking_has_no_scores_to_calibrate() -> None:
+    made = rank_plan(given={"calibrate": True})
+    with pytest.raises(ConfigError, match="this run makes none"):
+        judge.api.prepare(made, ROWS, providers=[ScriptedProvider(lambda _: "A")])

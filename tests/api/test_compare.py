@@ -1,0 +1,171 @@
+"""compare(): two runs of the same texts, what is different about how they were made, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge.errors import ConfigError
+from judge.providers.scripted import Reply, ScriptedProvider
+from judge.report.compared import Change, RunComparison
+
+ROWS = [
+    {
+        "item": item,
+        "system": s,
+        "source": f"The {item} is to be mended.",
+        "output": f"{s} {item}",
+        "references": ["mended"],
+    }
+    for item in ("bridge", "road", "roof", "gate", "wall", "pond")
+    for s in "xy"
+]
+CRITERION = "---\nscale: [1, 5]\n---\nIs it kind?\n{{ output }}\nAnswer with a number.\n"
+
+
+def graded(x: str, y: str, model: str = "m") -> ScriptedProvider:
+    """A judge that gives each system's texts a grade; "no" is no grade."""
+
+    def script(request: Any) -> Reply:
+        text = request.messages[0]["content"]
+        return x if any(f"x {row['item']}" in text for row in ROWS) else y
+
+    return ScriptedProvider(script, model=model)
+
+
+def run(provider: ScriptedProvider, rows: Any = ROWS, criteria: Any = ("relevance",), **options: Any) -> judge.Result:
+    return judge.evaluate(rows, list(criteria), model=provider, **{"metrics": [], "cache": False, **options})
+
+
+def change(found: RunComparison, what: str) -> Change:
+    return next(one for one in found.changes if one.what == what)
+
+
+def test_what_moved_by_system_and_over_all() -> None:
+    found = judge.compare(run(graded("3", "2")), run(graded("4", "2")), n_resamples=200)
+    rows = {row.system: (row.before, row.after, row.moved) for row in found.runs.moved}
+    assert rows == {"": (2.5, 3.0, True), "x": (3.0, 4.0, True), "y": (2.0, 2.0, False)}
+    assert found.names == ("before", "after")
+    assert found.changes == ()
+    assert repr(found) == "<RunComparison: 12 texts, 1 of 3 rows moved>"
+    assert "relevance rose by 0.50" in found.report()
+
+
+def test_folders_are_read_and_give_the_names(tmp_path: Path) -> None:
+    for name, grade in (("a", "3"), ("b", "4")):
+        run(graded(grade, "2"), out=tmp_path / name)
+    found = judge.compare(tmp_path / "a", str(tmp_path / "b"))
+    assert found.names == (str(tmp_path / "a"), str(tmp_path / "b"))
+    assert found.runs.moved[1].moved
+
+
+def test_models_and_options_that_changed_are_named_once_for_all_their_columns() -> None:
+    criteria = ["relevance", "coherence"]
+    one = run(graded("3", "3", model="small"), criteria=criteria)
+    other = run(graded("3", "3", model="large"), criteria=criteria, weighting="single", temperature=0.5)
+    found = judge.compare(one, other)
+    assert {c.what: (c.before, c.after) for c in found.changes} == {
+        "model": ("scripted/small", "scripted/large"),
+        "temperature": ("0/1", "0.5"),
+        "weighting": ("auto", "single"),
+        "draws": ("20", "–"),
+    }
+    assert {c.columns for c in found.changes} == {("relevance", "coherence")}
+
+
+def test_a_prompt_that_changed_is_shown_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "kind.jinja"
+    path.write_text(CRITERION, encoding="utf-8")
+    one = run(graded("3", "3"), criteria=[str(path)])
+    path.write_text(CRITERION.replace("Is it kind?", "Is it very kind?"), encoding="utf-8")
+    found = change(judge.compare(one, run(graded("3", "3"), criteria=[str(path)])), "prompt")
+    assert found.columns == ("kind",)
+    assert found.before != found.after
+    assert [text for text in found.diff if text[0] in "+-" and text[1] not in "+-"] == [
+        "-Is it kind?",
+        "+Is it very kind?",
+    ]
+
+
+def test_metrics_data_and_models_behind_a_name(tmp_path: Path) -> None:
+    rows = [{**row, "output": row["output"] + " mended"} for row in ROWS]
+    for name, data in (("a", ROWS), ("b", rows)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(__import__("json").dumps, data)), encoding="utf-8")
+    sides = [
+        judge.evaluate(
+            tmp_path / f"{name}.jsonl", [], metrics=["rouge"], set={"rouge": {"stem": stem, "types": ["rouge1"]}}
+        )
+        for name, stem in (("a", True), ("b", False))
+    ]
+    found = judge.compare(*sides)
+    assert change(found, "data").before.startswith(f"{tmp_path / 'a.jsonl'}, sha256 ")
+    assert {c.what for c in found.changes} > {"data"}
+    assert found.runs.edited == 12
+    assert "12 texts of both runs differ in output" in found.report()
+    judges = [{"m": {"served_by": [name]}} for name in ("m-2027-01", "m-2027-05")]
+    sides = [replace(side, info={**side.info, "judges": served}) for side, served in zip(sides, judges, strict=True)]
+    assert change(judge.compare(*sides), "what answered as m").after == "m-2027-05"
+
+
+def test_a_panels_mean_is_not_signed_twice() -> None:
+    judges = [[graded("3", "3", model=name) for name in names] for names in (("a", "b"), ("a", "b"))]
+    one, other = (run(providers, weighting=way) for providers, way in zip(judges, ("auto", "single"), strict=True))  # type: ignore[arg-type]
+    assert change(judge.compare(one, other), "weighting").columns == ("relevance/a", "relevance/b")
+
+
+def test_warnings_of_one_run_have_its_name() -> None:
+    one, other = run(graded("3", "3")), run(graded("3", "3"))
+    other = replace(other, info={**other.info, "status": "interrupted"})
+    notes = judge.compare(one, other).notes
+    assert any(text.startswith("after: This run was interrupted.") for text in notes)
+    assert sum("cripted" in text for text in notes) == 1
+
+
+def test_of_streamed_runs_the_first_texts_are_compared() -> None:
+    one, other = run(graded("3", "3")), run(graded("3", "3"))
+    streamed = replace(one, info={**one.info, "streamed": {"texts": {"x": 6, "y": 6}, "failures": []}})
+    assert "before: the first 12 texts are compared; its tables have all." in judge.compare(streamed, other).notes
+
+
+def test_failures_are_followed() -> None:
+    found = judge.compare(run(graded("3", "2")), run(graded("3", "no")))
+    assert (len(found.runs.appeared), len(found.runs.vanished)) == (6, 0)
+    assert {row.system for row in found.runs.appeared} == {"y"}
+    assert "6 failures appeared, 0 vanished." in found.report("markdown")
+    assert "No text of y has a value in both runs of relevance." in found.report("markdown")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [{**ROWS[0], "item": "other"}],
+            "before and after have no text in common .item 'bridge' there, 'other' here.*",
+        ),
+        ([{**row, "system": "z"} for row in ROWS[::2]], "before and after have no text in common"),
+    ],
+)
+def test_runs_of_other_texts_are_refused(rows: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        judge.compare(run(graded("3", "2")), run(graded("3", "2"), rows))
+
+
+def test_runs_without_a_column_in_common_are_refused() -> None:
+    one, other = (run(graded("3", "2"), criteria=[name]) for name in ("relevance", "fluency"))
+    with pytest.raises(ConfigError, match=r"no column with values in common \(relevance; fluency\)"):
+        judge.compare(one, other)
+
+
+def test_rankings_are_refused() -> None:
+    ranked = judge.rank(ROWS, model=ScriptedProvider(lambda _: {"A": 0.8, "B": 0.2}), cache=False)
+    with pytest.raises(ConfigError, match="after: texts were compared two by two there"):
+        judge.compare(run(graded("3", "2")), ranked)
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no run is there \(no run.json\)"):
+        judge.compare(tmp_path, tmp_path)

@@ -1,0 +1,90 @@
+"""`judge compare`, and --calibrate: what is printed and written, exit codes, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROWS = [
+    {
+        "item": f"i{n}",
+        "system": system,
+        "source": "The bridge is to be mended.",
+        "output": f"{system} wrote text {n}.",
+        **({"human": {"relevance": 2 + n % 3}} if n < 12 else {}),
+    }
+    for n in range(20)
+    for system in "xy"
+]
+SCRIPTED = ("--criteria", "relevance", "--metrics", "none", "--quiet")
+
+
+@pytest.fixture
+def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The command, in a folder with two runs, a and b, in which x has fallen."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    for name, grade in (("a", 4), ("b", 3)):
+        Path(f"{name}.yaml").write_text(f"- {{when: x wrote, reply: {grade}}}\n- {{when: [], reply: 2}}\n", "utf-8")
+        assert command("run", "data.jsonl", "--model", f"scripted/{name}.yaml", *SCRIPTED, "--out", name).code == 0
+    return command
+
+
+def test_two_runs_on_the_console(judge: Callable[..., Any]) -> None:
+    done = judge("compare", "a", "b")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("a → b\n")
+    assert "model of relevance: scripted/a.yaml → scripted/b.yaml" in done.out
+    assert "relevance fell by 0.50" in done.out
+    assert "≠-1.00" in done.out
+
+
+def test_formats_and_where_they_go(judge: Callable[..., Any]) -> None:
+    assert judge("compare", "a", "b", "--format", "markdown").out.startswith("## a → b\n")
+    found = json.loads(judge("compare", "a", "b", "--format", "json", "--seed", "5").out)
+    assert found["schema"] == "judge.compare/1"
+    assert found["moved"][1]["estimate"]["method"].endswith("p: sign-flip permutation test, 10000 flips, seed 5")
+    assert judge("compare", "a", "b", "--format", "html").out == "b/compared.html\n"
+    assert "<h1>a → b</h1>" in Path("b/compared.html").read_text(encoding="utf-8")
+    assert judge("compare", "a", "b", "--output", "c.txt").out == "c.txt\n"
+    assert Path("c.txt").read_text(encoding="utf-8").startswith("a → b")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("a", "nowhere"), "nowhere: no run is there (no run.json); name a folder that judge run has written"),
+        (("data.jsonl", "b"), "data.jsonl: no run is there"),
+        (("a", "b", "--format", "csv"), "unknown format 'csv' (known: console, markdown, html, json)"),
+        (("a", "b", "--output", "nowhere/c.txt"), "--output nowhere/c.txt: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_compared(judge: Callable[..., Any], arguments: tuple[str, ...], message: str) -> None:
+    done = judge("compare", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"judge: {message}")
+
+
+def test_calibrate_in_a_run_and_of_a_run(judge: Callable[..., Any]) -> None:
+    made = ("--model", "scripted/a.yaml", "--criteria", "relevance", "--metrics", "none", "--calibrate")
+    done = judge("run", "data.jsonl", *made, "--out", "c")
+    assert done.code == 0, done.err
+    assert "On people's scale: relevance" in done.out
+    assert len(json.loads(Path("c/run.json").read_text(encoding="utf-8"))["calibrated"]) == 1
+    done = judge("validate", "a", "--calibrate", "--format", "json")
+    assert len(json.loads(done.out)["calibrated"]) == 1
+    assert "calibrated" not in json.loads(judge("validate", "a", "--format", "json").out)
+
+
+def test_calibrate_without_ratings_costs_nothing(judge: Callable[..., Any]) -> None:
+    rows = [{key: value for key, value in row.items() if key != "human"} for row in ROWS]
+    Path("bare.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    done = judge("run", "bare.jsonl", "--model", "scripted/a.yaml", *SCRIPTED, "--calibrate")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("judge: --calibrate: no text has a rating by people for relevance")

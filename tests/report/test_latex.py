@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.records import Column, Estimate, Sample
+from judge.report import Result
+from judge.report.latex import escape, render
+from judge.table import Table
+
+
+def test_golden(result: Result, golden) -> None:
+    golden("report.tex", render(result))
+
+
+def test_golden_of_a_ranking(ranking: Result, golden) -> None:
+    golden("ranking.tex", render(ranking))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\\input{x}", "\\textbackslash{}input\\{x\\}"),
+        ("100 % & #1 $x_2$", "100 \\% \\& \\#1 \\$x\\_2\\$"),
+        ("a^b ~ <c> |", "a\\textasciicircum{}b \\textasciitilde{} \\textless{}c\\textgreater{} \\textbar{}"),
+        ("\"q\" 'q' `q`", "\\symbol{34}q\\symbol{34} \\textquotesingle{}q\\textquotesingle{} "
+         "\\textasciigrave{}q\\textasciigrave{}"),
+        ("a-b a--b a---b ,,", "a-b a-{}-b a-{}-{}-b ,{},"),
+        ("– — … ≈ −1", "-- --- \\ldots{} $\\approx$ $-$1"),
+        ("two\nlines\x00", "two lines\\textbackslash{}x00"),
+        ("日本語 é", "日本語 é"),
+    ],
+)  # fmt: skip
+def test_names_are_printed_as_they_are(text: str, expected: str) -> None:
+    assert escape(text) == expected
+
+
+@given(st.text("\\{}$&#%_~^<>|\"'`-,[]*ab1 ", max_size=12))
+def test_nothing_of_a_name_is_left_for_tex_to_read(text: str) -> None:
+    """What is left after the commands that `escape` writes has none of TeX's special characters and ligatures."""
+    left = re.sub(r"\\text[a-z]+\{\}|\\symbol\{34\}|\\[{}$&#%_]|\{\}", "·", escape(text))
+    assert not set(left) & set("\\{}$&#%_~^<>|\"'`")
+    assert not re.search("--|,,", left)
+
+
+def _rows(text: str) -> list[str]:
+    body = text[text.index("\\midrule\n") + 9 : text.index("\\bottomrule")]
+    return body.splitlines()
+
+
+def test_every_row_has_a_cell_for_every_column(result: Result, panel: Result, ranking: Result) -> None:
+    for one in (result, panel, ranking):
+        text = render(one)
+        (shape,) = re.findall(r"\\begin\{tabular\}\{(l\w*)\}", text)
+        for row in _rows(text):
+            assert row.endswith(" \\\\")
+            assert len(re.findall(r"(?<!\\)&", row)) == len(shape) - 1
+        assert text.count("{") - text.count("\\{") == text.count("}") - text.count("\\}")
+
+
+def test_a_panels_columns_stand_under_their_criterion(panel: Result) -> None:
+    lines = render(panel).splitlines()
+    at = lines.index("\\toprule")
+    assert lines[at + 1 : at + 3] == [" & \\multicolumn{3}{c}{fluency} &  \\\\", "\\cmidrule(lr){2-4}"]
+    assert lines[at + 3].startswith("{}System & panel mean $\\uparrow$ & a $\\uparrow$ & org/b $\\uparrow$ & rougeL")
+
+
+def test_the_best_is_bold_and_ties_are_marked(tested: Result) -> None:
+    rows = _rows(render(tested))
+    assert rows[0] == "{}good & 0.625$\\approx$ & \\textbf{4.00}* & 3.00$\\approx$ & 0.000$\\approx$ \\\\"
+    assert rows[4].startswith("{}poor & 0.375 & 2.00 & 3.00$\\approx$ ")
+
+
+def test_many_columns_of_few_systems_stand_below_each_other(tested: Result) -> None:
+    columns = tuple(Column(f"c_{k}", "metric", "", better="lower") for k in range(9))
+    estimates = {("good", "c_3"): Estimate("mean", 1.5, 1.0, 2.0, 12, "m")}
+    text = render(Result(replace(tested.table, columns=columns, scores=()), estimates))
+    assert "\\begin{tabular}{lrrr}\n\\toprule\n & poor & good & =fair \\\\\n" in text
+    assert _rows(text)[6:8] == [
+        "{}c\\_3 $\\downarrow$ & -- & 1.50 & -- \\\\",
+        " & {\\scriptsize 0/12} & {\\scriptsize [1.00, 2.00]} & {\\scriptsize 0/12} \\\\",
+    ]
+
+
+def _one(system: str, better: str, *ends: float | None) -> str:
+    sample, column = Sample("i", system, "x"), Column("error", "metric", "", better=better)  # type: ignore[arg-type]
+    low, high = ends[1:]
+    estimates = {(system, "error"): Estimate("mean", ends[0] or 0.0, low, high, 1, "m")}
+    return render(Result(Table((sample,), (column,), ()), estimates))
+
+
+def test_minus_is_a_sign_and_small_intervals_stand_below() -> None:
+    assert _rows(_one("a-1", "lower", -0.5, -0.75, 0.25)) == [
+        "{}a-1 & $-$0.500 \\\\",
+        " & {\\scriptsize [$-$0.750, 0.250]} \\\\",
+    ]
+    assert _rows(_one("[a]", "", -0.5, None, None)) == ["{}[a] & $-$0.500 \\\\"]
+
+
+@pytest.mark.parametrize(
+    ("better", "head"), [("higher", "error $\\uparrow$"), ("lower", "error $\\downarrow$"), ("", "error")]
+)
+def test_an_arrow_says_which_end_is_good(better: str, head: str) -> None:
+    assert f"{{}}System & {head} \\\\\n" in _one("a", better, 0.5, None, None)
+
+
+def test_every_ranking_has_a_table_of_its_own(ranking: Result) -> None:
+    (of,) = ranking.rankings
+    columns = tuple(replace(ranking.table.columns[0], name=name) for name in ("one", "two"))
+    two = replace(
+        ranking,
+        table=replace(ranking.table, columns=columns),
+        rankings=tuple(replace(of, column=column.name) for column in columns),
+    )
+    assert re.findall(r"\\label\{(.*)\}", render(two)) == ["tab:judge-1", "tab:judge-2"]

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from judge.records import Column, Provenance, Sample, Score
+from judge.report import Result
+from judge.report.lead import lead
+from judge.report.verdict import verdict
+from judge.stats.conclude import conclude
+
+SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
+
+
+def made(values: Mapping[str, Mapping[str, Sequence[float]]], **better: str) -> Result:
+    """A run from values by system, column and item."""
+    names = list(dict.fromkeys(name for columns in values.values() for name in columns))
+    columns = [
+        Column(name, "metric", name, better="lower")
+        if better.get(name) == "lower"
+        else Column(name, "criterion", name, *SCALE)
+        for name in names
+    ]
+    samples = [Sample(f"i{k}", s, "o") for s, of in values.items() for k in range(max(map(len, of.values())))]
+    rows = [
+        Score(f"i{k}", system, name, value, Provenance("single"))
+        for system, of in values.items()
+        for name, found in of.items()
+        for k, value in enumerate(found)
+    ]
+    found = conclude(samples, columns, rows)
+    return Result(found.table, found.estimates, comparisons=found.comparisons, overall=found.overall)
+
+
+def wave(mean: float, n: int = 16) -> list[float]:
+    return [mean + (k % 3 - 1) / 2 for k in range(n)]
+
+
+def test_one_is_best() -> None:
+    noisy = [value + (0.2 if k % 2 else -0.2) for k, value in enumerate(wave(3.0))]
+    text = verdict(made({"a": {"fluency": wave(4.0)}, "b": {"fluency": noisy}}))
+    assert text == (
+        "a is best on fluency: 3.97 against 2.97 for b, the next one, a difference of 1.00 [0.90, 1.10] over 16 items "
+        "(p < 0.001)."
+    )
+
+
+def test_the_lowest_is_best_where_that_is_the_good_end() -> None:
+    noisy = [value + (2.0 if k % 2 else -2.0) for k, value in enumerate(wave(60.0))]
+    text = verdict(made({"a": {"ter": noisy}, "b": {"ter": wave(40.0)}}, ter="lower"))
+    assert text.startswith("b is best on ter: 39.97 against 59.97 for a, the next one, a difference of 20.00 [19.00, ")
+
+
+def test_the_best_on_the_whole_is_said_to_be_so_on_its_criteria_or_not() -> None:
+    a = {"fluency": wave(4.0), "relevance": wave(4.0), "style": wave(3.0)}
+    b = {"fluency": wave(3.0), "relevance": wave(2.0), "style": wave(3.0)[::-1]}
+    text = verdict(made({"a": a, "b": b}))
+    assert text.startswith("a is best on the overall score: ")
+    assert text.endswith(" It is best on fluency and relevance and not told apart from the best on style.")
+
+
+def test_several_are_not_told_apart_and_the_items_it_takes_are_told() -> None:
+    a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
+    text = verdict(made({"a": {"fluency": a}, "b": {"fluency": b}, "c": {"fluency": [1.0, 1.5] * 10}}))
+    assert text.startswith("a has the highest fluency, 3.50, but b is not told apart from it on 20 items.")
+    assert "The difference to b, 0.12 [-0." in text
+    # The standard deviation of the differences is 0.916: (1.96 + 0.84)² · 0.916² / 0.125² = 421.
+    (items,) = [int(word) for word in text.rpartition("about ")[2].split()[:1]]
+    assert items == pytest.approx(421, rel=0.15)
+
+
+def test_where_none_is_told_apart_that_is_said() -> None:
+    three = {name: {"fluency": wave(3.0)[k:] + wave(3.0)[:k]} for k, name in enumerate("abc")}
+    text = verdict(made(three))
+    assert ", but no system is told apart from it on 16 items." in text
+
+
+def test_names_are_counted_where_they_are_many() -> None:
+    many = {f"s{k}": {"fluency": wave(3.0)[k:] + wave(3.0)[:k]} for k in range(6)} | {"low": {"fluency": wave(1.5)}}
+    assert "but 5 systems are not told apart from it" in verdict(made(many))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"a": wave(3.0)}, "On fluency no system is best: one system has values: nothing to compare it with."),
+        ({"a": [3.0], "b": [4.0]}, "On fluency no system is best: one item: too few for intervals and tests."),
+        ({"a": [3.0, 3.0], "b": [3.0, 3.0]}, "On fluency no system is best: all values are equal."),
+    ],
+)
+def test_where_nothing_can_be_said_the_reason_is(values: Mapping[str, list[float]], said: str) -> None:
+    assert verdict(made({system: {"fluency": found} for system, found in values.items()})) == said
+
+
+def test_nothing_is_said_where_nothing_was_tested(result: Result, tested: Result) -> None:
+    assert verdict(result) == ""
+    assert verdict(replace(tested, comparisons=())) == ""
+
+
+def test_a_column_that_cannot_tell_gives_way_to_one_that_can() -> None:
+    values = {"a": {"fluency": [4.0], "style": wave(4.0)}, "b": {"fluency": [3.0], "style": wave(3.0)}}
+    found = lead(made(values))
+    assert found is not None
+    assert found.column == "style"
+
+
+def test_a_name_stays_on_its_line_and_within_bounds() -> None:
+    text = verdict(made({"a\x1b[31m\nb" + "x" * 100: {"fluency": wave(4.0)}, "c": {"fluency": wave(3.0)}}))
+    assert "\x1b" not in text
+    assert "\n" not in text
+    assert text.startswith("a\\x1b[31m bxxx")
+    assert text.index(" is best") == 60
+
+
+def test_a_ranking_says_who_comes_first_and_whether_the_intervals_overlap(ranking: Result) -> None:
+    (of,) = ranking.rankings
+    first, second = of.standings[:2]
+    text = verdict(ranking)
+    assert text.startswith(f"{first.system} ranks first on ")
+    assert f"{100 * first.win_rate:.1f}% [" in text
+    assert f" for {second.system}, the next one" in text
+    assert first.low is not None
+    assert second.high is not None
+    assert ("do not overlap" in text) == (first.low > second.high)
+    apart = replace(first, low=0.99, high=1.0)
+    assert "; the intervals do not overlap." in verdict(
+        replace(ranking, rankings=(replace(of, standings=(apart, *of.standings[1:])),))
+    )
