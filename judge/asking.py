@@ -195,7 +195,7 @@ class _Call:
         self._counts.answered += 1
         self._counts.usage += answer.usage
         self._note(answer)
-        if usable and self._recording:
+        if self._recording:
             self._recording.add(request, answer)
         if usable and self._provider.endpoint:
             self._cache.put(key, answer)

@@ -48,7 +48,8 @@ class Recording:
 
     def add(self, request: Request, response: Response) -> None:
         """Take down the reply to a request for one draw."""
-        self.replies.setdefault(_call(request), {})[request.draw] = response
+        if response.choices:
+            self.replies.setdefault(_call(request), {})[request.draw] = response
 
     def find(self, request: Request) -> list[Response]:
         """The replies to the draws that a request asks for, as many as there are from the first one on."""
@@ -83,6 +84,17 @@ class Recording:
         more = f"\n… {len(changes) - _SHOWN} more places" if len(changes) > _SHOWN else ""
         return "the prompt most like it differs (- recorded, + asked):\n" + "\n".join(changes[:_SHOWN]) + more
 
+    def add_to(self, path: Path) -> None:
+        """Write the file with what is in it already, this recording's replies in the place of others to the same call.
+
+        Raises StorageError, and DataError where there is a file that is no recording.
+        """
+        whole = read(path) if path.exists() else Recording()
+        whole.note = " ".join(dict.fromkeys(one for one in (whole.note, self.note) if one))
+        for call, drawn in self.replies.items():
+            whole.replies.setdefault(call, {}).update(drawn)
+        whole.save(path)
+
     def save(self, path: Path) -> None:
         """Write the file anew, whole or not at all. Raises StorageError."""
         head = [{"note": self.note}] if self.note else []
@@ -100,7 +112,9 @@ class Recording:
 def read(path: Path) -> Recording:
     """The recording in a file. Raises DataError, with the line, for what is none."""
     try:
-        content = path.read_bytes()
+        if path.exists() and not path.is_file():
+            raise DataError(f"recording {path}: not a file")
+        content = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
         raise DataError(f"recording {path}: {error.strerror}") from error
     found = Recording()
@@ -112,7 +126,7 @@ def read(path: Path) -> Recording:
             if number == 1 and set(values) == {"note"}:
                 found.note = str(values["note"])
                 continue
-            call = Call(values["model"], _json(values["messages"]), _json(values["params"]))
+            call = Call(str(values["model"]), _json(values["messages"]), _json(values["params"]))
             replies = {int(reply["draw"]): _response(reply) for reply in values["replies"]}
             told = values["prompt"]
         except KeyError as error:
@@ -122,7 +136,12 @@ def read(path: Path) -> Recording:
             raise DataError(f"{path}:{number}: not a line of a recording: {error}{said}") from error
         if told != _digest(call):
             raise DataError(f"{path}:{number}: the messages are not those that its digest {told} is of: record it anew")
-        found.replies.setdefault(call, {}).update(replies)
+        drawn = found.replies.setdefault(call, {})
+        if any(drawn.get(draw, reply) != reply for draw, reply in replies.items()):
+            raise DataError(
+                f"{path}:{number}: other replies to a prompt that stands further up: delete one of the lines"
+            )
+        drawn.update(replies)
     return found
 
 

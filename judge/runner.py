@@ -288,6 +288,8 @@ class Run:
     def _settle(self, key: str, answer: Answer) -> list[_Case]:
         """Hand a reply to the cases that wait for it, and resolve those that waited for nothing else."""
         cases = self._waiting.pop(key)
+        if isinstance(answer, Response):
+            self._take_down(cases[0].requests[key], answer)
         for case in cases:
             case.answers[key] = answer
             if isinstance(answer, Response):
@@ -349,10 +351,8 @@ class Run:
         """Put these of a case's fresh replies into the cache."""
         for key in list(keys):
             answer = case.answers[key]
-            if isinstance(answer, Response):
-                self._take_down(case.requests[key], answer)
-                if self._provider.endpoint:
-                    self._cache.put(key, answer)
+            if self._provider.endpoint and isinstance(answer, Response):
+                self._cache.put(key, answer)
             case.fresh.discard(key)
 
     def _note(self, response: Response) -> None:

@@ -107,9 +107,45 @@ def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, 
         recording.read(path)
 
 
+def test_what_is_added_stands_beside_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    recorded().add_to(path)
+    other = Recording("From a model.")
+    other.add(request("two"), PLAIN)
+    other.add(request("one", temperature=1.0), RICH)  # asked again since
+    other.add_to(path)
+    found = recording.read(path)
+    assert found.note == "By hand. From a model."
+    assert found.find(request("one", temperature=1.0, n=2)) == [RICH, RICH]
+    assert len(found.replies) == 3
+
+
+def test_two_replies_to_one_call_are_refused(tmp_path: Path) -> None:
+    one, other = Recording(), Recording()
+    one.add(request("one"), PLAIN)
+    other.add(request("one"), RICH)
+    for made, name in ((one, "one"), (other, "other")):
+        made.save(tmp_path / name)
+    both = tmp_path / "both.jsonl"
+    both.write_bytes((tmp_path / "one").read_bytes() * 2)
+    assert recording.read(both) == one  # twice the same is once
+    both.write_bytes((tmp_path / "one").read_bytes() + (tmp_path / "other").read_bytes())
+    with pytest.raises(DataError, match=r"both\.jsonl:2: other replies"):
+        recording.read(both)
+
+
+def test_a_byte_order_mark_is_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    recorded().save(path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert recording.read(path) == recorded()
+
+
 def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.jsonl: No such file"):
         recording.read(tmp_path / "none.jsonl")
+    with pytest.raises(DataError, match="not a file"):
+        recording.read(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="recording"):
         recorded().save(tmp_path / "file" / "calls.jsonl")

@@ -113,7 +113,7 @@ def prepare(
         pairs = choose(rows, orders=made.orders, budget=made.budget, seed=made.seed)
         notes += _about_pairs(pairs)
     read = {**about, "rows": len(rows)}
-    record = None if made.record is None or not judges else _recording(made.record, judges.values())
+    record = None if made.record is None or not judges else _recording(made, made.record, judges.values())
     notes += _about_draws(made, judges.values())
     return Prepared(
         made,
@@ -173,7 +173,10 @@ def _metrics(
     names, notes = measures.chosen(made, rows)
     if floor is not None:
         names = (_HEURISTIC, *(name for name in names if name != _HEURISTIC))
-        made = made.model_copy(update={"set": {**made.set, _HEURISTIC: floor | made.set.get(_HEURISTIC, {})}})
+        given = made.set.get(_HEURISTIC, {})
+        if "prefix" in given:
+            raise ConfigError("--set heuristic.prefix: columns are called by --model heuristic or --metrics heuristic")
+        made = made.model_copy(update={"set": {**made.set, _HEURISTIC: given | floor}})
     if alone and not names:
         lacking = "" if any(s.references for s in rows) or made.metrics is not None else _NO_REFERENCES
         raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")
@@ -313,12 +316,12 @@ def _judges(made: Plan, given: Sequence[Judge | Provider]) -> dict[str, Provider
     return dict(zip(names, opened, strict=True))
 
 
-def _recording(path: Path, judges: Iterable[Provider]) -> Recording:
-    """What there is, to be added to, with what every report of these judges' replies must say."""
-    found = recording.read(path) if path.exists() else Recording()
-    told = [judge.notice for judge in judges if judge.notice and judge.notice not in found.note]
-    found.note = " ".join([found.note, *told]).strip()
-    return found
+def _recording(made: Plan, path: Path, judges: Iterable[Provider]) -> Recording:
+    """What the replies are taken down in, with what every report of these judges' must say. Raises JudgeError."""
+    if path == made.replay:
+        raise ConfigError(f"--record {path}: this is the recording that is replayed; name another file")
+    (recording.read(path) if path.exists() else Recording()).save(path)  # what cannot be written is said unpaid
+    return Recording(" ".join(dict.fromkeys(judge.notice for judge in judges if judge.notice)))
 
 
 def _about_draws(made: Plan, judges: Iterable[Provider]) -> list[str]:

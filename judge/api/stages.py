@@ -74,9 +74,9 @@ async def _held(prepared: Prepared, progress: Progress) -> Result:
         prepared.measured.stopped = True
         raise
     finally:
-        if prepared.recording is not None and prepared.plan.record is not None:
-            prepared.recording.save(prepared.plan.record)
         result = finish(status)
+        if prepared.recording is not None and prepared.plan.record is not None:
+            prepared.recording.add_to(prepared.plan.record)
     return result
 
 

@@ -38,7 +38,8 @@ class Signed:
 class About:
     """What every report says beside its numbers. `judges` has what there is to say of each one, by name.
 
-    `notices` go before any number: they say that no model judged. `lost` values failed, metrics `abstained` from others.
+    `notices` go before any number: they say that no model judged. `lost` values failed; from others metrics
+    `abstained`.
     """
 
     title: str

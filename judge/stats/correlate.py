@@ -30,6 +30,7 @@ OVER = {
     "item": "over all texts",
     "system": "between the systems' means",
 }
+_MOST_SYSTEMS = 200  # of which every two are compared in every resample
 LEAST = 3  # texts or systems: of two, every coefficient is 1 or −1
 
 
@@ -179,6 +180,8 @@ def _lacking(pairs: Sequence[_Pair], level: Level) -> str:
         return "" if _size(pairs, level) else "in no item do both the values and the ratings differ between texts"
     if level == "item":
         return "" if known.sum() >= LEAST else f"there are fewer than {LEAST} texts"
+    if systems > _MOST_SYSTEMS:
+        return f"there are more than {_MOST_SYSTEMS} systems"
     return "" if systems >= LEAST else f"there are fewer than {LEAST} systems"
 
 

@@ -19,20 +19,23 @@ EXACT = 1_000
 _ROUNDING = 1e-12  # variance of values on a range of 1, below which there is none
 _HELD = 2_000_000  # numbers held at once
 _CELLS = 100_000  # of a table of how often every two values meet
+_EXACT_TAU = 300
 _BINS = 256  # of values, for the derivative, where that table would be larger
 
 
 def pooled(x: Floats, y: Floats, coefficient: Coefficient, *, exact: int = EXACT) -> Statistic:
     """The coefficient over the texts of the drawn items, of two tables of items × systems (NaN for missing ones).
 
-    Pearson is computed anew for each resample, Spearman too of up to so many texts (`exact`), else linear; tau-b is
-    linear.
+    Pearson is computed anew for each resample, Spearman too of up to so many texts (`exact`), tau-b of up to 300 of
+    these; else they are linear.
     """
     x, y = paired(x, y)
     item, _ = known = np.nonzero(~np.isnan(x))
-    make = {"spearman": _linear_rho if len(item) > exact else _ranked, "kendall": _linear_tau, "pearson": _moments}[
-        coefficient
-    ]
+    make = {
+        "spearman": _linear_rho if len(item) > exact else _ranked,
+        "kendall": _linear_tau if len(item) > min(exact, _EXACT_TAU) else _pairwise_tau,
+        "pearson": _moments,
+    }[coefficient]
     return make(x[known], y[known], item, len(x))
 
 
@@ -116,6 +119,19 @@ def _summed_above(x: Floats) -> Callable[[Floats], Floats]:
         return found
 
     return summed
+
+
+def _pairwise_tau(x: Floats, y: Floats, item: Ints, n_items: int) -> Statistic:
+    """Over every two texts; two that are one text drawn twice are tied, as in a sample that holds it twice."""
+    of_x, of_y = (np.sign(side[:, None] - side[None, :]) for side in (x, y))
+    products = (of_x * of_y, np.abs(of_x), np.abs(of_y))
+
+    def statistic(counts: Floats) -> Floats:
+        weights = counts[:, item]
+        both, first, second = (((weights @ one) * weights).sum(axis=1) for one in products)
+        return np.clip(share(both, np.sqrt(first * second)), -1.0, 1.0)
+
+    return statistic
 
 
 def _linear_tau(x: Floats, y: Floats, item: Ints, n_items: int) -> Statistic:

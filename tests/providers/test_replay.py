@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import judge
-from judge.errors import ConfigError, DataError, Refused
+from judge.errors import ConfigError, DataError, Refused, StorageError
 from judge.providers import Provider
 from judge.providers.replay import replayed
 from judge.recording import Recording
 from judge.records import Choice, Request, Response
+from judge.report import load
 
 ROWS = [
     {"item": str(n), "system": s, "source": "The boat left at nine.", "output": f"Boat {n} of {s}."}
@@ -107,6 +109,41 @@ def test_a_miss_is_a_failure_that_says_what_differs(tmp_path: Path) -> None:
     assert "--record CALLS.jsonl" in found.failures[0].message
     with pytest.raises(Refused, match="top_logprobs none, not 20"):  # at the first request: nothing fits at all
         run(replay=calls)
+
+
+def test_failed_judgments_fail_again(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    options: dict[str, Any] = {"weighting": "single"}
+    provider = judge.ScriptedProvider(lambda r: "no idea" if "Boat 0" in r.messages[0]["content"] else "4")
+    first = run(model=provider, record=calls, **options)
+    again = run(replay=calls, **options)
+    assert [(f.item, f.stage, f.raw) for f in again.failures] == [(f.item, f.stage, f.raw) for f in first.failures]
+    assert (len(again.failures), len(again.table.scores)) == (4, 12)
+
+
+def test_what_cannot_be_recorded_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+    provider = judge.ScriptedProvider(lambda _: "3")
+    (tmp_path / "file").write_text("")
+    for path, error in ((tmp_path / "file" / "calls.jsonl", StorageError), (tmp_path, DataError)):
+        with pytest.raises(error):
+            run(model=provider, record=path)
+    run(model=judge.ScriptedProvider(lambda _: "3"), record=tmp_path / "calls.jsonl", weighting="single")
+    with pytest.raises(ConfigError, match="this is the recording that is replayed"):
+        run(replay=tmp_path / "calls.jsonl", record=tmp_path / "calls.jsonl", weighting="single")
+    assert provider.seen == []
+
+
+def test_results_are_kept_where_the_recording_cannot_be(tmp_path: Path) -> None:
+    calls, out = tmp_path / "new" / "calls.jsonl", tmp_path / "out"
+
+    def script(request: Request) -> str:
+        shutil.rmtree(calls.parent, ignore_errors=True)
+        calls.parent.write_text("")  # a file stands there now
+        return "3"
+
+    with pytest.raises(StorageError, match="recording"):
+        run(model=judge.ScriptedProvider(script), record=calls, out=out, weighting="single")
+    assert len(load(out).table.scores) == 16
 
 
 def test_the_note_of_a_recording_is_shown(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ class Measure:
     """Measures any number of outputs of one source, which is prepared once for each tokenizer that is needed.
 
     The tokenizer is the one given, else the source's by its script, else (of an English or no source) the output's.
-    `used` are the names of those that were. Time is linear in the words of source and output, but for texts that both
-    repeat the same phrases over and over.
+    `used` are the names of those that were. Time is linear in the words of source and output where phrases and words
+    of sentences seldom come back; it is quadratic in how often they do.
     """
 
     def __init__(self, source: str | None = None, *, tokenizer: str | None = None) -> None:

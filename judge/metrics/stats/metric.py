@@ -12,7 +12,7 @@ from judge.metrics import MetricResult
 from judge.metrics.shared import failure, joined, listed, lost, one_of, texts
 from judge.metrics.shared import tokenizer as known
 from judge.metrics.stats.features import OF_SOURCE, Features, measured
-from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 
 NAMES = tuple(field.name for field in fields(Features))
 DEFAULT = (
@@ -57,8 +57,8 @@ _OF_NONE = {
 }
 """Values of shares of nothing: no number that is not in the source, no n-gram that is new."""
 _MISSING = {
-    "position": ("NothingCopied", "has no word of its source, so that what is copied has no place in it"),
-    "js_divergence": ("NoContentWord", "has no content word, or its source has none: there is nothing to compare"),
+    "position": (ABSTAINED, "has no word of its source, so that what is copied has no place in it"),
+    "js_divergence": (ABSTAINED, "has no content word, or its source has none: there is nothing to compare"),
 }
 
 
@@ -102,6 +102,8 @@ def score(
     given = [None] * len(texts("outputs", outputs)) if sources is None else list(sources)
     if isinstance(sources, str) or len(given) != len(outputs):
         raise DataError("outputs and sources are two lists of one length; None stands for a source that is not known")
+    if not all(one is None or isinstance(one, str) for one in given):
+        raise DataError("sources is a list of texts, with None for those that are not known")
     samples = [Sample(str(n), "", *pair) for n, pair in enumerate(zip(outputs, given, strict=True))]
     return measured(samples, tokenizer=known("stats.tokenizer", tokenizer))
 
