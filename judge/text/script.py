@@ -41,7 +41,7 @@ def language(texts: Iterable[str]) -> Language:
         room -= len(seen[-1])
         if room <= 0:
             break
-    together = "".join(seen)
+    together = "\n".join(seen)
     han, kana, hangul = (len(script.findall(together)) for script in (_IS_HAN, _IS_KANA, _IS_HANGUL))
     other = len(_OTHER_WORD.findall(together))
     if max(hangul, han + kana) < max(1, 2 * other):

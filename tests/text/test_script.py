@@ -31,6 +31,10 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)  # lone s
         (["The ferry was late, as on most days of this winter.", "배가 늦었다."], "en"),
         (["OrbitはZX-5をリリースし、NorthwindのCloudで提供する。"], "ja"),  # words count, not letters
         (["The word こんにちは means hello."], "en"),
+        (["A", "The 船は午後"], "ja"),  # two words, whatever their order
+        (["The 船は午後", "A"], "ja"),
+        (["AB", "The 船午"], "en"),
+        (["The 船午", "AB"], "en"),
     ],
 )
 def test_language_follows_most_words(texts: list[str], expected: str) -> None:
