@@ -76,7 +76,7 @@ class Plan(BaseModel):
     record: Path | None = None
     calibrate: bool = False
     out: Path | None = None
-    seed: int = 0
+    seed: int = Field(0, ge=0)
 
 
 class RankPlan(Plan):

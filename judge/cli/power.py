@@ -47,7 +47,7 @@ def _check(difference: float | None, items: int | None, sd: float | None, power:
     from judge.stats.power import ALPHA
 
     for name, value, holds, what in (
-        ("difference", difference, difference is None or abs(difference) > 0, "other than 0"),
+        ("difference", difference, difference is None or 0 < abs(difference) < float("inf"), "a number other than 0"),
         ("items", items, items is None or items > 1, "2 or more"),
         ("sd", sd, sd is None or 0 < sd < float("inf"), "above 0"),
         ("power", power, ALPHA < power < 1, f"between {ALPHA:g} and 1"),
@@ -58,9 +58,11 @@ def _check(difference: float | None, items: int | None, sd: float | None, power:
 
 def _of_sd(sd: float, difference: float | None, items: int | None, power: float) -> None:
     """What follows from a standard deviation alone."""
-    from judge.stats.power import chance, detectable, needed
+    from judge.stats.power import LEAST, chance, detectable, needed
 
     if items:
+        if items < LEAST:
+            raise ConfigError(f"--items {items}: a test tells nothing apart on fewer than {LEAST} items")
         found = detectable(sd, items, power=power)
         typer.echo(f"{items:,} items find a difference of {found:.3g} at {power:.0%} power")
     if difference:
@@ -81,7 +83,7 @@ def _of_run(run: Path, difference: float | None, names: list[str] | None, items:
 
     result = load(run)
     found = _scatters(result, run, names)
-    heads = ["items", "pairs", "sd", f"found at {power:.0%}"]
+    heads = ["items", "pairs", "sd of differences", f"found at {power:.0%}"]
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("", overflow="fold")
     for head in [*heads, f"items for {difference:g}"] if difference else heads:
@@ -125,14 +127,15 @@ def _scatters(result: Result, run: Path, names: list[str] | None) -> list[Scatte
 
 def _cells(one: Scatter, difference: float | None, items: int | None, power: float) -> list[str]:
     """Items, pairs, standard deviation, the difference that is found, and the items that the one asked about takes."""
-    from statistics import median
-
     if not one.sd:
         return ["–"] * (5 if difference else 4)
-    shown = f"{items or int(median(one.items)):,}", f"{len(one.sd):,}"
+    few, most = min(one.items), max(one.items)
+    shown = f"{items:,}" if items else f"{few:,}" if few == most else f"{few:,}–{most:,}", f"{len(one.sd):,}"
     cells = [*shown, _both(one.spread(), ".3g"), _both(one.detectable(items, power=power), ".3g")]
     return [*cells, _both(one.needed(difference, power=power), ",.0f")] if difference else cells
 
 
-def _both(found: Middle, format: str) -> str:
+def _both(found: Middle | None, format: str) -> str:
+    if found is None:
+        return "too few items"
     return f"{found.median:{format}} ({found.worst:{format}})"

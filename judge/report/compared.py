@@ -134,7 +134,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Far:
-    """An item that moved, `size` on average as a share of the scale."""
+    """An item that moved, by `size` at the most as a share of the scale."""
 
     item: str
     size: str

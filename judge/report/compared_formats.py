@@ -92,7 +92,7 @@ def _print_failures(console: Console, shown: Layout) -> None:
 
 def _print_items(console: Console, far: tuple[Far, ...]) -> None:
     if far:
-        console.print(Text("\nItems that moved most, as a mean share of the scale", "bold"))
+        console.print(Text("\nItems that moved most, by their largest change as a share of the scale", "bold"))
     for item in far:
         console.print(Text.assemble(f"  {item.size:>4}  ", (item.item, "bold"), f"  {_shifts(item)}"))
 

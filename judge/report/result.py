@@ -200,11 +200,15 @@ def _by_column(listed: Iterable[dict[str, Any]]) -> dict[tuple[str, str], Estima
     return {(e.pop("system"), e.pop("column")): Estimate(**e) for e in listed}
 
 
+def _refuse(constant: str) -> float:
+    raise ValueError(f"it holds {constant}, which no run writes")
+
+
 def _read_run(folder: Path) -> Result:
     """The result of a whole run. Raises StorageError."""
     path = folder / RUN
     try:
-        run = json.loads(path.read_bytes())
+        run = json.loads(path.read_bytes(), parse_constant=_refuse)
         table = Table.load(folder, (run["info"].get("streamed") or {}).get("shown"))
         agreement = {name: Estimate(**e) for name, e in run.get("agreement", {}).items()}
         ranked = tuple(_ranking(r) for r in run.get("rankings", ()))
@@ -223,7 +227,7 @@ def _read_run(folder: Path) -> Result:
             matrices=tuple(map(_matrix, run.get("matrices", ()))),
             rated=tuple(map(read, run.get("rated", ()))),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"cannot read {path}: {error}; run again to make it anew") from error
 
 

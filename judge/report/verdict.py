@@ -9,8 +9,8 @@ from judge.report.lead import compared, laid, lead, places
 from judge.report.ranked import Contest, Place, ranked
 from judge.report.result import Result
 from judge.report.words import chance, count, line, number, span
-from judge.stats.compare import Comparison, Difference
-from judge.stats.power import takes
+from judge.stats.compare import TOO_FEW, Comparison, Difference
+from judge.stats.power import ALPHA, takes
 
 _NO_JUDGE = "No judge has compared these systems: the columns are those of an offline baseline."
 _NAMED = 3  # systems or criteria that are named; of more, how many there are
@@ -71,10 +71,15 @@ def _tied(result: Result, found: Comparison) -> list[str]:
 
 
 def _needs(result: Result, found: Comparison, closest: Difference) -> list[str]:
+    if TOO_FEW in found.note:
+        n = max(one.estimate.n for one in found.differences)
+        return [f"{count(n, 'item')} are too few to tell any two of the systems apart, whatever they score."]
     items = takes(closest.estimate)
     what = f"The difference to {_name(closest.other)}, {_difference(result, found, closest)},"
     if items is None:
         return []
+    if items <= closest.estimate.n and (closest.estimate.p or 0.0) >= ALPHA:
+        return [f"{what} is not told from none by the test ({chance(closest.estimate.p or 0.0)})."]
     if items <= closest.estimate.n:
         return [f"{what} does not outlast the correction for {count(len(found.differences), 'comparison')}."]
     so_many = f"more than {_FAR:,}" if items > _FAR else f"about {_round(items):,}"

@@ -14,11 +14,12 @@ from judge.stats.differences import Singles, mean_differences, resampled
 from judge.stats.effect import cliffs_delta
 from judge.stats.pairs import MOST, PLACES, Pair, best_first, differences, pairs
 from judge.stats.permutation import holm
-from judge.stats.power import ALPHA, detectable, spreads
+from judge.stats.power import ALPHA, LEAST, detectable, spreads
 from judge.stats.ranks import interval, ranks
 from judge.stats.resample import Floats
 from judge.table import Table
 
+TOO_FEW = "too few items to tell any two systems apart"
 _MANY = 2_000  # resamples for the ranks of more than `MOST` systems
 _HELD = 4_000_000  # numbers held at once: differences, and resampled means
 
@@ -53,7 +54,7 @@ class Rank:
     """A system's place by its mean, 1 the best; equal means share it.
 
     `low` to `high` is the 95 % percentile interval of the place over resampled items (of more than 30 systems 2,000 of
-    them); of fewer than two items nothing is known, and it is every place.
+    them); fewer than six items say too little, and it is every place.
     """
 
     system: str
@@ -69,7 +70,8 @@ class Comparison:
     `differences` come best first: the first system with the second, the third, …, then the second with the third; of
     more than 30 systems only those with the first. `best` are the systems that are not told apart from the first,
     itself included; none where nothing can be said. `detectable` is the smallest difference that this many items
-    show with 80 % power, the median over the pairs. `note` says what could not be computed, and why.
+    show with 80 % power, the median over the pairs; None where they are too few to show any. `note` says what could
+    not be computed, and why.
     """
 
     column: str
@@ -147,12 +149,13 @@ def _compared(group: Sequence[_Values], n_resamples: int, placed: int, seed: int
         found = tuple(_differences(one, rows[here], estimates[here]))
         number, sd = spreads(rows[here])
         shown = [detectable(s, int(n)) for n, s in zip(number, sd.tolist(), strict=True) if s > 0]
+        few = _too_few(found)
         yield Comparison(
             one.column.name,
             found,
             _ranks(one, of_column),
             _best(one, found),
-            float(np.median(shown)) if shown else None,
+            float(np.median(shown)) if shown and not few else None,
             _note(one, found),
         )
 
@@ -193,7 +196,7 @@ def _ranks(one: _Values, means: Singles) -> tuple[Rank, ...]:
     names = [one.systems[place] for place in one.order]
     now = np.nanmean(one.centred[one.order], axis=1)[None, :].astype(np.float32)
     low, high = [1] * len(names), [len(names)] * len(names)
-    if one.items > 1:
+    if one.items >= LEAST:
         low, high = interval(means[:, one.order] * one.sign)
     return tuple(map(Rank, names, ranks(now * one.sign)[0].tolist(), low, high))
 
@@ -215,7 +218,7 @@ def _note(one: _Values, found: Sequence[Difference]) -> str:
         f"more than {MOST} systems: compared with the best one only": len(one.order) > MOST,
         "different items: a difference is over those that both systems have": bool((known != known[0]).any()),
         f"{lost:,} of {len(one.pairs):,} pairs of systems share no item": lost > 0,
-        "too few items to tell any two systems apart": _too_few(found),
+        TOO_FEW: _too_few(found),
     }
     return "; ".join(why for why, holds in partly.items() if holds)
 

@@ -13,8 +13,8 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 EXACT = 12
 """Differences other than 0 up to which every assignment of signs is looked at."""
-# How far a sum whose standard deviation is 1 may be off in single precision; it moves p by less than .0001.
-_NEAR = 1e-4
+# How far a sum of a row whose squares add up to 1 may be off, in double and in single precision.
+_NEAR, _NEAR_SINGLE = 1e-9, 1e-4
 _HELD = 4_000_000  # numbers held at once
 
 
@@ -29,11 +29,11 @@ def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> t
     known = np.nan_to_num(differences)
     norm = np.sqrt((known**2).sum(axis=1, keepdims=True))
     known = known / np.where(norm > 0, norm, 1.0)
-    found = np.abs(known.sum(axis=1)) - _NEAR
+    found = np.abs(known.sum(axis=1))
     exact = (known != 0).sum(axis=1) <= EXACT
     p = np.empty(len(known))
-    p[exact] = _enumerated(known[exact], found[exact])
-    p[~exact] = (_reached(known[~exact], found[~exact], n_flips, seed) + 1) / (n_flips + 1)
+    p[exact] = _enumerated(known[exact], found[exact] - _NEAR)
+    p[~exact] = (_reached(known[~exact], found[~exact] - _NEAR_SINGLE, n_flips, seed) + 1) / (n_flips + 1)
     p[(~np.isnan(differences)).sum(axis=1) < 2] = np.nan
     return p, exact
 

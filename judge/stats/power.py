@@ -16,6 +16,9 @@ from judge.stats.resample import Floats
 from judge.table import Table
 
 ALPHA, POWER = 0.05, 0.8
+LEAST = 6
+"""Items of which all have to point one way before a sign-flip test gives p < .05 (2 / 2⁶); fewer show nothing."""
+_MOST = 1e9  # whose square is more items than there are
 _NORMAL = NormalDist()
 
 
@@ -29,8 +32,9 @@ def detectable(sd: float, items: int, *, power: float = POWER, alpha: float = AL
 
 
 def needed(sd: float, difference: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
-    """The items at which `difference` is detectable, at least 2."""
-    return max(2, ceil((_distance(power, alpha) * sd / abs(difference)) ** 2))
+    """The items at which `difference` is detectable, at least 6: of fewer the test can tell nothing apart."""
+    ratio = min(_distance(power, alpha) * sd / abs(difference), _MOST)
+    return max(LEAST, ceil(ratio**2))
 
 
 def takes(found: Estimate) -> int | None:
@@ -90,10 +94,11 @@ class Scatter:
     def spread(self) -> Middle:
         return Middle(median(self.sd), max(self.sd))
 
-    def detectable(self, items: int | None = None, *, power: float = POWER) -> Middle:
-        """The smallest differences to be found, with the items that there are or with so many."""
-        found = [detectable(sd, items or n, power=power) for n, sd in zip(self.items, self.sd, strict=True)]
-        return Middle(median(found), max(found))
+    def detectable(self, items: int | None = None, *, power: float = POWER) -> Middle | None:
+        """The smallest differences to be found, with the items that there are or with so many; None for too few."""
+        of = [(sd, items or n) for n, sd in zip(self.items, self.sd, strict=True)]
+        found = [detectable(sd, n, power=power) for sd, n in of if n >= LEAST]
+        return Middle(median(found), max(found)) if found else None
 
     def needed(self, difference: float, *, power: float = POWER) -> Middle:
         """The items that this difference takes."""

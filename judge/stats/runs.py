@@ -60,7 +60,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """How far the values of an item moved: the mean of the sizes of all of its shares; the `shifts` furthest first."""
+    """How far an item moved: the size of its largest share; the `shifts` furthest first."""
 
     item: str
     size: float
@@ -81,10 +81,10 @@ class Runs:
     """Two runs side by side, on the `texts` of `items` that both have.
 
     `moved` has all systems together before each one (where there are several), column by column; `items_moved` the 50
-    items that moved furthest. `appeared` are failures of the second run where the first had none, `vanished` those of
-    the first. `edited` texts have another output, source or references now. `unanswered` counts values that the first
-    run has and that the second neither has nor failed at, and the other way round. `incomparable` says by column why it
-    is left out, `only` what one run alone has.
+    items that moved furthest. `appeared` are failures of the second run where the first had a score, `vanished` those
+    of the first where the second has one. `edited` texts have another output, source or references now. `unanswered`
+    counts values that the first run has and that the second neither has nor failed at, and the other way round.
+    `incomparable` says by column why it is left out, `only` what one run alone has.
     """
 
     texts: int
@@ -157,8 +157,8 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
         edited=_edited(before, after),
         moved=(*_moved(found, shared.systems, n_resamples, seed), *_wholes(before, after, columns, shared.systems)),
         items_moved=_items([one for one in found[: len(columns)] if not one.column.judge], shared),
-        appeared=tuple(row for row in failed[1] if (row.item, row.system, row.column) not in first),
-        vanished=tuple(row for row in failed[0] if (row.item, row.system, row.column) not in second),
+        appeared=tuple(row for row in failed[1] if (row.item, row.system, row.column) in scored[0]),
+        vanished=tuple(row for row in failed[0] if (row.item, row.system, row.column) in scored[1]),
         unanswered=(len(scored[0] - scored[1] - second), len(scored[1] - scored[0] - first)),
         incomparable=tuple(refused.items()),
         only=(_only(before, after), _only(after, before)),
@@ -309,9 +309,7 @@ def _items(columns: Sequence[_Column], shared: _Shared) -> tuple[Item, ...]:
     if not kept or not shared.items:
         return ()
     shares = np.array([one.differences / one.span for one in kept])
-    known = ~np.isnan(shares)
-    number = known.sum(axis=(0, 1))
-    sizes = np.where(known, np.abs(shares), 0.0).sum(axis=(0, 1)) / np.maximum(number, 1)
+    sizes = np.where(np.isnan(shares), 0.0, np.abs(shares)).max(axis=(0, 1), initial=0.0)
     order = [int(place) for place in np.argsort(-sizes, kind="stable")[:_ITEMS] if sizes[place] > 0]
     return tuple(_item(kept, shared, shares[:, :, place], place, float(sizes[place])) for place in order)
 

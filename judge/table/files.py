@@ -214,7 +214,7 @@ def reading(path: Path) -> Iterator[Path]:
 
     try:
         yield path
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError) as error:
         raise StorageError(trouble("read", path, error)) from error
 
 

@@ -94,7 +94,7 @@ def test_a_ranking_has_no_differences(power: Callable[..., Any]) -> None:
         (("--sd", "0", "--items", "5"), "--sd 0: has to be above 0"),
         (("--sd", "nan", "--items", "5"), "--sd nan: has to be above 0"),
         (("--sd", "1", "--items", "1"), "--items 1: has to be 2 or more"),
-        (("--sd", "1", "--difference", "0"), "--difference 0: has to be other than 0"),
+        (("--sd", "1", "--difference", "0"), "--difference 0: has to be a number other than 0"),
         (("--sd", "1", "--items", "5", "--power", "1"), "--power 1: has to be between 0.05 and 1"),
     ],
 )
