@@ -137,6 +137,11 @@ def told(rated: Rated, level: Level) -> Iterator[str]:
             continue
         against = {floor.name: rated.differences.get((judge.name, floor.name, level)) for floor in rated.floors}
         yield f"{line(judge.name)} {_stands(against)}"
+    for floor in rated.floors if rated.judges else ():
+        found = floor.correlation.estimates.get((level, "spearman"))
+        if found is not None and found.high is not None and round(found.high, _PLACES) < 0:
+            opposite = number(-found.value, _PLACES)
+            yield f"{floor.name} goes the other way, {_difference(found)}: its opposite is a floor of {opposite}."
     yield from _beside(rated, level)
 
 

@@ -168,6 +168,14 @@ def test_the_sentence_is_what_the_differences_support(differences: dict[str, Est
     )
 
 
+@pytest.mark.parametrize(("value", "said"), [(-0.45, True), (-0.05, False)])
+def test_a_floor_that_goes_the_other_way_is_said(value: float, said: bool) -> None:
+    floors = (row("length", "floor", value),)
+    text = Validation("t", (rated({"length": BETTER}, floors=floors),)).report("markdown")
+    sentence = f"length goes the other way, {value:.3f} [-0.650, -0.350]: its opposite is a floor of 0.450."
+    assert (sentence in text.replace("\\", "")) is said
+
+
 def test_a_floor_without_values_is_not_beaten() -> None:
     lacking = (*rated({"length": BETTER}).floors, row("heuristic", "floor", 0, levels=(), why="it abstained"))
     text = Validation("t", (rated({"length": BETTER}, floors=lacking),)).report("markdown")
