@@ -141,7 +141,7 @@ def _json(path: Path, name: str) -> Iterator[Row]:
 
 def _csv(path: Path, name: str) -> Iterator[Row]:
     """Rows of a .csv or .tsv, each called by the line it starts on. Columns without a name are left out."""
-    csv.field_size_limit(2**31 - 1)  # the default, 131,072 characters, is short of a long source
+    limit = csv.field_size_limit(2**31 - 1)  # the default, 131,072 characters, is short of a long source
     dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
     table = csv.reader((line for _, line in _lines(path, name)), dialect, strict=True)
     start = 1
@@ -159,6 +159,8 @@ def _csv(path: Path, name: str) -> Iterator[Row]:
     except csv.Error as error:
         hint = "a cell with quotes, separators or line breaks in it must be quoted, and its own quotes doubled"
         raise DataError(f"{name}:{start}: {error}: {hint}") from error
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _refuse_twins(names: Sequence[str], where: str) -> None:
