@@ -86,12 +86,10 @@ def prepare(
         raise ConfigError("no data: name a file, for example judge run summaries.jsonl")
     check_out(made.out)
     rows, rest = _read(made, source)
-    language, how = made.language, "chosen"
-    if language is None:
-        language, how = text.language(t for s in rows for t in (s.output, s.source or "")), "detected"
+    named = _language(made, rows)
     asked, floor = _asked(made, made.model if providers is None else providers)
     alone = floor is not None and not asked and made.replay is None
-    chosen = [] if alone else _criteria(made, rows, language, own or {}, pairwise=isinstance(made, RankPlan))
+    chosen = [] if alone else _criteria(made, rows, named["name"], own or {}, pairwise=isinstance(made, RankPlan))
     if made.calibrate:
         _check_calibrated(made, rows, chosen, alone=alone)
     measured = Measured()
@@ -104,34 +102,31 @@ def prepare(
     judges = _judges(made, asked) if chosen or any(getattr(m, "asks", False) for m in metrics.values()) else {}
     for provider in judges.values():
         ladder.rungs(settings, provider.decides)
-    notes += dict.fromkeys(provider.notice for provider in judges.values() if provider.notice)
-    notes += _about_asking(metrics, list(judges))
-    about = {} if made.data is None else {"path": str(made.data), "sha256": samples.digest(made.data)}
-    named = {"name": language, "how": how}
+    notes += _about_judges(made, metrics, judges)
     pairs = None
     if isinstance(made, RankPlan):
         pairs = choose(rows, orders=made.orders, budget=made.budget, seed=made.seed)
         notes += _about_pairs(pairs)
+    about = {} if made.data is None else {"path": str(made.data), "sha256": samples.digest(made.data)}
     read = {**about, "rows": len(rows)}
     record = None if made.record is None or not judges else _recording(made, made.record, judges.values())
-    notes += _about_draws(made, judges.values())
     return Prepared(
-        made,
-        rows,
-        chosen,
-        metrics,
-        judges,
-        settings,
-        named,
-        read,
-        notes,
-        pairs,
-        measured,
-        rest,
-        ask,
-        record,
+        made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest, ask, record,
         heuristic.NAME if alone else "",
-    )
+    )  # fmt: skip
+
+
+def _language(made: Plan, rows: Sequence[Sample]) -> dict[str, str]:
+    """The language of the prompts, and whether it was chosen or detected."""
+    if made.language is not None:
+        return {"name": made.language, "how": "chosen"}
+    return {"name": text.language(t for s in rows for t in (s.output, s.source or "")), "how": "detected"}
+
+
+def _about_judges(made: Plan, metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> list[str]:
+    """What every report must say of these judges."""
+    told = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
+    return [*told, *_about_asking(metrics, list(judges)), *_about_draws(made, judges.values())]
 
 
 def _check_calibrated(made: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion], *, alone: bool) -> None:
