@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -34,17 +36,51 @@ def _judges(given: Any) -> Any:
     return tuple({"name": one} if isinstance(one, str) else one for one in listed)
 
 
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most that a run may spend on new requests: US dollars (`usd`) or tokens read and written (`tokens`)."""
+
+    amount: float
+    unit: Literal["usd", "tokens"]
+
+    def __str__(self) -> str:
+        return f"${self.amount:,.2f}" if self.unit == "usd" else f"{self.amount:,.0f} tokens"
+
+
+_BUDGET = re.compile(r"(?:\$ ?(\d[\d,_]*(?:\.\d+)?)|(\d[\d,_]*(?:\.\d+)?) ?(usd|\$|[km]?tokens?))", re.I)
+_TIMES = {"k": 1e3, "m": 1e6}
+
+
+def _budget(given: Any) -> Any:
+    """`5usd`, `$5`, `200000tokens`, `2mtokens`."""
+    if given is None or isinstance(given, Budget):
+        return given
+    found = _BUDGET.fullmatch(str(given).strip())
+    if not found:
+        raise ValueError("write an amount with its unit, such as 5usd or 200000tokens")
+    dollars, amount, unit = found.groups()
+    number = float(re.sub("[,_]", "", dollars or amount))
+    if number <= 0:
+        raise ValueError("must be more than 0")
+    if dollars or unit.lower() in ("usd", "$"):
+        return Budget(number, "usd")
+    return Budget(number * _TIMES.get(unit[0].lower(), 1), "tokens")
+
+
 class Plan(BaseModel):
     """All that describes a run; the keys of run.yaml and the long options of `judge run` are these names.
 
-    `mapping` (written `map`) names the data's columns, `systems` the columns of wide data. `metrics` None
-    means rouge, bleu and chrf where the data has references; `set` are options by metric (`{rouge: {stem: false}}`) and
-    `workers` the processes that measure. `language` None means the data's own. Several judges
-    (`model`) are a panel. `draws` are the replies drawn where a score is a mean of samples; `temperature` None is 1
-    for those and else 0. `reply` None is each criterion's own kind; `structured` asks for it as a JSON object. `cache`
-    None is the default folder and False none at all. `retries` are the tries after a failed first one. `replay` is a
-    recording that answers in the place of the judges, `record` where to write one. `calibrate` brings the means to
-    people's scale by the ratings that some of the texts have.
+    `mapping` (written `map`) names the data's columns, `systems` the columns of wide data. `metrics` None means rouge,
+    bleu and chrf where the data has references; `set` are options by metric (`{rouge: {stem: false}}`) and `workers`
+    the processes that measure. `language` None means the data's own. Several judges (`model`) are a panel. `draws` are
+    the replies drawn where a score is a mean of samples; `temperature` None is 1 for those and else 0. `reply` None is
+    each criterion's own kind; `structured` asks for it as a JSON object, `merge_criteria` for all criteria of a text in
+    one reply. `cache` None is the default folder and False none at all. `retries` are the tries after a failed first
+    one. `rpm` and `tpm` are the most requests and tokens a minute, `deadline` the longest the judging may take, in
+    seconds, and `budget` the most that may be spent on new requests; where one of the two is reached, the run stops and
+    can be gone on with. `engine` is where requests run. `retry_failed` asks again for what failed in the run in `out`,
+    and for nothing else of it. `replay` is a recording that answers in the place of the judges, `record` where to write
+    one. `calibrate` brings the means to people's scale by the ratings that some of the texts have.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -66,11 +102,18 @@ class Plan(BaseModel):
     min_mass: float = Field(0.5, ge=0, le=1)
     reply: ReplyKind | None = None
     structured: bool = False
+    merge_criteria: bool = False
     temperature: float | None = Field(None, ge=0, le=2)
     max_tokens: int | None = Field(None, ge=1)
     max_concurrency: int = Field(64, ge=1)
     timeout: float = Field(120.0, gt=0)
     retries: int = Field(5, ge=0)
+    rpm: int | None = Field(None, ge=1)
+    tpm: int | None = Field(None, ge=1)
+    deadline: float | None = Field(None, gt=0)
+    budget: Annotated[Budget | None, BeforeValidator(_budget)] = None
+    engine: str = "local"
+    retry_failed: bool = False
     cache: Path | Literal[False] | None = None
     replay: Path | None = None
     record: Path | None = None
@@ -82,13 +125,13 @@ class Plan(BaseModel):
 class RankPlan(Plan):
     """What `judge rank` adds: `orders` 2 shows each pair of texts both ways round, 1 only one way, drawn by `seed`.
 
-    `budget` is the most pairs of texts to compare, spread evenly over the pairs of systems; None means all of them.
+    `pairs` is the most pairs of texts to compare, spread evenly over the pairs of systems; None means all of them.
     """
 
     criteria: tuple[str, ...] = ("overall",)
     metrics: tuple[str, ...] | None = ()
     orders: Literal[1, 2] = 2
-    budget: int | None = Field(None, ge=1)
+    pairs: int | None = Field(None, ge=1)
 
 
 def plan(file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> Plan:
@@ -137,7 +180,8 @@ def _reason(first: Any, key: str, keys: list[str]) -> str:
     if first["type"] == "extra_forbidden":
         return unknown("key", key, sorted(keys))
     got = "" if isinstance(first["input"], dict) else f", not {first['input']!r}"
-    return f"{first['msg'][0].lower()}{first['msg'][1:]}{got}"
+    said = first["msg"].removeprefix("Value error, ")
+    return f"{said[0].lower()}{said[1:]}{got}"
 
 
 def _keys(kind: type[Plan]) -> list[str]:

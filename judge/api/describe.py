@@ -91,8 +91,8 @@ def column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepa
             parts.append(f"mass>={plan.min_mass:g}")
     if isinstance(plan, RankPlan):
         parts.append(f"orders={plan.orders}")
-        parts += [f"budget={plan.budget}"] if plan.budget else []
-        parts += [f"seed={plan.seed}"] if plan.budget or plan.orders == 1 else []
+        parts += [f"pairs={plan.pairs}"] if plan.pairs else []
+        parts += [f"seed={plan.seed}"] if plan.pairs or plan.orders == 1 else []
     parts.append(f"judge {__version__}")
     scale, own = criterion.scale, suffix(prepared, judge)
     return Column(

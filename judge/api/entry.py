@@ -45,11 +45,18 @@ class Options(TypedDict, total=False):
     min_mass: float
     reply: str
     structured: bool
+    merge_criteria: bool
     temperature: float
     max_tokens: int
     max_concurrency: int
     timeout: float
     retries: int
+    rpm: int
+    tpm: int
+    deadline: float
+    budget: str
+    engine: str
+    retry_failed: bool
     cache: str | Path | Literal[False]
     replay: str | Path
     record: str | Path
@@ -62,7 +69,7 @@ class RankOptions(Options, total=False):
     """What `rank` takes besides: the further keys of `config.RankPlan`."""
 
     orders: int
-    budget: int
+    pairs: int
 
 
 def evaluate(
@@ -110,7 +117,7 @@ def rank(
     """Compare the systems' texts two by two, and rank the systems by criterion: `result.rankings`.
 
     `criteria` are names of prompts/pairwise (default: overall), paths or Criterion objects whose templates read `first`
-    and `second`. Every pair of texts of an item is shown in both orders (`orders=1`: in one), or only `budget` pairs;
+    and `second`. Every pair of texts of an item is shown in both orders (`orders=1`: in one), or only `pairs` pairs;
     equal texts are a tie without a request. Everything else is as in `evaluate`.
     """
     return in_a_loop(lambda: rank_async(data, criteria, model=model, progress=progress, **options))

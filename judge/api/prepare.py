@@ -105,7 +105,7 @@ def prepare(
     notes += _about_judges(made, metrics, judges)
     pairs = None
     if isinstance(made, RankPlan):
-        pairs = choose(rows, orders=made.orders, budget=made.budget, seed=made.seed)
+        pairs = choose(rows, orders=made.orders, budget=made.pairs, seed=made.seed)
         notes += _about_pairs(pairs)
     about = {} if made.data is None else {"path": str(made.data), "sha256": samples.digest(made.data)}
     read = {**about, "rows": len(rows)}

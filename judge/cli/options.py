@@ -64,6 +64,20 @@ MaxTokens = Annotated[int | None, option("Longest reply (default: by reply kind)
 MaxConcurrency = Annotated[int | None, option("Most requests in flight (default: 64).", metavar="N")]
 Timeout = Annotated[float | None, option("Longest wait for one reply (default: 120).", metavar="SECONDS")]
 Retries = Annotated[int | None, option("Tries after a failed one (default: 5).", metavar="N")]
+Rpm = Annotated[int | None, option("Most requests a minute (default: as the server says).", metavar="N")]
+Tpm = Annotated[int | None, option("Most tokens a minute (default: as the server says).", metavar="N")]
+Deadline = Annotated[float | None, option("Stop judging after so long; can be gone on with.", metavar="SECONDS")]
+Budget = Annotated[
+    str | None,
+    option("Stop before more is spent: 5usd, 200000tokens; can be gone on with.", metavar="AMOUNT"),
+]
+Engine = Annotated[str | None, option("Where requests run: local (default).", metavar="NAME")]
+RetryFailed = Annotated[
+    bool | None, typer.Option("--retry-failed", help="Ask again for what failed in --out's run, and keep the rest.")
+]
+MergeCriteria = Annotated[
+    bool | None, typer.Option("--merge-criteria", help="Ask for all criteria of a text at once: cheaper, with a halo.")
+]
 Limit = Annotated[int | None, option("Only the first N outputs.", metavar="N")]
 Seed = Annotated[int | None, option("Of all that is drawn (default: 0).", metavar="N")]
 Replay = Annotated[

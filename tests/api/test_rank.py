@@ -131,7 +131,7 @@ def test_a_panel_ranks_by_each_judge_and_by_their_mean() -> None:
 
 
 def test_what_it_will_ask_is_said_before() -> None:
-    plan = rank_plan(given={"budget": 5})
+    plan = rank_plan(given={"pairs": 5})
     rows = [row | {"output": "same"} if row["item"] == "1" else row for row in ROWS]
     prepared = prepare(plan, rows, providers=[ScriptedProvider(better)])
     said = forecast(prepared)
@@ -149,7 +149,7 @@ def test_what_it_will_ask_is_said_before() -> None:
         ({"criteria": ["summarization/relevance"]}, CriterionError, "judge run"),
         ({"model": None}, ConfigError, "no judge is named"),
         ({"orders": 3}, ConfigError, "--orders: input should be 1 or 2"),
-        ({"budget": 0}, ConfigError, "--budget"),
+        ({"pairs": 0}, ConfigError, "--pairs"),
     ],
 )
 def test_mistakes_are_said_before_anything_is_sent(options: dict[str, Any], error: type[Exception], words: str) -> None:

@@ -1,0 +1,1 @@
+"""How fast one judge may be asked."""
