@@ -1,6 +1,9 @@
 """How often the 95 % intervals hold the truth, and how often the test finds what is not there, by simulation.
 
-Scores from 1 to 5 in three shapes; of a difference, two systems on the same items, one a little better.
+Scores from 1 to 5 in three shapes. Of a difference: two systems on the same items, one a little better. Of ranks: five
+systems on the same items, equal, close together (0.05 standard deviations from one to the next) or apart (0.2); of
+each the share of intervals that hold the true place, then of columns in which all five do. Of correlations: a judge and
+people on as many texts, Spearman's rho between what lies behind their scores about r.
 
     python benchmarks/coverage.py [REPETITIONS]     # 4,000
 """
@@ -15,9 +18,13 @@ from statistics import NormalDist
 os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from judge.records import Column, Estimate, Provenance, Sample, Score
+from judge.stats.bootstrap import Bootstrap
+from judge.stats.compare import compare
 from judge.stats.differences import mean_differences
+from judge.stats.pooled import pooled
 from judge.stats.resample import means
 from judge.table import Table
 
@@ -28,6 +35,9 @@ SHAPES = {
     "at both ends": (0.3, 0.15, 0.1, 0.15, 0.3),
 }
 SHIFT = 0.2
+SYSTEMS = {"equal": (0.0,) * 5, "close": (0.2, 0.15, 0.1, 0.05, 0.0), "apart": (0.8, 0.6, 0.4, 0.2, 0.0)}
+RANKED, RATED = (6, 10, 20, 100), (30, 100)
+GOES = (0.0, 0.5, 0.9)  # how far a judge goes with people
 HALF = 0.5**0.5  # of an item's and of a text's own part in a score: together they vary by 1
 MADE = Provenance("metric")
 Values = np.ndarray
@@ -54,29 +64,82 @@ def held(found: Sequence[Estimate | None], value: float) -> float:
     return 100 * float(np.mean(inside))
 
 
-def of_means(values: Values) -> list[Estimate]:
+def table(values: Values) -> Table:
     """Each row as a system's scores."""
     samples = tuple(Sample(f"i{i}", f"s{s}", "") for s in range(len(values)) for i in range(values.shape[1]))
     rows = tuple(
         Score(one.item, one.system, "c", v, MADE) for one, v in zip(samples, values.ravel().tolist(), strict=True)
     )
-    return list(means(Table(samples, (Column("c", "metric", "c"),), rows)).values())
+    return Table(samples, (Column("c", "metric", "c"),), rows)
 
 
-def main() -> None:
-    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 4_000
-    print(f"{repetitions:,} repetitions; percent")
+def of_differences(repetitions: int) -> None:
     print(f"{'':<14}{'items':>6}{'mean':>8}{'difference':>12}{'p < .05 without one':>21}")
     for name, shape in SHAPES.items():
         for n in SIZES:
             random = np.random.default_rng([n, len(name)])
             item = random.normal(size=(repetitions, n))
             one, other, equal = (scores(shape, item, shift, random) for shift in (SHIFT, 0.0, 0.0))
-            mean = held(of_means(other), truth(shape, 0.0))
+            mean = held(list(means(table(other)).values()), truth(shape, 0.0))
             apart = held(mean_differences(one - other, n_resamples=2_000), truth(shape, SHIFT) - truth(shape, 0.0))
             tests = mean_differences(equal - other, n_resamples=100)
             false = 100 * float(np.mean([e is not None and e.p is not None and e.p < 0.05 for e in tests]))
             print(f"{name:<14}{n:>6}{mean:>8.1f}{apart:>12.1f}{false:>21.1f}", flush=True)
+
+
+def of_ranks(repetitions: int) -> None:
+    print(f"\n{'five systems':<24}" + "".join(f"{f'n = {n}':>18}" for n in RANKED))
+    for name, shape in SHAPES.items():
+        for which, shifts in SYSTEMS.items():
+            cells = []
+            for n in RANKED:
+                random = np.random.default_rng([n, len(name)])
+                found = np.array([placed(shape, n, shifts, random) for _ in range(repetitions)])
+                cells.append(f"{100 * found.mean():>12.1f}{100 * found.all(axis=1).mean():>6.1f}")
+            print(f"{name + ', ' + which:<24}{''.join(cells)}", flush=True)
+
+
+def placed(shape: Sequence[float], n: int, shifts: Sequence[float], random: np.random.Generator) -> list[bool]:
+    """Of each system whether its rank's interval holds its place; equal systems share the better one."""
+    item = random.normal(size=n)
+    values = np.array([scores(shape, item, shift, random) for shift in shifts])
+    (found,) = compare(table(values), n_resamples=1_000)
+    places = {f"s{k}": 1 + sum(other > shift for other in shifts) for k, shift in enumerate(shifts)}
+    return [one.low <= places[one.system] <= one.high for one in found.ranks]
+
+
+def of_correlations(repetitions: int) -> None:
+    print(f"\n{'Spearman, texts':<24}" + "".join(f"{f'r = {r}, n = {n}':>18}" for r in GOES for n in RATED))
+    for name, shape in SHAPES.items():
+        cells = []
+        for r in GOES:
+            true = float(spearmanr(*judged(shape, r, (1_000_000,), np.random.default_rng(0))).statistic)
+            for n in RATED:
+                pairs = zip(*judged(shape, r, (repetitions, n), np.random.default_rng([n, len(name)])), strict=True)
+                cells.append(held([correlation(*pair) for pair in pairs], true))
+        print(f"{name:<24}{''.join(f'{cell:>18.1f}' for cell in cells)}", flush=True)
+
+
+def correlation(one: Values, other: Values) -> Estimate | None:
+    """Over all texts, each of its own item, as `judge.stats.correlate` has it."""
+    bootstrap, n = Bootstrap(), len(one)
+    drawn = bootstrap.resampled(pooled(one[:, None], other[:, None], "spearman"), n, n)
+    return bootstrap.estimate("spearman", drawn, n, "")
+
+
+def judged(shape: Sequence[float], r: float, size: tuple[int, ...], random: np.random.Generator) -> list[Values]:
+    """Scores by a judge and by people, whose hidden variables correlate by r."""
+    people = random.normal(size=size)
+    hidden = r * people + (1 - r**2) ** 0.5 * random.normal(size=size)
+    return [1.0 + np.searchsorted(cuts(shape), each.ravel()).reshape(size) for each in (hidden, people)]
+
+
+def main() -> None:
+    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 4_000
+    print(f"{repetitions:,} repetitions; percent")
+    of_differences(repetitions)
+    of_ranks(max(1, repetitions // 4))
+    of_correlations(repetitions)
 
 
 if __name__ == "__main__":

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
+from unicodedata import category, normalize
 
+from judge.api.validate import check_run
 from judge.errors import ConfigError
 from judge.records import Column
 from judge.report import Result, load
 from judge.report.about import about
 from judge.report.compared import Change, RunComparison
+from judge.report.words import count, line
 from judge.stats.runs import compare_runs
-from judge.table import JOURNAL, RUN
 
 _WAYS = ("auto", "logprobs", "decisions", "samples", "single")
 _NAMES = {"t": "temperature", "judge": "judge version", "tok": "tokenizer", "json": "structured replies"}
 _NONE = "–"
+_SHOWN, _NAME = 5, 40  # names of either side, and characters of each
 
 
 def compare(
@@ -42,10 +45,7 @@ def compare(
     one, other = results
     found = compare_runs(one.table, other.table, seed=seed, n_resamples=n_resamples)
     if not found.texts:
-        raise ConfigError(
-            f"{names[0]} and {names[1]} have no text in common (item {one.table.items[0]!r} there, "
-            f"{other.table.items[0]!r} here): texts are the same that have the same item and system"
-        )
+        raise ConfigError("; ".join([f"{names[0]} and {names[1]} have no text in common", *_apart(one, other)]))
     if not found.moved and not found.incomparable:
         had, has = (", ".join(column.name for column in result.table.columns) for result in results)
         raise ConfigError(f"{names[0]} and {names[1]} have no column with values in common ({had}; {has})")
@@ -55,10 +55,8 @@ def compare(
 def _run(given: Result | str | Path) -> Result:
     if isinstance(given, Result):
         return given
-    folder = Path(given)
-    if not any((folder / name).exists() for name in (RUN, JOURNAL)):
-        raise ConfigError(f"{folder}: no run is there (no {RUN}); name a folder that judge run has written")
-    return load(folder)
+    check_run(Path(given))
+    return load(given)
 
 
 def _names(before: Result | str | Path, after: Result | str | Path) -> tuple[str, str]:
@@ -67,8 +65,43 @@ def _names(before: Result | str | Path, after: Result | str | Path) -> tuple[str
     return first, second
 
 
+def _apart(before: Result, after: Result) -> Iterator[str]:
+    """Why no text of two runs is the same: whose names differ, and which of them only seem to be the same."""
+    yield "texts are the same that have the same item and system"
+    for what in ("item", "system"):
+        sides = [getattr(result.table, f"{what}s") for result in (before, after)]
+        if not set(sides[0]) & set(sides[1]):
+            yield f"the {what}s are {_listed(sides[0])} there, {_listed(sides[1])} here"
+    yield from _alike(before, after)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(repr(line(name, _NAME)) for name in names[:_SHOWN]) + more
+
+
+def _alike(before: Result, after: Result) -> Iterator[str]:
+    """Names that one run alone has, and that look like one that the other alone has."""
+    for what in ("item", "system"):
+        had, has = (dict.fromkeys(getattr(result.table, f"{what}s")) for result in (before, after))
+        known = {_look(name): name for name in had if name not in has}
+        found = [(known[_look(name)], name) for name in has if name not in had and _look(name) in known]
+        if found:
+            one, other = (ascii(name) for name in found[0])
+            yield (
+                f"the names of {count(len(found), what)} look the same in both runs and are not ({one} there, "
+                f"{other} here): write them alike"
+            )
+
+
+def _look(name: str) -> str:
+    """What is seen of a name: composed, without characters of no width, blanks as one."""
+    return " ".join("".join(one for one in normalize("NFC", name) if category(one) != "Cf").split())
+
+
 def _notes(names: tuple[str, str], before: Result, after: Result) -> Iterator[str]:
-    """What either run's report warns of; what both do stands alone."""
+    """What either run's report warns of; what both do stands alone. Names that are not the same, but look so."""
+    yield from (f"{text[0].upper()}{text[1:]}." for text in _alike(before, after))
     first, second = (about(result).told for result in (before, after))
     yield from (text for text in first if text in second)
     for name, banners, others in ((names[0], first, second), (names[1], second, first)):

@@ -78,9 +78,11 @@ def _of_run(run: Path, difference: float | None, names: list[str] | None, items:
     from rich.table import Table
     from rich.text import Text
 
+    from judge.api.validate import check_run
     from judge.report import load
     from judge.report.words import line
 
+    check_run(run)
     result = load(run)
     found = _scatters(result, run, names)
     heads = ["items", "pairs", "sd of differences", f"found at {power:.0%}"]

@@ -26,9 +26,11 @@ def report_command(
     ] = None,
 ) -> None:
     """Show a stored run again, or draw its charts."""
+    from judge.api.validate import check_run
     from judge.cli.running import show, write
     from judge.report import load
 
+    check_run(run)
     result = load(run)
     if format in _DRAWN:
         from judge.report.figures import write as draw

@@ -238,8 +238,9 @@ def _usage(info: Mapping[str, Any]) -> str:
     requests, usage, cost = info.get("requests") or {}, info.get("usage") or {}, info.get("cost") or {}
     parts = []
     if requests:
-        where = "read from the recording" if info.get("provider") == "replay" else "sent"
-        sent = [f"{requests.get('sent', 0):,} {where}"]
+        replayed, sent = info.get("provider") == "replay", []
+        if requests.get("sent") or not (replayed and requests.get("cached")):
+            sent.append(f"{requests.get('sent', 0):,} {'read from the recording' if replayed else 'sent'}")
         if requests.get("answered", requests.get("sent")) != requests.get("sent"):
             sent.append(f"{requests['answered']:,} answered")
         sent += [

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from judge.records import Estimate
 from judge.report.calibrated import Cell, Grid
-from judge.report.words import count, decimals, line, number, span
+from judge.report.words import count, decimals, line, number, percent, span
 from judge.stats.calibration import Calibration
 from judge.stats.coefficients import COEFFICIENTS
-from judge.stats.correlate import UNITS, Level
+from judge.stats.correlate import CONCLUSIVE, UNITS, Level
 from judge.stats.reliability import MEASURES, TITLES
 from judge.stats.validity import Rated, Row, Versus
 
@@ -132,6 +132,9 @@ def told(rated: Rated, level: Level) -> Iterator[str]:
     """What the differences support: a sentence for each judge on the floors, then of the best on each other judge."""
     if not rated.judges:
         yield f"No judge scored {line(rated.criterion)}: the floors stand alone."
+    if few := _few(rated, level):
+        yield few
+        return
     for judge in rated.judges:
         if level in judge.correlation.lacking:
             continue
@@ -143,6 +146,15 @@ def told(rated: Rated, level: Level) -> Iterator[str]:
             opposite = number(-found.value, _PLACES)
             yield f"{floor.name} goes the other way, {_difference(found)}: its opposite is a floor of {opposite}."
     yield from _beside(rated, level)
+
+
+def _few(rated: Rated, level: Level) -> str:
+    """That there are too few systems for a verdict between their means; nothing where there are enough."""
+    found = [row.correlation.estimates.get((level, "spearman")) for row in rated.rows]
+    most = max((e.n for e in found if e is not None), default=CONCLUSIVE)
+    if level != "system" or most >= CONCLUSIVE:
+        return ""
+    return f"{count(most, 'system')} are too few for a verdict between their means: it takes {CONCLUSIVE} or more."
 
 
 def _stands(floors: Mapping[str, Estimate | None]) -> str:
@@ -232,7 +244,8 @@ def _curve(name: str, found: Calibration) -> Curve:
     if found.bias.value < 0 and ends[0] is not None and ends[1] is not None:
         ends = -ends[1], -ends[0]
     bias = f"{number(abs(found.bias.value), places)} {span(*ends, places)}".rstrip()
-    error = f"{number(found.error.value, _PLACES)} {span(found.error.low, found.error.high, _PLACES)}".rstrip()
+    low, high = (None if end is None else 100 * end for end in (found.error.low, found.error.high))
+    error = f"{percent(found.error.value)} {span(low, high, 1)}".rstrip()
     rows = tuple(
         (
             (f"{number(one.low, 1)}–{number(one.high, 1)}", ""),
@@ -242,11 +255,29 @@ def _curve(name: str, found: Calibration) -> Curve:
         )
         for one in found.bins
     )
-    said = f"error {error}; on average {bias} {side} people"
+    said = f"error {error} of the scale; on average {bias} points {side} people"
     return Curve(line(name), said, Grid(("scores", "texts", "judge", "people", "interval"), rows))
 
 
 # What holds for all criteria
+
+
+def brief(found: Sequence[Rated], level: Level) -> Grid:
+    """A row for each judge of each criterion: its Spearman, the floor that comes highest, the ceiling."""
+    return Grid(
+        ("criterion", "judge", "Spearman", "highest floor", "ceiling", "texts"),
+        tuple(row for rated in found for row in _brief(rated, _usable(rated, level))),
+    )
+
+
+def _brief(rated: Rated, level: Level) -> Iterator[tuple[Cell, ...]]:
+    floors = [(floor.name, floor.correlation.estimates.get((level, "spearman"))) for floor in rated.floors]
+    name, highest = max(floors, key=lambda one: -2.0 if one[1] is None else one[1].value, default=("", None))
+    ceiling = rated.ceiling.correlation.estimates.get((level, "spearman")) if rated.ceiling else None
+    best = "–" if highest is None else f"{number(highest.value, _PLACES)} ({line(name)})"
+    for row in rated.judges:
+        cells = _cell(row.correlation.estimates.get((level, "spearman"))), (best, ""), (_cell(ceiling)[0], "")
+        yield (line(rated.criterion), ""), (line(row.name), ""), *cells, (f"{row.correlation.texts:,}", "")
 
 
 def closing(rated: Sequence[Rated], level: Level) -> Iterator[str]:
@@ -283,7 +314,7 @@ def _explained(rated: Sequence[Rated]) -> Iterator[str]:
     if any(row.calibration for row in rows):
         yield (
             "Calibration: texts by the judge's score, with people's mean of them; the error is how far the two are "
-            "apart, as a share of the scale."
+            "apart, in per cent of the scale; points are steps of the scale itself."
         )
     if any(len(one.judges) > 2 for one in rated):
         yield "The best judge is held against each other one without a correction for their number."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from judge.records import Estimate
-from judge.report.words import count, decimals, line, number, span
+from judge.report.words import count, decimals, line, number, signed, span
 from judge.stats.ppi import Calibrated, Powered
 
 TITLE = "On people's scale"
@@ -20,9 +20,15 @@ _HOW = (
     "Prediction-powered estimates (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's scores of all "
     "items, less what it is off by on the rated ones. They hold whatever the judge is like, if the rated items were "
     "drawn at random. λ: how much the judge counts, 0 to 1. Worth: the ratings that alone would give as narrow an "
-    "interval."
+    "interval. Fewer than were rated: the judge follows people too little to make up for what estimating λ costs, and "
+    "the interval is wider than that of the ratings alone."
+)
+_DIFFER = (
+    "A difference is estimated and tested by itself, within items and with a λ of its own: it is not that of the means "
+    "above it."
 )
 _APART = "≠ told apart: p < .05 after Holm over the criterion's pairs."
+_NOTE = 300  # characters of what could not be estimated
 _FEW = 6  # pairs of systems; of more, a format that is read from top to bottom shows those with the best one
 _MEANS = ("system", "with the judge", "ratings alone", "rated", "judged", "λ", "worth")
 _DIFFERENCES = ("difference", "with the judge", "ratings alone", "rated", "judged", "λ", "worth", "p")
@@ -56,7 +62,8 @@ def blocks(found: Sequence[Calibrated], *, every: bool = False) -> tuple[Block, 
 def how(found: Sequence[Calibrated]) -> str:
     """What the numbers are."""
     marked = any(difference.apart for one in found for difference in one.differences)
-    return f"{_HOW} {_APART}" if marked else _HOW
+    differ = any(one.differences for one in found)
+    return " ".join([_HOW, *[_DIFFER] * differ, *[_APART] * marked])
 
 
 def show(console: Console, found: Sequence[Calibrated]) -> None:
@@ -107,14 +114,13 @@ def _pair(found: Powered) -> Cell:
 def _cells(found: Powered, places: int) -> tuple[Cell, ...]:
     counts = f"{found.estimate.n:,}", f"{found.judged:,}", number(found.weight, 2)
     worth = "–" if found.worth is None else f"{found.worth:,}"
-    signed = bool(found.other)
-    ends = [_cell(estimate, places, signed=signed) for estimate in (found.estimate, found.people)]
+    written = signed if found.other else number
+    ends = [_cell(estimate, written, places) for estimate in (found.estimate, found.people)]
     return (*ends, *((text, "") for text in (*counts, worth)))
 
 
-def _cell(estimate: Estimate, places: int, *, signed: bool) -> Cell:
-    value = number(estimate.value, places)
-    return ("+" if signed and float(value) > 0 else "") + value, span(estimate.low, estimate.high, places)
+def _cell(estimate: Estimate, written: Callable[[float, int], str], places: int) -> Cell:
+    return written(estimate.value, places), span(estimate.low, estimate.high, places)
 
 
 def _p(found: Powered) -> str:
@@ -134,4 +140,4 @@ def _told(found: Calibrated, shown: int) -> Iterator[str]:
         those = f"; shown are the {shown:,} with the best system" if shown < len(found.differences) else ""
         yield f"{apart:,} of {count(len(found.differences), 'pair')} of systems are told apart{those}."
     if found.note:
-        yield line(f"{found.note[0].upper()}{found.note[1:]}.")
+        yield f"{line(f'{found.note[0].upper()}{found.note[1:]}', _NOTE)}."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from judge.records import Column, Estimate
-from judge.report.words import count, decimals, number
+from judge.report.words import count, decimals, minus, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,12 @@ def histograms(column: Column, values: Mapping[str, Sequence[float]]) -> dict[st
     tallest = max((n for row in counts.values() for n in row), default=0) or 1
     return {
         system: tuple(
-            Bin(label, n, round(100 * n / tallest, 1), f"{label}: {n} of {count(len(values[system]), 'score')}")
+            Bin(
+                minus(label),
+                n,
+                round(100 * n / tallest, 1),
+                f"{minus(label)}: {n} of {count(len(values[system]), 'score')}",
+            )
             for label, n in zip(labels, row, strict=True)
         )
         for system, row in counts.items()
@@ -148,5 +153,5 @@ def spark(distribution: Mapping[str, float], labels: Sequence[str]) -> tuple[str
         share = distribution.get(label, 0.0) / total
         if share > 0:
             path.append(f"M{8 * place + 4} 20V{min(19, 20 - round(20 * share))}")
-            words.append(f"{label}: {share:.0%}" if share >= 0.005 else f"{label}: <1%")
+            words.append(f"{minus(label)}: {share:.0%}" if share >= 0.005 else f"{minus(label)}: <1%")
     return "".join(path), ", ".join(words)

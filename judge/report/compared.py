@@ -14,7 +14,7 @@ from judge.errors import ConfigError
 from judge.records import Column, Failure, Score
 from judge.report import chart
 from judge.report.result import Result
-from judge.report.words import clean, count, decimals, line, number, span
+from judge.report.words import clean, count, decimals, line, number, signed, span
 from judge.stats.overall import NAME as OVERALL
 from judge.stats.runs import Item, Moved, Runs, Shift
 
@@ -23,9 +23,9 @@ EVERY = "all systems"
 _ROWS, _NAMED = 12, 8  # systems of a column, and names of a list, where not all of them are shown
 _TEXT = 2_000  # characters of a judge's words
 HOW = (
-    "Change: after less before, mean over the items of both runs. [low, high] and p: {method}. p is corrected by "
-    "Holm's method over all systems and columns in which any value differs; ≠ is a p below .05. ↑ = ↓: texts of which "
-    "the value rose, stayed or fell."
+    "Change: after less before, mean over the items of both runs. [low, high]: {method}. Holm's correction is over "
+    "all systems and columns in which any value differs. ≠: p below .05. ↑ = ↓: texts of which the value rose, stayed "
+    "or fell."
 )
 
 
@@ -198,8 +198,11 @@ def _told(runs: Runs, differ: Mapping[str, Sequence[Moved]]) -> Iterator[str]:
         if overall:
             yield f"Over all systems {'; '.join(overall)}."
         if tested:
-            differences = f"{count(len(tested), 'difference')} by system and column"
-            yield f"{moved:,} of {differences} {'is' if moved == 1 else 'are'} told apart from 0."
+            changes, apart = count(len(tested), "change"), "is" if moved == 1 else "are"
+            yield (
+                f"{moved:,} of {changes} by system and column {apart} told apart from 0, not counting those in which "
+                "no text differs."
+            )
         else:
             yield "Too few items for a test."
     if runs.appeared or runs.vanished:
@@ -269,7 +272,8 @@ def _section(column: Column | None, rows: Sequence[Moved], *, every: bool) -> Se
     along = chart.even(-far, far, far)
     shown = rows if every or len(rows) <= _ROWS else _most(rows)
     more = f"{count(len(rows) - len(shown), 'system')} that moved less are left out" if len(shown) < len(rows) else ""
-    return Section(line(name), along, tuple(_row(row, along, places) for row in shown), more)
+    lower = " (lower is better)" if column and column.better == "lower" else ""
+    return Section(line(name) + lower, along, tuple(_row(row, along, places) for row in shown), more)
 
 
 def _round_up(value: float) -> float:
@@ -286,18 +290,13 @@ def _most(rows: Sequence[Moved]) -> list[Moved]:
 
 def _row(row: Moved, along: chart.Axis, places: int) -> Row:
     e = row.estimate
-    change, interval = _signed(e.value, places), span(e.low, e.high, places)
+    change, interval = signed(e.value, places), span(e.low, e.high, places)
     p = "–" if row.adjusted is None else "<.001" if row.adjusted < 0.001 else number(row.adjusted, 3).removeprefix("0")
     system = line(row.system) if row.system else EVERY
     title = f"{system}: {change} {interval}".rstrip()
     texts = f"{row.up:,} {row.same:,} {row.down:,}" if e.p is not None or e.n == 1 else ""
     had, has = number(row.before, places), number(row.after, places)
     return Row(system, had, has, change, interval, p, texts, "≠" if row.moved else "", chart.bar(along, e, title))
-
-
-def _signed(value: float, places: int) -> str:
-    text = number(value, places)
-    return f"+{text}" if float(text) > 0 else text
 
 
 def _failed(where: Literal["appeared", "vanished"], rows: Iterable[Failure]) -> Iterator[Failed]:
@@ -339,7 +338,7 @@ def _shifts(
         key = shift.item, shift.system, shift.column
         places = _places(found.columns.get(shift.column), shift)
         had, has = number(shift.before, places), number(shift.after, places)
-        change = _signed(shift.after - shift.before, places)
+        change = signed(shift.after - shift.before, places)
         output = clean(outputs.get((shift.item, shift.system), "")[:_TEXT])
         said = words[0].get(key, ""), words[1].get(key, "")
         yield Told(line(shift.system), line(shift.column), had, has, change, output, said)

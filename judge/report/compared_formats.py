@@ -11,6 +11,7 @@ from io import StringIO
 from markupsafe import Markup
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -66,7 +67,8 @@ def _print_changes(console: Console, shown: Layout) -> None:
     if shown.changes:
         console.print(Text("\nChanged", "bold"))
     for title, change in shown.changes:
-        console.print(Text.assemble(f"  {title}: ", (f"{line(change.before)} → {line(change.after)}", "bold")))
+        said = Text.assemble(f"{title}: ", (f"{line(change.before)} → {line(change.after)}", "bold"))
+        console.print(Padding(said, (0, 0, 0, 2)))
 
 
 def _table(section: Section) -> Table:
@@ -86,15 +88,19 @@ def _print_failures(console: Console, shown: Layout) -> None:
         if kinds:
             console.print(Text(f"\nFailures that {where}: {sum(one.count for one in kinds):,}", "bold"))
         for one in kinds:
-            console.print(Text(f"  {one.count:,} {one.error} ({one.columns})"))
-            console.print(Text(f"    e.g. {one.example}", "dim"))
+            console.print(Padding(Text(f"{one.count:,} {one.error} ({one.columns})"), (0, 0, 0, 2)))
+            console.print(Padding(Text(f"e.g. {one.example}", "dim"), (0, 0, 0, 4)))
 
 
 def _print_items(console: Console, far: tuple[Far, ...]) -> None:
     if far:
         console.print(Text("\nItems that moved most, by their largest change as a share of the scale", "bold"))
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(justify="right", min_width=6)
+    grid.add_column(overflow="fold")
     for item in far:
-        console.print(Text.assemble(f"  {item.size:>4}  ", (item.item, "bold"), f"  {_shifts(item)}"))
+        grid.add_row(item.size, Text.assemble((item.item, "bold"), f"  {_shifts(item)}"))
+    console.print(grid)
 
 
 def _shifts(item: Far) -> str:

@@ -23,7 +23,7 @@ from judge.report.verdict import verdict
 from judge.report.view import Cell, Standing, View, view
 from judge.report.words import line
 
-_NAME, _HEAD, _GAP = 28, 24, 2  # widest system name, widest column name before folding, padding of a column
+_NAME, _HEAD, _GAP = 28, 30, 2  # widest system name, widest column name before folding, padding of a column
 _LEAST = 16  # of a system name, where all columns fit beside it then
 _MATRIX = 12  # systems, of which the matrix of win rates is shown here
 
@@ -115,7 +115,7 @@ def _print_means(console: Console, shown: View) -> None:
     columns = [_Column("rank", [_rank(shown.ranks.get(system)) for system in shown.systems])] if shown.ranks else []
     columns += [
         _Column(
-            "\n".join(line(part) for part in (group.name, group.parts[column.name]) if part),
+            "\n".join(line(part) for part in (group.heading, group.parts[column.name]) if part),
             [_mean(shown.cells[system, column.name]) for system in shown.systems],
         )
         for group in shown.groups

@@ -9,7 +9,7 @@ from judge.records import Estimate
 from judge.report import chart
 from judge.report.panel import Group, groups
 from judge.report.result import Result
-from judge.report.words import line, number, span
+from judge.report.words import line, signed, span
 from judge.stats.drivers import NAMES, Driver, Drivers
 
 PEOPLE = "people"
@@ -20,10 +20,11 @@ LEAD = (
 _BESIDE = " Compare what moves people's ratings."
 _HOW = (
     "Together: share of the differences in scores that all of them explain (R², not adjusted). By chance: what as many "
-    "numbers at random would. Under a driver's name Pearson's r with its 95% interval: above 0, more of it scores "
-    "higher. Length: log of the number of words. Copying: share of the word pairs that are in the source. Position: "
-    "where in the source the copied words are, from its start to its end."
+    "numbers at random would. Under a driver's name Pearson's r{interval}: above 0, more of it scores higher. "
+    "Length: log of the number of words. Copying: share of the word pairs that are in the source. Position: where in "
+    "the source the copied words are, from its start to its end."
 )
+_BOUNDED, _BARE = " with its 95% interval", " (no interval below 10 items)"
 _WITHIN, _POOLED = "within items", "pooled"
 _SCOPES = {
     frozenset({_WITHIN}): "Within items: scores are compared with those of the item's other texts.",
@@ -90,7 +91,11 @@ def moved(result: Result) -> Moved | None:
     criteria = tuple(tuple(_rows(one, along, scoped)) for one in found)
     heads = tuple(name for name in NAMES if any(name == driver.name for one in every for driver in one.each))
     lead = LEAD + (_BESIDE if any(one.people and one.each for one in every) else "")
-    return Moved(criteria, heads, along, lead, " ".join(filter(None, (_HOW, _SCOPES.get(scopes)))))
+    bounded = {driver.correlation.low is not None for one in every for driver in one.each}
+    interval = "".join(said for said, found in ((_BOUNDED, True), (_BARE, False)) if found in bounded)
+    return Moved(
+        criteria, heads, along, lead, " ".join(filter(None, (_HOW.format(interval=interval), _SCOPES.get(scopes))))
+    )
 
 
 def _axis(found: Iterable[Drivers]) -> chart.Axis:
@@ -160,11 +165,10 @@ def _row(name: str, part: str, found: Drivers, along: chart.Axis, scoped: bool) 
 
 def _pull(driver: Driver, along: chart.Axis) -> Pull:
     e = driver.correlation
-    text = number(e.value, 2)
     sure = e.low is not None and e.high is not None and e.low * e.high > 0
     how = ("higher" if e.value > 0 else "lower") if sure else "neither clearly higher nor lower"
     title = f"{_MORE[driver.name]} score {how}; alone {_percent(driver.explained)}"
-    return Pull(f"+{text}" if float(text) > 0 else text, span(e.low, e.high, 2), chart.bar(along, e, title))
+    return Pull(signed(e.value, 2), span(e.low, e.high, 2), chart.bar(along, e, title))
 
 
 def _percent(share: Estimate) -> str:

@@ -27,7 +27,6 @@ from judge.report.words import count, line
 from judge.table import store
 
 _MOST = 100  # systems in a chart
-_MET = 40  # systems in a matrix
 _FILE = 150  # bytes of a file's name
 _NAME, _TITLE = 28, 80  # cells of a name, of which a CJK character takes two, and of a title
 _CELL = 7.5  # pixels of such a cell at 13 px
@@ -119,7 +118,7 @@ def _named(found: Iterator[Figure]) -> Iterator[Figure]:
 def _of_means(result: Result, shown: View) -> Iterator[Figure]:
     plots = html.plots(result, shown)
     for column, plot in zip(shown.columns, plots, strict=True):
-        yield _bars(f"mean-{column.name}", _joined(plot.title, plot.part), shown.caption, plot)
+        yield _bars(f"mean-{column.name}", plot.heading, shown.caption, plot)
     for column, plot in zip(shown.columns, plots, strict=True):
         if plot.bins:
             yield _spread(f"scores-{column.name}", _joined(plot.title, plot.part), plot)
@@ -149,7 +148,7 @@ def _of_ranking(shown: Ranked) -> Iterator[Figure]:
         for plot in html.standing_plots(contest):
             name = f"{plot.title.replace(' ', '-')}-{contest.name}"
             yield _bars(name, f"{contest.label}: {plot.title}", shown.caption, plot)
-        if 2 < len(contest.systems) <= _MET:
+        if 2 < len(contest.systems) <= html.MOST_MET:
             yield _win_rates(contest)
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -24,7 +24,7 @@ from judge.report.about import About
 from judge.report.against import HEADS as HEADS_OF_PEOPLE
 from judge.report.drivers import moved
 from judge.report.matrix import heats
-from judge.report.panel import ALPHA
+from judge.report.panel import ALPHA, ARROWS
 from judge.report.ranked import Contest, ranked
 from judge.report.result import Result
 from judge.report.scatter import scatters
@@ -34,6 +34,10 @@ from judge.report.wins import wins
 from judge.report.words import clean, count, line
 from judge.report.working import HEADS
 
+MOST_DRAWN = 30
+"""Systems in a chart of the page."""
+MOST_MET = 40
+"""Systems in a matrix of win rates."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -51,13 +55,20 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A bar per system on one axis, and for a criterion's scores a histogram per system."""
+    """A bar per system on one axis, and for a criterion's scores a histogram per system; `better` is the good end."""
 
     title: str
     part: str
     axis: chart.Axis
     rows: tuple[Bar, ...]
     bins: Mapping[str, tuple[chart.Bin, ...]]
+    better: Literal["higher", "lower", ""] = ""
+
+    @property
+    def heading(self) -> str:
+        """The title with an arrow to the better end."""
+        title = f"{self.title}, {self.part}" if self.part else self.title
+        return f"{title} {ARROWS[self.better]}".rstrip()
 
 
 def render(result: Result) -> str:
@@ -74,7 +85,8 @@ def summary(result: Result) -> str:
 def _means(result: Result) -> str:
     shown = view(result)
     found = list(items.scored(result, shown))
-    parts: dict[str, Any] = {"view": shown, "moved": moved(result), "plots": plots(result, shown)}
+    drawn = [replace(plot, rows=plot.rows[:MOST_DRAWN]) for plot in plots(result, shown)]
+    parts: dict[str, Any] = {"view": shown, "moved": moved(result), "plots": drawn, "undrawn": _undrawn(shown.systems)}
     parts |= {"wins": wins(result, shown), "heats": heats(result), "scatters": scatters(result)}
     parts["browse"] = browse.scored(result, shown, found)
     parts["calibrated"] = calibrated.blocks(result.calibrated, every=True)
@@ -87,7 +99,7 @@ def _ranking(result: Result) -> str:
     shown = ranked(result)
     found = list(items.ranked(result, shown))
     drawn = {contest.name: standing_plots(contest) for contest in shown.contests}
-    parts = {"view": shown, "plots": drawn, "browse": browse.ranked(result, shown, found)}
+    parts = {"view": shown, "plots": drawn, "browse": browse.ranked(result, shown, found), "most": MOST_MET}
     return _page("ranking.html.jinja", result, shown.about, found, **parts)
 
 
@@ -150,6 +162,13 @@ def _left_out(result: Result, found: Sequence[items.Item]) -> str:
     )
 
 
+def _undrawn(systems: Sequence[str]) -> str:
+    """What the page says where its charts do not have every system."""
+    if len(systems) <= MOST_DRAWN:
+        return ""
+    return f"The first {MOST_DRAWN} of {len(systems):,} systems are drawn; the leaderboard has all."
+
+
 def plots(result: Result, shown: View) -> list[Plot]:
     """The charts of means, one for each column."""
     return [
@@ -173,7 +192,7 @@ def _plot(result: Result, shown: View, column: Column, criterion: str, part: str
         for score in result.table.of(column.name):
             values[score.system].append(score.value)
         bins = chart.histograms(column, values)
-    return Plot(criterion, part, along, tuple(rows), bins)
+    return Plot(criterion, part, along, tuple(rows), bins, column.better)
 
 
 def standing_plots(contest: Contest) -> tuple[Plot, ...]:

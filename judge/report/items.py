@@ -15,7 +15,7 @@ from judge.report.overlap import Run, Source
 from judge.report.ranked import Ranked
 from judge.report.result import Result
 from judge.report.view import View
-from judge.report.words import clean, number
+from judge.report.words import clean, minus, number
 from judge.report.working import Line, working
 
 MOST_OUTPUTS = 2000
@@ -53,7 +53,7 @@ class Output:
     @property
     def human(self) -> str:
         """What people gave it: `coherence 4`."""
-        return ", ".join(f"{name} {value:.3g}" for name, value in self.sample.human.items())
+        return ", ".join(f"{name} {minus(f'{value:.3g}')}" for name, value in self.sample.human.items())
 
 
 @dataclass(frozen=True, slots=True)

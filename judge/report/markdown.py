@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
-from judge.report import calibrated
+from judge.report import against, calibrated
 from judge.report.about import About
 from judge.report.drivers import Moved, moved
-from judge.report.panel import ALPHA, Agreed
+from judge.report.panel import ALPHA, ARROWS, Agreed
+from judge.report.people import LEVEL
 from judge.report.ranked import Contest, Ranked, ranked
 from judge.report.result import Result
 from judge.report.verdict import verdict
@@ -63,6 +64,7 @@ def render(result: Result) -> str:
         blocks.append(f"**{escape(told)}**")
     blocks += [f"> {escape(text, 500)}" for text in shown.about.told[:20]]
     blocks += _standings(shown) if isinstance(shown, Ranked) else _means(shown)
+    blocks += _against(result)
     blocks += _calibrated(result)
     failed = _fit(_failures(shown.about), _FAILED)
     page = _fit(blocks, _OPEN - len(failed) - 1) + (f"\n{failed}" if failed else "")
@@ -126,7 +128,7 @@ def _name(text: str) -> str:
 
 def _means(shown: View) -> list[str | _Table]:
     """The table of means, a row per system, or, where that is too wide, a row per column."""
-    heads = [_head(*part) for group in shown.groups for part in group.parts.items()]
+    heads = [f"{_head(*p)} {ARROWS[g.better]}".rstrip() for g in shown.groups for p in g.parts.items()]
     rows = [tuple(_cell(shown.cells[system, column.name]) for column in shown.columns) for system in shown.systems]
     if shown.lead:
         heads = [f"rank ({_name(shown.lead)})", *heads]
@@ -189,6 +191,26 @@ def _moved(shown: Moved) -> list[str | _Table]:
         rows.append((_head(row.name, row.part), share, row.chance or "–", *cells, escape(texts)))
     heads = ("scores", "together", "by chance", *shown.heads, "texts")
     return [escape(shown.lead), _Table(heads, rows), escape(shown.how)]
+
+
+def _against(result: Result) -> Iterator[str | _Table]:
+    """How far the judges go with people, in short: the page has the rest."""
+    grid = against.brief(result.rated, LEVEL)
+    if not grid.rows:
+        return
+    yield "### Against people"
+    rows = ((*(_name(value) for value, _ in row[:2]), *(_ends(cell) for cell in row[2:])) for row in grid.rows)
+    yield _Table(grid.heads, rows, right=range(2, len(grid.heads)))
+    blocks = {one.criterion: against.block(one, LEVEL) for one in result.rated}
+    over = "; ".join(dict.fromkeys(block.over for block in blocks.values()))
+    told = " ".join(f"{line(name, _NAME)}: {' '.join(block.told)}" for name, block in blocks.items() if block.told)
+    yield escape(f"{over}. {told}")
+
+
+def _ends(cell: tuple[str, str]) -> str:
+    """A value and its interval, which is no link."""
+    value, interval = cell
+    return f"{escape(value)} {interval}".rstrip()
 
 
 def _calibrated(result: Result) -> Iterator[str | _Table]:

@@ -73,6 +73,6 @@ def _met(matrix: Matrix, row: int, column: int) -> Met:
     value = matrix.values[row][column]
     if row == column or value is None:
         return Met(None, "" if row == column else "–", "" if row == column else "not defined")
-    text = number(value, 2).replace("-", "−")
+    text = number(value, 2)
     ends = span(matrix.low[row][column], matrix.high[row][column], 2)
     return Met(value, text, f"{text} {ends}".rstrip() + f", {matrix.n[row][column]:,} {_UNITS[matrix.level]}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from judge.records import Column, Estimate
 from judge.report.result import Result
@@ -11,6 +12,8 @@ from judge.report.words import number, span
 
 ALPHA = "Krippendorff's alpha: 1 is perfect agreement, 0 that of chance; below 0 they disagree more than by chance."
 _MEAN = "panel mean"
+ARROWS = {"higher": "↑", "lower": "↓", "": ""}
+"""The better end of a column, as its heading shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,16 @@ class Group:
     name: str
     columns: tuple[Column, ...]
     parts: Mapping[str, str]
+
+    @property
+    def better(self) -> Literal["higher", "lower", ""]:
+        """The end that is the good one of all these columns."""
+        return self.columns[0].better
+
+    @property
+    def heading(self) -> str:
+        """The name with an arrow to the better end."""
+        return f"{self.name} {ARROWS[self.better]}".rstrip()
 
     @property
     def judged(self) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from math import isclose
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from judge import registry
+from judge import __version__, registry
 from judge.errors import StorageError
-from judge.records import ABSTAINED, Estimate, Failure
+from judge.records import ABSTAINED, Column, Estimate, Failure
 from judge.report.rated import flat, read
 from judge.report.words import plain
 from judge.stats.compare import Comparison, Difference, Rank
@@ -21,11 +23,21 @@ from judge.stats.overall import Overall
 from judge.stats.ppi import Calibrated, Powered
 from judge.stats.validity import Rated
 from judge.table import JOURNAL, RUN, SCORES, Table, forget, read_journal, recover, store
+from judge.table.files import SAMPLES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _FORMAT = 1
+_KEYS = {
+    "format", "info", "columns", "estimates", "agreement", "rankings", "drivers", "comparisons", "overall", "repeats",
+    "calibrated", "matrices", "rated",
+}  # fmt: skip
+_UNTESTED = (
+    "This run was written by an earlier judge (version {version}), which did not test systems against each other: it "
+    "has no marks, ranks and verdict. The same judge {command} command again brings them back; what is in the cache is "
+    "not asked again."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,7 +134,7 @@ def load(folder: str | Path) -> Result:
 
     Where a killed run left a journal beside an earlier run's result, the one with more in it is shown.
 
-    Raises StorageError where there is neither or where a file is damaged.
+    Raises StorageError where there is neither, and where a file is damaged, of another run or of a newer judge.
     """
     folder = Path(folder)
     journal = (folder / JOURNAL).exists()
@@ -207,16 +219,24 @@ def _refuse(constant: str) -> float:
 def _read_run(folder: Path) -> Result:
     """The result of a whole run. Raises StorageError."""
     path = folder / RUN
+    info: dict[str, Any] = {}
     try:
         run = json.loads(path.read_bytes(), parse_constant=_refuse)
-        table = Table.load(folder, (run["info"].get("streamed") or {}).get("shown"))
+        info = run["info"]
+        if run.get("format", _FORMAT) > _FORMAT or run.keys() - _KEYS:
+            raise StorageError(_newer(path, info))
+        columns = tuple(_column(c) for c in run.get("columns", ()))
+        estimates = _by_column(run["estimates"])
+        streamed = info.get("streamed") or {}
+        table = Table.load(folder, streamed.get("shown"))
+        _check_of_one_run(folder, table, columns or table.columns, {} if streamed else estimates)
         agreement = {name: Estimate(**e) for name, e in run.get("agreement", {}).items()}
         ranked = tuple(_ranking(r) for r in run.get("rankings", ()))
         moved = tuple(map(_drivers, run.get("drivers", ())))
         return Result(
             table,
-            _by_column(run["estimates"]),
-            run["info"],
+            estimates,
+            _told(run, table),
             agreement,
             ranked,
             moved,
@@ -228,7 +248,60 @@ def _read_run(folder: Path) -> Result:
             rated=tuple(map(read, run.get("rated", ()))),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if "unexpected keyword" in str(error):
+            raise StorageError(f"{_newer(path, info)} ({error})") from error
         raise StorageError(f"cannot read {path}: {error}; run again to make it anew") from error
+
+
+def _newer(path: Path, info: Mapping[str, Any]) -> str:
+    """What to say of a run of which this version knows less than the one that wrote it."""
+    version = info.get("judge_version", "unknown")
+    return f"{path}: written by a newer judge (version {version}, this is {__version__}): update judge, or run again"
+
+
+def _column(found: dict[str, Any]) -> Column:
+    return Column(**{**found, "labels": tuple(found["labels"])})
+
+
+def _check_of_one_run(
+    folder: Path, table: Table, columns: tuple[Column, ...], estimates: Mapping[tuple[str, str], Estimate]
+) -> None:
+    """Raises StorageError for tables that are of another run than run.json, which has these columns and estimates."""
+    others = "{} belongs to another run than {} beside it ({}): put its own back, or run again"
+    if lacking := {system for system, _ in estimates} - set(table.systems):
+        raise StorageError(others.format(folder / SAMPLES, RUN, f"it has no text of {min(lacking)!r}"))
+    if table.columns != columns:
+        named = [", ".join(column.name for column in of) for of in (table.columns, columns)]
+        how = "other signatures" if named[0] == named[1] else f"columns {named[0]}, not {named[1]}"
+        raise StorageError(others.format(folder / SAMPLES, RUN, how))
+    texts, names = {(s.item, s.system) for s in table.samples}, {column.name for column in columns}
+    for row in table.rows():
+        sides = [name for name in (row.system, row.rival) if name]
+        whole = not row.item and set(sides) <= set(table.systems)
+        if row.column not in names or not (whole or {(row.item, name) for name in sides} <= texts):
+            wrong = SAMPLES if _has_means(table, estimates) else SCORES
+            what = f"there is a score of {row.column!r} for item {row.item!r} of {row.system!r}, and no such text"
+            raise StorageError(others.format(folder / wrong, "the files", what))
+
+
+def _has_means(table: Table, estimates: Mapping[tuple[str, str], Estimate]) -> bool:
+    """Whether these are the means of a table's scores."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for score in table.scores:
+        values.setdefault((score.system, score.column), []).append(score.value)
+    known = [(e.value, fmean(values[key])) for key, e in estimates.items() if key in values]
+    return bool(known) and all(isclose(*pair, rel_tol=1e-3) for pair in known)
+
+
+def _told(run: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    """How the run went; of one whose systems were not tested against each other, that."""
+    info: dict[str, Any] = run["info"]
+    known = all("ranks" in one for one in run["comparisons"]) if "comparisons" in run else bool(run.get("rankings"))
+    if known or "streamed" in info:
+        return info
+    command = "run" if any(column.kind == "criterion" for column in table.columns) else "score"
+    told = _UNTESTED.format(version=info.get("judge_version", "unknown"), command=command)
+    return {**info, "notes": [*info.get("notes", ()), told]}
 
 
 def _ranking(found: dict[str, Any]) -> Ranking:
@@ -245,7 +318,7 @@ def _comparison(found: dict[str, Any]) -> Comparison:
     differences = tuple(
         Difference(**{**one, "estimate": Estimate(**one["estimate"])}) for one in found.pop("differences")
     )
-    ranks = tuple(Rank(**one) for one in found.pop("ranks"))
+    ranks = tuple(Rank(**one) for one in found.pop("ranks", ()))
     return Comparison(**{**found, "differences": differences, "ranks": ranks, "best": tuple(found["best"])})
 
 

@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """One judge on one criterion: people's ratings to the right, its scores up.
+    """One judge on one criterion: its scores to the right, people's ratings up.
 
     `path` draws a dot for each text in 1,000 × 1,000 units; `told` says what is drawn and how the two go together.
     """
@@ -49,17 +49,17 @@ def _of(result: Result, rated: Rated) -> Iterator[Scatter]:
 
 
 def _points(result: Result, column: Column, criterion: str) -> Iterator[Point]:
-    """People's rating and the judge's score of every text that has both."""
+    """The judge's score and people's rating of every text that has both."""
     scores = {(score.item, score.system): score.value for score in result.table.of(column.name)}
     for s in result.table.samples:
         if criterion in s.human and (s.item, s.system) in scores:
-            yield s.human[criterion], scores[s.item, s.system]
+            yield scores[s.item, s.system], s.human[criterion]
 
 
 def _scatter(column: Column, criterion: str, row: Row, points: Sequence[Point]) -> Scatter:
     shown = points if len(points) <= MOST else [points[k * len(points) // MOST] for k in range(MOST)]
-    up = _axis(column, [judge for _, judge in points])
-    across = _axis(column, [people for people, _ in points])
+    across = _axis(column, [judge for judge, _ in points])
+    up = _axis(column, [people for _, people in points])
     return Scatter(
         f"{line(criterion)}, {line(row.name)}", across, up, _path(across, up, shown), _told(row, points, shown)
     )
@@ -76,14 +76,17 @@ def _axis(column: Column, values: Sequence[float]) -> chart.Axis:
 def _path(across: chart.Axis, up: chart.Axis, points: Sequence[Point]) -> str:
     """Every point as a line without length, moved by an amount that is always the same; from one to the next."""
     at = [
-        (
-            round(across.at(people) * _SIDE / 100 + _AWAY * (2 * (k * _GOLDEN % 1) - 1)),
-            round(_SIDE - up.at(judge) * _SIDE / 100 + _AWAY * (2 * (k * _SILVER % 1) - 1)),
-        )
-        for k, (people, judge) in enumerate(points)
+        (_moved(across.at(judge), k * _GOLDEN), _moved(100 - up.at(people), k * _SILVER))
+        for k, (judge, people) in enumerate(points)
     ]
     steps = (f"m{x - left} {y - top}h0" for (left, top), (x, y) in pairwise([(0, 0), *sorted(at)]))
     return "".join(steps)
+
+
+def _moved(at: float, turn: float) -> int:
+    """A place in per cent of the plot as units of the drawing, moved and kept within the frame."""
+    place = at * _SIDE / 100 + _AWAY * (2 * (turn % 1) - 1)
+    return round(_SIDE - abs(_SIDE - abs(place)))
 
 
 def _told(row: Row, points: Sequence[Point], shown: Sequence[Point]) -> str:

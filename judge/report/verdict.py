@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from judge.records import Column
+from judge.report.about import about
 from judge.report.lead import compared, laid, lead, places
 from judge.report.ranked import Contest, Place, ranked
 from judge.report.result import Result
@@ -21,21 +23,47 @@ _FAR = 100_000  # items, beyond which no one would go
 def verdict(result: Result) -> str:
     """Which system is best, by how much and how sure; or that none is, and how many items it would take to tell.
 
-    Of a run that compares texts, from its win rates. Nothing where nothing was tested.
+    Of a run that compares texts, from its win rates; of one whose judgments all failed, that. Nothing where nothing was
+    tested.
     """
-    if result.rankings:
-        whole = {column.name for column in result.table.columns if not column.judge}
-        return " ".join(_ranking([one for one in ranked(result).contests if one.name in whole]))
     judged = [column for column in result.table.columns if column.kind == "criterion"]
     if judged and not any(column.weight for column in judged):
         return _NO_JUDGE
+    if result.rankings:
+        whole = {column.name for column in result.table.columns if not column.judge}
+        found = _ranking([one for one in ranked(result).contests if one.name in whole])
+    else:
+        found = _means(result)
+    if not (lost := _lost(result, {column.name for column in judged if column.weight})):
+        return " ".join(found)
+    if not found:
+        return f"No system can be compared: {lost}."
+    return " ".join([f"{lost[0].upper()}{lost[1:]}, and so the systems are compared by metrics alone.", *found])
+
+
+def _lost(result: Result, judged: set[str]) -> str:
+    """That all judgments failed, or where there was no judge all values, and how; nothing where any did not."""
+    names, what = (judged, "judgment") if judged else ({c.name for c in result.table.columns}, "value")
+    if names & ({score.column for score in result.table.scores} | {column for _, column in result.estimates}):
+        return ""
+    kinds = Counter[str]()
+    for kind in about(result).failures:
+        if names & set(kind.columns):
+            kinds[line(kind.error, _NAME)] += kind.count
+    if not kinds:
+        return ""
+    how = ", ".join(f"{n:,} {error}" for error, n in kinds.most_common()) if len(kinds) > 1 else next(iter(kinds))
+    return f"{f'all {n:,} {what}s' if (n := kinds.total()) > 1 else f'the only {what}'} failed ({how})"
+
+
+def _means(result: Result) -> list[str]:
+    """What the means of a run that scores texts support."""
     found = lead(result)
     if found is None:
-        return ""
+        return []
     if not found.best:
-        return f"On {line(found.column, _NAME)} no system is best: {found.note}."
-    sentences = (_best if len(found.best) == 1 else _tied)(result, found)
-    return " ".join(sentences)
+        return [f"On {line(found.column, _NAME)} no system is best: {found.note}."]
+    return (_best if len(found.best) == 1 else _tied)(result, found)
 
 
 def _best(result: Result, found: Comparison) -> list[str]:

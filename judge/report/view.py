@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from judge.records import Column, Estimate
@@ -12,8 +12,10 @@ from judge.report.lead import compared, laid, lead, places
 from judge.report.panel import Agreed, Group, agreement
 from judge.report.result import Result
 from judge.report.verdict import verdict
-from judge.report.words import count, number, span
+from judge.report.words import count, line, number, span
 from judge.stats.compare import Rank
+
+_NAME, _NAMED = 60, 4  # characters of a column's name, and how many are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A system's place in the order of the page, and its 95% interval, `1–3`."""
+    """A system's place in the order of the page, and the places that the tests leave it, `1–3`."""
 
     rank: int
     interval: str
@@ -77,7 +79,7 @@ class View:
     @property
     def ranked(self) -> str:
         """What the ranks are."""
-        return f"Rank: by {self.lead}, with its 95% interval over resampled items." if self.ranks else ""
+        return f"Rank: by {self.lead}, with the places that the tests leave it (95%)." if self.ranks else ""
 
 
 def view(result: Result) -> View:
@@ -160,6 +162,8 @@ def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], found: tuple
     if others := [f"{name} for {n} of {len(of_items)}" for name, n in methods.most_common()[1:]]:
         parts.append("; ".join(others))
     parts += _together(result)
+    columns = [column for group in found for column in group.columns]
+    parts += _ends(columns) if any(column.better for column in columns) else ()
     parts += _marks(result, cells)
     if any(cell.coverage for cell in cells.values()):
         parts.append("a/b: scored a of b texts")
@@ -172,13 +176,31 @@ def _marks(result: Result, cells: Mapping[tuple[str, str], Cell]) -> Iterator[st
     """What the marks mean, where there are any."""
     best = {column for (_, column), cell in cells.items() if cell.best}
     marked = best | {column for (_, column), cell in cells.items() if cell.same}
-    lowest = ", ".join(c.name for c in result.table.columns if c.better == "lower" and c.name in marked)
     if best:
         yield "* best of its column: told apart from every other system (sign-flip test, p < 0.05 after Holm)"
     if marked - best:
         yield "≈ not told apart from the best"
-    if lowest:
-        yield f"Of {lowest} the lowest is best"
+    if marked:
+        yield from _unmarked(result, marked)
+
+
+def _unmarked(result: Result, marked: set[str]) -> Iterator[str]:
+    """Why columns have no mark where others do, but for those without a better end."""
+    reasons: dict[str, list[str]] = {}
+    for name, one in compared(result).items():
+        if name not in marked and one.note:
+            reasons.setdefault(one.note, []).append(line(name, _NAME))
+    for why, names in reasons.items():
+        yield f"No mark in {', '.join(names) if len(names) <= _NAMED else count(len(names), 'column')}: {why}"
+
+
+def _ends(columns: Iterable[Column]) -> Iterator[str]:
+    """What the arrows mean, and a column without one."""
+    found = {column.better for column in columns}
+    both = {"higher", "lower"} <= found
+    yield "↑ higher, ↓ lower is better" if both else "↓ lower is better" if "lower" in found else "↑ higher is better"
+    if "" in found:
+        yield "Without an arrow neither end is, and nothing is marked"
 
 
 def _together(result: Result) -> Iterator[str]:

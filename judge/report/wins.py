@@ -43,6 +43,7 @@ class Wins:
 
     label: str
     part: str
+    better: Literal["higher", "lower", ""]
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     ranks: tuple[Standing, ...]
@@ -76,11 +77,12 @@ def _wins(one: Comparison, column: Column, places: int, label: tuple[str, str]) 
     ranks = {rank.system: standing(rank) for rank in one.ranks}
     return Wins(
         *label,
+        column.better,
         rows=tuple(rows),
         columns=tuple(rivals),
         ranks=tuple(ranks[system] for system in rows),
         cells=tuple(tuple(cells.get((row, rival)) for rival in rivals) for row in rows),
-        told=" ".join(_told(one, places, len(order))),
+        told=" ".join(_told(one, column, places, len(order))),
     )
 
 
@@ -94,7 +96,7 @@ def _met(found: Difference, column: Column, places: int, turn: Literal[1, -1]) -
     tests += [f"delta {signed(turn * found.delta, 2)}"] if found.delta is not None else []
     side: Literal["won", "lost", ""] = "" if not found.apart else "won" if value * better > 0 else "lost"
     record = f"{wins:,}/{found.ties:,}/{losses:,}"
-    interval = span(low, high, places).replace("-", "−")
+    interval = span(low, high, places)
     return Met(signed(value, places), interval, record, side, ", ".join(tests))
 
 
@@ -102,10 +104,12 @@ def _minus(end: float | None) -> float | None:
     return None if end is None else -end
 
 
-def _told(one: Comparison, places: int, systems: int) -> Iterator[str]:
+def _told(one: Comparison, column: Column, places: int, systems: int) -> Iterator[str]:
     sizes = {found.estimate.n for found in one.differences}
     items = count(sizes.pop(), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
     yield f"Over {items}: mean of the row's system less that of the column's, 95% interval, items won/tied/lost."
+    if column.better == "lower":
+        yield "Lower is better: an item is won by the lower value, so the better system's difference is below 0."
     pairs = count(len(one.differences), "pair")
     yield f"Coloured where the two are told apart: p < {ALPHA:g} by sign-flip test, after Holm over {pairs}."
     if one.detectable is not None:

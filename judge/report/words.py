@@ -13,6 +13,8 @@ from judge.records import whole
 # Source set); the plain direction marks of Arabic and Hebrew stay.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
+_NEGATIVE = re.compile(r"^-(?=[\d.])")
+
 
 def clean(text: str) -> str:
     """The text with control, reordering and lone surrogate characters written out, as `\\x1b` or `\\u202e`."""
@@ -37,15 +39,20 @@ def decimals(values: Iterable[float]) -> int:
 
 
 def number(value: float, places: int) -> str:
-    """A value with that many decimals; never `-0.00`."""
+    """A value with that many decimals and the minus of mathematics (U+2212), for reading; never `−0.00`."""
     text = f"{value:.{places}f}"
-    return text.removeprefix("-") if not text.strip("-0.") else text
+    return text.replace("-", "−") if text.strip("-0.") else text.removeprefix("-")
+
+
+def minus(text: str) -> str:
+    """A text that is a number, with the minus of mathematics; any other as it is."""
+    return _NEGATIVE.sub("−", text)
 
 
 def signed(value: float, places: int) -> str:
-    """`+0.12`, `−0.12` with the minus of mathematics; 0 has no sign."""
+    """`+0.12`, `−0.12`; 0 has no sign."""
     text = number(value, places)
-    return f"−{text[1:]}" if text.startswith("-") else f"+{text}" if text.strip("0.") else text
+    return f"+{text}" if value > 0 and text.strip("0.") else text
 
 
 def chance(p: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,18 +11,18 @@ from math import ceil
 import numpy as np
 
 from judge.records import Column, Estimate
-from judge.stats.differences import Singles, mean_differences, resampled
+from judge.stats.differences import mean_differences
 from judge.stats.effect import cliffs_delta
 from judge.stats.pairs import MOST, PLACES, Pair, best_first, differences, pairs
 from judge.stats.permutation import holm
-from judge.stats.power import ALPHA, LEAST, detectable, spreads
-from judge.stats.ranks import interval, ranks
+from judge.stats.power import ALPHA, detectable, spreads
 from judge.stats.resample import Floats
 from judge.table import Table
 
 TOO_FEW = "too few items to tell any two systems apart"
-_MANY = 2_000  # resamples for the ranks of more than `MOST` systems
-_HELD = 4_000_000  # numbers held at once: differences, and resampled means
+_HELD = 4_000_000  # differences held at once
+_TESTED = 100  # systems of which the best one is told apart: the tests it was picked from take 200,000 flips then
+_NEAR = 1e-12  # of their size: means that lie closer differ by rounding alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,9 @@ class Difference:
 class Rank:
     """A system's place by its mean, 1 the best; equal means share it.
 
-    `low` to `high` is the 95 % percentile interval of the place over resampled items (of more than 30 systems 2,000 of
-    them); fewer than six items say too little, and it is every place.
+    `low` to `high` are the places that the tests leave it, a 95 % interval of all systems at once (Mogstad et al. 2024,
+    section 3): from 1 + those told to be better to the number of systems less those told to be worse. Where items are
+    too few to tell any apart it is every place; of more than 30 systems it rests on the tests against the first alone.
     """
 
     system: str
@@ -103,10 +105,10 @@ class _Values:
         return int((~np.isnan(self.values)).any(axis=0).sum())
 
     @property
-    def centred(self) -> Floats:
-        """The values less their mean, of which single precision keeps more."""
-        known = self.values[~np.isnan(self.values)]
-        return self.values - (known.mean() if len(known) else 0.0)
+    def tests(self) -> int:
+        """How many Holm counts: also those with others than the best one, which the data picked. None of too many."""
+        number = len(self.order)
+        return number * (number - 1) // 2 if number <= _TESTED else 0
 
     @property
     def constant(self) -> bool:
@@ -122,12 +124,11 @@ def compare(table: Table, *, seed: int = 0, n_resamples: int = 10_000) -> tuple[
         return ()
     columns = iter([column for column in table.columns if column.better and column.name not in table.wholes])
     systems = len(table.systems)
-    placed = n_resamples if systems <= MOST else min(n_resamples, _MANY)
     most = systems if systems > MOST else systems * (systems - 1) // 2
-    step = max(1, _HELD // max(1, most * len(table.items), systems * placed))
+    step = max(1, _HELD // max(1, most * len(table.items)))
     found: list[Comparison] = []
     while group := [_values(table, column) for column in islice(columns, step)]:
-        found += _compared(group, n_resamples, placed, seed)
+        found += _compared(group, n_resamples, seed)
     return tuple(found)
 
 
@@ -137,23 +138,22 @@ def _values(table: Table, column: Column) -> _Values:
     return _Values(column, table.systems, values, order, pairs(order))
 
 
-def _compared(group: Sequence[_Values], n_resamples: int, placed: int, seed: int) -> Iterator[Comparison]:
-    """Several columns by the same draws, of which the ranks see the first `placed`."""
+def _compared(group: Sequence[_Values], n_resamples: int, seed: int) -> Iterator[Comparison]:
+    """Several columns by the same draws."""
     rows = np.concatenate([differences(one.values, one.pairs) for one in group])
-    flips = max(n_resamples, ceil(2 * max(len(one.pairs) for one in group) / ALPHA))  # else Holm's p could not be small
+    flips = max(n_resamples, *(ceil(2 * one.tests / ALPHA) for one in group))  # else Holm's p could not be small
     estimates = mean_differences(rows, n_resamples=n_resamples, n_flips=flips, seed=seed)
-    means = resampled(np.concatenate([one.centred for one in group]), placed, seed)
     at = 0
-    for one, of_column in zip(group, np.split(means, len(group), axis=1), strict=True):
+    for one in group:
         here = slice(at, at := at + len(one.pairs))
         found = tuple(_differences(one, rows[here], estimates[here]))
         number, sd = spreads(rows[here])
         shown = [detectable(s, int(n)) for n, s in zip(number, sd.tolist(), strict=True) if s > 0]
-        few = _too_few(found)
+        few = _too_few(one, found)
         yield Comparison(
             one.column.name,
             found,
-            _ranks(one, of_column),
+            tuple(_ranks(one, found)),
             _best(one, found),
             float(np.median(shown)) if shown and not few else None,
             _note(one, found),
@@ -162,7 +162,7 @@ def _compared(group: Sequence[_Values], n_resamples: int, placed: int, seed: int
 
 def _differences(one: _Values, rows: Floats, estimates: Sequence[Estimate | None]) -> Iterator[Difference]:
     tested = [found.p for found in estimates if found is not None and found.p is not None]
-    adjusted = iter(holm(tested))
+    adjusted = iter(holm(tested, one.tests) if one.tests else [None] * len(tested))
     for (first, second), row, found in zip(one.pairs, rows, estimates, strict=True):
         if found is None:
             continue
@@ -189,16 +189,19 @@ def _best(one: _Values, found: Sequence[Difference]) -> tuple[str, ...]:
     return tuple(one.systems[place] for place in one.order if one.systems[place] not in worse)
 
 
-def _ranks(one: _Values, means: Singles) -> tuple[Rank, ...]:
-    """By the mean of each system's own items; `means` are resamples × systems."""
+def _ranks(one: _Values, found: Sequence[Difference]) -> Iterator[Rank]:
+    """By the mean of each system's own items, which the interval holds also where the items that two share say else."""
     if not one.order:
-        return ()
-    names = [one.systems[place] for place in one.order]
-    now = np.nanmean(one.centred[one.order], axis=1)[None, :].astype(np.float32)
-    low, high = [1] * len(names), [len(names)] * len(names)
-    if one.items >= LEAST:
-        low, high = interval(means[:, one.order] * one.sign)
-    return tuple(map(Rank, names, ranks(now * one.sign)[0].tolist(), low, high))
+        return
+    means = np.nanmean(one.values[one.order], axis=1)
+    apart = ~np.isclose(means[1:], means[:-1], rtol=_NEAR, atol=10.0**-PLACES)
+    places = np.maximum.accumulate(np.where([True, *apart], np.arange(1, len(means) + 1), 0)).tolist()
+    told = [d for d in found if d.apart]
+    ends = [(d.system, d.other) if d.estimate.value * one.sign > 0 else (d.other, d.system) for d in told]
+    worse, better = Counter(winner for winner, _ in ends), Counter(loser for _, loser in ends)
+    for place, rank in zip(one.order, places, strict=True):
+        name = one.systems[place]
+        yield Rank(name, rank, min(rank, 1 + better[name]), max(rank, len(places) - worse[name]))
 
 
 def _note(one: _Values, found: Sequence[Difference]) -> str:
@@ -218,12 +221,13 @@ def _note(one: _Values, found: Sequence[Difference]) -> str:
         f"more than {MOST} systems: compared with the best one only": len(one.order) > MOST,
         "different items: a difference is over those that both systems have": bool((known != known[0]).any()),
         f"{lost:,} of {len(one.pairs):,} pairs of systems share no item": lost > 0,
-        TOO_FEW: _too_few(found),
+        f"more than {_TESTED} systems: too many to test": len(one.order) > _TESTED,
+        TOO_FEW: _too_few(one, found),
     }
     return "; ".join(why for why, holds in partly.items() if holds)
 
 
-def _too_few(found: Sequence[Difference]) -> bool:
+def _too_few(one: _Values, found: Sequence[Difference]) -> bool:
     """Whether the smallest p that there can be is, after Holm, not below alpha."""
     sizes = [difference.estimate.n for difference in found if difference.adjusted is not None]
-    return bool(sizes) and len(sizes) * 2.0 ** (1 - max(sizes)) >= ALPHA
+    return bool(sizes) and one.tests * 2.0 ** (1 - max(sizes)) >= ALPHA

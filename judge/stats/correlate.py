@@ -32,6 +32,9 @@ OVER = {
 }
 _MOST_SYSTEMS = 200  # of which every two are compared in every resample
 LEAST = 3  # texts or systems: of two, every coefficient is 1 or −1
+CONCLUSIVE = 5
+"""Systems between whose means columns are compared: four are in the very order of their ratings, or in its opposite, by
+chance in one of twelve cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +75,15 @@ class Against:
     ) -> Estimate | None:
         """The coefficient of `one` less that of `other`, on the texts that have all three; None where it is undefined.
 
-        At level `document` the mean over the items in which both are defined. Pearson's at the other levels has the p
-        of Williams' test, which takes the texts (or systems) for independent.
+        Also None between the means of fewer than five systems, of which an order says too little. At level `document`
+        the mean over the items in which both are defined. Pearson's at the other levels has the p of Williams' test,
+        which takes the texts (or systems) for independent.
         """
         ratings = np.where(np.isnan(one) | np.isnan(other), np.nan, self._ratings)
         pairs = [paired(one, ratings), paired(other, ratings)]
         if any(_lacking([pair], level) for pair in pairs):
+            return None
+        if level == "system" and _size(pairs, level) < CONCLUSIVE:
             return None
         how = f"difference of {NAMES[coefficient]} {OVER[level]}"
         if level == "document":

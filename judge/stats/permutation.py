@@ -66,9 +66,13 @@ def _reached(rows: Floats, found: Floats, n_flips: int, seed: int) -> Floats:
     return counts
 
 
-def holm(p: Sequence[float]) -> list[float]:
-    """The p-values as Holm (1979) adjusts them: where one is below alpha, so is the chance of any false finding."""
+def holm(p: Sequence[float], of: int = 0) -> list[float]:
+    """The p-values as Holm (1979) adjusts them: where one is below alpha, so is the chance of any false finding.
+
+    `of` are all the tests that these were picked from by looking at the data, where that is more than there are.
+    """
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(np.asarray(p)[order] * np.arange(len(p), 0, -1)))
+    times = max(of, len(p)) - np.arange(len(p))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(np.asarray(p)[order] * times))
     return [float(one) for one in adjusted]

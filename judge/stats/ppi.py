@@ -190,7 +190,9 @@ def _calibrated(table: Table, column: Column) -> Calibrated:
     values = np.full((len(table.systems), 1), np.nan)
     values[list(means), 0] = [one.estimate.value for one in means.values()]
     order = best_first(values, column.better)
-    found = tuple(_adjusted([one for pair in pairs(order) if (one := sides.of(*pair))]))
+    found = tuple(
+        _adjusted([one for pair in pairs(order) if (one := sides.of(*pair))], len(order) * (len(order) - 1) // 2)
+    )
     return Calibrated(column.name, tuple(means[place] for place in order), found, _note(sides, order, found))
 
 
@@ -204,8 +206,8 @@ def _ratings(table: Table, criterion: str) -> Floats:
     return found
 
 
-def _adjusted(found: Sequence[Powered]) -> Iterator[Powered]:
-    corrected = iter(holm([one.estimate.p for one in found if one.estimate.p is not None]))
+def _adjusted(found: Sequence[Powered], of: int) -> Iterator[Powered]:
+    corrected = iter(holm([one.estimate.p for one in found if one.estimate.p is not None], of))
     for one in found:
         yield one if one.estimate.p is None else replace(one, adjusted=next(corrected))
 
@@ -218,7 +220,7 @@ def _note(sides: _Sides, order: Sequence[int], found: Sequence[Powered]) -> str:
     lost = len(pairs(order)) - len(found) if order else 0
     said = {
         f"fewer than {LEAST} rated items with a score: {', '.join(few)}": bool(few),
-        f"{lost:,} pairs of systems are rated on fewer than {LEAST} items together": lost > 0,
+        f"pairs of systems that are rated on fewer than {LEAST} items together: {lost:,}": lost > 0,
         f"more than {MOST} systems: compared with the best one only": len(order) > MOST,
         "every item that was judged is rated: the judge adds nothing": bool(order)
         and bool((rated == judged)[order].all()),

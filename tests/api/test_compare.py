@@ -144,14 +144,36 @@ def test_failures_are_followed() -> None:
     [
         (
             [{**ROWS[0], "item": "other"}],
-            "before and after have no text in common .item 'bridge' there, 'other' here.*",
+            "the items are 'bridge', 'road', 'roof', 'gate', 'wall' and 1 more there, 'other' here",
         ),
-        ([{**row, "system": "z"} for row in ROWS[::2]], "before and after have no text in common"),
+        ([{**row, "system": "z"} for row in ROWS[::2]], "the systems are 'x', 'y' there, 'z' here"),
+        (
+            [{**row, "system": row["system"] + "\u200b", "item": row["item"] + " "} for row in ROWS],
+            "the names of 6 items look the same in both runs and are not ('bridge' there, 'bridge ' here): write them "
+            r"alike; the names of 2 systems look the same in both runs and are not ('x' there, 'x\u200b' here): write "
+            "them alike",
+        ),
     ],
 )
-def test_runs_of_other_texts_are_refused(rows: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+def test_runs_of_other_texts_are_refused_with_what_is_not_the_same(rows: Any, message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
         judge.compare(run(graded("3", "2")), run(graded("3", "2"), rows))
+    first, _, why = str(refused.value).partition("; texts are the same that have the same item and system; ")
+    assert first == "before and after have no text in common"
+    assert why.endswith(message)
+
+
+def test_names_that_only_look_the_same_are_said() -> None:
+    rows = [{**row, "system": {"x": "café", "y": "y"}[row["system"]]} for row in ROWS]
+    others = [{**row, "system": {"x": "cafe\u0301", "y": "y"}[row["system"]]} for row in ROWS]
+    found = judge.compare(run(graded("3", "2"), rows), run(graded("3", "2"), others))
+    (note,) = [text for text in found.notes if "look the same" in text]
+    assert note == (
+        r"The names of 1 system look the same in both runs and are not ('caf\xe9' there, 'cafe\u0301' here): "
+        "write them alike."
+    )
+    same = judge.compare(run(graded("3", "2")), run(graded("3", "2")))
+    assert not any("look the same" in text for text in same.notes)
 
 
 def test_runs_without_a_column_in_common_are_refused() -> None:

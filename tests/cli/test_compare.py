@@ -42,7 +42,7 @@ def test_two_runs_on_the_console(judge: Callable[..., Any]) -> None:
     assert done.out.startswith("a → b\n")
     assert "model of relevance: scripted/a.yaml → scripted/b.yaml" in done.out
     assert "relevance fell by 0.50" in done.out
-    assert "≠-1.00" in done.out
+    assert "≠\u22121.00" in done.out
 
 
 def test_formats_and_where_they_go(judge: Callable[..., Any]) -> None:

@@ -90,7 +90,7 @@ def test_a_ranking_has_no_differences(power: Callable[..., Any]) -> None:
         (("--sd", "1"), "give the folder of a run"),
         (("--sd", "1", "--items", "5", "--column", "x"), "give the folder of a run"),
         (("r", "--sd", "1"), "give the folder of a run"),
-        (("nowhere",), "nowhere"),
+        (("nowhere",), "nowhere: no run is there (no run.json); name a folder that judge run has written"),
         (("--sd", "0", "--items", "5"), "--sd 0: has to be above 0"),
         (("--sd", "nan", "--items", "5"), "--sd nan: has to be above 0"),
         (("--sd", "1", "--items", "1"), "--items 1: has to be 2 or more"),

@@ -47,3 +47,11 @@ def test_latex_csv_and_json(run: Path, command: Callable[..., Any]) -> None:
     assert "\\begin{tabular}{lrr}\n" in command("report", run, "--format", "latex").out
     assert "\n'=one,chrf," in command("report", run, "--format", "csv").out
     assert json.loads(command("report", run, "--format", "json").out)["schema"] == "judge.report/1"
+
+
+@pytest.mark.parametrize("format", ["console", "svg"])
+def test_a_mistyped_folder_is_said_to_hold_no_run(run: Path, command: Callable[..., Any], format: str) -> None:
+    done = command("report", "rr", "--format", format)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "judge: rr: no run is there (no run.json); name a folder that judge run has written\n"
+    assert not Path("rr").exists()

@@ -94,6 +94,9 @@ def test_facts_are_only_those_that_are_known() -> None:
             "tokens: 10 in, 5 out (4 reasoning)",
         ),
         ({"cost": {"usd": None, "note": "no list price"}}, "cost: unknown (no list price)"),
+        ({"provider": "replay", "requests": {"sent": 7, "cached": 9}}, "requests: 7 read from the recording, 9 cached"),
+        ({"provider": "replay", "requests": {"sent": 0, "cached": 9}}, "requests: 9 cached"),
+        ({"provider": "replay", "requests": {"sent": 0}}, "requests: 0 read from the recording"),
         ({"requests": {"sent": 0, "cached": 9}, "cost": {"usd": 0.0}}, "requests: 0 sent, 9 cached · cost: $0.0000"),
     ],
 )

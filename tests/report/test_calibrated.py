@@ -49,6 +49,17 @@ def test_of_many_differences_those_with_the_best_system() -> None:
     assert block.told[1] == "4 of 10 pairs of systems are told apart; shown are the 4 with the best system."
 
 
+def test_differences_are_told_to_be_others_than_those_of_the_means() -> None:
+    alone = replace(found(), differences=())
+    assert ["with a λ of its own" in calibrated.how([one]) for one in (found(), alone)] == [True, False]
+    assert "wider than that of the ratings alone" in calibrated.how([alone])
+
+
+def test_a_note_is_cut() -> None:
+    (block,) = calibrated.blocks([found(note="x" * 9_000)])
+    assert block.told[-1] == f"X{'x' * 298}…."
+
+
 def test_what_is_not_known_has_no_number() -> None:
     bare = Estimate("mean", 5.0, None, None, 12, "all equal")
     one = Calibrated("c", (Powered(bare, bare, 0.0, 40, "a"),), (Powered(bare, bare, 0.0, 40, "a", "b"),), "too few")

@@ -38,9 +38,11 @@ def two(result: Result) -> RunComparison:
         if (s.item, s.system, s.column) != ("文書2", "システム二", "一貫性")
     ]
     failures = [f for f in table.failures if f.column != "coherence"]
+    mended = Score("doc-3", "システム二", "coherence", 4.0, MADE)
     gone = Failure("文書2", "システム二", "一貫性", "request", "Refused", "no more `of` this | please")
     columns = tuple(c for c in table.columns if c.name != "length")
-    after = Table(table.samples, columns, tuple(s for s in moved if s.column != "length"), (*failures, gone))
+    scores = tuple(s for s in (*moved, mended) if s.column != "length")
+    after = Table(table.samples, columns, scores, (*failures, gone))
     changes = (
         Change("model", "openai/small", "openai/|large|", ("coherence", "一貫性")),
         Change("prompt", "3f2a91", "77aa01", ("coherence",), ("--- a", "+++ b", "-<old> & text", "+<new> & text")),
@@ -69,6 +71,18 @@ def test_no_format_lets_a_terminals_codes_through(two: RunComparison) -> None:
     assert "\x1b[1m" in two.report(colour=True)
 
 
+def test_failures_that_appeared_and_that_vanished_are_shown_with_an_example(two: RunComparison) -> None:
+    assert [(f.where, f.error, f.count, f.columns) for f in layout(two).failed] == [
+        ("appeared", "Refused", 1, "一貫性"),
+        ("vanished", "ParseError", 1, "coherence"),
+    ]
+    for format in FORMATS:
+        text = two.report(format)
+        assert "1 failure appeared, 1 vanished." in " ".join(text.split())
+        assert "no more" in text
+        assert "no score in reply" in text
+
+
 def test_json_is_strict_and_whole(two: RunComparison) -> None:
     found = json.loads(two.report("json"), parse_constant=pytest.fail)
     assert found["schema"] == "judge.compare/1"
@@ -76,6 +90,27 @@ def test_json_is_strict_and_whole(two: RunComparison) -> None:
     assert found["only"][0]["columns"] == ["length"]
     assert len(found["moved"]) == len(two.runs.moved)
     assert found["changes"][1]["diff"][-1] == "+<new> & text"
+
+
+def test_lines_of_an_item_that_are_too_long_go_on_below_its_name(two: RunComparison) -> None:
+    items = tuple(replace(item, item=f"a long name {item.item * 12}") for item in two.runs.items_moved)
+    rows = replace(two, runs=replace(two.runs, items_moved=items)).report().split("\n")
+    start = next(k for k, row in enumerate(rows) if row.startswith("Items that moved most")) + 1
+    found = rows[start : rows.index("", start)]
+    assert len(found) > len(items)
+    for row in found:
+        assert re.match(r" {1,5}\d+%  \S| {8}\S", row)
+
+
+def test_the_test_is_named_once(two: RunComparison) -> None:
+    how = layout(two).how
+    assert how.count("sign-flip") == how.count(" p:") == 1
+
+
+def test_a_column_of_which_the_lower_end_is_better_says_so() -> None:
+    lower = replace(C, better="lower")
+    shown = [layout(compared(made({"x": LOW}, one), made({"x": HIGH}, one))) for one in (C, lower)]
+    assert [section.name for one in shown for section in one.sections] == ["c", "c (lower is better)"]
 
 
 def test_another_format_is_refused(two: RunComparison) -> None:
@@ -109,24 +144,30 @@ HIGH: list[float | None] = [2, 3, 2, 3, 2, 3, 2, 3]
         (
             {"x": LOW},
             {"x": HIGH},
-            "In both runs: 8 texts of 8 items. 1 of 1 difference by system and column is told apart from 0.",
+            "In both runs: 8 texts of 8 items. "
+            "1 of 1 change by system and column is told apart from 0, "
+            "not counting those in which no text differs.",
         ),
         (
             {"x": LOW, "y": LOW},
             {"x": HIGH, "y": LOW},
             "In both runs: 16 texts of 8 items. Over all systems c rose by 0.50 [0.50, 0.50]. "
-            "1 of 1 difference by system and column is told apart from 0.",
+            "1 of 1 change by system and column is told apart from 0, "
+            "not counting those in which no text differs.",
         ),
         (
             {"x": HIGH, "y": HIGH},
             {"x": LOW, "y": LOW},
             "In both runs: 16 texts of 8 items. Over all systems c fell by 1.00 [1.00, 1.00]. "
-            "2 of 2 differences by system and column are told apart from 0.",
+            "2 of 2 changes by system and column are told apart from 0, "
+            "not counting those in which no text differs.",
         ),
         (
             {"x": [1, 2, 3]},
             {"x": [1, 2, 4]},
-            "In both runs: 3 texts of 3 items. 0 of 1 difference by system and column are told apart from 0.",
+            "In both runs: 3 texts of 3 items. "
+            "0 of 1 change by system and column are told apart from 0, "
+            "not counting those in which no text differs.",
         ),
         ({"x": [1]}, {"x": [2]}, "In both runs: 1 text of 1 item. Too few items for a test."),
     ],

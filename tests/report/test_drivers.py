@@ -62,8 +62,8 @@ def test_people_follow_the_judge_of_their_criterion(driven: Result) -> None:
     assert (judged.together, judged.interval, judged.chance, judged.texts) == ("34%", "[25, 43]", "8%", "48")
     assert [(p.text, p.interval) for p in judged.pulls.values()] == [
         ("+0.52", "[0.40, 0.61]"),
-        ("-0.10", "[-0.25, 0.05]"),
-        ("0.00", "[-0.10, 0.10]"),
+        ("−0.10", "[−0.25, 0.05]"),
+        ("0.00", "[−0.10, 0.10]"),
     ]
     assert list(rated.pulls) == ["length", "copying"]
     assert (same.together, same.chance, dict(same.pulls), same.note) == ("", "", {}, "all scores equal")
@@ -82,12 +82,12 @@ def test_a_bar_says_in_words_what_it_shows(driven: Result) -> None:
 def test_bars_start_in_the_middle_of_an_axis_that_holds_them_all(driven: Result) -> None:
     shown = moved(driven)
     assert shown is not None
-    assert [(tick.at, tick.label) for tick in shown.axis.ticks] == [(0, "-1"), (50, "0"), (100, "1")]
+    assert [(tick.at, tick.label) for tick in shown.axis.ticks] == [(0, "−1"), (50, "0"), (100, "1")]
     bar = shown.criteria[0][0].pulls["copying"].bar
     assert (bar.left, bar.width, bar.low, bar.high) == (45, 5, 37.5, 52.5)
     close = moved(replace(driven, drivers=(RATED, replace(RATED, people=False))))
     assert close is not None
-    assert [tick.label for tick in close.axis.ticks] == ["-0.5", "0.0", "0.5"]
+    assert [tick.label for tick in close.axis.ticks] == ["−0.5", "0.0", "0.5"]
 
 
 def test_what_the_numbers_mean_is_said_by_what_there_is(driven: Result) -> None:
@@ -138,10 +138,25 @@ def test_markdown_has_a_table(driven: Result) -> None:
     assert section.split("\n\n")[1].split("\n") == [
         "| scores | together | by chance | length | copying | position | texts |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-        "| coherence | 34% [25, 43] | 8% | +0.52 [0.40, 0.61] | -0.10 [-0.25, 0.05] | 0.00 [-0.10, 0.10] | 48 |",
-        "| coherence (people) | 9% [2, 17] | 8% | +0.25 [0.10, 0.40] | -0.20 [-0.40, -0.03] | – | 48 |",
+        "| coherence | 34% [25, 43] | 8% | +0.52 [0.40, 0.61] | −0.10 [−0.25, 0.05] | 0.00 [−0.10, 0.10] | 48 |",
+        "| coherence (people) | 9% [2, 17] | 8% | +0.25 [0.10, 0.40] | −0.20 [−0.40, −0.03] | – | 48 |",
         "| 一貫性 | – | – | – | – | – | 12, all scores equal |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((0.1, 0.9), "Pearson's r with its 95% interval: above 0"),
+        ((None, None), "Pearson's r (no interval below 10 items): above 0"),
+    ],
+)
+def test_an_interval_is_promised_where_there_is_one(
+    result: Result, ends: tuple[float | None, float | None], said: str
+) -> None:
+    shown = moved(replace(result, drivers=(_drivers("coherence", (0.3, *ends), length=(0.5, *ends)),)))
+    assert shown is not None
+    assert said in shown.how
 
 
 def test_the_page_has_a_section_with_labelled_bars(driven: Result, result: Result) -> None:

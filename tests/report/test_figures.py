@@ -69,7 +69,11 @@ def test_there_is_one_for_every_chart(result: Result, ranking: Result, panel: Re
         "strength-overall",
         "win-rates-overall",
     ]
-    assert [figure.title for figure in figures(panel)][:3] == ["fluency, panel mean", "fluency, a", "fluency, org/b"]
+    assert [figure.title for figure in figures(panel)][:3] == [
+        "fluency, panel mean ↑",
+        "fluency, a ↑",
+        "fluency, org/b ↑",
+    ]
     assert [figure.name for figure in figures(tested)][6:] == [
         *("differences-overall", "differences-fluency", "differences-style", "differences-delta"),
         *("correlations-item", "correlations-document", "correlations-system"),
@@ -80,7 +84,7 @@ def test_judges_stand_against_people_where_there_are_ratings(rated: Result) -> N
     found = {figure.name: figure for figure in figures(rated)}
     assert {"scatter-relevance-script", "calibration-relevance-script"} <= set(found)
     scatter, curve = found["scatter-relevance-script"], found["calibration-relevance-script"]
-    assert "people → · judge ↑" in _words(scatter)
+    assert "judge → · people ↑" in _words(scatter)
     assert "judge → · people ↑" in _words(curve)
     page = rated.report("html")
     (path,) = re.findall(r'<path d="(m[^"]*)"', scatter.svg)
@@ -180,7 +184,7 @@ def _of_many(systems: int, columns: list[str]) -> Result:
 
 def test_of_thousands_of_systems_the_first_hundred_are_drawn() -> None:
     (figure,) = figures(_of_many(3_000, ["m"]))
-    assert (_words(figure)[0], len(_words(figure))) == ("m (the first 100 of 3,000 systems)", 1 + 2 * 100 + 2)
+    assert (_words(figure)[0], len(_words(figure))) == ("m ↑ (the first 100 of 3,000 systems)", 1 + 2 * 100 + 2)
     assert figure.height < 3_000
 
 

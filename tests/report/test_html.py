@@ -11,8 +11,9 @@ import pytest
 
 from judge.records import Column, Failure, Provenance, Sample, Score
 from judge.report import Result
-from judge.report.html import render, summary
+from judge.report.html import MOST_DRAWN, render, summary
 from judge.stats.rank import Ranking
+from judge.stats.resample import means
 from judge.table import Table
 
 VOID = {"meta", "br", "input", "link", "img", "hr"}
@@ -261,15 +262,40 @@ def test_the_summary_alone_is_what_notebooks_show(result: Result) -> None:
         "th",
         "td",
         "small",
+        "span",
     }
     assert "evil|<b>*sys*" in found.text
 
 
 def test_the_leaderboard_is_marked_and_in_the_order_of_its_first_column(tested: Result) -> None:
     rows = [re.sub(r"<[^>]*>", " ", row).split() for row in summary(tested).split("<tr>")[2:]]
-    assert [row[:3] for row in rows] == [["1", "good", "0.625"], ["2", "2–3", "=fair"], ["3", "2–3", "poor"]]
-    assert rows[0][2:8] == ["0.625", "≈", "[0.500,", "0.760]", "4.00", "*"]
+    assert [row[:3] for row in rows] == [["1", "1–2", "good"], ["2", "1–3", "=fair"], ["3", "2–3", "poor"]]
+    assert rows[0][3:9] == ["0.625", "≈", "[0.500,", "0.760]", "4.00", "*"]
     assert rows[1][3:8] == ["0.406", "≈", "[0.292,", "0.552]", "2.50"]
+
+
+def test_an_arrow_to_the_better_end_is_said_in_words(tested: Result) -> None:
+    text = summary(tested)
+    assert re.findall(r'aria-label="(\w+) is better" title="[^"]*">(.)<', text) == [("higher", "↑")] * 3 + [
+        ("lower", "↓")
+    ]
+    charts = render(tested).partition('id="charts"')[2].partition("</section>")[0]
+    assert re.findall(r"<figcaption>(\w+) <span[^>]*>(.)<", charts) == [
+        *((name, "↑") for name in ("overall", "fluency", "style")),
+        ("delta", "↓"),
+    ]
+
+
+def test_of_many_systems_the_first_are_drawn_and_that_is_said() -> None:
+    samples = tuple(Sample("i", f"s{k}", "o") for k in range(MOST_DRAWN + 1))
+    column = Column("m", "criterion", "m", 1.0, 5.0, ("1", "2", "3", "4", "5"))
+    scores = tuple(Score("i", s.system, "m", 3.0, Provenance("single")) for s in samples)
+    for kept, said in ((samples, True), (samples[1:], False)):
+        table = Table(kept, (column,), tuple(s for s in scores if s.system in {one.system for one in kept}))
+        page = render(Result(table, means(table)))
+        assert page.count('<svg class="bar') == MOST_DRAWN
+        assert page.count("The first 30 of 31 systems are drawn; the leaderboard has all.") == 2 * said
+        assert page.partition('id="means"')[2].count('<tr><th scope="row" class="name">') == len(kept)
 
 
 def test_what_can_be_chosen_is_all_there_without_the_script(tested: Result) -> None:
@@ -279,7 +305,7 @@ def test_what_can_be_chosen_is_all_there_without_the_script(tested: Result) -> N
         options = re.findall(r"<option>([^<]*)</option>", choice[: choice.index("</select>")])
         part = page[page.index(f'<div id="{chosen}"') :]
         part = part[: part.index("</section>")]
-        assert re.findall(r"<h3>([^<]*)</h3>", part) == options
+        assert [head.strip() for head in re.findall(r"<h3>([^<]*)<", part)] == options
         assert "hidden" not in part
         assert part.count("<figure>") == part.count("<figcaption") == len(options)
     assert [attrs.get("class") for _, attrs in Page(page).tags if "hidden" in attrs] == ["choice", "choice", "controls"]

@@ -13,7 +13,9 @@ from judge.report import Result
 from judge.report.markdown import LIMIT, escape, render
 from judge.report.verdict import verdict
 from judge.report.words import line
+from judge.stats.correlate import Correlation
 from judge.stats.rank import rankings
+from judge.stats.validity import Rated, Row
 from judge.table import Table
 
 PARSER = MarkdownIt("commonmark").enable("table")
@@ -91,9 +93,9 @@ def test_the_verdict_comes_first_then_ranks_and_marks(tested: Result) -> None:
     _, told, table, *_ = text.split("\n\n")
     assert told == f"**{escape(verdict(tested))}**"
     head, _, first, second, third = table.split("\n")
-    assert head == "| system | rank (overall) | overall | fluency | style | delta |"
-    assert re.match(r"\| good \| 1 \| 0\.625≈ \[[^|]*\] \| \*\*4\.00\*\*\\\* \[[^|]*\] \| 3\.00≈ ", first)
-    assert second.startswith("| \\=fair | 2 [2–3] | 0.406≈ ")
+    assert head == "| system | rank (overall) | overall ↑ | fluency ↑ | style ↑ | delta ↓ |"
+    assert re.match(r"\| good \| 1 \[1–2\] \| 0\.625≈ \[[^|]*\] \| \*\*4\.00\*\*\\\* \[[^|]*\] \| 3\.00≈ ", first)
+    assert second.startswith("| \\=fair | 2 [1–3] | 0.406≈ ")
     assert third.startswith("| poor | 3 [2–3] | 0.375 [")
     assert "\\* best of its column" in text
     assert "≈ not told apart from the best" in text
@@ -101,8 +103,32 @@ def test_the_verdict_comes_first_then_ranks_and_marks(tested: Result) -> None:
 
 def test_many_columns_of_few_systems_stand_below_each_other() -> None:
     text = render(_large(2, 9, 0, ""))
-    assert "|  | s0 | s1 |\n| --- | ---: | ---: |\n| c0 | 3.00 [2.00, 4.00] | 3.00 [2.00, 4.00] |\n" in text
+    assert "|  | s0 | s1 |\n| --- | ---: | ---: |\n| c0 ↑ | 3.00 [2.00, 4.00] | 3.00 [2.00, 4.00] |\n" in text
     assert text.count("\n| c") == 9
+
+
+def test_a_run_with_ratings_says_in_short_how_far_the_judge_goes_with_people() -> None:
+    estimate = Estimate("spearman", 0.5, 0.375, 0.625, 12, "")
+    ends = {"judge": estimate, "length": replace(estimate, value=-0.25), "rouge1": replace(estimate, value=0.125)}
+    rows = [
+        Row(name, "judge" if name == "judge" else "floor", name, Correlation(36, {("document", "spearman"): found}, {}))
+        for name, found in ends.items()
+    ]
+    bare = Row("heuristic", "floor", "h", Correlation(0, {}, {"document": "no text"}))
+    beaten = {("judge", name, "document"): estimate for name in ("length", "rouge1")}
+    rated = Rated("flu|ency", 36, (rows[0],), (bare, *rows[1:]), None, "one rating a text", beaten)
+    text = render(Result(Table((), (), ()), rated=(rated,)))
+    assert text.partition("### Against people\n\n")[2].split("\n\n")[:2] == [
+        "| criterion | judge | Spearman | highest floor | ceiling | texts |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: |\n"
+        "| flu\\|ency | judge | 0.500 [0.375, 0.625] | 0.125 (rouge1) | – | 36 |",
+        "Correlation between the systems of an item, mean over items. flu\\|ency: judge beats every floor that has "
+        "values: +0.500 \\[0.375, 0.625\\] in Spearman over length, the nearest.",
+    ]
+
+
+def test_a_run_without_ratings_says_nothing_of_people(tested: Result) -> None:
+    assert "people" not in render(tested)
 
 
 def _large(systems: int, columns: int, failures: int, name: str) -> Result:

@@ -33,7 +33,7 @@ def test_colours_and_words_of_a_cell() -> None:
     (heat,) = heats(replace(_empty(), matrices=(matrix,)))
     cell = heat.cells[0][1]
     assert (cell.side, cell.shade, cell.text) == ("lost", 35, "−0.50")
-    assert cell.title == "−0.50 [-0.75, -0.25], 8 items"
+    assert cell.title == "−0.50 [−0.75, −0.25], 8 items"
     assert heat.told.endswith("What was left out.")
 
 

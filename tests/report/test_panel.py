@@ -39,8 +39,8 @@ def test_the_panels_means_are_not_missed(panel: Result) -> None:
 def test_the_console_heads_a_column_with_criterion_and_judge(panel: Result) -> None:
     rows = render(panel, width=80).split("\n")
     at = next(k for k, row in enumerate(rows) if "panel mean" in row)
-    assert rows[at - 1].split() == ["fluency"] * 3
-    assert rows[at].split() == ["system", "panel", "mean", "a", "org/b", "rougeL"]
+    assert rows[at - 1].split() == ["fluency", "↑"] * 3
+    assert rows[at].split() == ["system", "panel", "mean", "a", "org/b", "rougeL", "↑"]
 
 
 def test_agreement_is_told_in_every_format(panel: Result) -> None:
@@ -72,5 +72,6 @@ def test_one_judge_agrees_with_nobody(result: Result) -> None:
 
 def test_the_page_spans_a_criterion_over_its_judges(panel: Result) -> None:
     page = panel.report("html")
-    assert '<th scope="colgroup" class="group" colspan="3">fluency</th><th scope="col" rowspan="2">rougeL</th>' in page
+    assert re.search(r'<th scope="colgroup" class="group" colspan="3">fluency <span class="arrow".*?</th>', page)
+    assert '<th scope="col" rowspan="2">rougeL <span class="arrow"' in page
     assert '<th scope="col">panel mean</th><th scope="col">a</th><th scope="col">org/b</th></tr>' in page

@@ -48,10 +48,10 @@ def test_places_are_the_standings_as_text(ranking: Result) -> None:
     (contest,) = ranked(ranking).contests
     first, second, third = contest.places
     assert (first.system, first.win_rate, first.interval) == ("システム二", "61.0%", "[50.0, 75.0]")
-    assert (first.strength, first.strength_interval) == ("0.31", "[-0.10, 0.80]")
+    assert (first.strength, first.strength_interval) == ("0.31", "[−0.10, 0.80]")
     assert (first.record, first.undecided, first.n, first.flips) == ("2-1-1", "(1 undecided)", "5", "40.0%")
     assert (second.record, second.undecided) == ("3-1-2", "")
-    assert (third.interval, third.strength, third.strength_interval) == ("", "-0.45", "")
+    assert (third.interval, third.strength, third.strength_interval) == ("", "−0.45", "")
 
 
 def test_matrix_and_places_have_one_order(ranking: Result) -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from judge import __version__
 from judge.errors import ConfigError, StorageError
 from judge.records import Column, Provenance, Sample, Score
 from judge.report import Result, load
@@ -80,6 +83,81 @@ def test_a_damaged_run_file_is_named(result: Result, tmp_path: Path, content: st
     (tmp_path / "run.json").unlink() if content is None else (tmp_path / "run.json").write_text(content)
     with pytest.raises(StorageError, match=r"cannot read .*run\.json: .*run again"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"format": 99},
+        {"later": []},
+        {"estimates": [{"system": "a", "column": "b", "later": 1}]},
+        {"comparisons": [{"column": "b", "differences": [], "ranks": [], "best": [], "later": 1}]},
+        {"columns": [{"name": "b", "kind": "metric", "signature": "b", "labels": [], "later": 1}]},
+    ],
+)
+def test_a_run_of_a_newer_version_is_not_read_by_halves(
+    result: Result, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    result.save(tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text("utf-8"))
+    run["info"]["judge_version"] = "7.1"
+    (tmp_path / "run.json").write_text(json.dumps(run | changes), "utf-8")
+    said = rf"run\.json: written by a newer judge \(version 7\.1, this is {__version__}\): update judge, or run again"
+    with pytest.raises(StorageError, match=said):
+        load(tmp_path)
+
+
+def test_a_run_that_was_not_tested_says_how_to_have_its_marks(tested: Result, tmp_path: Path) -> None:
+    tested.save(tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text("utf-8"))
+    for comparison in run["comparisons"]:
+        del comparison["ranks"]
+    for changed in (run, {name: value for name, value in run.items() if name != "comparisons"}):
+        changed["info"]["judge_version"] = "0.0.9"
+        (tmp_path / "run.json").write_text(json.dumps(changed), "utf-8")
+        (note,) = load(tmp_path).info["notes"]
+        assert note.startswith("This run was written by an earlier judge (version 0.0.9), which did not test systems")
+        assert "The same judge run command again brings them back" in note
+        assert note in load(tmp_path).report("markdown").replace("\\", "")
+
+
+def _other(result: Result, **fields: Any) -> Result:
+    """A run of other texts, or with other fields of its table."""
+    table = result.table
+    renamed = {
+        "samples": tuple(replace(s, item=f"other {s.item}") for s in table.samples),
+        "scores": tuple(replace(s, item=f"other {s.item}") for s in table.scores),
+        "failures": (),
+    }
+    return replace(result, table=replace(table, **(fields or renamed)))
+
+
+@pytest.mark.parametrize("file", ["scores.parquet", "samples.parquet"])
+def test_tables_of_other_texts_are_refused(result: Result, tmp_path: Path, file: str) -> None:
+    other = _other(result)
+    scores = tuple(replace(s, value=s.value + 1) for s in other.table.scores)
+    for name, one in (("a", result), ("b", replace(other, table=replace(other.table, scores=scores)))):
+        one.save(tmp_path / name)
+    shutil.copy(tmp_path / "b" / file, tmp_path / "a" / file)
+    with pytest.raises(StorageError, match=rf"{file} belongs to another run .*: put its own back, or run again"):
+        load(tmp_path / "a")
+
+
+def test_texts_of_another_run_are_refused(result: Result, tmp_path: Path) -> None:
+    signed = tuple(replace(column, signature="another") for column in result.table.columns)
+    fewer = tuple(s for s in result.table.samples if s.system != "lead")
+    kept = tuple(s for s in result.table.scores if s.system != "lead")
+    others = {
+        "other signatures": {"columns": signed},
+        "it has no text of 'lead'": {"samples": fewer, "scores": kept, "failures": ()},
+        "columns rougeL, not rougeL, coherence, 一貫性, length": {"columns": result.table.columns[:1], "scores": ()},
+    }
+    for why, fields in others.items():
+        result.save(tmp_path / "a")
+        _other(result, **fields).save(tmp_path / "b")
+        shutil.copy(tmp_path / "b" / "samples.parquet", tmp_path / "a" / "samples.parquet")
+        with pytest.raises(StorageError, match=rf"samples\.parquet belongs to another run than .* \({why}\)"):
+            load(tmp_path / "a")
 
 
 def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:

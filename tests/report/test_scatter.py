@@ -37,10 +37,12 @@ def points(path: str) -> list[tuple[int, int]]:
 def test_every_text_that_both_rated_is_a_point_near_its_place() -> None:
     (one,) = scatters(rated(12))
     found = points(one.path)
-    places = sorted((500 if k % 2 else 1000, 1000 - 250 * (k % 5)) for k in range(1, 11))
+    places = sorted((250 * (k % 5), 500 if k % 2 else 0) for k in range(1, 11))
     assert len(found) == 10
     for x, y in found:
         assert any(abs(x - across) <= 28 and abs(y - up) <= 28 for across, up in places)
+        assert 0 <= x <= 1000
+        assert 0 <= y <= 1000
     assert len(set(found)) == 10, "equal ones are moved apart"
     assert one.title == "fluency, m"
     assert (
@@ -58,8 +60,8 @@ def test_of_many_texts_some_are_drawn_and_that_is_said() -> None:
 
 def test_ratings_on_another_scale_have_their_own_axis() -> None:
     (one,) = scatters(rated(12, people=80.0))
-    assert (one.across.low, one.across.high) == (5.0, 80.0)
-    assert (one.up.low, one.up.high) == (1.0, 5.0)
+    assert (one.up.low, one.up.high) == (5.0, 80.0)
+    assert (one.across.low, one.across.high) == (1.0, 5.0)
 
 
 def test_the_page_has_the_chart_with_its_words() -> None:

@@ -141,13 +141,13 @@ def test_colour_is_for_those_who_ask(validation: Validation) -> None:
         ),
         (
             {"length": estimate(0.02, -0.03, 0.07), "ROUGE-1": BETTER},
-            "small-judge is not told apart from length (+0.020 [-0.030, 0.070]); beats ROUGE-1 "
+            "small-judge is not told apart from length (+0.020 [−0.030, 0.070]); beats ROUGE-1 "
             "(differences in Spearman).",
         ),
         (
             {"length": estimate(-0.2, -0.3, -0.1), "ROUGE-1": estimate(-0.1, -0.2, 0)},
-            "small-judge is below length (-0.200 [-0.300, -0.100]); is not told apart from ROUGE-1 "
-            "(-0.100 [-0.200, 0.000]) (differences in Spearman).",
+            "small-judge is below length (−0.200 [−0.300, −0.100]); is not told apart from ROUGE-1 "
+            "(−0.100 [−0.200, 0.000]) (differences in Spearman).",
         ),
         (
             {"length": estimate(0.07, 0.0003, 0.15)},
@@ -168,11 +168,24 @@ def test_the_sentence_is_what_the_differences_support(differences: dict[str, Est
     )
 
 
+@pytest.mark.parametrize(("systems", "said"), [(4, True), (5, False)])
+def test_few_systems_get_no_verdict_between_their_means(systems: int, said: bool) -> None:
+    means = {("system", name): estimate(-0.9, -1.0, -0.8, systems, name) for name in COEFFICIENTS}
+    judges, floors = (
+        (replace(row(name, kind, 0.6), correlation=Correlation(36, means, {})),)
+        for name, kind in (("small-judge", "judge"), ("length", "floor"))
+    )
+    one = rated({}, judges=judges, floors=floors)
+    text = Validation("t", (one,)).report("markdown", "system")
+    assert ("4 systems are too few for a verdict between their means: it takes 5 or more." in text) is said
+    assert ("could not be compared" not in text and "goes the other way" not in text) is said
+
+
 @pytest.mark.parametrize(("value", "said"), [(-0.45, True), (-0.05, False)])
 def test_a_floor_that_goes_the_other_way_is_said(value: float, said: bool) -> None:
     floors = (row("length", "floor", value),)
     text = Validation("t", (rated({"length": BETTER}, floors=floors),)).report("markdown")
-    sentence = f"length goes the other way, {value:.3f} [-0.650, -0.350]: its opposite is a floor of 0.450."
+    sentence = f"length goes the other way, −{abs(value):.3f} [−0.650, −0.350]: its opposite is a floor of 0.450."
     assert (sentence in text.replace("\\", "")) is said
 
 
@@ -203,7 +216,7 @@ def test_other_formats_and_levels_are_refused(validation: Validation, format: st
         (
             0.05,
             0.0421,
-            "a is not told apart from b: +0.050 [-0.050, 0.150] in Spearman; Williams' test of Pearson over all "
+            "a is not told apart from b: +0.050 [−0.050, 0.150] in Spearman; Williams' test of Pearson over all "
             "texts: p = .042.",
         ),
         (

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from judge.records import Column, Provenance, Sample, Score
+import judge
+from judge.records import Column, Failure, Provenance, Sample, Score
 from judge.report import Result
 from judge.report.lead import lead
 from judge.report.verdict import verdict
@@ -65,7 +67,7 @@ def test_several_are_not_told_apart_and_the_items_it_takes_are_told() -> None:
     a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
     text = verdict(made({"a": {"fluency": a}, "b": {"fluency": b}, "c": {"fluency": [1.0, 1.5] * 10}}))
     assert text.startswith("a has the highest fluency, 3.50, but b is not told apart from it on 20 items.")
-    assert "The difference to b, 0.12 [-0." in text
+    assert "The difference to b, 0.12 [\u22120." in text
     # The standard deviation of the differences is 0.916: (1.96 + 0.84)² · 0.916² / 0.125² = 421.
     (items,) = [int(word) for word in text.rpartition("about ")[2].split()[:1]]
     assert items == pytest.approx(421, rel=0.15)
@@ -97,6 +99,55 @@ def test_where_nothing_can_be_said_the_reason_is(values: Mapping[str, list[float
 def test_nothing_is_said_where_nothing_was_tested(result: Result, tested: Result) -> None:
     assert verdict(result) == ""
     assert verdict(replace(tested, comparisons=())) == ""
+
+
+ROWS = [
+    {"item": f"i{k}", "system": s, "source": "x", "output": f"{s} {k}", "references": ["a 1"]}
+    for k in range(8)
+    for s in "ab"
+]
+
+
+def judged(reply: Callable[[Any], str], models: str = "m", **options: Any) -> Result:
+    judges = [judge.ScriptedProvider(reply, model=model) for model in models]
+    return judge.evaluate(ROWS, model=judges, cache=False, **{"criteria": ["coherence"], "metrics": [], **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "No system can be compared: all 16 judgments failed (ParseError)."),
+        ({"models": "mn"}, "No system can be compared: all 32 judgments failed (ParseError)."),
+        (
+            {"metrics": ["rouge"], "set": {"rouge": {"types": ["rouge1"]}}},
+            "All 16 judgments failed (ParseError), and so the systems are compared by metrics alone. "
+            "a is best on rouge1: ",
+        ),
+    ],
+)
+def test_where_all_judgments_failed_that_is_said(options: dict[str, Any], said: str) -> None:
+    assert verdict(judged(lambda _: "no", **options)).startswith(said)
+
+
+def test_so_it_is_of_comparisons_and_of_metrics() -> None:
+    ranked = judge.rank(ROWS[:4], model=judge.ScriptedProvider(lambda _: "no"), cache=False)
+    assert verdict(ranked) == "No system can be compared: all 4 judgments failed (ParseError)."
+    bare = [{**row, "references": []} for row in ROWS]
+    measured = judge.evaluate(bare, criteria=[], metrics=["bleu", "chrf"])
+    assert verdict(measured).startswith("No system can be compared: all 32 values failed (")
+    (alone,) = (judge.evaluate(bare[:1], criteria=[], metrics=["chrf"]),)
+    assert verdict(alone).startswith("No system can be compared: the only value failed (")
+
+
+def test_the_kinds_of_failure_are_counted_where_there_are_several(result: Result) -> None:
+    rows = [Failure(f"i{k}", "a", "coherence", "request", "Refused" if k else "Other", "no") for k in range(3)]
+    table = replace(result.table, scores=(), failures=tuple(rows))
+    said = verdict(replace(result, table=table, estimates={}))
+    assert said == "No system can be compared: all 3 judgments failed (2 Refused, 1 Other)."
+
+
+def test_nothing_of_it_is_said_where_one_judgment_did_not_fail() -> None:
+    assert "failed" not in verdict(judged(lambda request: "4" if "a 3" in str(request) else "no"))
 
 
 def test_a_column_that_cannot_tell_gives_way_to_one_that_can() -> None:

@@ -49,7 +49,7 @@ def test_the_marks_are_those_of_the_comparisons(tested: Result) -> None:
         marks = {system: shown.cells[system, one.column].mark for system in shown.systems}
         assert marks == {s: ("*" if one.best == (s,) else "≈" if s in one.best else "") for s in shown.systems}
     assert {cell.mark for cell in shown.cells.values()} == {"*", "≈", ""}
-    assert "≈ not told apart from the best. Of delta the lowest is best." in shown.caption
+    assert "↑ higher, ↓ lower is better. * best of" in shown.caption
 
 
 def test_a_system_without_a_rank_comes_last(tested: Result) -> None:
@@ -64,7 +64,7 @@ def test_a_lone_system_is_not_marked() -> None:
     table = Table((Sample("i", "s", "o"),), (column,), ())
     shown = view(Result(table, {("s", "m"): Estimate("mean", 0.5, None, None, 1, "")}))
     assert not shown.cells["s", "m"].best
-    assert shown.caption == "Mean over 1 item."
+    assert shown.caption == "Mean over 1 item. ↑ higher is better."
 
 
 def test_banners_say_what_is_missing(result: Result) -> None:
@@ -100,10 +100,24 @@ def test_the_lowest_is_the_best_where_that_is_the_good_end() -> None:
     shown = view(Result(table, means(table), comparisons=compare(table)))
     assert {key for key, cell in shown.cells.items() if cell.best} == {("b", "ter")}
     assert shown.systems == ("b", "a")
-    assert "after Holm). Of ter the lowest is best." in shown.caption
+    assert "↓ lower is better. * best of its column" in shown.caption
     assert shown.verdict.startswith("b is best on ter: 25.50 against 45.50 for a")
     neither = replace(table, columns=(replace(column, better=""),))
     assert not any(c.mark for c in view(Result(neither, means(neither), comparisons=compare(neither))).cells.values())
+
+
+def test_columns_without_a_mark_are_explained(tested: Result) -> None:
+    table = tested.table
+    columns = (*table.columns, Column("words", "metric", "words", better=""), Column("same", "metric", "same"))
+    added = tuple(
+        Score(s.item, s.system, name, 1.0, Provenance("metric")) for s in table.samples for name in ("words", "same")
+    )
+    more = replace(table, columns=columns, scores=(*table.scores, *added))
+    shown = view(replace(tested, table=more, estimates=means(more), comparisons=compare(more), overall=None))
+    assert "Without an arrow neither end is, and nothing is marked." in shown.caption
+    assert "No mark in same: all values are equal." in shown.caption
+    assert "No mark" not in view(tested).caption
+    assert "neither" not in view(tested).caption
 
 
 def test_values_of_all_texts_are_told_and_not_marked() -> None:

@@ -67,6 +67,8 @@ def test_what_the_numbers_are_is_told(tested: Result) -> None:
     assert told.startswith("Over 12 items: mean of the row's system less that of the column's")
     assert "after Holm over 3 pairs" in told
     assert "with 80% power: " in told
+    assert "Lower is better" not in told
+    assert "an item is won by the lower value" in of(tested, "delta").told
 
 
 def test_of_many_systems_each_is_shown_against_the_best_one(tested: Result) -> None:

@@ -46,10 +46,22 @@ def test_decimals_suit_the_size(values: list[float], expected: int) -> None:
 
 @pytest.mark.parametrize(
     ("value", "places", "expected"),
-    [(3.14159, 2, "3.14"), (-0.001, 2, "0.00"), (-0.5, 1, "-0.5"), (1234.5, 1, "1234.5")],
+    [(3.14159, 2, "3.14"), (-0.001, 2, "0.00"), (-0.5, 1, "−0.5"), (1234.5, 1, "1234.5")],
 )
 def test_number(value: float, places: int, expected: str) -> None:
     assert words.number(value, places) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(0.25, "+0.2"), (-0.25, "−0.2"), (0.0, "0.0"), (0.04, "0.0"), (-0.04, "0.0")]
+)
+def test_a_difference_has_its_sign_where_it_is_not_0_as_shown(value: float, expected: str) -> None:
+    assert words.signed(value, 1) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("-2", "−2"), ("-.5", "−.5"), ("not-1", "not-1"), ("- a", "- a")])
+def test_the_minus_of_a_label_is_one_where_it_is_a_number(text: str, expected: str) -> None:
+    assert words.minus(text) == expected
 
 
 def test_count() -> None:

@@ -114,14 +114,38 @@ def test_columns_without_a_better_end_or_of_all_texts_are_left_out() -> None:
     assert [found.column for found in compare(both, n_resamples=20)] == ["m"]
 
 
-def test_rank_intervals_are_those_of_ranks_over_drawn_items() -> None:
-    values = _scores({"a": 0.0, "b": 0.1, "c": 0.25, "d": -0.5}, 30, seed=5)
-    (found,) = compare(_table({"m": values}), seed=9, n_resamples=400)
-    drawn = np.random.default_rng(9).integers(30, size=(400, 30))
-    means = np.stack([np.array(values[name])[drawn].mean(axis=1) for name in "abcd"], axis=1)
-    placed = np.sort(scipy_stats.rankdata(-means.round(9), method="min", axis=1), axis=0)
-    by_system = {r.system: (r.low, r.high) for r in found.ranks}
-    assert by_system == {name: (placed[9, k], placed[389, k]) for k, name in enumerate("abcd")}
+def test_rank_intervals_are_what_the_tests_leave_open() -> None:
+    found = _only(_scores({"a": 0.0, "b": 0.1, "c": 0.25, "d": -0.8, "e": -1.6}, 60, seed=5))
+    better = {name: {d.system for d in found.differences if d.other == name and d.apart} for name in "abcde"}
+    worse = {name: {d.other for d in found.differences if d.system == name and d.apart} for name in "abcde"}
+    assert {len(names) for names in better.values()} > {0, 4}
+    assert [(r.low, r.high) for r in found.ranks] == [
+        (1 + len(better[r.system]), 5 - len(worse[r.system])) for r in found.ranks
+    ]
+    assert [(r.system, r.low, r.high) for r in found.ranks if r.low == r.high] == [("d", 4, 4), ("e", 5, 5)]
+
+
+def test_rank_intervals_of_few_items_hold_the_true_places() -> None:
+    """Of five systems that differ, 97 % of all intervals and more: by drawing items anew it was 80–85 %."""
+    random = np.random.default_rng(8)
+    shifts = {"a": 0.2, "b": 0.15, "c": 0.1, "d": 0.05, "e": 0.0}
+    held = []
+    for _ in range(40):
+        found = _only(_scores(shifts, 10, seed=int(random.integers(1 << 30))))
+        held += [r.low <= 1 + "abcde".index(r.system) <= r.high for r in found.ranks]
+    assert np.mean(held) >= 0.97
+
+
+def test_places_are_told_apart_however_far_away_another_system_is() -> None:
+    found = _only({"a": [1e-4] * 6, "b": [2e-4] * 6, "c": [1e9] * 6, "d": [1e-4 + 1e-13] * 6})
+    assert {r.system: r.rank for r in found.ranks} == {"c": 1, "b": 2, "a": 3, "d": 3}
+
+
+def test_a_first_that_loses_on_the_shared_items_keeps_its_place_in_its_interval() -> None:
+    a: list[float | None] = [*[5.0] * 40, *[1.0, 2.0] * 20]
+    b: list[float | None] = [*[None] * 40, *[2.0, 3.0] * 20]
+    found = _only({"a": a, "b": b})
+    assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [("a", 1, 1, 2), ("b", 2, 1, 2)]
 
 
 def test_a_small_difference_of_large_values_is_ranked() -> None:
@@ -155,7 +179,7 @@ def test_a_constant_column() -> None:
     (one,) = found.differences
     assert (one.estimate.value, one.estimate.low, one.estimate.high, one.adjusted) == (0.0, 0.0, 0.0, 1.0)
     assert (one.delta, one.wins, one.ties, one.losses) == (0.0, 0, 20, 0)
-    assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 1), (1, 1, 1)]
+    assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 2), (1, 1, 2)]
     assert (found.best, found.detectable, found.note) == ((), None, "all values are equal")
 
 
@@ -164,7 +188,7 @@ def test_equal_systems_are_not_told_apart() -> None:
     found = _only({"a": row, "b": list(row)})
     assert found.best == ("a", "b")
     assert found.note == ""
-    assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 1), (1, 1, 1)]
+    assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 2), (1, 1, 2)]
 
 
 def test_where_everything_failed() -> None:
@@ -223,12 +247,20 @@ def test_thousands_of_systems_are_compared_with_the_best_one() -> None:
     assert len(found.differences) == 2_999
     assert {d.system for d in found.differences} == {first}
     assert [d.other for d in found.differences] == [r.system for r in found.ranks[1:]]
-    assert found.note == "more than 30 systems: compared with the best one only"
-    assert first in found.best
-    # these lie at least 1.6 below the best, five standard deviations: Holm over 2,999 leaves enough of their p
-    assert not {f"s{k}" for k in range(3_000) if k % 1000 < 300} & set(found.best)
+    assert found.note == (
+        "more than 30 systems: compared with the best one only; more than 100 systems: too many to test"
+    )
+    assert found.best == ()
     assert found.ranks[0].low == 1
     assert all(r.low <= r.rank <= 3_000 and 1 <= r.low <= r.high <= 3_000 for r in found.ranks)
+
+
+def test_the_best_of_sixty_systems_is_told_apart_from_those_far_below() -> None:
+    random = np.random.default_rng(0)
+    item = random.normal(size=24)
+    found = _only({f"s{k}": (2 + k / 20 + item + random.normal(0, 0.3, 24)).tolist() for k in range(60)})
+    assert found.ranks[0].system in found.best
+    assert not {f"s{k}" for k in range(20)} & set(found.best)
 
 
 def test_groups_of_columns_do_not_change_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,3 +315,14 @@ def test_no_number_is_nan() -> None:
     assert [(d.estimate.n, d.adjusted is None) for d in found.differences if "c" in (d.system, d.other)] == [
         (1, True)
     ] * 2
+
+
+def test_the_best_of_many_equal_systems_is_not_told_apart_because_it_was_picked() -> None:
+    """40 systems without a difference, 50 items, 40 columns: at most 5 % of the columns should have a difference."""
+    random = np.random.default_rng(7)
+    wrong = 0
+    for _ in range(40):
+        values = random.normal(size=(40, 50))
+        found = _only({f"s{place}": row.tolist() for place, row in enumerate(values)})
+        wrong += any(difference.apart for difference in found.differences)
+    assert wrong <= 5

@@ -214,6 +214,16 @@ def test_a_column_does_not_differ_from_itself_but_from_noise(level: Any) -> None
     assert better.low > 0
 
 
+@pytest.mark.parametrize(("systems", "said"), [(4, False), (5, True)])
+def test_between_the_means_of_few_systems_nothing_is_compared(systems: int, said: bool) -> None:
+    x, y = data(40, systems)
+    against = Against(y, FEW)
+    assert against.correlate(x).estimates["system", "spearman"].n == systems
+    for coefficient in COEFFICIENTS:
+        assert (against.difference(x, x[::-1], "system", coefficient) is not None) is said
+    assert against.difference(x, x[::-1], "item") is not None
+
+
 def test_there_is_no_difference_where_one_is_undefined() -> None:
     x, y = data(10, 4)
     assert all(

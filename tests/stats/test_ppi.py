@@ -223,7 +223,7 @@ def test_ratings_of_other_items_alone_do_not_make_a_difference() -> None:
     )
     found = only(calibrate(Table(samples, made.columns, made.scores)))
     assert (len(found.means), found.differences) == (2, ())
-    assert found.note == f"1 pairs of systems are rated on fewer than {LEAST} items together"
+    assert found.note == f"pairs of systems that are rated on fewer than {LEAST} items together: 1"
 
 
 def test_items_that_were_not_drawn_at_random_are_noticed() -> None:

@@ -1,0 +1,104 @@
+"""The page in a real browser on screens of every width: nothing is wider than the screen, whatever it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import judge
+from judge.records import Estimate
+from judge.report import Result
+from judge.stats.compare import compare
+from judge.stats.drivers import Driver, Drivers
+from judge.stats.resample import means
+
+pytestmark = pytest.mark.browser
+
+WIDE = "document.documentElement.scrollWidth - innerWidth"
+Opened = Callable[..., Any]
+
+
+@pytest.mark.parametrize("kind", ["result", "ranking", "panel"])
+@pytest.mark.parametrize("width", [375, 1240])
+def test_nothing_is_wider_than_the_screen(kind: str, width: int, opened: Opened, request: Any) -> None:
+    page = opened(request.getfixturevalue(kind).report("html"), viewport={"width": width, "height": 700})
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert page.evaluate(WIDE) <= 0
+
+
+@pytest.fixture(scope="module")
+def named() -> Result:
+    """Systems, a criterion, a metric's column and an item that are called by 600 characters, rated by people."""
+    system, item = "a" * 600, "i" * 600
+    rows = [
+        {
+            "item": f"{item}{k}",
+            "system": f"{system}{of}",
+            "source": f"The boat {k} came late to the harbour of the town.",
+            "output": f"Boat {k} of {of}.",
+            "human": {"coherence": 1 + k % 5} if k < (12 if of == "x" else 3) else {},
+        }
+        for k in range(16)
+        for of in "xyz"
+    ]
+    replies = judge.ScriptedProvider(lambda request: str(1 + sum(map(ord, request.messages[-1]["content"])) % 5))
+    made = judge.evaluate(
+        rows, ["coherence"], model=replies, weighting="single", metrics="stats", cache=False, calibrate=True
+    )
+    column, name = made.table.columns[-1].name, "c" * 600
+    columns = (*made.table.columns[:-1], replace(made.table.columns[-1], name=name))
+    scores = tuple(replace(s, column=name) if s.column == column else s for s in made.table.scores)
+    estimates = {(of, name if c == column else c): e for (of, c), e in made.estimates.items()}
+    return replace(made, table=replace(made.table, columns=columns, scores=scores), estimates=estimates)
+
+
+@pytest.mark.parametrize("width", [375, 1240])
+def test_a_long_name_widens_nothing(named: Result, width: int, opened: Opened) -> None:
+    assert named.rated
+    assert any(one.note for one in named.calibrated)
+    page = opened(named.report("html"), viewport={"width": width, "height": 700})
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert page.evaluate(WIDE) <= 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_many_columns_scroll_within_the_leaderboard(opened: Opened, tested: Result, scheme: str) -> None:
+    columns = [replace(tested.table.columns[0], name=f"metric_with_a_long_name_{k}") for k in range(20)]
+    rows = [replace(s, column=c.name) for s in tested.table.of("delta") for c in columns]
+    table = replace(tested.table, columns=tuple(columns), scores=tuple(rows))
+    result = Result(table, means(table), comparisons=compare(table))
+    page = opened(result.report("html"), viewport={"width": 375, "height": 800}, color_scheme=scheme)
+    assert page.evaluate(WIDE) <= 0
+    board = page.get_by_role("region", name="Leaderboard")
+    name = board.locator("tbody th").first
+    before = name.bounding_box()
+    board.evaluate("(board) => board.scrollTo(600, 0)")
+    assert board.evaluate("(board) => board.scrollLeft") == 600
+    assert abs(name.bounding_box()["x"] - board.bounding_box()["x"]) < 2
+    assert before["x"] > board.bounding_box()["x"]
+
+
+def test_on_a_telephone_what_moves_the_judge_stands_below_each_other(opened: Opened, result: Result) -> None:
+    pull = Estimate("pearson", 0.5, 0.25, 0.75, 12, "")
+    each = tuple(Driver(name, pull, pull) for name in ("length", "copying", "position"))
+    moved = Drivers("coherence", False, True, 48, 12, each, pull, 0.08)
+    text = replace(result, drivers=(moved,)).report("html")
+    boxes = {}
+    for width in (375, 1240):
+        page = opened(text, viewport={"width": width, "height": 800})
+        boxes[width] = [cell.bounding_box() for cell in page.locator(".drivers .pull:is(td)").all()]
+        assert len(boxes[width]) == 3
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes[width])
+    assert len({box["y"] for box in boxes[375]}) == len({box["x"] for box in boxes[1240]}) == 3
+
+
+def test_on_a_telephone_correlations_have_numbers_for_heads(opened: Opened, tested: Result) -> None:
+    page = opened(tested.report("html"), viewport={"width": 375, "height": 800})
+    heat = page.locator("#heats figure:visible")
+    assert heat.locator("thead").bounding_box()["height"] < 50
+    numbers = "(heads) => heads.map((head) => getComputedStyle(head, '::before').content)"
+    for part in ("thead th", "tbody th"):
+        assert "counter" in heat.locator(part).evaluate_all(numbers)[0]
