@@ -13,6 +13,8 @@ test: $(VENV)/.installed-dev  ## all tests that need neither a browser nor torch
 
 test-all: $(VENV)/.installed-all  ## every test; installs what they need
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
+	command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix build/aimock @copilotkit/aimock@1.43 \
+	  || echo "no npm, or no registry: tests/engines/test_aimock.py is skipped"
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 lint: $(VENV)/.installed-dev  ## style, types, layers

@@ -6,32 +6,30 @@ What `runner` is for judgments, with the same provider, cache, retries and count
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from concurrent.futures import CancelledError, wait
 from dataclasses import dataclass
 from inspect import CORO_CREATED, getcoroutinestate
 from typing import Self
-from urllib.parse import urlsplit
 
 from judge import parse, registry
 from judge.cache import Cache
+from judge.engines import Answer, Done
+from judge.engines.commit import Commit
 from judge.errors import ConfigError, ParseError, ProviderError
 from judge.metrics.asks import Ask, Trouble, Wanted
 from judge.progress import Counts
 from judge.providers import Provider
-from judge.providers.prices import DEFAULT_URL
-from judge.recording import Recording
+from judge.providers.vendors import signed
+from judge.recording import Recorder
 from judge.records import Request, Response
 from judge.retry import Retrier
 
 _CHUNK = 64
-_FLUSH_SECONDS = 0.05
 _LOOK_SECONDS = 0.5
 _TEMPERATURE = "temperature"
 
 Said = str | Trouble
-Answer = Response | ProviderError
 
 
 class Asker:
@@ -51,7 +49,7 @@ class Asker:
         counts: Counts | None = None,
         concurrency: int = 64,
         max_tokens: int | None = None,
-        recording: Recording | None = None,
+        recording: Recorder | None = None,
     ) -> None:
         if provider.decides:
             raise ConfigError(f"--model {provider.model}: a decision endpoint writes no text; name a chat model")
@@ -61,15 +59,13 @@ class Asker:
         self._asking: set[asyncio.Task[object]] = set()
         self._closed = False
         self._server_decides = False
-        self._flush_at = 0.0
+        self._commit = Commit(cache.flush)
 
     @property
     def signature(self) -> str:
         """Who is asked and how, as far as it is known yet: `openai/gpt-5.4-mini@127.0.0.1:8000,t=0`."""
-        place = urlsplit(self._provider.endpoint).netloc
-        at = f"@{place}" if place and place != urlsplit(DEFAULT_URL).netloc else ""
         limit = f",max_tokens>={self._max_tokens}" if self._max_tokens else ""
-        return f"{self._provider.name}/{self._provider.model}{at},t={'server' if self._server_decides else 0}{limit}"
+        return f"{signed(self._provider)},t={'server' if self._server_decides else 0}{limit}"
 
     async def __aenter__(self) -> Self:
         return self
@@ -105,7 +101,7 @@ class Asker:
         finally:
             self._asking.discard(task)
             self._server_decides = self._server_decides or call.server_decides
-            self._cache.flush()
+            self._commit.now()
         return [call.said[place] for place in range(len(wanted))]
 
     async def _send(self, request: Request) -> Response:
@@ -113,17 +109,14 @@ class Asker:
             self.counts.sent += 1
             return await self._provider.complete(request)
 
-        return await self._retrier(send)
+        return await self._retrier(send, request)
 
-    def _keeping(self, call: _Call) -> Callable[[Request, Answer], None]:
-        """What the engine calls with each answer. Writes block the loop: they take a tenth of the time at most."""
+    def _keeping(self, call: _Call) -> Done:
+        """What the engine calls with each answer: the reply is on disk before another request takes its place."""
 
-        def done(request: Request, answer: Answer) -> None:
+        def done(request: Request, answer: Answer) -> Awaitable[None]:
             call.answered(request, answer)
-            if (start := time.perf_counter()) >= self._flush_at:
-                self._cache.flush()
-                end = time.perf_counter()
-                self._flush_at = end + max(_FLUSH_SECONDS, 9 * (end - start))
+            return self._commit.written()
 
         return done
 
@@ -139,7 +132,7 @@ class _Call:
         wanted: Sequence[Wanted],
         *,
         max_tokens: int | None,
-        recording: Recording | None,
+        recording: Recorder | None,
     ) -> None:
         self.said: dict[int, Said] = {}
         self.server_decides = False
@@ -198,7 +191,7 @@ class _Call:
         if self._recording:
             self._recording.add(request, answer)
         if usable and self._provider.endpoint:
-            self._cache.put(key, answer)
+            self._cache.put(key, answer, request)
 
     def _settle(self, key: str, answer: Answer) -> bool:
         """Read an answer for everyone who waits for it; whether it was of use to any of them."""

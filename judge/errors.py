@@ -7,15 +7,19 @@
     ├── MissingExtra      a package that is not installed: pip (the message has the line)
     ├── StorageError      the disk: a cache or run folder that cannot be read or written
     ├── ParseError        one reply without a usable score; becomes a Failure, never a number
-    └── ProviderError     the judge model's endpoint
-        ├── Transient     worth asking again: 408, 409, 429, 5xx, time-outs, dropped connections
-        └── Refused       not worth asking again: 400, 401, 403, 404, content policy, not an API
+    ├── ProviderError     the judge model's endpoint
+    │   ├── Transient     worth asking again: 408, 409, 429, 5xx, time-outs, dropped connections
+    │   └── Refused       not worth asking again: 400, 401, 403, 404, content policy, not an API
+    └── Reached           a limit that the run was given; what was answered is kept, and it can be gone on with
+        ├── BudgetReached    the next request might cost more than is left (`--budget`)
+        └── DeadlineReached  the time is up (`--deadline`)
 
 A message says what happened, where (file:line, item, URL) and what to do next.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 Stops = Literal["never", "if_first", "always"]
@@ -66,7 +70,8 @@ class Transient(ProviderError):
     """A request that may well succeed if asked again, `retry_after` seconds from now where the server said so.
 
     `status` is the HTTP status, or None where no reply came; `unreachable` says that there was nobody to ask;
-    `billed` marks a time-out, after which the provider may have done (and charged for) the work.
+    `billed` marks a time-out, after which the provider may have done (and charged for) the work. `limits` are the
+    reply's `x-ratelimit-*` headers, in lower case.
     """
 
     def __init__(
@@ -78,12 +83,14 @@ class Transient(ProviderError):
         unreachable: bool = False,
         billed: bool = False,
         stops: Stops = "never",
+        limits: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message, stops=stops)
         self.status = status
         self.retry_after = retry_after
         self.unreachable = unreachable
         self.billed = billed
+        self.limits: Mapping[str, str] = limits or {}
 
 
 class Refused(ProviderError):
@@ -95,3 +102,15 @@ class Refused(ProviderError):
         super().__init__(message, stops=stops)
         self.status = status
         self.param = param
+
+
+class Reached(JudgeError):
+    """The run has come to a limit it was given, and stops there."""
+
+
+class BudgetReached(Reached):
+    """The next request might cost more than is left of the budget."""
+
+
+class DeadlineReached(Reached):
+    """The time for judging is up."""

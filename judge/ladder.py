@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from judge import parse, weigh
 from judge.errors import ConfigError, ParseError, ProviderError
-from judge.records import Choice, Criterion, Prompt, Provenance, Request, Response
+from judge.records import Choice, Criterion, Prompt, Provenance, Request, Response, Scale
 
 Rung = Literal["logprobs", "decisions", "samples", "single"]
 Weighting = Literal["auto", "logprobs", "decisions", "samples", "single"]
 Answer = Response | ProviderError
 
+MERGED = "criterion"
+"""The parameter that says which of the criteria in a merged prompt a reply is wanted for; it is never sent."""
 _TOP_LOGPROBS = 20
+_KEY_TOKENS = 32
 _TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
 _GIVEN_A_REASON = "probabilities given one reason that the judge wrote first"
 
@@ -85,7 +88,10 @@ def requests(prompt: Prompt, criterion: Criterion, rung: Rung, settings: Setting
     }
     if rung == "logprobs":
         params["top_logprobs"] = _TOP_LOGPROBS
-    if criterion.form == "json":
+    if prompt.merged:
+        params |= {MERGED: criterion.name, "response_format": _merged_schema(prompt.merged)}
+        params["max_tokens"] = settings.max_tokens or _TOKEN_LIMIT["score"] + _KEY_TOKENS * len(prompt.merged)
+    elif criterion.form == "json":
         params["response_format"] = _schema(criterion)
     count = settings.draws if drawn else 1
     return tuple(Request("", prompt.messages, params, draw) for draw in range(count))
@@ -208,18 +214,28 @@ def _question(prompt: Prompt, criterion: Criterion) -> dict[str, Any]:
 
 def _schema(criterion: Criterion) -> dict[str, Any]:
     """The `response_format` of a reply that is one JSON object."""
-    labels = criterion.scale.labels
-    numbers = all(re.fullmatch("0|-?[1-9][0-9]*", one) for one in labels)
-    score = {"type": "integer", "enum": [int(one) for one in labels]} if numbers else _words(labels)
-    reason = {"type": "string"}
+    score, reason = _one_of(criterion.scale), {"type": "string"}
     properties = {
         "score": {"score": score},
         "score_then_reason": {"score": score, "reason": reason},
         "reason_then_score": {"reason": reason, "score": score},
     }[criterion.reply]
-    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    return {"type": "json_schema", "json_schema": {"name": "judgment", "strict": True, "schema": schema}}
+    return _format("judgment", properties)
 
 
-def _words(labels: Sequence[str]) -> dict[str, Any]:
-    return {"type": "string", "enum": list(labels)}
+def _merged_schema(criteria: Sequence[tuple[str, Scale]]) -> dict[str, Any]:
+    """The `response_format` of a reply that has a key for each criterion."""
+    return _format("judgments", {name: _one_of(scale) for name, scale in criteria})
+
+
+def _format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    schema = {
+        "type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False
+    }  # fmt: skip
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
+
+
+def _one_of(scale: Scale) -> dict[str, Any]:
+    if all(re.fullmatch("0|-?[1-9][0-9]*", one) for one in scale.labels):
+        return {"type": "integer", "enum": [int(one) for one in scale.labels]}
+    return {"type": "string", "enum": list(scale.labels)}

@@ -31,11 +31,14 @@ class Found:
     reason: str | None = None
 
 
+UNKEYED = "unkeyed"
+"""The finish reason of a reply to several criteria in which one of them is missing."""
 _CUT = {
     "length": "the reply was cut off at the token limit; allow more with --max-tokens",
     "content_filter": "the provider's content filter stopped the reply",
     "refusal": "the judge refused to answer",
     "abort": "the server broke the reply off",
+    UNKEYED: "the reply is not one JSON object that has this criterion among its keys, once",
 }
 
 
@@ -278,6 +281,22 @@ def _in_object(text: str, at: int, grammar: _Grammar, *, lone: bool) -> Found:
     named = [m for m in others if m.key.casefold() == "reason"]
     reasons = [m.value.strip() for m in named or others if isinstance(m.value, str)]
     return Found(found.label, found.start, found.end, "\n".join(reasons) or None)
+
+
+def spans(text: str) -> dict[str, tuple[int, int]]:
+    """Where the values of a reply that is one JSON object stand, by key; keys that it has twice are left out.
+
+    Raises ParseError for any other reply.
+    """
+    opening = _OBJECT.match(text, _start(text))
+    try:
+        members, end = _members(text, opening.end()) if opening else ([], 0)
+    except (ValueError, RecursionError) as error:
+        raise ParseError("the reply begins like a JSON object but is not one", text) from error
+    if not members or not _CLOSED.match(text, end):
+        raise ParseError("the reply is not one JSON object", text)
+    keys = [member.key for member in members]
+    return {member.key: (member.start, member.end) for member in members if keys.count(member.key) == 1}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
 
 from judge.records import Usage
+
+_NAMED = 10
+
+Named = tuple[str, str, str]
+"""What a request is for: item, system, criterion."""
 
 
 @dataclass(slots=True)
@@ -15,6 +24,11 @@ class Counts:
     Judgments: `total`, `done` (scored or failed), `failed`, `cached` (answered from the cache alone), `shared`
     (answered by an equal request of this run). Requests: `sent` (every try), `answered`, `refused` (given up).
     `usage` sums the answers'; `unmet` counts, by name, the answers for which a parameter was not honoured.
+    `retried` are the tries after a first one, `timeouts` those that a time-out made necessary. `slowest` are the ten
+    requests that took longest from their first try to their answer, in seconds, longest first, with what they were for;
+    `flying` are those under way, by the time of their first try. Of batches:
+    `awaited` says what is under way at the provider, `batched` is the part of `usage` that costs half, `remarks` are
+    what the report has to say.
     """
 
     total: int = 0
@@ -28,6 +42,48 @@ class Counts:
     usage: Usage = field(default_factory=Usage)
     unmet: Counter[str] = field(default_factory=Counter)
     served_by: set[str] = field(default_factory=set)
+    retried: int = 0
+    timeouts: int = 0
+    slowest: list[tuple[float, Named]] = field(default_factory=list)
+    flying: dict[Flight, float] = field(default_factory=dict)
+    awaited: str = ""
+    batched: Usage = field(default_factory=Usage)
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def waiting(self) -> tuple[float, Named] | None:
+        """What is under way for longest: the seconds since its first try, and what it is for."""
+        for flight, since in list(self.flying.items()):
+            try:
+                return time.monotonic() - since, flight.named()
+            except LookupError:  # it has just been answered: whoever shows this may do so from another thread
+                continue
+        return None
+
+
+class Flight:
+    """One request from its first try, `leave`, to the end of the block. `named` is only called for a slow one."""
+
+    __slots__ = ("_counts", "named")
+
+    def __init__(self, counts: Counts, named: Callable[[], Named]) -> None:
+        self._counts, self.named = counts, named
+
+    def __enter__(self) -> Self:
+        return self
+
+    def leave(self) -> None:
+        self._counts.flying.setdefault(self, time.monotonic())
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        since = self._counts.flying.pop(self, None)
+        if since is None:
+            return
+        took, slowest = time.monotonic() - since, self._counts.slowest
+        if len(slowest) < _NAMED or took > slowest[-1][0]:
+            slowest.append((took, self.named()))
+            slowest.sort(reverse=True)
+            del slowest[_NAMED:]
 
 
 @dataclass(slots=True)
@@ -70,6 +126,11 @@ class Progress:
     @property
     def cached(self) -> int:
         return sum(counts.cached for counts in self.judges.values())
+
+    @property
+    def awaited(self) -> str:
+        """What is under way at providers' Batch APIs."""
+        return "; ".join(counts.awaited for counts in self.judges.values() if counts.awaited)
 
     @property
     def usage(self) -> Usage:

@@ -16,8 +16,9 @@ from typing import Any, Literal
 from judge.errors import ParseError
 
 ReplyKind = Literal["score", "score_then_reason", "reason_then_score"]
-Form = Literal["text", "json", "decision"]
-"""How a judge is asked to answer: in text, as a JSON object (structured output), or to a typed question."""
+Form = Literal["text", "json", "decision", "merged"]
+"""How a judge is asked to answer: in text, as a JSON object (structured output), to a typed question, or by one key of
+a JSON object about several criteria."""
 Question = Literal["score", "choice", "predicate"]
 """The types of question that a decision endpoint takes."""
 Message = Mapping[str, str]
@@ -27,6 +28,7 @@ IDENTICAL = "identical"
 ABSTAINED = "Abstained"
 """The error of a value that a metric declines to give as the text is outside its range."""
 _MOST_LEVELS = 10
+_decode = json.JSONDecoder().raw_decode
 # Characters without width go, and every minus is the one of the keyboard. The super- and subscript minus are named
 # because NFKC would turn them into U+2212 after this table has been used.
 _INVISIBLE = "\u00ad\u034f\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
@@ -121,8 +123,8 @@ class Criterion:
     """What is judged and how: one file of prompts/, or a user's own.
 
     `template` is the file's text, `layouts` those of the templates it extends or includes by name, `needs` the
-    sample fields its rendering reads (layouts included), `digest` the sha256 of all these texts, in hex. `form` is
-    not the file's but the run's: how the answer is asked for.
+    sample fields its rendering reads (layouts included), `digest` the sha256 of all these texts, in hex. `form` and
+    `merged` are not the file's but the run's: how the answer is asked for, and whether together with others.
     """
 
     name: str
@@ -140,6 +142,7 @@ class Criterion:
     language: str = "en"
     path: str = ""
     form: Form = "text"
+    merged: bool = False
 
     @property
     def pairwise(self) -> bool:
@@ -154,7 +157,8 @@ class Criterion:
 class Prompt:
     """A criterion rendered for one sample, or for a pair of them, ready to be asked.
 
-    `question` is what a decision endpoint is asked about the messages; all else has it in the messages.
+    `question` is what a decision endpoint is asked about the messages; all else has it in the messages. `merged` are
+    the criteria that are asked together in the messages, where there are several, each with its scale.
     """
 
     item: str
@@ -162,6 +166,7 @@ class Prompt:
     criterion: str
     messages: tuple[Message, ...]
     question: str = ""
+    merged: tuple[tuple[str, Scale], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +175,9 @@ class Request:
 
     `params` is what we want (temperature, max_tokens, top_logprobs, n, response_format); a provider that has to leave
     one out says so in `Response.unmet`. A decision endpoint gets `questions` there and answers with one choice for
-    each. `draw` numbers repeated draws of one prompt; with `n`, it is the first draw's.
+    each. `draw` numbers repeated draws of one prompt; with `n`, it is the first draw's. `prefix` is for the provider's
+    prompt cache and neither compared nor part of the key: the group of the requests that start alike, and how many
+    characters of the first message others will read again (0: none).
     """
 
     model: str
@@ -178,9 +185,10 @@ class Request:
     params: Mapping[str, Any] = field(default_factory=dict)
     draw: int = 0
     endpoint: str = ""
+    prefix: tuple[str, int] = field(default=("", 0), compare=False, repr=False)
 
     def key(self) -> str:
-        """sha256, in hex, over the canonical JSON of every field."""
+        """sha256, in hex, over the canonical JSON of every field but the prefix."""
         fields = [self.endpoint, self.model, self.draw, dict(self.params), [dict(m) for m in self.messages]]
         text = json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -232,13 +240,15 @@ class Usage:
 class Response:
     """What came back. `unmet` names the wanted parameters that the server refused or silently ignored.
 
-    `reasoning` among them: it was given up for the token probabilities.
+    `reasoning` among them: it was given up for the token probabilities. `limits` are the reply's `x-ratelimit-*`
+    headers, in lower case: news of the moment, which is neither stored nor compared.
     """
 
     choices: tuple[Choice, ...]
     usage: Usage = Usage()
     served_by: str = ""
     unmet: tuple[str, ...] = ()
+    limits: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def to_json(self) -> str:
         """One line of JSON from which `from_json` makes an equal Response."""
@@ -254,10 +264,12 @@ class Response:
     def from_json(cls, text: str) -> Response:
         """The Response that `to_json` wrote. Raises ValueError for any other text."""
         try:
-            version, choices, usage, served_by, unmet = json.loads(text)
+            (version, choices, usage, served_by, unmet), end = _decode(text)
+            if end != len(text):
+                raise ValueError("more than a stored response")
             if version != 1:
                 raise ValueError(f"stored response of version {version}; this judge reads version 1")
-            return cls(tuple(_choice(*c) for c in choices), Usage(*usage), served_by, tuple(unmet))
+            return cls(tuple([_choice(*c) for c in choices]), Usage(*usage), served_by, tuple(unmet))
         except TypeError as error:
             raise ValueError(f"not a stored response: {error}") from error
 
@@ -266,11 +278,11 @@ def _choice(text: str, finish_reason: str, tokens: list[Any] | None, shares: lis
     listed = None if shares is None else _listed(shares)
     if tokens is None:
         return Choice(text, finish_reason, None, listed)
-    return Choice(text, finish_reason, tuple(Token(t, p, _listed(top)) for t, p, top in tokens), listed)
+    return Choice(text, finish_reason, tuple([Token(t, p, _listed(top)) for t, p, top in tokens]), listed)
 
 
 def _listed(pairs: list[Any]) -> tuple[tuple[str, float], ...]:
-    return tuple((str(text), float(number)) for text, number in pairs)
+    return tuple([(str(text), float(number)) for text, number in pairs])  # a list is quicker than a generator
 
 
 @dataclass(frozen=True, slots=True)

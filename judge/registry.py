@@ -39,6 +39,7 @@ PROVIDERS = {
 }
 ENGINES = {
     "local": "judge.engines.local:run",
+    "batch": "judge.engines.batch:BatchEngine",
 }
 FORMATS = {
     "console": "judge.report.console:render",

@@ -7,8 +7,9 @@ is put in once, never rendered again, between marks that it cannot contain.
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from judge.records import Criterion, Form, Prompt, ReplyKind, Sample, Scale
 
 _KEY = 8
 _LARGEST = 100_000
+_JOINT = "layouts/merged.jinja"
 _RUNTIME = (
     TemplateError,
     ArithmeticError,
@@ -62,7 +64,7 @@ class This:
 
     `lowest` and `highest` are the labels of least and greatest value; `whole` says that the labels are the whole
     numbers between them, without a gap, from the lowest up. `cut` marks where the material ends and the question
-    begins: nothing, except where the two go to a decision endpoint apart.
+    begins: nothing, except where the two go to a decision endpoint apart, or several questions follow one material.
     """
 
     title: str
@@ -88,9 +90,9 @@ def _this(criterion: Criterion) -> This:
         lowest=scale.labels[scale.values.index(scale.low)],
         highest=scale.labels[scale.values.index(scale.high)],
         whole=scale == Scale.integers(round(scale.low), round(scale.high)),
-        form=criterion.form,
+        form="merged" if criterion.merged else criterion.form,
         # Of chance, and another one in every run: no text can hold it.
-        cut=f"<cut {secrets.token_hex(16)}>" if criterion.form == "decision" else "",
+        cut=f"<cut {secrets.token_hex(16)}>" if criterion.merged or criterion.form == "decision" else "",
     )
 
 
@@ -152,7 +154,8 @@ class Renderer:
     def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
         """One user message for a sample, or for a pair of which `sample` is shown first.
 
-        In the form `decision` the message is the material alone, and what follows the cut is the prompt's question.
+        Of a criterion in the form `decision`, or one that is merged with others, the message is the material alone, and
+        what follows the cut is the prompt's question.
         Raises CriterionError, with file and line, where the template fails, has no cut where one is needed, or reads
         what the two samples do not share.
         """
@@ -189,7 +192,7 @@ class Renderer:
         if len(parts) != 2 or not all(parts):
             raise CriterionError(
                 f"{self._criterion.path}: a decision endpoint gets the material and the question apart; put "
-                "{{ this.cut }} once, between the texts and what is asked about them"
+                "{{ this.cut }} once, between the texts and what is asked about them (for --merge-criteria, too)"
             )
         return parts[0], parts[1]
 
@@ -229,6 +232,22 @@ def context(sample: Sample, this: This, rival: Sample | None = None) -> dict[str
     known["output"] = sample.output
     known["this"] = this
     return known
+
+
+class Joint:
+    """The layout that puts the questions of several criteria after one material; `layout` is its text."""
+
+    def __init__(self, layout: str) -> None:
+        self._template = _environment({_JOINT: (layout, _JOINT, None)}, StrictUndefined).get_template(_JOINT)
+
+    def render(self, prompts: Sequence[Prompt]) -> str:
+        """The material that these prompts share, and their questions. Raises CriterionError."""
+        questions = [{"name": p.criterion, "key": json.dumps(p.criterion), "text": p.question} for p in prompts]
+        try:
+            asked = self._template.render(questions=questions).strip()
+        except _RUNTIME as error:
+            raise CriterionError(f"{_JOINT}: {error or type(error).__name__}") from error
+        return f"{prompts[0].messages[0]['content']}\n\n{asked}"
 
 
 class _Placeholder(ChainableUndefined):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
+import selectors
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -51,6 +53,37 @@ def clean_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "JUDGE_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+class _Leaping(asyncio.SelectorEventLoop):
+    """An event loop in which waiting takes no time: its clock leaps to when the next thing is due."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        loop = self
+
+        class Selector(selectors.DefaultSelector):
+            def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+                if timeout is None:
+                    raise RuntimeError("everybody waits, and nothing is due: this would hang")
+                loop.now += max(0.0, timeout)
+                return super().select(0)
+
+        super().__init__(Selector())
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def in_time() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """`asyncio.run` on a clock that only moves when everybody waits; what would wait for ever is an error."""
+
+    def run(work: Coroutine[Any, Any, Any]) -> Any:
+        with asyncio.Runner(loop_factory=_Leaping) as runner:
+            return runner.run(work)
+
+    return run
 
 
 class ChatServer:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import resource
+import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import diskcache
@@ -14,7 +19,7 @@ from hypothesis import strategies as st
 
 from judge.cache import DiskCache, NoCache, default_folder
 from judge.errors import StorageError
-from judge.records import Choice, Response, Token, Usage
+from judge.records import Choice, Request, Response, Token, Usage
 
 
 def response(text: str = "4") -> Response:
@@ -116,28 +121,207 @@ def test_a_file_in_the_way_is_a_storage_error(tmp_path: Path) -> None:
         DiskCache(tmp_path / "c")
 
 
-def test_a_damaged_database_is_a_storage_error(tmp_path: Path) -> None:
-    (tmp_path / "responses").mkdir()
-    (tmp_path / "responses" / "cache.db").write_bytes(b"this is no database, and long enough to be read as one" * 40)
-    with pytest.raises(StorageError, match="damaged"):
-        DiskCache(tmp_path)
+def asked(text: str, draw: int = 0) -> Request:
+    return Request(
+        "m", ({"role": "user", "content": text},), {"temperature": 1.0, "max_tokens": 8}, draw, "http://a/v1"
+    )
 
 
-def test_a_full_disk_loses_nothing_that_was_put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def fill(folder: Path, count: int, size: int = 3000) -> dict[str, Response]:
+    """A cache of this many replies, each of this many characters; the first is longer than a page."""
+    cache, made = DiskCache(folder), {}
+    for n in range(count):
+        request = asked(f"text {n}" + "y" * size)
+        made[request.key()] = response(f"{n}" + "x" * (size if n else 9000))
+        cache.put(request.key(), made[request.key()], request)
+    cache.close()
+    return made
+
+
+def garbage(file: Path, start: int, length: int) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(start)
+        opened.write(b"\xa5" * length)
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "most"),
+    [(0, 100, 0), (0, 4096, 0), (4096 * 3, 4096, 4), (4096 * 40, 4096 * 40, 100)],
+    ids=["header", "first page", "one page", "40 pages"],
+)
+def test_a_damaged_file_is_set_aside_and_its_replies_carried_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], start: int, length: int, most: int
+) -> None:
+    made = fill(tmp_path, 200)
+    file = tmp_path / "responses" / "cache.db"
+    garbage(file, start, length)
     cache = DiskCache(tmp_path)
+    found = cache.get_many(list(made))
+    assert found.items() <= made.items()  # no reply is another's, and none is half a one
+    if not cache.notes:  # nothing that was read is damaged: what finds it is reading on
+        list(cache.everything())
+    assert len(cache.get_many(list(made))) >= 200 - most
+    (note,) = cache.notes
+    assert "replies were carried over" in note
+    assert "the cache" in capsys.readouterr().err
+    (aside,) = (tmp_path / "responses").glob("cache.db.damaged-*[0-9]")
+    assert str(aside) in note
+    assert aside.read_bytes()[start : start + length] == b"\xa5" * length
+    cache.put("new", response())
+    cache.close()
+    again = DiskCache(tmp_path)
+    assert again.notes == []
+    assert again.get_many(["new"]) == {"new": response()}
+    assert sum(request is not None for _, request in again.everything()) >= 200 - 2 * most
+    again.close()
+
+
+def test_what_is_no_database_is_set_aside(tmp_path: Path) -> None:
+    (tmp_path / "responses").mkdir()
+    text = b"this is no database, and long enough to be read as one" * 400
+    (tmp_path / "responses" / "cache.db").write_bytes(text)
+    for _ in range(2):  # in one second, too
+        cache = DiskCache(tmp_path)
+        assert "0 replies were carried over" in cache.notes[0]
+        cache.put("a", response())
+        cache.close()
+        (tmp_path / "responses" / "cache.db").write_bytes(text)
+    assert len(list((tmp_path / "responses").glob("cache.db.damaged-*"))) == 2
+
+
+def test_a_file_that_is_damaged_under_way_is_set_aside(tmp_path: Path) -> None:
+    made = fill(tmp_path, 50)
+    cache, other = DiskCache(tmp_path), DiskCache(tmp_path)
+    cache.put("mine", response())
+    other.put("its", response())
+    file = tmp_path / "responses" / "cache.db"
+    file.write_bytes(b"\xa5" * 4096 + file.read_bytes()[4096:30_000])
+    cache.put("late", response())
+    found = cache.get_many([*made, "mine"])
+    cache.flush()
+    other.flush()
+    assert found.items() <= {**made, "mine": response()}.items()
+    assert [len(one.notes) for one in (cache, other)] == [1, 0]
+    for one in (cache, other):
+        assert set(one.get_many(["mine", "its", "late"])) == {"mine", "its", "late"}
+        one.close()
+
+
+def test_what_is_in_the_log_alone_is_carried_over(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    request = asked("text")
+    cache.put(request.key(), response("in the log"), request)
+    cache.flush()
+    folder, copy = tmp_path / "responses", tmp_path / "copy" / "responses"
+    shutil.copytree(folder, copy)  # as a kill leaves it
+    assert (copy / "cache.db-wal").stat().st_size > 0
+    (copy / "cache.db").write_bytes(b"\xa5" * 20_000)
+    cache.close()
+    found = DiskCache(tmp_path / "copy")
+    assert found.notes
+    assert found.get_many([request.key()]) == {request.key(): response("in the log")}
+    found.close()
+
+
+def test_a_folder_that_is_removed_under_way_is_made_again(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    shutil.rmtree(tmp_path / "responses")
     cache.put("a", response())
-
-    def full(*args: object, **kwargs: object) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(cache._store, "set", full)
-        with pytest.raises(StorageError, match="make room"):
-            cache.flush()
     cache.close()
     again = DiskCache(tmp_path)
     assert again.get_many(["a"]) == {"a": response()}
     again.close()
+
+
+SHARING = """
+import sys, time
+from pathlib import Path
+from judge.cache import DiskCache
+from judge.records import Choice, Request, Response
+folder, mine, start = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+time.sleep(max(0.0, start - time.time()))
+cache = DiskCache(folder)
+for n in range(300):
+    key = f"both {n}" if n % 2 else f"{mine} {n}"
+    found = cache.get_many([key, f"both {n - 2}"])
+    assert all(len(one.choices) == 1 for one in found.values())
+    cache.put(key, Response((Choice(key),)), Request("m", ({"role": "user", "content": key},)))
+    cache.flush()
+cache.close()
+"""
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_two_processes_share_a_cache(tmp_path: Path, damaged: bool) -> None:
+    made = fill(tmp_path, 60)
+    if damaged:
+        garbage(tmp_path / "responses" / "cache.db", 0, 4096)
+    start = str(time.time() + 1.0)
+    running = [subprocess.Popen([sys.executable, "-c", SHARING, tmp_path, name, start]) for name in ("a", "b")]
+    assert [one.wait(120) for one in running] == [0, 0]
+    keys = [f"both {n}" for n in range(1, 300, 2)] + [f"{name} {n}" for name in ("a", "b") for n in range(0, 300, 2)]
+    cache = DiskCache(tmp_path)
+    assert {key: one.choices[0].text for key, one in cache.get_many(keys).items()} == {key: key for key in keys}
+    assert cache.get_many(list(made)) == made
+    assert len(list((tmp_path / "responses").glob("cache.db.damaged-*[0-9]"))) == damaged
+    cache.close()
+
+
+def test_a_full_disk_loses_nothing_that_was_put(tmp_path: Path) -> None:
+    made = fill(tmp_path, 20)
+    cache = DiskCache(tmp_path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        late = {f"late {n}": response("z" * 5000) for n in range(100)}
+        for key, one in late.items():
+            cache.put(key, one)
+        for _ in range(2):
+            with pytest.raises(StorageError, match="make room on the disk"):
+                cache.flush()
+        assert cache.get_many([*made, *late]) == made | late
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    cache.close()
+    again = DiskCache(tmp_path)
+    assert again.get_many([*made, *late]) == made | late
+    assert again.notes == []
+    again.close()
+
+
+def test_a_cache_that_another_writes_to_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = DiskCache(tmp_path)
+    other = sqlite3.connect(tmp_path / "responses" / "cache.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    cache._store._sql("PRAGMA busy_timeout = 10")
+    cache.put("a", response())
+    with pytest.raises(StorageError, match="locked"):
+        cache.flush()
+    other.execute("ROLLBACK")
+    other.close()
+    cache.close()
+    again = DiskCache(tmp_path)
+    assert again.get_many(["a"]) == {"a": response()}
+    again.close()
+
+
+def test_what_was_asked_is_kept_and_a_prompt_only_once(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    prompt = "long, 長い \ud800 " * 2000
+    requests = [asked(prompt, draw) for draw in range(20)]
+    for one in requests:
+        cache.put(one.key(), response(str(one.draw)), one)
+    cache.put("f" * 64, response("of an older version"))
+    cache.flush()
+    assert cache.stats()["bytes"] < 5 * len(prompt)
+    found = list(cache.everything())
+    assert [one for _, one in found if one is not None] == requests
+    assert [one.key() for _, one in found if one is not None] == [one.key() for one in requests]
+    assert [reply.choices[0].text for reply, one in found if one is None] == ["of an older version"]
+    assert len(cache.get_many([one.key() for one in requests])) == 20
+    assert cache.clear() == 21
+    assert list(cache.everything()) == []
+    cache.close()
 
 
 def test_many_puts_are_written_without_a_flush(tmp_path: Path) -> None:

@@ -188,3 +188,36 @@ def test_garbage_is_counted_and_asked_again(
     assert len(first.table.scores) + failed == 20
     judge.evaluate(shared_data(name), ["relevance"], **options)
     assert server.stats()["requests"] == asked + failed
+
+
+def test_a_wild_run_ends_with_the_table_of_a_calm_one(
+    replay: Callable[..., Replay], shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """6,400 judgments; 10 % errors, 5 % dropped connections, a rate limit, 2 % garbage: only garbage is missing."""
+    name = "summeval.jsonl"
+    criteria = ["relevance", "coherence", "consistency", "fluency_5"]
+    options: dict[str, Any] = {
+        "model": "m", "metrics": [], "weighting": "single", "mapping": {"item": "doc_id", "output": "summary"},
+    }  # fmt: skip
+    quiet = replay(name, "--oracle", 0)
+    calm = judge.evaluate(shared_data(name), criteria, base_url=quiet.url, cache=False, **options)
+    faults = ("--fail-rate", 0.1, "--disconnect-rate", 0.05, "--garbage-rate", 0.02, "--rate-limit", 30_000)
+    server = replay(name, "--oracle", 0, *faults, "--burst", 100)
+    options |= {"base_url": server.url, "cache": tmp_path}
+    wild = judge.evaluate(shared_data(name), criteria, **options)
+    counted = server.stats()
+    assert counted["requests"] <= 1.3 * quiet.stats()["requests"]
+    assert counted["status"]["429"] > 0
+    assert calm.failures == ()
+    assert len(wild.table.scores) + len(wild.failures) == len(calm.table.scores) == 6_400
+    assert {failure.error for failure in wild.failures} == {"ParseError"}
+    assert values(wild).items() <= values(calm).items()
+    while wild.failures:  # what was garbage is asked again, and nothing else
+        left, asked = len(wild.failures), server.stats()["requests"]
+        wild = judge.evaluate(shared_data(name), criteria, **options)
+        assert server.stats()["requests"] - asked <= 3 * left + 10
+    assert values(wild) == values(calm)
+
+
+def values(result: judge.Result) -> dict[tuple[str, str, str], float]:
+    return {(score.item, score.system, score.column): score.value for score in result.table.scores}

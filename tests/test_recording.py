@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
+import subprocess
+import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from judge import recording
 from judge.errors import DataError, StorageError
-from judge.recording import Recording
+from judge.recording import Archive, Recorder, Recording
 from judge.records import Choice, Request, Response, Token, Usage
 
 PLAIN = Response((Choice("4"),))
@@ -56,14 +61,20 @@ def test_the_order_of_asking_does_not_show(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_draws_are_found_together_as_far_as_they_go() -> None:
-    found = recorded()
+def archive(made: Recording, folder: Path) -> Archive:
+    made.save(folder / "calls.jsonl")
+    return Archive([folder / "calls.jsonl"])
+
+
+def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
+    found = archive(recorded(), tmp_path)
     assert found.find(request("one", temperature=1.0, n=2)) == [PLAIN, RICH]
     assert found.find(request("one", 1, temperature=1.0)) == [RICH]
     assert found.find(request("one", temperature=1.0, n=20)) == [PLAIN, RICH]
     assert found.find(request("one", 2, temperature=1.0)) == []
     assert found.find(request("one", temperature=0.0)) == []
     assert found.find(request("one", model="other", temperature=1.0)) == []
+    assert (len(found), found.draws, found.models, found.note) == (2, 2, ("m",), "By hand.")
 
 
 @pytest.mark.parametrize(
@@ -75,14 +86,14 @@ def test_draws_are_found_together_as_far_as_they_go() -> None:
         (request("zwei – 三", temperature=0.0, max_tokens=64), "… user: zwei – [- 二] [+ 三]"),
     ],
 )
-def test_a_miss_says_what_differs(asked: Request, said: str) -> None:
-    assert said in recorded().explain(asked)
+def test_a_miss_says_what_differs(tmp_path: Path, asked: Request, said: str) -> None:
+    assert said in archive(recorded(), tmp_path).explain(asked)
 
 
-def test_a_long_difference_is_cut() -> None:
+def test_a_long_difference_is_cut(tmp_path: Path) -> None:
     found = Recording()
     found.add(request("\n".join(f"line {n}" for n in range(40))), PLAIN)
-    said = found.explain(request("\n".join(f"row {n}" for n in range(40))))
+    said = archive(found, tmp_path).explain(request("\n".join(f"row {n}" for n in range(40))))
     assert said.endswith("35 more places")
     assert len(said.splitlines()) == 7
 
@@ -107,17 +118,164 @@ def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, 
         recording.read(path)
 
 
+def record(path: Path, note: str, *calls: tuple[Request, Response]) -> None:
+    made = Recorder(path, note)
+    for asked, reply in calls:
+        made.add(asked, reply)
+    made.close()
+
+
 def test_what_is_added_stands_beside_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    recorded().add_to(path)
-    other = Recording("From a model.")
-    other.add(request("two"), PLAIN)
-    other.add(request("one", temperature=1.0), RICH)  # asked again since
-    other.add_to(path)
-    found = recording.read(path)
-    assert found.note == "By hand. From a model."
-    assert found.find(request("one", temperature=1.0, n=2)) == [RICH, RICH]
-    assert len(found.replies) == 3
+    recorded().save(path)
+    # "one" was asked again since
+    record(path, "From a model.", (request("two"), PLAIN), (request("one", temperature=1.0), RICH))
+    with Archive([path]) as found:
+        assert found.note == "By hand. From a model."
+        assert found.find(request("one", temperature=1.0, n=2)) == [RICH, RICH]
+        assert len(found) == 3
+    whole = path.read_bytes()
+    record(path, "From a model.", (request("two"), PLAIN))
+    assert path.read_bytes() == whole  # nothing is said or written twice
+    assert [one.name for one in tmp_path.iterdir()] == ["calls.jsonl"]
+
+
+def test_recording_ends_in_the_same_file_as_saving(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+    recorded().save(one)
+    made = Recorder(other, "By hand.")
+    made.add(request("zwei – 二", temperature=0.0, max_tokens=64), SHARES)
+    made.add(request("one", 1, temperature=1.0), RICH)
+    made.add(request("one", temperature=1.0), PLAIN)
+    made.add(request("three"), Response(()))  # holds no reply
+    made.flush()
+    made.close()
+    assert other.read_bytes() == one.read_bytes()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from judge.recording import Recorder
+from judge.records import Choice, Request, Response
+made = Recorder(Path(sys.argv[1]), "Half a run.")
+for n in range(50):
+    made.add(Request("m", ({"role": "user", "content": f"text {n}"},)), Response((Choice(str(n)),)))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_run_has_recorded_what_it_was_told(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    assert subprocess.run([sys.executable, "-c", KILLED, path], check=False).returncode == -signal.SIGKILL
+    (journal,) = recording.journals(path)
+    with journal.open("ab") as file:
+        file.write(b'{"prompt": "a line that was cut')
+    with Archive([path, journal]) as found:  # as a replay reads it
+        assert (len(found), found.note) == (50, "Half a run.")
+    record(path, "", (request("one"), PLAIN))
+    with Archive([path]) as found:
+        assert len(found) == 51
+        assert found.find(request("text 49")) == [Response((Choice("49"),))]
+    assert recording.journals(path) == []
+
+
+SEVERAL = """
+import sys, time
+from pathlib import Path
+from judge.recording import Recorder
+from judge.records import Choice, Request, Response
+path, mine = Path(sys.argv[1]), int(sys.argv[2])
+for round in range(4):
+    made = Recorder(path)
+    for n in range(25):
+        text = f"text {mine} {round} {n}"
+        made.add(Request("m", ({"role": "user", "content": text},)), Response((Choice("4"),)))
+    made.close()
+"""
+
+
+def test_several_processes_record_into_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    running = [subprocess.Popen([sys.executable, "-c", SEVERAL, path, str(n)]) for n in range(3)]
+    assert [one.wait(60) for one in running] == [0, 0, 0]
+    with Archive([path]) as found:
+        assert len(found) == 300
+    assert [one.name for one in tmp_path.iterdir()] == ["calls.jsonl"]
+
+
+def test_what_somebody_else_is_recording_is_left_to_them(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    first = Recorder(path)
+    first.add(request("one"), PLAIN)
+    record(path, "", (request("two"), PLAIN))
+    assert len(recording.journals(path)) == 1
+    first.add(request("three"), PLAIN)
+    first.close()
+    assert len(recording.read(path).replies) == 3
+
+
+def test_a_recording_that_grows_or_is_replaced_is_read_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    with archive(recorded(), tmp_path) as found:
+        record(path, "", (request("a new one"), PLAIN), (request("one", temperature=1.0), RICH))
+        with path.open("ab") as file:
+            file.write(b'{"prompt": "a line that is being wri')
+        assert found.find(request("one", temperature=1.0)) == [PLAIN]
+        assert found.find(request("a new one")) == []
+    with Archive([path]) as now:
+        assert now.find(request("one", temperature=1.0)) == [RICH]
+        assert len(now) == 3
+
+
+def test_a_file_changed_in_place_is_an_error_and_no_reply(tmp_path: Path) -> None:
+    with archive(recorded(), tmp_path) as found:
+        path = tmp_path / "calls.jsonl"
+        path.write_bytes(path.read_bytes().replace(b"one", b"eno").replace(b"zwei", b"drei"))
+        with pytest.raises(DataError, match="changed while it was read"):
+            found.find(request("one", temperature=1.0))
+
+
+def test_a_recording_is_not_held_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    record(path, "", *[(request(f"{n} " + "x" * 20_000), PLAIN) for n in range(200)])
+    tracemalloc.start()
+    with Archive([path]) as found:
+        assert len(found) == 200
+        assert tracemalloc.get_traced_memory()[0] < path.stat().st_size / 10
+    tracemalloc.stop()
+
+
+def test_a_full_disk_loses_nothing_and_says_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    made = Recorder(path)
+    made.add(request("one"), PLAIN)
+    (journal,) = recording.journals(path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.stat().st_size + 50, limits[1]))
+    try:
+        made.add(request("two"), PLAIN)
+        with pytest.raises(StorageError, match="File too large; make room on the disk"):
+            made.flush()
+        assert journal.read_bytes().count(b"\n") == 1  # no half of a line
+        with pytest.raises(StorageError, match=r"what was recorded is in .*calls\.jsonl\.part-"):
+            made.close()
+        assert journal.exists()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    record(path, "", (request("two"), PLAIN), (request("three"), PLAIN))
+    assert len(recording.read(path).replies) == 3
+
+
+def test_replies_of_two_servers_are_both_kept(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    made = Recorder(path)
+    for place, reply in (("http://a/v1", PLAIN), ("http://b/v1", RICH)):
+        made.add(request("one"), reply, place)
+    made.close()
+    with Archive([path]) as found:
+        assert len(found) == 2
+        assert found.doubled == ("http://a/v1", "http://b/v1")
 
 
 def test_two_replies_to_one_call_are_refused(tmp_path: Path) -> None:
@@ -146,6 +304,13 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
         recording.read(tmp_path / "none.jsonl")
     with pytest.raises(DataError, match="not a file"):
         recording.read(tmp_path)
+    with pytest.raises(DataError, match="not a file"):
+        Recorder(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="recording"):
         recorded().save(tmp_path / "file" / "calls.jsonl")
+    with pytest.raises(StorageError, match="recording"):
+        Recorder(tmp_path / "file" / "calls.jsonl")
+    (tmp_path / "data.jsonl").write_text('{"item": "1", "output": "A data file."}')
+    with pytest.raises(DataError, match=r"data\.jsonl:1: .* no 'model'"):
+        Recorder(tmp_path / "data.jsonl")

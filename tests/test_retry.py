@@ -1,26 +1,31 @@
-"""Retries, cool-down and their limits, with a clock that only moves when somebody sleeps."""
+"""Retries, cool-down, deadline and their limits, on a clock that only moves when somebody sleeps."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 import pytest
 
-from judge.errors import ProviderError, Refused, Transient
-from judge.records import Response
+from judge.errors import DeadlineReached, ProviderError, Refused, Transient
+from judge.pace import Pace
+from judge.records import Request, Response
 from judge.retry import Policy, Retrier
 
 OK = Response(())
+REQUEST = Request("m", ({"role": "user", "content": "How good is it?"},))
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
 class Slept(list[float]):
     async def __call__(self, seconds: float) -> None:
         self.append(seconds)
-        await asyncio.sleep(0)
+        await asyncio.sleep(seconds)
 
 
-def script(*outcomes: Response | ProviderError) -> Callable[[], object]:
+def script(*outcomes: Response | ProviderError) -> Callable[[], Awaitable[Response]]:
     left = list(outcomes)
 
     async def call() -> Response:
@@ -32,30 +37,37 @@ def script(*outcomes: Response | ProviderError) -> Callable[[], object]:
     return call
 
 
-def ask(retrier: Retrier, *outcomes: Response | ProviderError) -> Response:
-    return asyncio.run(retrier(script(*outcomes)))  # type: ignore[arg-type]
+@pytest.fixture
+def ask(in_time: Run) -> Callable[..., Response]:
+    """The response of a retrier whose call has these outcomes."""
+
+    def run(retrier: Retrier, *outcomes: Response | ProviderError) -> Response:
+        response: Response = in_time(retrier(script(*outcomes), REQUEST))
+        return response
+
+    return run
 
 
-def test_a_transient_error_is_asked_again_and_counted() -> None:
+def test_a_transient_error_is_asked_again_and_counted(ask: Callable[..., Response]) -> None:
     slept = Slept()
     retrier = Retrier(sleep=slept)
     assert ask(retrier, Transient("a"), Transient("b", billed=True), OK) is OK
-    assert (retrier.retried, retrier.maybe_billed, retrier.proven) == (2, 1, True)
+    assert (retrier.counts.retried, retrier.counts.timeouts, retrier.proven) == (2, 1, True)
 
 
-def test_a_refusal_is_not_asked_again() -> None:
+def test_a_refusal_is_not_asked_again(ask: Callable[..., Response]) -> None:
     retrier = Retrier(sleep=Slept())
     with pytest.raises(Refused):
         ask(retrier, Refused("no"), OK)
-    assert retrier.retried == 0
+    assert retrier.counts.retried == 0
 
 
-def test_attempts_end() -> None:
+def test_attempts_end(ask: Callable[..., Response]) -> None:
     with pytest.raises(Transient, match="third"):
         ask(Retrier(Policy(attempts=3), sleep=Slept()), Transient("1"), Transient("2"), Transient("third"), OK)
 
 
-def test_waits_are_full_jitter_below_a_growing_bound() -> None:
+def test_waits_are_full_jitter_below_a_growing_bound(ask: Callable[..., Response]) -> None:
     slept = Slept()
     policy = Policy(attempts=10, base=1.0, cap=8.0)
     with pytest.raises(Transient):
@@ -65,34 +77,98 @@ def test_waits_are_full_jitter_below_a_growing_bound() -> None:
     assert max(slept) > 2
 
 
-def test_retry_after_is_obeyed() -> None:
+def test_retry_after_is_obeyed(ask: Callable[..., Response]) -> None:
     slept = Slept()
     ask(Retrier(sleep=slept), Transient("busy", status=429, retry_after=7.0), OK)
     assert slept[0] >= 7.0
 
 
-def test_one_rate_limit_cools_every_request_down() -> None:
-    slept = Slept()
-    retrier = Retrier(sleep=slept)
+def test_one_rate_limit_cools_every_request_down(in_time: Run) -> None:
+    went: list[float] = []
+
+    async def call() -> Response:
+        went.append(asyncio.get_running_loop().time())
+        if len(went) == 1:
+            raise Transient("busy", status=429, retry_after=50.0)
+        return OK
 
     async def both() -> None:
-        await retrier(script(Transient("busy", status=429, retry_after=50.0), OK))  # type: ignore[arg-type]
-        slept.clear()
-        await retrier(script(OK))  # type: ignore[arg-type]
+        retrier = Retrier()
+        first = asyncio.create_task(retrier(call, REQUEST))
+        await asyncio.sleep(10.0)
+        await asyncio.gather(first, retrier(call, REQUEST))
 
-    asyncio.run(both())
-    assert slept == [pytest.approx(50.0, abs=1.0)]
+    in_time(both())
+    assert all(50.0 <= later - went[0] <= 52.0 for later in went[1:])
+    assert len(went) == 3
 
 
-def test_a_rate_limit_outlasts_the_attempts_until_patience_ends() -> None:
-    busy = Transient("busy", status=429, retry_after=0.0)
-    assert ask(Retrier(Policy(attempts=2), sleep=Slept()), *[busy] * 20, OK) is OK
+def test_a_rate_limit_outlasts_the_attempts_until_patience_ends(ask: Callable[..., Response]) -> None:
+    busy = Transient("busy", status=429, retry_after=1.0)
+    slept = Slept()
+    assert ask(Retrier(Policy(attempts=2), sleep=slept), *[busy] * 10, OK) is OK
     with pytest.raises(Transient) as caught:
-        ask(Retrier(Policy(patience=-1.0), sleep=Slept()), busy, OK)
+        ask(Retrier(Policy(patience=100.0, cap=4.0), sleep=slept), *[busy] * 500)
     assert caught.value.stops == "always"
+    assert sum(slept[10:]) == pytest.approx(100.0, abs=15.0)
 
 
-def test_a_wait_longer_than_patience_stops_the_run() -> None:
+def test_patience_lasts_while_anything_is_answered(in_time: Run) -> None:
+    retrier = Retrier(Policy(patience=100.0, cap=4.0))
+
+    async def starve() -> Response:
+        starving = asyncio.create_task(
+            retrier(script(*[Transient("busy", status=429, retry_after=1.0)] * 90, OK), REQUEST)
+        )
+        while not starving.done():
+            await retrier(script(OK), REQUEST)
+            await asyncio.sleep(20.0)
+        return starving.result()
+
+    assert in_time(starve()) is OK
+
+
+@pytest.mark.parametrize("after", [86_400.0, 1e9, 1e300])
+def test_the_message_says_how_long_the_server_wants_to_be_left_alone(
+    after: float, ask: Callable[..., Response]
+) -> None:
+    with pytest.raises(Transient, match=r"busy; it wants to be left alone for (24 hours|more than a year)"):
+        ask(Retrier(), Transient("busy", status=429, retry_after=after), OK)
+
+
+def test_at_the_deadline_what_is_under_way_is_let_go_and_nothing_more_is_asked(in_time: Run) -> None:
+    asked: list[float] = []
+
+    async def hangs() -> Response:
+        asked.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(1e6)
+        return OK
+
+    async def late() -> None:
+        retrier = Retrier(deadline=asyncio.get_running_loop().time() + 30.0)
+        assert await retrier(script(OK), REQUEST) is OK
+        for _ in range(2):
+            with pytest.raises(DeadlineReached, match="--deadline"):
+                await retrier(hangs, REQUEST)
+        assert asyncio.get_running_loop().time() == pytest.approx(1030.0)
+        assert retrier.pace.flying == 0
+
+    in_time(late())
+    assert asked == [1000.0]
+
+
+def test_a_time_out_of_the_call_itself_is_no_deadline(in_time: Run) -> None:
+    async def call() -> Response:
+        raise TimeoutError("its own")
+
+    async def ask_it() -> None:
+        await Retrier(deadline=asyncio.get_running_loop().time() + 30.0)(call, REQUEST)
+
+    with pytest.raises(TimeoutError, match="its own"):
+        in_time(ask_it())
+
+
+def test_a_wait_longer_than_patience_stops_the_run(ask: Callable[..., Response]) -> None:
     with pytest.raises(Transient) as caught:
         ask(Retrier(sleep=Slept()), Transient("come back tomorrow", status=429, retry_after=86_400.0), OK)
     assert caught.value.stops == "always"
@@ -103,46 +179,49 @@ def refused(times: int) -> list[ProviderError]:
 
 
 @pytest.mark.parametrize(("attempts", "sent"), [(6, 2), (1, 1)])
-def test_an_endpoint_never_reached_stops_the_run_soon(attempts: int, sent: int) -> None:
+def test_an_endpoint_never_reached_stops_the_run_soon(attempts: int, sent: int, ask: Callable[..., Response]) -> None:
     retrier = Retrier(Policy(attempts=attempts, first_contact=2), sleep=Slept())
     with pytest.raises(Transient) as caught:
         ask(retrier, *refused(9))
     assert caught.value.stops == "always"
-    assert retrier.retried == sent - 1
+    assert retrier.counts.retried == sent - 1
 
 
-def test_an_endpoint_that_only_times_out_stops_the_run_after_the_usual_tries() -> None:
+def test_an_endpoint_that_only_times_out_stops_the_run_after_the_usual_tries(ask: Callable[..., Response]) -> None:
     retrier = Retrier(Policy(attempts=4), sleep=Slept())
     with pytest.raises(Transient) as caught:
         ask(retrier, *[Transient("slow", billed=True, stops="if_first") for _ in range(9)])
     assert caught.value.stops == "always"
-    assert (retrier.retried, retrier.maybe_billed) == (3, 3)
+    assert (retrier.counts.retried, retrier.counts.timeouts) == (3, 3)
 
 
-def test_all_do_not_leave_a_cool_down_in_the_same_instant() -> None:
-    slept = Slept()
-    retrier = Retrier(Policy(base=2.0), sleep=slept)
+def test_all_do_not_leave_a_cool_down_in_the_same_instant(in_time: Run) -> None:
+    went: list[float] = []
+
+    async def call() -> Response:
+        went.append(asyncio.get_running_loop().time())
+        return OK
 
     async def many() -> None:
-        await retrier(script(Transient("busy", status=429, retry_after=50.0), OK))  # type: ignore[arg-type]
-        slept.clear()
-        await asyncio.gather(*(retrier(script(OK)) for _ in range(9)))  # type: ignore[arg-type]
+        retrier = Retrier(pace=Pace(64))
+        retrier.pace.pause(asyncio.get_running_loop().time() + 50.0)
+        await asyncio.gather(*(retrier(call, REQUEST) for _ in range(9)))
 
-    asyncio.run(many())
-    assert len(set(slept)) == 9
-    assert all(49.0 <= wait <= 52.0 for wait in slept)
+    in_time(many())
+    assert len(set(went)) == 9
+    assert all(1050.0 <= time <= 1052.0 for time in went)
 
 
-def test_an_endpoint_lost_later_fails_single_requests() -> None:
+def test_an_endpoint_lost_later_fails_single_requests(ask: Callable[..., Response]) -> None:
     retrier = Retrier(Policy(attempts=4, first_contact=1), sleep=Slept())
     ask(retrier, OK)
     with pytest.raises(Transient) as caught:
         ask(retrier, *refused(4))
     assert caught.value.stops == "never"
-    assert retrier.retried == 3
+    assert retrier.counts.retried == 3
 
 
-def test_a_suspect_reply_stops_only_an_unproven_endpoint() -> None:
+def test_a_suspect_reply_stops_only_an_unproven_endpoint(ask: Callable[..., Response]) -> None:
     retrier = Retrier(sleep=Slept())
     with pytest.raises(Refused) as caught:
         ask(retrier, Refused("html", stops="if_first"))

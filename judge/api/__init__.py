@@ -2,8 +2,8 @@
 
 from judge.api.compare import compare
 from judge.api.entry import Options, RankOptions, evaluate, evaluate_async, rank, rank_async
-from judge.api.forecast import forecast
 from judge.api.measures import metrics
+from judge.api.planning import forecast, foresee
 from judge.api.prepare import Prepared, of_item, prepare, prompt
 from judge.api.stages import run
 from judge.api.steps import draft_steps
@@ -19,6 +19,7 @@ __all__ = [
     "evaluate",
     "evaluate_async",
     "forecast",
+    "foresee",
     "metrics",
     "of_item",
     "prepare",

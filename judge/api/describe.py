@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from judge import __version__
 from judge.config import RankPlan
-from judge.criteria import sources
+from judge.criteria import joint, sources
 from judge.metrics import heuristic
 from judge.progress import Counts, Progress
 from judge.providers import Provider
-from judge.providers.prices import DEFAULT_URL, usd
+from judge.providers.prices import usd
+from judge.providers.vendors import signed
+from judge.purse import Purse
 from judge.records import Column, Criterion, Usage
-from judge.retry import Retrier
 
 if TYPE_CHECKING:
     from judge.api.prepare import Prepared
@@ -27,9 +29,7 @@ if TYPE_CHECKING:
 _PACKAGES = ("openai", "jinja2", "numpy", "rapidfuzz", "sacrebleu", "evalica")
 
 
-def describe(
-    prepared: Prepared, progress: Progress, retriers: Mapping[str, Retrier]
-) -> Callable[[str], dict[str, Any]]:
+def describe(prepared: Prepared, progress: Progress, purse: Purse | None = None) -> Callable[[str], dict[str, Any]]:
     """A function that says, for a status, how the run stands now. Its clock starts here."""
     started, clock = datetime.now(UTC), time.monotonic()
     plan, judges = prepared.plan, prepared.judges
@@ -49,10 +49,10 @@ def describe(
 
     def now(status: str) -> dict[str, Any]:
         """What was fixed at the start, with what the run has done so far."""
-        each = {name: _judge(p, progress.judges[name], retriers[name]) for name, p in judges.items()}
+        each = {name: _judge(p, progress.judges[name]) for name, p in judges.items()}
         return fixed | {
             "status": status,
-            "notes": prepared.notes,
+            "notes": [*prepared.notes, *(said for counts in progress.judges.values() for said in counts.remarks)],
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - clock, 3),
             "served_by": sorted({served for one in each.values() for served in one["served_by"]}),
@@ -60,7 +60,9 @@ def describe(
             "usage": _sum(one["usage"] for one in each.values()),
             "requests": _sum(one["requests"] for one in each.values()),
             "cost": _whole_cost([one["cost"] for one in each.values()]),
+            "slowest": _slowest(progress),
             "judges": each,
+            **_budget(purse),
         }
 
     return now
@@ -74,7 +76,7 @@ def suffix(prepared: Prepared, judge: str) -> str:
 def column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepared, counts: Counts) -> Column:
     """The column of a criterion by one judge, signed with what is needed to get it again."""
     plan = prepared.plan
-    parts = [f"{criterion.name}@{criterion.digest[:6]}", f"{provider.name}/{provider.model}{_place(provider)}"]
+    parts = [f"{criterion.name}@{criterion.digest[:6]}", signed(provider)]
     if provider.decides:
         parts.append("decisions")
     else:
@@ -85,6 +87,7 @@ def column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepa
         parts += [f"max_tokens={plan.max_tokens}"] if plan.max_tokens else []
         parts += [f"reply={criterion.reply}"] if plan.reply else []
         parts += ["json"] if plan.structured else []
+        parts += [_merged(prepared.criteria)] if criterion.merged else []
         parts.append(plan.weighting)
         parts += [f"draws={plan.draws}"] if plan.weighting in ("auto", "samples") else []
         if plan.weighting in ("auto", "logprobs") and plan.min_mass != type(plan).model_fields["min_mass"].default:
@@ -108,10 +111,10 @@ def column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepa
     )
 
 
-def _place(provider: Provider) -> str:
-    """Where a model is that is not at its vendor's: `@127.0.0.1:8000`."""
-    place = urlsplit(provider.endpoint).netloc
-    return f"@{place}" if place and place != urlsplit(DEFAULT_URL).netloc else ""
+def _merged(criteria: Sequence[Criterion]) -> str:
+    """How many criteria are asked together, and the digest of all of them: a score depends on what stands beside it."""
+    texts = [criterion.digest for criterion in criteria] + [joint(criteria[0])]
+    return f"merged={len(criteria)}@{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:6]}"
 
 
 def _joined(texts: Any) -> str | None:
@@ -140,7 +143,7 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
     }
 
 
-def _judge(provider: Provider, counts: Counts, retrier: Retrier) -> dict[str, Any]:
+def _judge(provider: Provider, counts: Counts) -> dict[str, Any]:
     """One judge, and what its run has found out about it so far."""
     return {
         "model": provider.model,
@@ -155,12 +158,26 @@ def _judge(provider: Provider, counts: Counts, retrier: Retrier) -> dict[str, An
             "answered": counts.answered,
             "cached": counts.cached,
             "shared": counts.shared,
-            "retried": retrier.retried,
-            "timeouts": retrier.maybe_billed,
+            "retried": counts.retried,
+            "timeouts": counts.timeouts,
             "failed": counts.refused,
         },
         "cost": _cost(provider, counts),
     }
+
+
+def _slowest(progress: Progress) -> list[dict[str, Any]]:
+    """The ten judgments whose requests took longest, in seconds from the first try to the answer, longest first."""
+    found = [(took, name, *what) for name, counts in progress.judges.items() for took, what in counts.slowest]
+    names = ("seconds", "judge", "item", "system", "criterion")
+    return [dict(zip(names, (round(took, 3), *what), strict=True)) for took, *what in sorted(found, reverse=True)[:10]]
+
+
+def _budget(purse: Purse | None) -> dict[str, Any]:
+    """What the run might spend, and the most that it has spent; nothing without a budget."""
+    if purse is None or purse.budget is None:
+        return {}
+    return {"budget": {"amount": purse.budget.amount, "unit": purse.budget.unit, "spent": purse.spent}}
 
 
 def _cost(provider: Provider, counts: Counts) -> dict[str, Any]:
@@ -169,7 +186,7 @@ def _cost(provider: Provider, counts: Counts) -> dict[str, Any]:
         return {}
     if counts.sent and counts.usage == Usage():
         return {"usd": None, "note": "the server counted no tokens"}
-    price = usd(provider.model, provider.endpoint, counts.usage)
+    price = usd(provider.model, provider.endpoint, counts.usage, batched=counts.batched, decides=provider.decides)
     return {"usd": price, "note": "" if price is not None else "no published price for this model and endpoint"}
 
 

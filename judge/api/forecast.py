@@ -1,63 +1,322 @@
-"""What a run is going to ask, said before it starts."""
+"""What a run is going to ask: its prompts are rendered, keyed and looked up in the cache, and nothing is sent."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from statistics import median
 
+from judge import ladder, tokens
 from judge.api.prepare import Prepared, for_provider
-from judge.config import RankPlan
-from judge.criteria import bodies
-from judge.errors import CriterionError
-from judge.providers.prices import usd
-from judge.records import Usage
-from judge.render import Renderer
+from judge.cache import Cache, DiskCache, NoCache, default_folder
+from judge.errors import CriterionError, ParseError, ProviderError
+from judge.ladder import MERGED, Rung, Settings, Untrusted
+from judge.merging import Renders, renderers
+from judge.providers import Provider
+from judge.records import Criterion, Message, Prompt, Request, Response, Sample
+from judge.runner import Judgment
 
-_LOOKED_AT = 20
-_CHARACTERS_PER_TOKEN = 4
+_LEAST, _STEP = 1024, 128
+"""Tokens that a prefix has to have before OpenAI's cache serves it, and the steps in which it does (facts of 2026)."""
+_SCORE, _REASON = 4, 60
+"""Tokens guessed for a reply that is a score, and for the reason beside it; recorded GPT-3.5 reasons have 25."""
 
 
-def forecast(prepared: Prepared) -> str:
-    """One line for a ranking: its judgments, n·(k choose 2) pairs in each order, and about what they cost to read.
+@dataclass(slots=True)
+class Line:
+    """What one judge is to be asked about one criterion.
 
-    Tokens are counted as characters / 4 on the first prompts; what the judges write and what the cache holds is not
-    known yet and left out.
+    Of the `judgments`, `broken` have no prompt, `cached` are answered from the cache, `equal` by an equal request of
+    this run, and the others by `requests`: one for each, and one for all criteria of a text where they are typed
+    questions. `read` and `written` are these requests' tokens in and out. Of `read` a provider's cache of prefixes can
+    serve `shared`, as an earlier request of the same item began with them, and has to take in `stored` first.
     """
-    plan, pairs = prepared.plan, prepared.pairs
-    if pairs is None or not isinstance(plan, RankPlan):
-        return ""
-    shown = f"{_pairs(pairs.chosen)} of texts"
-    parts = [f"{shown} in {'both orders' if plan.orders == 2 else 'one order'}"]
-    for many, what in ((prepared.criteria, "criteria"), (list(prepared.judges), "judges")):
-        parts += [f"{len(many)} {what}"] if len(many) > 1 else []
-    judgments = len(pairs.compared) * len(prepared.criteria) * len(prepared.judges)
-    tokens, price = _reading(prepared)
-    said = f"{' × '.join(parts)}: {judgments:,} judgments to make, about {tokens:,} tokens to read"
-    cost = "" if price is None else f" (${price:,.4f})"
-    equal = f"; no cost for {_pairs(len(pairs.equal) // plan.orders)} of equal texts" if pairs.equal else ""
-    return f"{said}{cost}, less what the cache holds{equal}"
+
+    criterion: str
+    judgments: int = 0
+    broken: int = 0
+    equal: int = 0
+    cached: int = 0
+    requests: int = 0
+    read: float = 0.0
+    written: float = 0.0
+    shared: float = 0.0
+    stored: float = 0.0
+
+    def times(self, factor: float) -> Line:
+        """All of it so many times, in whole numbers."""
+        given = {name: round(getattr(self, name) * factor) for name in self.__slots__ if name != "criterion"}
+        return Line(self.criterion, **given)
 
 
-def _pairs(number: int) -> str:
-    return f"{number:,} pair{'s' * (number != 1)}"
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the usage of `replies` in the cache says of the estimate of what is read.
+
+    The sum was estimated `bias` too high (below 0: too low; .03 is 3 %), by which it is corrected; what is then left is
+    the median absolute error of one request, `error`.
+    """
+
+    replies: int
+    bias: float
+    error: float
 
 
-def _reading(prepared: Prepared) -> tuple[int, float | None]:
-    """About the tokens of all prompts, and US dollars for them where prices are known."""
-    total, price = 0, 0.0
-    known = True
-    compared = prepared.pairs.compared if prepared.pairs else ()
-    some = compared[:: max(1, len(compared) // _LOOKED_AT)]
-    for provider in prepared.judges.values():
-        characters = 0
-        for criterion in prepared.criteria:
-            renderer = Renderer(for_provider(criterion, provider), bodies(criterion))
-            for first, second in some:
-                with suppress(CriterionError):  # the run itself says what is wrong with a pair
-                    prompt = renderer.render(first, second)
-                    characters += len(prompt.question) + sum(len(m["content"]) for m in prompt.messages)
-        tokens = round(characters / _CHARACTERS_PER_TOKEN * len(compared) / max(1, len(some)))
-        total += tokens
-        found = usd(provider.model, provider.endpoint, Usage(prompt_tokens=tokens))
-        known = known and found is not None and not provider.notice
-        price += found or 0.0
-    return total, price if known else None
+@dataclass(slots=True)
+class Ahead:
+    """What one judge is to be asked, by criterion, and `checked`, where the cache holds replies that were counted.
+
+    `rungs` are the ways in which it is asked, the likeliest first; `draws` are further replies that weighting `auto`
+    would have drawn for each request, if the model turns out to give no token probabilities. `learned` says that the
+    length of all replies is the mean of those in the cache, and no guess. `exact` is False where not all was looked at.
+    """
+
+    judge: str
+    lines: list[Line]
+    checked: Checked | None
+    rungs: tuple[Rung, ...]
+    draws: int
+    learned: bool
+    exact: bool
+
+    @property
+    def total(self) -> Line:
+        """The sum of the lines."""
+        names = [name for name in Line.__slots__ if name != "criterion"]
+        return Line("all", **{name: sum(getattr(line, name) for line in self.lines) for name in names})
+
+
+def look(prepared: Prepared, most: int | None = None) -> list[Ahead]:
+    """What each judge is to be asked: by all judgments, or by about `most` for each judge, all of some items."""
+    if not prepared.criteria:
+        return []
+    made = prepared.plan
+    folder = made.cache or default_folder()
+    known = made.cache is not False and (folder / "responses").exists()
+    cache: Cache = DiskCache(folder, prepared.notes) if known else NoCache()
+    try:
+        return [_look(prepared, name, cache, most) for name in prepared.judges]
+    finally:
+        cache.close()
+
+
+def _look(prepared: Prepared, name: str, cache: Cache, most: int | None) -> Ahead:
+    provider = prepared.judges[name]
+    criteria = [for_provider(criterion, provider) for criterion in prepared.criteria]
+    shown = prepared.pairs.compared if prepared.pairs else ((sample, None) for sample in prepared.samples)
+    by_item: dict[str, list[tuple[Sample, Sample | None]]] = {}
+    for first, second in shown:
+        by_item.setdefault(first.item, []).append((first, second))
+    items = list(by_item.values())
+    total = sum(map(len, items))
+    step = max(1, total * len(criteria) // most) if most else 1
+    walk = _Walk(provider, prepared.settings, criteria, cache)
+    looked = items[::step]
+    for texts in looked:
+        walk.item([Judgment(first, criterion, second) for first, second in texts for criterion in criteria])
+    return walk.ahead(name, total / max(1, sum(map(len, looked))), exact=step == 1)
+
+
+@dataclass(slots=True)
+class _Replies:
+    """Replies in the cache to one kind of request: how many, and the tokens that were written in them."""
+
+    number: int = 0
+    written: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Walk:
+    """One judge's judgments, item by item.
+
+    `seen` are the keys of what is to be asked or was looked up, `texts` what is asked about by criteria together, and
+    `counted` the estimated and the real tokens of a text's requests, by the text.
+    """
+
+    provider: Provider
+    settings: Settings
+    criteria: Sequence[Criterion]
+    cache: Cache
+    lines: dict[str, Line] = field(init=False)
+    seen: set[str] = field(default_factory=set)
+    texts: set[tuple[str, ...]] = field(default_factory=set)
+    lacking: set[Rung] = field(default_factory=set)
+    proven: set[Rung] = field(default_factory=set)
+    asked: Counter[tuple[str, Rung]] = field(default_factory=Counter)
+    replies: dict[tuple[str, Rung], _Replies] = field(default_factory=dict)
+    counted: list[tuple[int, int]] = field(default_factory=list)
+    renderers: dict[str, Renders] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lines = {criterion.name: Line(criterion.name) for criterion in self.criteria}
+        self.renderers = renderers(self.criteria)
+
+    def item(self, judgments: Sequence[Judgment]) -> None:
+        """Count the judgments of one item, and what their requests have in common."""
+        fresh: list[tuple[str, str]] = []
+        known: dict[tuple[str, ...], tuple[int, int]] = {}
+        for judgment in judgments:
+            line = self.lines[judgment.criterion.name]
+            line.judgments += 1
+            try:
+                prompt = self.renderers[judgment.criterion.name].render(judgment.sample, judgment.rival)
+            except CriterionError:
+                line.broken += 1
+                continue
+            for request, rung in self._missing(judgment.criterion, prompt, known):
+                if self._count(line, request, rung) and not self.provider.decides:
+                    fresh.append((request.messages[0]["content"], judgment.criterion.name))
+        self.counted += [pair for pair in known.values() if all(pair)]
+        self._prefixes(sorted(fresh))
+
+    def _missing(
+        self, criterion: Criterion, prompt: Prompt, known: dict[tuple[str, ...], tuple[int, int]]
+    ) -> Iterator[tuple[Request, Rung]]:
+        """The request that a judgment still takes, if any, and its rung: the ladder, as `runner` goes down it."""
+        line = self.lines[criterion.name]
+        rungs = ladder.rungs(self.settings, self.provider.decides)
+        for rung in rungs:
+            requests = self._requests(prompt, criterion, rung)
+            stored = self.cache.get_many(list(requests)) if self.provider.endpoint else {}
+            for key, response in stored.items():
+                self._learn(requests[key], key, response, (criterion.name, rung), known)
+            if len(stored) == len(requests):
+                if self._reads(rung, list(stored.values()), criterion):
+                    line.cached += 1
+                    return
+                if rung != rungs[-1]:
+                    continue
+            elif rung in self.lacking and rung != rungs[-1]:
+                continue
+            missing = [key for key in requests if key not in stored]
+            if missing and all(key in self.seen for key in missing):
+                line.equal += 1
+            else:
+                self.seen.update(requests)
+                yield next(iter(requests.values())), rung
+            return
+
+    def _requests(self, prompt: Prompt, criterion: Criterion, rung: Rung) -> dict[str, Request]:
+        found = ladder.requests(prompt, criterion, rung, self.settings)
+        whole = [replace(one, model=self.provider.model, endpoint=self.provider.endpoint) for one in found]
+        return {one.key(): one for one in whole}
+
+    def _reads(self, rung: Rung, answers: Sequence[Response], criterion: Criterion) -> bool:
+        """Whether a rung's stored replies settle a judgment."""
+        try:
+            ladder.read(rung, answers, criterion, self.settings)
+        except Untrusted as error:
+            if error.lasting and rung not in self.proven:
+                self.lacking.add(rung)
+            return False
+        except (ParseError, ProviderError):
+            return True  # it failed then, and fails again without a request
+        self.proven.add(rung)
+        return True
+
+    def _learn(
+        self,
+        request: Request,
+        key: str,
+        response: Response,
+        kind: tuple[str, Rung],
+        known: dict[tuple[str, ...], tuple[int, int]],
+    ) -> None:
+        """Take down the usage of a stored reply; that of several draws or questions at once is with the first."""
+        if key in self.seen:
+            return
+        self.seen.add(key)
+        if response.usage.prompt_tokens:
+            replies = self.replies.setdefault(kind, _Replies())
+            replies.number += 1
+            replies.written += response.usage.completion_tokens
+        if request.draw == 0:
+            text = _text(request.messages)
+            estimated, real = known.get(text, (0, 0))
+            more = self._tokens(request, whole=not estimated)
+            known[text] = estimated + more, real + response.usage.prompt_tokens
+
+    def _tokens(self, request: Request, *, whole: bool) -> int:
+        """About the tokens of a request, or of its questions alone."""
+        return tokens.of(request if whole else replace(request, messages=()))
+
+    def _count(self, line: Line, request: Request, rung: Rung) -> bool:
+        """Add a request that is to be sent; whether it is one by itself."""
+        text = _text(request.messages)
+        together = self.provider.decides or MERGED in request.params
+        alone = not together or text not in self.texts
+        if together:
+            self.texts.add(text)
+        line.requests += alone
+        line.read += self._tokens(request, whole=alone)
+        self.asked[line.criterion, rung] += 1
+        return alone
+
+    def _prefixes(self, prompts: Sequence[tuple[str, str]]) -> None:
+        """Of the sorted prompts of one item, the tokens that follow an equal beginning, and those that begin it."""
+        before = 0
+        for (one, first), (other, second) in pairwise(prompts):
+            common = tokens.estimate(one[: _common(one, other)])
+            common = common // _STEP * _STEP if common >= _LEAST else 0
+            self.lines[second].shared += common
+            self.lines[first].stored += common if not before else 0
+            before = common
+
+    def ahead(self, name: str, factor: float, *, exact: bool) -> Ahead:
+        """What all of this comes to, `factor` times."""
+        checked, correction = _check(self.counted)
+        learned = True
+        for (criterion, rung), number in self.asked.items():
+            replies = self.replies.get((criterion, rung)) or self._alike(rung)
+            learned = learned and replies is not None
+            mean = replies.written / replies.number if replies else self._guess(criterion, rung)
+            self.lines[criterion].written += number * mean
+        for line in self.lines.values():
+            line.read, line.shared, line.stored = (n * correction for n in (line.read, line.shared, line.stored))
+        rungs = tuple(dict.fromkeys(rung for (_, rung), _ in self.asked.most_common()))
+        hoping = "logprobs" in rungs and "logprobs" not in self.proven and self.settings.weighting == "auto"
+        draws = self.settings.draws if hoping and self.settings.temperature != 0 else 0
+        lines = [line.times(factor) for line in self.lines.values()]
+        return Ahead(name, lines, checked, rungs, draws, learned and bool(self.asked), exact)
+
+    def _alike(self, rung: Rung) -> _Replies | None:
+        """The replies to the other criteria that were asked in the same way, where all answer in the same way."""
+        if len({criterion.reply for criterion in self.criteria}) > 1:
+            return None
+        found = [replies for (_, other), replies in self.replies.items() if other == rung]
+        return _Replies(sum(r.number for r in found), sum(r.written for r in found)) if found else None
+
+    def _guess(self, name: str, rung: Rung) -> float:
+        if rung == "decisions":
+            return 0.0
+        reply = next(criterion.reply for criterion in self.criteria if criterion.name == name)
+        one = _SCORE + (0 if reply == "score" else _REASON)
+        return one * (self.settings.draws if rung == "samples" else 1)
+
+
+def _check(counted: Sequence[tuple[int, int]]) -> tuple[Checked | None, float]:
+    """What counted requests say of the estimate, and the factor that corrects it."""
+    if not counted:
+        return None, 1.0
+    estimated, real = (sum(pair[side] for pair in counted) for side in (0, 1))
+    correction = real / estimated
+    error = median(abs(one * correction / other - 1) for one, other in counted)
+    return Checked(len(counted), estimated / real - 1, error), correction
+
+
+def _text(messages: Sequence[Message]) -> tuple[str, ...]:
+    return tuple(message["content"] for message in messages)
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

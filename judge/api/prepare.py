@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from judge import criteria as criteria_module
-from judge import ladder, recording, registry, samples, text
+from judge import engines, ladder, registry, samples, text
+from judge.api import judges as of_plan
 from judge.api import measures
 from judge.api.pairs import Pairs, choose
 from judge.asking import Later
+from judge.cache import default_folder
 from judge.config import Judge, Plan, RankPlan, plan
 from judge.errors import ConfigError, StorageError
 from judge.ladder import Settings
 from judge.metrics import Metric, heuristic
-from judge.progress import Measured
+from judge.progress import Counts, Measured
 from judge.providers import Provider
-from judge.providers.replay import ReplayProvider, replayed
-from judge.recording import Recording
+from judge.recording import Recorder
 from judge.records import Criterion, Prompt, Sample
 from judge.render import Renderer
 
@@ -28,19 +29,8 @@ _NO_REFERENCES = (
     " (the data has no column `references`, without which there are no default metrics; --map references=COLUMN names "
     "yours, and distinct, self_bleu and source_bleu need none)"
 )
-_MOST_HELD = 50_000
-_HOW_TO_JUDGE = (
-    "no judge is named. Ways to go on:\n"
-    "  --model gpt-5.4-mini           with its key in the environment (OPENAI_API_KEY, or --key-env NAME)\n"
-    "  --model NAME --base-url URL    a model on a server of your own: llama.cpp, vLLM, Ollama, ...\n"
-    "  --replay CALLS.jsonl           replies recorded by an earlier run with --record\n"
-    "  --model scripted/REPLIES.yaml  a dry run on replies that you write{more}"
-)
-_MORE_WAYS = (
-    "\n  --criteria none                metrics alone"
-    "\n  --model heuristic              a baseline of surface features: no language model, and no judge to publish"
-)
-_HEURISTIC = "heuristic"
+_MOST_HELD, _MOST_JUDGED = 50_000, 100_000
+"""Texts in memory at once: of more the rest is read later, where metrics alone measure, and where a judge is asked."""
 
 
 @dataclass(slots=True)
@@ -66,7 +56,7 @@ class Prepared:
     measured: Measured = field(default_factory=Measured)
     rest: Iterator[Sample] | None = None
     ask: Later | None = None
-    recording: Recording | None = None
+    recording: Recorder | None = None
     baseline: str = ""
 
 
@@ -87,7 +77,8 @@ def prepare(
     check_out(made.out)
     rows, rest = _read(made, source)
     named = _language(made, rows)
-    asked, floor = _asked(made, made.model if providers is None else providers)
+    given = made.model if providers is None else providers
+    asked, floor = of_plan.asked(made, given)
     alone = floor is not None and not asked and made.replay is None
     chosen = [] if alone else _criteria(made, rows, named["name"], own or {}, pairwise=isinstance(made, RankPlan))
     if made.calibrate:
@@ -96,20 +87,23 @@ def prepare(
     ask = Later() if asked or made.replay else None
     metrics, notes = _metrics(made, rows, measured, ask, alone=not chosen, floor=floor)
     measures.check(metrics, rows)
-    if rest is not None and not all(getattr(metric, "rowwise", False) for metric in metrics.values()):
-        rows, rest = [*rows, *rest], None
     settings = Settings(made.weighting, made.min_mass, made.temperature, made.max_tokens, made.draws)
-    judges = _judges(made, asked) if chosen or any(getattr(m, "asks", False) for m in metrics.values()) else {}
+    judges = of_plan.opened(made, asked) if chosen or any(getattr(m, "asks", False) for m in metrics.values()) else {}
     for provider in judges.values():
         ladder.rungs(settings, provider.decides)
-    notes += _about_judges(made, metrics, judges)
+        if chosen:
+            engines.made(made.engine, engine_place(made, provider))
+    by_row = all(getattr(one, "rowwise", False) and not getattr(one, "asks", False) for one in metrics.values())
+    if rest is not None and not (by_row and len(judges) < 2):
+        rows, rest = [*rows, *rest], None
+    notes += [*of_plan.about(made, metrics, judges), *of_plan.unused(made, given, alone=alone)]
     pairs = None
     if isinstance(made, RankPlan):
         pairs = choose(rows, orders=made.orders, budget=made.pairs, seed=made.seed)
         notes += _about_pairs(pairs)
     about = {} if made.data is None else {"path": str(made.data), "sha256": samples.digest(made.data)}
     read = {**about, "rows": len(rows)}
-    record = None if made.record is None or not judges else _recording(made, made.record, judges.values())
+    record = None if made.record is None else _recording(made, made.record, judges.values())
     return Prepared(
         made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest, ask, record,
         heuristic.NAME if alone else "",
@@ -121,12 +115,6 @@ def _language(made: Plan, rows: Sequence[Sample]) -> dict[str, str]:
     if made.language is not None:
         return {"name": made.language, "how": "chosen"}
     return {"name": text.language(t for s in rows for t in (s.output, s.source or "")), "how": "detected"}
-
-
-def _about_judges(made: Plan, metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> list[str]:
-    """What every report must say of these judges."""
-    told = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
-    return [*told, *_about_asking(metrics, list(judges)), *_about_draws(made, judges.values())]
 
 
 def _check_calibrated(made: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion], *, alone: bool) -> None:
@@ -141,20 +129,6 @@ def _check_calibrated(made: Plan, rows: Sequence[Sample], chosen: Sequence[Crite
         )
 
 
-def _asked(made: Plan, given: Sequence[Judge | Provider]) -> tuple[list[Judge | Provider], dict[str, Any] | None]:
-    """The judges that are asked, and the heuristic's options where it is among those given.
-
-    As the only judge it stands in the criteria's places; beside a judge it is a metric. Raises ConfigError.
-    """
-    asked = [one for one in given if not (isinstance(one, Judge) and one.name == _HEURISTIC)]
-    if len(asked) == len(given):
-        return asked, None
-    if isinstance(made, RankPlan):
-        raise ConfigError("--model heuristic: it scores texts one by one and compares none; judge run takes it")
-    alone = not asked and made.replay is None
-    return asked, {"criteria": list(made.criteria), "prefix": ""} if alone else {}
-
-
 def _metrics(
     made: Plan,
     rows: Sequence[Sample],
@@ -167,11 +141,11 @@ def _metrics(
     """The metrics and what there is to say about them. Raises ConfigError where there is nothing else and none."""
     names, notes = measures.chosen(made, rows)
     if floor is not None:
-        names = (_HEURISTIC, *(name for name in names if name != _HEURISTIC))
-        given = made.set.get(_HEURISTIC, {})
+        names = (of_plan.HEURISTIC, *(name for name in names if name != of_plan.HEURISTIC))
+        given = made.set.get(of_plan.HEURISTIC, {})
         if "prefix" in given:
             raise ConfigError("--set heuristic.prefix: columns are called by --model heuristic or --metrics heuristic")
-        made = made.model_copy(update={"set": {**made.set, _HEURISTIC: given | floor}})
+        made = made.model_copy(update={"set": {**made.set, of_plan.HEURISTIC: given | floor}})
     if alone and not names:
         lacking = "" if any(s.references for s in rows) or made.metrics is not None else _NO_REFERENCES
         raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")
@@ -179,12 +153,13 @@ def _metrics(
 
 
 def _read(made: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
-    """The samples, and those beyond the first 50,000 unread where no judge is asked about them."""
+    """The samples, and those beyond the first ones unread, where nothing needs all of them at once."""
     reader = islice(samples.stream(source, mapping=made.mapping, systems=made.systems), made.limit)
-    if made.criteria or isinstance(made, RankPlan):
+    if isinstance(made, RankPlan) or made.calibrate or made.retry_failed:
         return list(reader), None
-    rows = list(islice(reader, _MOST_HELD))
-    following = next(reader, None) if len(rows) == _MOST_HELD else None
+    most = _MOST_JUDGED if made.criteria else _MOST_HELD
+    rows = list(islice(reader, most))
+    following = next(reader, None) if len(rows) == most else None
     return rows, chain([following], reader) if following is not None else None
 
 
@@ -230,27 +205,14 @@ def _first(rows: Sequence[Sample], *, item: str | None, system: str | None) -> S
     return found
 
 
+def engine_place(made: Plan, provider: Provider) -> engines.Place:
+    """Where a plan has the requests to a judge run."""
+    return engines.Place(provider, None if made.cache is False else made.cache or default_folder(), Counts())
+
+
 def for_provider(criterion: Criterion, provider: Provider) -> Criterion:
     """The criterion as this provider is asked it."""
-    return replace(criterion, form="decision") if provider.decides else criterion
-
-
-def open_judge(made: Plan, judge: Judge) -> Provider:
-    """The provider of one judge of a plan. Raises ConfigError."""
-    own = {name: value for name, value in (("base_url", judge.base_url), ("key_env", judge.key_env)) if value}
-    made = made.model_copy(update=own)
-    name, model = _provider_of(made, judge)
-    provider: Provider = registry.load("providers", name).open(model, made)
-    return provider
-
-
-def _provider_of(made: Plan, judge: Judge) -> tuple[str, str]:
-    """The provider's name, and the model's."""
-    prefix, slash, rest = judge.name.partition("/")
-    known = slash and prefix in registry.names("providers")
-    if known and not (prefix == "openai" and made.base_url):  # to other servers, openai/gpt-4o is a model's whole name
-        return prefix, rest
-    return "openai", judge.name
+    return replace(criterion, form="decision", merged=False) if provider.decides else criterion
 
 
 def refuse_twins(names: Sequence[str]) -> None:
@@ -280,55 +242,35 @@ def _criteria(
     for name in made.criteria:
         criterion = own.get(name) or criteria_module.load(name, language=language, pairwise=pairwise)
         form = "json" if made.structured else criterion.form
-        chosen.append(replace(criterion, reply=made.reply or criterion.reply, form=form))
+        own_kind = made.reply or criterion.reply
+        chosen.append(replace(criterion, reply=own_kind, form=form, merged=made.merge_criteria))
         criteria_module.check(chosen[-1], rows)
     refuse_twins([c.name for c in chosen])
+    if made.merge_criteria:
+        _check_merged(chosen)
     return chosen
 
 
-def _judges(made: Plan, given: Sequence[Judge | Provider]) -> dict[str, Provider]:
-    if not given and made.replay is None:
-        raise ConfigError(_HOW_TO_JUDGE.format(more="" if isinstance(made, RankPlan) else _MORE_WAYS))
-    if made.replay is not None:
-        if not all(isinstance(one, Judge) for one in given):
-            raise ConfigError("--replay answers in the place of models named in text; leave out the provider object")
-        named = [_provider_of(made, one)[1] for one in given if isinstance(one, Judge)]
-        opened: list[Provider] = [*replayed(made.replay, named)]
-    else:
-        opened = [open_judge(made, one) if isinstance(one, Judge) else one for one in given]
-    # By the model alone; where that is not enough, with its provider, then with its address.
-    names = [one.model for one in opened]
-    if len(set(names)) < len(names):
-        names = [f"{one.name}/{one.model}" for one in opened]
-    if len(set(names)) < len(names):
-        names = [f"{name}@{one.endpoint.partition('//')[2]}" for name, one in zip(names, opened, strict=True)]
-    if len(set(names)) < len(names):
-        twin = max(names, key=names.count)
+def _check_merged(chosen: Sequence[Criterion]) -> None:
+    """Refuses to merge what has no one short reply."""
+    if any(criterion.pairwise for criterion in chosen):
+        raise ConfigError("--merge-criteria: it is for criteria that judge one text; leave it out of judge rank")
+    if len(chosen) < 2:
+        raise ConfigError("--merge-criteria: it takes two criteria or more; leave it out")
+    if wordy := [criterion.name for criterion in chosen if criterion.reply != "score"]:
         raise ConfigError(
-            f"two judges are both {twin!r}: a panel's judges differ in their model or address; "
-            "a ScriptedProvider takes its name as model="
+            f"--merge-criteria: it takes criteria whose reply is a score alone, and {wordy[0]} asks for a reason; "
+            "add --reply score"
         )
-    return dict(zip(names, opened, strict=True))
 
 
-def _recording(made: Plan, path: Path, judges: Iterable[Provider]) -> Recording:
+def _recording(made: Plan, path: Path, judges: Iterable[Provider]) -> Recorder:
     """What the replies are taken down in, with what every report of these judges' must say. Raises JudgeError."""
+    if not judges:
+        raise ConfigError(f"--record {path}: no model is asked in this run, so there are no replies to record")
     if path == made.replay:
         raise ConfigError(f"--record {path}: this is the recording that is replayed; name another file")
-    (recording.read(path) if path.exists() else Recording()).save(path)  # what cannot be written is said unpaid
-    return Recording(" ".join(dict.fromkeys(judge.notice for judge in judges if judge.notice)))
-
-
-def _about_draws(made: Plan, judges: Iterable[Provider]) -> list[str]:
-    held = max((judge.draws for judge in judges if isinstance(judge, ReplayProvider)), default=0)
-    if held < 2 or held >= made.draws or made.weighting not in ("auto", "samples"):
-        return []
-    return [f"The recording holds {held} draws of a prompt, not the {made.draws} asked for: scores are of {held}."]
-
-
-def _about_asking(metrics: Mapping[str, Metric], judges: Sequence[str]) -> list[str]:
-    asking = [name for name, metric in metrics.items() if getattr(metric, "asks", False)]
-    return [f"Of the panel {', '.join(asking)} asks {judges[0]} alone."] if asking and len(judges) > 1 else []
+    return Recorder(path, " ".join(dict.fromkeys(judge.notice for judge in judges if judge.notice)))
 
 
 def _about_pairs(pairs: Pairs) -> list[str]:

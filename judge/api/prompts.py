@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any
 
 from judge import render
-from judge.criteria import bodies
 from judge.errors import CriterionError
+from judge.merging import Renders, renderers
 from judge.records import Criterion, Prompt, Sample
 from judge.runner import Judgment
 
@@ -30,14 +30,16 @@ def sheets(asked: Mapping[str, Sequence[Judgment]], items: Collection[str]) -> d
     """
     kept: dict[str, int] = {}
     room = _MOST
-    written: dict[tuple[str, str], dict[str, Any]] = {}
+    written: dict[tuple[str, str, bool], dict[str, Any]] = {}
     columns: dict[str, dict[str, Any]] = {}
     for own, judgments in asked.items():
-        for criterion in {j.criterion.name: j.criterion for j in judgments}.values():
-            same = (criterion.name, criterion.form)  # a panel's judges are mostly asked the same
+        criteria = {j.criterion.name: j.criterion for j in judgments}
+        made = renderers(list(criteria.values()))
+        for criterion in criteria.values():
+            same = (criterion.name, criterion.form, criterion.merged)  # a panel's judges are mostly asked the same
             if same not in written:
                 numbers: dict[tuple[str, str, str], int | None] = {}
-                for named, sheet in _written(criterion, judgments, items):
+                for named, sheet in _written(criterion, made[criterion.name], judgments, items):
                     if sheet and sheet not in kept and len(sheet) <= room:
                         kept[sheet], room = len(kept), room - len(sheet)
                     numbers[named] = kept.get(sheet)
@@ -52,10 +54,9 @@ def _counted(numbers: Mapping[tuple[str, str, str], int | None]) -> dict[str, An
 
 
 def _written(
-    criterion: Criterion, judgments: Sequence[Judgment], items: Collection[str]
+    criterion: Criterion, renderer: Renders, judgments: Sequence[Judgment], items: Collection[str]
 ) -> Iterator[tuple[tuple[str, str, str], str]]:
     """Item, system, rival and sheet; "" where there is no prompt."""
-    renderer = render.Renderer(criterion, bodies(criterion))
     for one in islice(
         (j for j in judgments if j.criterion.name == criterion.name and j.sample.item in items), _MOST_PROMPTS
     ):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from judge import criteria, parse
+from judge.api.judges import open_judge
 from judge.api.loop import in_a_loop
-from judge.api.prepare import open_judge
 from judge.config import Plan
 from judge.errors import ConfigError, CriterionError, ParseError
 from judge.records import Message, Request
@@ -44,7 +44,7 @@ async def _ask(messages: tuple[Message, ...], made: Plan) -> tuple[str, ...]:
     params = {"temperature": made.temperature or 0.0, "max_tokens": made.max_tokens or _TOKEN_LIMIT}
     request = Request(provider.model, messages, params, endpoint=provider.endpoint)
     try:
-        response = await Retrier(Policy(attempts=made.retries + 1))(lambda: provider.complete(request))
+        response = await Retrier(Policy(attempts=made.retries + 1))(lambda: provider.complete(request), request)
     finally:
         await provider.aclose()
     (choice,) = response.choices

@@ -1,9 +1,9 @@
-"""Metrics over data larger than memory: samples are read, measured and written part by part."""
+"""Data larger than memory: samples are read, judged, measured and written part by part."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice, tee
 from math import sqrt
@@ -20,7 +20,12 @@ from judge.table import Table, Writer
 
 SHOWN = 2_000
 """Texts that the reports show; all of them are in the files."""
-_NOTE = "{texts:,} texts were measured as they were read: means are over all, the first {shown:,} are shown."
+_WINDOW = 20_000
+"""Texts that are judged at once."""
+_NOTE = (
+    "{texts:,} texts were {done} as they were read: means are over all, the first {shown:,} are shown, and differences "
+    "between systems are not tested (of fewer texts they are: --limit)."
+)
 _Z = NormalDist().inv_cdf(0.975)
 
 
@@ -73,28 +78,33 @@ class _Seen:
                 self.failed.setdefault(kind, Counter())[row.system, row.column] += 1
 
 
-def measure(prepared: Prepared) -> tuple[Findings, dict[str, Any]]:
-    """Measure `prepared.samples` and then `prepared.rest`, and write the table's files into `plan.out` on the way.
+Judge = Callable[[Sequence[Sample]], MetricResult]
+"""Judges texts: a row for each of them and each criterion, in their order. Called in a thread."""
+
+
+def measure(prepared: Prepared, judge: Judge | None = None) -> tuple[Findings, dict[str, Any]]:
+    """Judge and measure `prepared.samples` and then `prepared.rest`, and write the table's files into `plan.out`.
 
     Returns the table of the first texts with the means of all of them, and what the reports have to know: `streamed`.
     Intervals are normal ones, which at this size are a bootstrap's. What is kept in memory does not grow with the data
     but for what guards against two rows of one item and system. An error leaves no files.
     """
     seen = _Seen()
-    found: dict[str, list[MetricResult]] = {name: [] for name in prepared.metrics}
+    names = ["the judge"] * bool(judge) + list(prepared.metrics)
+    found: list[list[MetricResult]] = [[] for _ in names]
     writer = Writer(prepared.plan.out) if prepared.plan.out is not None else None
     try:
-        for samples, results in _measured(prepared):
-            for name, result in zip(found, results, strict=True):
+        for samples, results in _measured(prepared, judge):
+            for name, result in zip(names, results, strict=True):
                 checked(name, result, samples)
             rows = list(_rows(samples, results))
             seen.add(samples, rows)
-            for name, result in zip(found, results, strict=True):
-                found[name].append(replace(result, rows=()))
+            for so_far, result in zip(found, results, strict=True):
+                so_far.append(replace(result, rows=()))
             if writer:
                 writer.add(samples, rows)
             prepared.measured(seen.texts.total(), 0)
-        whole = [parts.merged(results) for results in found.values()]
+        whole = [parts.merged(results) for results in found]
         columns = [column for result in whole for column in result.columns]
         refuse_twins([column.name for column in columns])
         if writer:
@@ -104,17 +114,33 @@ def measure(prepared: Prepared) -> tuple[Findings, dict[str, Any]]:
             writer.abandon()
         raise
     prepared.notes.extend(str(note) for result in whole for note in result.notes)
-    prepared.notes.append(_NOTE.format(texts=seen.texts.total(), shown=len(seen.samples)))
+    prepared.notes.append(
+        _NOTE.format(texts=seen.texts.total(), shown=len(seen.samples), done="judged" if judge else "measured")
+    )
     prepared.data["rows"] = seen.texts.total()
     return _concluded(seen, columns), _streamed(seen)
 
 
-def _measured(prepared: Prepared) -> Iterator[tuple[Sequence[Sample], Sequence[MetricResult]]]:
-    """Parts of the samples, each with every metric's result."""
+def _measured(prepared: Prepared, judge: Judge | None) -> Iterator[tuple[Sequence[Sample], Sequence[MetricResult]]]:
+    """Parts of the samples, each with the judge's result, if there is one, and every metric's."""
     samples = chain(prepared.samples, prepared.rest or ())
-    each, copy = tee(iter(lambda: list(islice(samples, parts.PART)), []))
+    each, copy = tee(_judged(samples, judge))
     with parts.scoring(list(prepared.metrics.values()), prepared.plan.workers) as scored:
-        yield from zip(each, scored(copy), strict=True)
+        for (part, judged), measured in zip(each, scored(part for part, _ in copy), strict=True):
+            yield part, [*judged, *measured]
+
+
+def _judged(samples: Iterator[Sample], judge: Judge | None) -> Iterator[tuple[Sequence[Sample], list[MetricResult]]]:
+    """Parts of the samples, each with the judge's result. Many parts are judged at once: a judge takes them so."""
+    for window in iter(lambda: list(islice(samples, _WINDOW if judge else parts.PART)), []):
+        whole = judge(window) if judge else None
+        for first in range(0, len(window), parts.PART):
+            part = window[first : first + parts.PART]
+            if whole is None:
+                yield part, []
+                continue
+            size = len(whole.columns)
+            yield part, [replace(whole, rows=whole.rows[first * size : (first + len(part)) * size])]
 
 
 def _rows(samples: Sequence[Sample], results: Sequence[MetricResult]) -> Iterator[Row]:

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from judge import __version__
+from judge.cli.caching import cache_app
 from judge.cli.comparing import compare_command
 from judge.cli.options import (
     BaseUrl,
@@ -55,6 +56,7 @@ from judge.cli.options import (
     option,
     read,
 )
+from judge.cli.planning import command as plan_command
 from judge.cli.power import power_command
 from judge.cli.reporting import report_command
 from judge.cli.validating import validate_command
@@ -69,7 +71,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 criteria_app = typer.Typer(help="The criteria that texts are judged on.", no_args_is_help=True)
-cache_app = typer.Typer(help="What was paid for or took long, and is kept.", no_args_is_help=True)
 metrics_app = typer.Typer(help="What texts are measured by.", no_args_is_help=True)
 app.add_typer(criteria_app, name="criteria")
 app.add_typer(metrics_app, name="metrics")
@@ -258,6 +259,7 @@ def rank_command(
     run(ctx, rank_plan)
 
 
+app.command("plan")(plan_command(run_command, rank_command))
 app.command("report")(report_command)
 app.command("validate")(validate_command)
 app.command("compare")(compare_command)
@@ -346,37 +348,3 @@ def criteria_steps(
     for place, step in enumerate(draft_steps(file, plan(given=options), replace=replace), 1):
         typer.echo(f"{place}. {step}")
     typer.echo(f"written into {file}; read them before you judge with them", err=True)
-
-
-@cache_app.command("stats")
-def cache_stats(*, cache: CacheFolder = None) -> None:
-    """Count the stored replies, and what metrics keep."""
-    from judge.cache import DiskCache, default_folder, metrics_folder, metrics_size
-
-    folder = cache or default_folder()
-    store = DiskCache(folder)
-    typer.echo(f"{store.folder}: {store.stats()['responses']:,} replies, {store.stats()['bytes'] / 1e6:.1f} MB")
-    store.close()
-    if size := metrics_size(folder):
-        typer.echo(f"{metrics_folder(folder)}: embeddings and exported models, {size / 1e6:.1f} MB")
-
-
-@cache_app.command("clear")
-def cache_clear(
-    *,
-    cache: CacheFolder = None,
-    metrics: Annotated[bool, typer.Option("--metrics", help="Forget what metrics keep, and no reply.")] = False,
-) -> None:
-    """Forget every stored reply; asking again costs again."""
-    from judge.cache import DiskCache, clear_metrics, default_folder
-
-    folder = cache or default_folder()
-    if metrics:
-        typer.echo(f"{clear_metrics(folder) / 1e6:.1f} MB forgotten")
-        return
-    store = DiskCache(folder)
-    count = store.stats()["responses"]
-    if count and sys.stdin.isatty():
-        typer.confirm(f"Forget {count:,} paid-for replies in {store.folder}?", abort=True)
-    typer.echo(f"{store.clear():,} replies forgotten")
-    store.close()

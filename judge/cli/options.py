@@ -47,10 +47,16 @@ Weighting = Annotated[
 ]
 Model = Annotated[
     list[str] | None,
-    option("The judge, e.g. gpt-5.4-mini; several are a panel; heuristic for a baseline offline.", metavar="NAME"),
+    option(
+        "The judge: gpt-5.4-mini, anthropic/..., ollama/... (docs/models.md); several are a panel; heuristic for a "
+        "baseline offline.",
+        metavar="[VENDOR/]NAME",
+    ),
 ]
 BaseUrl = Annotated[str | None, option("Any OpenAI-compatible server, ending in /v1.", metavar="URL")]
-KeyEnv = Annotated[str | None, option("Variable with the key (default: OPENAI_API_KEY).", metavar="NAME")]
+KeyEnv = Annotated[
+    str | None, option("Variable with the key (default: OPENAI_API_KEY, or the vendor's).", metavar="NAME")
+]
 Draws = Annotated[int | None, option("Replies drawn for samples (default: 20).", metavar="N")]
 MinMass = Annotated[float | None, option("Least probability on the scale to trust (default: 0.5).", metavar="P")]
 Reply = Annotated[
@@ -71,7 +77,9 @@ Budget = Annotated[
     str | None,
     option("Stop before more is spent: 5usd, 200000tokens; can be gone on with.", metavar="AMOUNT"),
 ]
-Engine = Annotated[str | None, option("Where requests run: local (default).", metavar="NAME")]
+Engine = Annotated[
+    str | None, option("Where requests run: local (default), or batch: half the price, within a day.", metavar="NAME")
+]
 RetryFailed = Annotated[
     bool | None, typer.Option("--retry-failed", help="Ask again for what failed in --out's run, and keep the rest.")
 ]

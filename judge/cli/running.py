@@ -142,6 +142,8 @@ def _how_to_go_on(progress: Progress, folder: Path, cached: bool) -> str:
     said = f"interrupted: {progress.done:,} of {progress.total:,} judgments were made{kept}"
     if not cached:
         return said
+    if progress.awaited:
+        said += f"\nStill under way at the provider: {progress.awaited}. The same command fetches what they bring."
     return f"{said}\nStart the same command again to go on: what is in the cache is not asked or paid again."
 
 

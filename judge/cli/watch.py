@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from rich.console import Console, RenderableType
 from rich.live import Live
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from judge.api import Prepared
@@ -17,6 +18,8 @@ from judge.providers.prices import usd
 from judge.records import Usage
 
 _PLAIN_SECONDS = 10.0
+_LONG = 30.0
+"""Seconds after which a request that is under way is named."""
 _AT_ONCE = 2.0
 """Seconds in which measuring alone is done before anybody wonders."""
 
@@ -100,11 +103,29 @@ def _state(prepared: Prepared, counts: Done, start: float) -> str:
     if counts.cached:
         parts.append(f"{counts.cached:,} from cache")
     if usage != Usage():
-        parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens")
-        asked = [(prepared.judges[name], of.usage) for name, of in counts.judges.items()]
-        prices = [usd(judge.model, judge.endpoint, used) for judge, used in asked]
+        parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{_of_prompts(usage)}")
+        asked = [(prepared.judges[name], of) for name, of in counts.judges.items()]
+        prices = [usd(judge.model, judge.endpoint, of.usage, batched=of.batched) for judge, of in asked]
         known = [price for price in prices if price is not None]
         parts.append(f"${sum(known):,.4f}" if len(known) == len(prices) else "price unknown")
+    if retried := sum(of.retried for of in counts.judges.values()):
+        parts.append(f"{retried:,} retried")
     if counts.failed:
         parts.append(f"{counts.failed:,} failed")
-    return ", ".join(parts)
+    return ", ".join([*parts, *_waiting(counts), *filter(None, [counts.awaited])])
+
+
+def _of_prompts(usage: Usage) -> str:
+    """Which of the tokens the provider's prompt cache had to do with."""
+    known = ((usage.cached_tokens, "cached"), (usage.cache_write_tokens, "written to the cache"))
+    said = ", ".join(f"{number:,} {what}" for number, what in known if number)
+    return f" ({said})" if said else ""
+
+
+def _waiting(counts: Done) -> list[str]:
+    """What has been under way for long, if anything has."""
+    found = [waiting for of in counts.judges.values() if (waiting := of.waiting) is not None]
+    seconds, (item, system, criterion) = max(found, default=(0.0, ("", "", "")))
+    if seconds < _LONG:
+        return []
+    return [escape(f"{seconds:,.0f} s on {criterion} of item {item}" + (f", system {system}" if system else ""))]

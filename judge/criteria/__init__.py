@@ -6,7 +6,7 @@ A file is a YAML header between two `---` lines and a Jinja template, which most
 from judge.criteria.files import builtin, languages, load
 from judge.criteria.needs import HIDDEN, check
 from judge.criteria.steps import drafting, read_steps, with_steps, write_steps
-from judge.criteria.template import bodies, builtin_prompts, sources
+from judge.criteria.template import bodies, builtin_prompts, joint, sources
 
 __all__ = [
     "HIDDEN",
@@ -15,6 +15,7 @@ __all__ = [
     "builtin_prompts",
     "check",
     "drafting",
+    "joint",
     "languages",
     "load",
     "read_steps",

@@ -6,6 +6,7 @@ nowhere else.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
@@ -17,6 +18,7 @@ from judge.errors import CriterionError
 from judge.records import Criterion
 
 _BY_ATTRIBUTE = {"attr", "groupby", "map", "max", "min", "rejectattr", "selectattr", "sort", "sum", "unique"}
+_JOINT = "layouts/merged.jinja"
 _REFERENCES = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)
 
 
@@ -56,6 +58,12 @@ def read_layouts(criterion: Criterion) -> dict[str, str]:
 def bodies(criterion: Criterion) -> dict[str, str]:
     """`sources` without their headers, each line where it was: what `render.Renderer` takes."""
     return {name: body(text) for name, text in sources(criterion).items()}
+
+
+def joint(criterion: Criterion) -> str:
+    """The layout in which a criterion is asked together with others, in its language. Raises CriterionError."""
+    asking = replace(criterion, template=f'{{% extends "{_JOINT}" %}}')
+    return body(read_layouts(asking)[_JOINT])
 
 
 def own(criterion: Criterion) -> str:

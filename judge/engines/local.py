@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
+from judge.engines import Answer, Ask, Done
 from judge.errors import ProviderError
-from judge.records import Request, Response
-
-Answer = Response | ProviderError
+from judge.records import Request
 
 
-async def run(
-    requests: AsyncIterator[Request],
-    ask: Callable[[Request], Awaitable[Response]],
-    done: Callable[[Request, Answer], None],
-    *,
-    concurrency: int,
-) -> None:
+async def run(requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
     """Ask every request, at most `concurrency` at a time, and call `done` with each answer as it comes.
+
+    What `done` returns, if anything, is waited for before the request's place is taken by another: a reply that is
+    not on disk yet counts as one that is still to come.
 
     The first request goes alone: what it teaches (a wrong key, a parameter the server refuses) is learned
     once and not `concurrency` times. An error that stops the run is raised after the others were cancelled.
@@ -31,13 +27,9 @@ async def run(
             request = await anext(requests, None)
         if request is None:
             return False
-        try:
-            answer: Answer = await ask(request)
-        except ProviderError as error:
-            if error.stops != "never":
-                raise
-            answer = error
-        done(request, answer)
+        answer = await _answer(ask, request)
+        if (kept := done(request, answer)) is not None:
+            await kept
         return True
 
     async def work() -> None:
@@ -52,3 +44,13 @@ async def run(
                 group.create_task(work())
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
+
+
+async def _answer(ask: Ask, request: Request) -> Answer:
+    """What came back, be it an error of this one request. Raises those that end the run."""
+    try:
+        return await ask(request)
+    except ProviderError as error:
+        if error.stops != "never":
+            raise
+        return error

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from judge.errors import Refused
 from judge.records import Request, whole
 
+Caching = Literal["key", "explicit", ""]
+"""What a server is told of prompt caching: a group's key, also where to break the prefix off, or nothing."""
 _EFFORT = "reasoning_effort"
+_CACHE_KEY, _CACHE_OPTIONS, _BREAKPOINT = "prompt_cache_key", "prompt_cache_options", "prompt_cache_breakpoint"
 _NAMES = (
-    "top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "temperature", "seed", "response_format", _EFFORT
+    "top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "temperature", "seed", "response_format",
+    _EFFORT, _CACHE_KEY, _CACHE_OPTIONS, _BREAKPOINT,
 )  # fmt: skip
 _NAMED = re.compile("|".join((*_NAMES, r"json[_ ]schema", r"(?<![\w\\])n(?!\w)")), re.I)
-_MEANT = {"json_schema": "response_format", "json schema": "response_format"}
+_MEANT = {"json_schema": "response_format", "json schema": "response_format", _BREAKPOINT: _CACHE_OPTIONS}
 _LOWER_TOP = {20: 5}
 """The largest top_logprobs a server takes is 20 at OpenAI and 5 at several others."""
 
@@ -37,6 +41,9 @@ class Dialect:
     `none` with a wish for log probabilities: OpenAI's later models give them only while they do not reason, and most of
     them do unless told not to. It is tried once, and for nothing less: no model stops reasoning for a temperature.
     Every other step of `after` takes one more thing away, so that asking again comes to an end.
+
+    `caching` "key" names a request's group, so that those of one document meet at one machine; "explicit" is for models
+    that charge for what is written to the cache: nothing is, but what will be read again.
     """
 
     top_logprobs: int = 20
@@ -44,6 +51,7 @@ class Dialect:
     n: int | None = None
     unthinking: bool = False
     dropped: frozenset[str] = frozenset()
+    caching: Caching = ""
 
     @property
     def settled(self) -> dict[str, Any]:
@@ -60,8 +68,10 @@ class Dialect:
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON body for `POST /chat/completions`."""
-        messages = [{name: whole(text) for name, text in m.items()} for m in request.messages]
-        body: dict[str, Any] = {"model": request.model, "messages": messages}
+        messages: list[dict[str, Any]] = [{name: whole(text) for name, text in m.items()} for m in request.messages]
+        body: dict[str, Any] = {"model": request.model, "messages": messages, **self._cached(request)}
+        if _CACHE_OPTIONS in body and request.prefix[1]:
+            messages[0]["content"] = _marked(request.messages[0]["content"], request.prefix[1])
         params = dict(request.params)
         if (limit := params.pop("max_tokens", None)) is not None and self.limit_name:
             body[self.limit_name] = limit
@@ -72,6 +82,13 @@ class Dialect:
             body["n"] = n
         body |= {name: value for name, value in params.items() if name not in self.dropped}
         return {_EFFORT: "none"} | body if self.unthinking and "logprobs" in body else body
+
+    def _cached(self, request: Request) -> dict[str, Any]:
+        """What there is to say about the prompt cache."""
+        group, _ = request.prefix
+        key = {_CACHE_KEY: group} if self.caching and group else {}
+        explicit = {_CACHE_OPTIONS: {"mode": "explicit"}} if self.caching == "explicit" else {}
+        return {name: value for name, value in (key | explicit).items() if name not in self.dropped}
 
     def unmet(self, request: Request, body: dict[str, Any]) -> tuple[str, ...]:
         """The wanted parameters which that body does not ask for, or asks less of; and reasoning, where it is given up.
@@ -123,6 +140,12 @@ class Dialect:
         return replace(self, dropped=self.dropped | {name})
 
 
+def _marked(text: str, length: int) -> list[dict[str, Any]]:
+    """A text in two parts, with the cache's breakpoint between them."""
+    head = {"type": "text", "text": whole(text[:length]), _BREAKPOINT: {"mode": "explicit"}}
+    return [head, {"type": "text", "text": whole(text[length:])}] if text[length:] else [head]
+
+
 def _words(refused: Refused) -> str:
     """What the server said, without the address and the status that stand before it."""
     message = str(refused)
@@ -136,7 +159,8 @@ def _offender(refused: Refused, body: dict[str, Any]) -> str | None:
         return refused.param if refused.param in body else None
     if refused.status not in (400, 403, 422):
         return None
-    named = [refused.param.partition(".")[0]] if refused.param else [word.lower() for word in _NAMED.findall(said)]
+    path = (refused.param or "").split(".")
+    named = [path[0], path[-1]] if refused.param else [word.lower() for word in _NAMED.findall(said)]
     meant = [_MEANT.get(word, word) for word in named]
     first = next((name for name in meant if name in body and name in (*_NAMES, "n")), None)
     if first in ("n", "response_format"):  # no text is refused in these words

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from typing import Any, TypedDict
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, TypedDict, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -19,24 +20,37 @@ import openai
 
 from judge.config import Plan
 from judge.errors import ConfigError
-from judge.providers.http_errors import connection_error, not_an_api, status_error
+from judge.providers.dialect import Caching
+from judge.providers.http_errors import connection_error, limits, not_an_api, status_error
 from judge.providers.prices import DEFAULT_URL
 from judge.records import Usage
 
+T = TypeVar("T")
 _SHORTEST_KEY = 12
+
+
+class Reply(NamedTuple):
+    """The JSON of a reply, and its `x-ratelimit-*` headers."""
+
+    data: Any
+    limits: dict[str, str]
 
 
 class Options(TypedDict, total=False):
     """How to reach an endpoint.
 
     `base_url` None is $OPENAI_BASE_URL, else OpenAI itself; `key_env` names the environment variable with the key;
-    `timeout` is for a whole reply, in seconds; `connections` are the most kept open at once.
+    `timeout` is for a whole reply, in seconds; `connections` are the most kept open at once. `caching` is what the
+    server may be told of it (default: everything at OpenAI, nothing elsewhere), `needs_key` whether it insists on a
+    key (default: OpenAI does, and one that is not the usual variable's was named for a reason).
     """
 
     base_url: str | None
     key_env: str
     timeout: float
     connections: int
+    caching: Caching
+    needs_key: bool
 
 
 def options(plan: Plan) -> Options:
@@ -64,9 +78,14 @@ class Endpoint:
         key_env: str = "OPENAI_API_KEY",
         timeout: float = 120.0,
         connections: int = 64,
+        caching: Caching | None = None,
+        needs_key: bool | None = None,
     ) -> None:
         self.url = _checked(base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL)
-        if not _key(key_env) and (self.url == DEFAULT_URL or key_env != "OPENAI_API_KEY"):
+        openai_itself = self.url == DEFAULT_URL
+        self.caching: Caching = caching if caching is not None else "explicit" if openai_itself else ""
+        needed = openai_itself or key_env != "OPENAI_API_KEY" if needs_key is None else needs_key
+        if needed and not _key(key_env):
             raise ConfigError(
                 f"no key: ${key_env} is not set. Set it, or name a server of your own with --base-url; "
                 "`make demo` shows a run without either"
@@ -76,23 +95,36 @@ class Endpoint:
         self._connections = connections
         self._client: openai.AsyncOpenAI | None = None
 
-    async def post(self, path: str, body: dict[str, Any]) -> Any:
-        """The JSON that a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
+    async def post(self, path: str, body: dict[str, Any]) -> Reply:
+        """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
+        whole = f"{self.url}{path}"  # the SDK takes longer to join it
+        reply = await self.call(lambda client: client.post(whole, body=body, cast_to=httpx2.Response))
+        return Reply(self.json(reply), limits(reply.headers))
+
+    async def call(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]], seconds: float | None = None) -> T:
+        """What `send` gets from the SDK's client, in so many seconds at most. Raises Transient or Refused."""
         if self._client is None:
             self._client = self._open()
-        key = _secret(_key(self._key_env))
-        whole = f"{self.url}{path}"  # the SDK takes longer to join it
+        longest = self._timeout if seconds is None else seconds
         try:
-            async with asyncio.timeout(self._timeout):  # for the whole reply; the client's own is for each read
-                reply = await self._client.post(whole, body=body, cast_to=httpx2.Response)
+            async with asyncio.timeout(longest):  # for the whole reply; the client's own is for each read
+                return await send(self._client)
         except openai.APIStatusError as error:
-            raise status_error(error, self.url, key) from error
-        except (openai.APIConnectionError, aiohttp.ClientError, TimeoutError) as error:
-            raise connection_error(error, self.url, self._timeout) from error
+            raise status_error(error, self.url, _secret(_key(self._key_env))) from error
+        except (openai.APIConnectionError, aiohttp.ClientError, httpx2.TransportError, TimeoutError) as error:
+            raise connection_error(error, self.url, longest) from error
+
+    def json(self, reply: httpx2.Response) -> Any:
+        """The JSON that a reply holds. Raises Refused where it holds none."""
         try:
-            return json.loads(reply.content.replace(key.encode(), b"***") if key else reply.content)
+            return json.loads(self.blotted(reply.content))
         except (ValueError, RecursionError) as error:
-            raise not_an_api(reply, self.url, key) from error
+            raise not_an_api(reply, self.url, _secret(_key(self._key_env))) from error
+
+    def blotted(self, content: bytes) -> bytes:
+        """What a server sent, without the key in case it repeats it."""
+        key = _secret(_key(self._key_env))
+        return content.replace(key.encode(), b"***") if key else content
 
     async def aclose(self) -> None:
         """Let go of connections. The endpoint may be used again afterwards, in another event loop."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import math
 import re
 import time
 from typing import Any
@@ -29,7 +30,8 @@ def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderEr
         return Refused(f"{message}; top up, then start the same command again", status=status, stops="always")
     if (status in _RETRIED or status >= 500) and headers.get("x-should-retry") != "false":
         again: Stops = "if_first" if status >= 500 else "never"
-        return Transient(message, status=status, retry_after=_retry_after(headers), stops=again)
+        wait = _retry_after(headers)
+        return Transient(message, status=status, retry_after=wait, stops=again, limits=limits(headers))
     if status == 401:
         message = f"{message.rstrip('.')}; check the key in the environment"
     elif status == 404:
@@ -95,13 +97,34 @@ def _cut(words: Any, key: str = "") -> str:
 
 
 def _retry_after(headers: httpx2.Headers) -> float | None:
-    """Seconds to wait as the server asks: `retry-after-ms`, or `retry-after` in seconds or as a date."""
+    """Seconds to wait as the server asks: `retry-after-ms`, or `retry-after` in seconds or as a date.
+
+    A date is read against the reply's own, so that a clock which is wrong does no harm. None for what is neither.
+    """
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
-            return max(0.0, float(headers[name]) * scale)
+            wait = float(headers[name]) * scale
         except (KeyError, ValueError):
             continue
+        if math.isfinite(wait):
+            return max(0.0, wait)
+    until, now = _moment(headers.get("retry-after")), _moment(headers.get("date"))
+    return None if until is None else max(0.0, until - (time.time() if now is None else now))
+
+
+def _moment(date: str | None) -> float | None:
+    """A header's date as seconds since 1970."""
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
-    except (KeyError, ValueError):
+        return email.utils.parsedate_to_datetime(date).timestamp() if date else None
+    except (ValueError, OverflowError):
         return None
+
+
+def limits(headers: httpx2.Headers) -> dict[str, str]:
+    """The `x-ratelimit-*` headers, by their names in lower case; empty where the server, or a proxy, sends none."""
+    raw = headers.raw
+    return {
+        name.decode("ascii", "replace").lower(): value.decode("latin-1")
+        for name, value in raw
+        if name[:12].lower() == b"x-ratelimit-"
+    }

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
 from judge.config import Plan
 from judge.errors import Refused
-from judge.providers.dialect import Dialect
+from judge.providers.batches import Batches
+from judge.providers.dialect import Caching, Dialect
 from judge.providers.http import Endpoint, Options, options, usage
 from judge.providers.http_errors import body_error
+from judge.providers.prices import per_token
 from judge.records import Choice, Request, Response, Token
 
 
 class OpenAIProvider:
     """A provider for `POST {base_url}/chat/completions`, in one event loop at a time."""
 
-    name = "openai"
     notice = ""
     decides = False
 
-    def __init__(self, model: str, **how: Unpack[Options]) -> None:
-        self.model = model
+    def __init__(
+        self, model: str, *, name: str = "openai", dialect: Dialect | None = None, **how: Unpack[Options]
+    ) -> None:
+        self.name, self.model = name, model
         self._http = Endpoint(**how)
         self.endpoint = self._http.url
-        self._dialect = Dialect()
+        self._dialect = replace(dialect or Dialect(), caching=_caching(self._http, model))
+        self.batches = Batches(self._http, self._body, self._read)
 
     @classmethod
     def open(cls, model: str, plan: Plan) -> OpenAIProvider:
@@ -34,6 +40,11 @@ class OpenAIProvider:
     @property
     def learned(self) -> dict[str, Any]:
         return self._dialect.settled
+
+    @property
+    def caching(self) -> Caching:
+        """What this server is told of prompt caching."""
+        return self._dialect.caching
 
     async def complete(self, request: Request) -> Response:
         """One response, whose `unmet` says what this server would not do. Raises Transient or Refused.
@@ -45,8 +56,8 @@ class OpenAIProvider:
         while True:
             body = dialect.body(request)
             try:
-                data = await self._http.post("/chat/completions", body)
-                response = _response(data, body, dialect.unmet(request, body), self.endpoint)
+                data, limits = await self._http.post("/chat/completions", body)
+                response = _response(data, body, dialect.unmet(request, body), self.endpoint, limits)
             except Refused as refused:
                 tried, dialect = dialect, dialect.after(refused, body) or dialect
                 if dialect == tried:
@@ -60,8 +71,22 @@ class OpenAIProvider:
     async def aclose(self) -> None:
         await self._http.aclose()
 
+    def _body(self, request: Request) -> dict[str, Any]:
+        return self._dialect.body(request)
 
-def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str) -> Response:
+    def _read(self, request: Request, body: dict[str, Any], data: Any) -> Response:
+        """The response that a reply to this body means."""
+        return _response(data, body, self._dialect.unmet(request, body), self.endpoint, {})
+
+
+def _caching(http: Endpoint, model: str) -> Caching:
+    """What to tell a server of prompt caching; where to break it off only for a model whose cache costs to write to."""
+    prices = per_token(model, http.url) if http.caching == "explicit" else None
+    read_afresh, _, written, _ = prices or (0.0, 0.0, 0.0, 0.0)
+    return "key" if http.caching == "explicit" and written <= read_afresh else http.caching
+
+
+def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str, limits: Mapping[str, str]) -> Response:
     if not isinstance(data, dict) or not isinstance(data.get("choices"), list):
         raise body_error(data, url, "chat completion")
     choices = tuple(_choice(choice, url) for choice in data["choices"])
@@ -76,7 +101,7 @@ def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str)
     if body.get("logprobs") and any(c.tokens is None for c in choices):
         unmet = (*unmet, "logprobs")
     served_by = "/".join(str(data[k]) for k in ("model", "system_fingerprint") if data.get(k))
-    return Response(choices, used, served_by, unmet)
+    return Response(choices, used, served_by, unmet, limits)
 
 
 def _choice(data: Any, url: str) -> Choice:

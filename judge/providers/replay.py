@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge import recording
 from judge.errors import ConfigError, DataError, Refused
-from judge.recording import Recording
+from judge.recording import Archive, journals
 from judge.records import Request, Response, Usage
 from judge.registry import unknown
+
+_MOST_EXPLAINED = 20
+"""Misses of which it is said what differs: finding that takes longer than all the rest."""
 
 
 class ReplayProvider:
@@ -23,14 +24,17 @@ class ReplayProvider:
     """
 
     name = "replay"
+    apart = True
+    """Each criterion of a merged prompt was recorded by itself."""
 
-    def __init__(self, path: Path, model: str, recorded: Recording, digest: str) -> None:
+    def __init__(self, path: Path, model: str, recorded: Archive) -> None:
         self.model = model
-        self.endpoint = f"replay:{digest[:12]}"
-        self.decides = _asks(recorded, model)
+        self.endpoint = f"replay:{recorded.digest[:12]}"
+        self.decides = recorded.decides(model)
         self.notice = recorded.note or f"Recorded replies ({path.name}): no model was asked in this run."
         self.draws = recorded.draws
         self._path, self._recorded = path, recorded
+        self._explained = 0
 
     @property
     def learned(self) -> dict[str, Any]:
@@ -43,7 +47,7 @@ class ReplayProvider:
         found = [response for one in each for response in self._recorded.find(one)]
         if len(found) < (len(asked) if self.decides else 1):
             raise Refused(
-                f"{self._path.name} does not hold the reply: {self._recorded.explain(each[0])}\n"
+                f"{self._path.name} does not hold the reply: {self._why(each[0])}\n"
                 "Record it anew with --model NAME --record CALLS.jsonl",
                 stops="if_first",
             )
@@ -53,19 +57,27 @@ class ReplayProvider:
     async def aclose(self) -> None:
         return
 
+    def _why(self, request: Request) -> str:
+        self._explained += 1
+        if self._explained > _MOST_EXPLAINED:
+            return f"another prompt was recorded, or none (the first {_MOST_EXPLAINED} failures say what differs)"
+        return self._recorded.explain(request)
+
 
 def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
-    """A provider for each of these models, or for all that were recorded. Raises DataError and ConfigError."""
-    recorded = recording.read(path)
-    if not recorded.replies:
+    """A provider for each of these models, or for all that were recorded. Raises DataError and ConfigError.
+
+    What a run that was killed, or is still going, has recorded so far lies beside the file and is replayed too.
+    """
+    recorded = Archive([path, *journals(path)])
+    if not recorded:
         raise DataError(f"recording {path}: it holds no replies")
+    if recorded.doubled:
+        raise DataError(
+            f"recording {path}: it holds replies of two servers to one prompt, {' and '.join(recorded.doubled)}: "
+            "judge cache export --base-url URL writes those of one"
+        )
     for model in models:
         if model not in recorded.models:
             raise ConfigError(f"--replay {path}: {unknown('model', model, list(recorded.models))}")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return [ReplayProvider(path, model, recorded, digest) for model in models or recorded.models]
-
-
-def _asks(recorded: Recording, model: str) -> bool:
-    params = [call.params for call in recorded.replies if call.model == model]
-    return bool(params) and all('"questions"' in one for one in params)
+    return [ReplayProvider(path, model, recorded) for model in models or recorded.models]

@@ -41,6 +41,7 @@ class ScriptedProvider:
         self.endpoint = endpoint
         self.decides = decides
         self.seen: list[Request] = []
+        self._remembers = True
         self._script = script
 
     @property
@@ -49,8 +50,10 @@ class ScriptedProvider:
 
     @classmethod
     def open(cls, model: str, plan: Plan) -> ScriptedProvider:
-        """The provider of `--model scripted/FILE`. Raises ConfigError."""
-        return cls.from_file(model)
+        """The provider of `--model scripted/FILE`, which forgets what it has seen. Raises ConfigError."""
+        made = cls.from_file(model)
+        made._remembers = False
+        return made
 
     @classmethod
     def from_file(cls, path: str | Path) -> ScriptedProvider:
@@ -78,7 +81,8 @@ class ScriptedProvider:
 
     async def complete(self, request: Request) -> Response:
         """What the script says. Raises what it returns where that is an error, and ConfigError for nonsense."""
-        self.seen.append(request)
+        if self._remembers:
+            self.seen.append(request)
         if not self.decides:
             return self._answer(request)
         each = [self._answer(replace(request, params={"questions": [q]})) for q in request.params["questions"]]

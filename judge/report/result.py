@@ -160,7 +160,8 @@ def _partial(folder: Path) -> Result:
 
     table, found = recover(folder)
     # What it had asked and paid for when it was killed, nobody has written down.
-    info = {name: value for name, value in found.items() if name not in ("usage", "requests", "cost", "seconds")}
+    unknown = ("usage", "requests", "cost", "seconds", "slowest", "budget")
+    info = {name: value for name, value in found.items() if name not in unknown}
     plan = info.get("plan") or {}
     rows = list(table.rows())
     drawn = conclude(

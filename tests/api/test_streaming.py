@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from judge import api, config
 from judge.api import streaming
 from judge.errors import DataError
 from judge.metrics import MetricResult
-from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.providers.scripted import ScriptedProvider
+from judge.records import Column, Failure, Provenance, Request, Sample, Score
 from judge.report import Result, load
 from judge.report.view import view
 
@@ -51,7 +53,9 @@ def data(tmp_path: Path) -> Path:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is more than 100 texts is large; 50 are shown."""
     monkeypatch.setattr(sys.modules["judge.api.prepare"], "_MOST_HELD", 100)
+    monkeypatch.setattr(sys.modules["judge.api.prepare"], "_MOST_JUDGED", 200)
     monkeypatch.setattr(streaming, "SHOWN", 50)
+    monkeypatch.setattr(streaming, "_WINDOW", 600)
 
 
 def measured(data: Any, **given: Any) -> Result:
@@ -99,7 +103,10 @@ def test_a_stored_run_shows_the_first_texts_and_all_counts(data: Path, small: No
     assert found.failed == stored.failed == 2 * sum("3" in row["item"] for row in ROWS[:700])
     for result in (found, stored):
         text = " ".join(result.report("console").split())
-        assert "! 1,400 texts were measured as they were read: means are over all, the first 50 are shown." in text
+        assert (
+            "! 1,400 texts were measured as they were read: means are over all, the first 50 are shown, and diff"
+            in text
+        )
         assert "metric HasThree (half)" in text
         failed = 2 * sum("3" in row["item"] for row in ROWS[:700])
         assert f"Failures: {failed}" in text
@@ -114,12 +121,52 @@ def test_a_metric_that_needs_all_texts_gets_them(data: Path, small: None) -> Non
     assert len(found.table.samples) == 1400
 
 
-def test_few_texts_and_judged_ones_are_held(data: Path, small: None, tmp_path: Path) -> None:
+def test_few_texts_are_held_and_those_of_a_panel(data: Path, small: None) -> None:
     assert "streamed" not in measured(data, limit=100).info
     assert "streamed" in measured(data, limit=101).info
-    (tmp_path / "replies.yaml").write_text("- reply: 3", encoding="utf-8")
-    given = {"data": data, "criteria": ["fluency"], "model": f"scripted/{tmp_path / 'replies.yaml'}"}
-    assert api.prepare(config.plan(given=given)).rest is None
+    plan = config.plan(given={"data": data, "criteria": ["fluency"], "metrics": []})
+    two = [ScriptedProvider(lambda _: 2, model=name) for name in "ab"]
+    assert api.prepare(plan, providers=two).rest is None
+    assert api.prepare(plan, providers=two[:1]).rest is not None
+
+
+def by_number(request: Request) -> str:
+    """A score of 1 to 3 by the last digit of the hour; none where that is a 7."""
+    hour = re.findall(r"came at (\d+)", request.messages[0]["content"])[-1]
+    return "no idea" if hour.endswith("7") else str(1 + int(hour) % 3)
+
+
+def test_judged_texts_are_streamed_too(data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Rows, means and failures are those of the same run held in memory; each prompt is asked once."""
+
+    def run(out: str, asked: ScriptedProvider) -> Result:
+        given = {"data": data, "criteria": ["fluency", "coherence"], "metrics": ["chrf"], "weighting": "single"}
+        plan = config.plan(given={**given, "cache": tmp_path / out, "out": tmp_path / out, "language": "en"})
+        return asyncio.run(api.run(api.prepare(plan, providers=[asked])))
+
+    with data.open("a", encoding="utf-8") as file:
+        file.write("".join("\n" + json.dumps({**row, "item": f"more {row['item']}"}) for row in ROWS[::2]))
+    for row in (lines := [json.loads(line) for line in data.read_text("utf-8").splitlines()]):
+        row["source"] = "The boat came and went."
+    data.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    whole = run("held", ScriptedProvider(by_number, endpoint="here"))
+    for name, value in (("_MOST_HELD", 100), ("_MOST_JUDGED", 200)):
+        monkeypatch.setattr(sys.modules["judge.api.prepare"], name, value)
+    monkeypatch.setattr(streaming, "_WINDOW", 600)
+    asked = ScriptedProvider(by_number, endpoint="here")
+    found = run("streamed", asked)
+    import pandas as pd
+
+    stored = [pd.read_parquet(tmp_path / out / "scores.parquet") for out in ("held", "streamed")]
+    places = ["item", "system", "column"]
+    held, streamed = (one.sort_values(places).reset_index(drop=True)[[*places, "value"]] for one in stored)
+    pd.testing.assert_frame_equal(held, streamed)
+    assert found.failed == whole.failed > 0
+    assert found.info["streamed"]["texts"] == {"old": 1050, "new": 1050}
+    assert found.estimates["new", "fluency"].value == pytest.approx(whole.estimates["new", "fluency"].value)
+    assert found.info["signatures"] == whole.info["signatures"]
+    assert found.info["requests"]["answered"] == len(asked.seen) == whole.info["requests"]["answered"]
+    assert found.info["prompts"]["sheets"]
 
 
 def test_bad_data_far_down_leaves_nothing_behind(data: Path, small: None, tmp_path: Path) -> None:

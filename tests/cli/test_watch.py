@@ -11,7 +11,7 @@ from rich.console import Console
 
 from judge import api, config
 from judge.cli import watch
-from judge.progress import Counts, Progress
+from judge.progress import Counts, Flight, Progress
 from judge.providers.scripted import ScriptedProvider
 from judge.records import Usage
 
@@ -27,9 +27,10 @@ def prepared() -> api.Prepared:
 def shown(prepared: api.Prepared, counts: Progress, monkeypatch: pytest.MonkeyPatch, **console: Any) -> str:
     text = io.StringIO()
     quiet, lines = console.pop("quiet", False), console.pop("lines", 0)
+    of = console.pop("of", Counts(total=10, done=4, failed=1, cached=2, usage=Usage(1234, 5)))
     monkeypatch.setattr(watch, "Console", lambda **_: Console(file=text, width=120, **console))
     with watch.watch(prepared, counts, quiet=quiet):
-        counts.judges = {"script": Counts(total=10, done=4, failed=1, cached=2, usage=Usage(1234, 5))}
+        counts.judges = {"script": of}
         while text.getvalue().count("\n") < lines:
             time.sleep(0.01)
     return text.getvalue()
@@ -83,3 +84,35 @@ def test_measuring_that_is_soon_done_shows_no_bar(
     measuring: tuple[api.Prepared, Progress], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "1200" not in shown(*measuring, monkeypatch, force_terminal=True)
+
+
+def test_what_is_under_way_for_long_is_named(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
+    of = Counts(total=10, done=1, retried=7, usage=Usage(1234, 5, cached_tokens=1024, cache_write_tokens=64))
+    since = time.monotonic()
+    of.flying = {
+        Flight(of, lambda: ("[/doc-7]", "gpt", "fluency")): since - 45,
+        Flight(of, lambda: ("b", "", "c")): since,
+    }
+    text = shown(prepared, Progress(), monkeypatch, lines=1, of=of)
+    assert "1,234 + 5 tokens (1,024 cached, 64 written to the cache), price unknown, 7 retried, " in text
+    assert "45 s on fluency of item [/doc-7], system gpt" in text
+    of.flying = {Flight(of, lambda: ("doc-7", "gpt", "fluency")): since}
+    assert "doc-7" not in shown(prepared, Progress(), monkeypatch, lines=1, of=of)
+
+
+def test_the_slowest_requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, clock = Counts(), iter(range(1000))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    for place in range(30):
+        with Flight(counts, lambda place=place: (f"i{place}", "s", "c")) as flight:  # type: ignore[misc]
+            flight.leave()
+            for _ in range(place % 20):
+                next(clock)
+            flight.leave()  # once more does not start it anew
+    with Flight(counts, lambda: ("never", "sent", "")):
+        pass
+    assert not counts.flying
+    assert counts.waiting is None
+    assert [took for took, _ in counts.slowest] == sorted((p % 20 + 2 for p in range(30)), reverse=True)[:10]
+    assert counts.slowest[0][1] == ("i19", "s", "c")

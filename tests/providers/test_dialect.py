@@ -356,3 +356,82 @@ def test_asking_again_comes_to_an_end(refusals: list[tuple[list[str], int | None
         dialect = changed
     assert len(seen) < 20
     assert {"model", "messages"} <= dialect.body(asked).keys()
+
+
+# Prompt caching.
+
+TEXT = "the document, and what is asked about it"
+
+
+def grouped(length: int = 12, text: str = TEXT) -> Request:
+    return Request("m", ({"role": "user", "content": text},), {"max_tokens": 9}, prefix=("g1", length))
+
+
+def refuse(body: dict[str, Any], message: str, param: str | None = None) -> Dialect | None:
+    return Dialect(caching="explicit").after(Refused(f"u answered 400: {message}", status=400, param=param), body)
+
+
+def test_a_server_that_is_told_nothing_of_caching_gets_the_plain_text() -> None:
+    body = Dialect().body(grouped())
+    assert body["messages"] == [{"role": "user", "content": TEXT}]
+    assert not [name for name in body if "cache" in name]
+
+
+@pytest.mark.parametrize("length", [0, 12])
+def test_a_group_has_its_key(length: int) -> None:
+    body = Dialect(caching="key").body(grouped(length))
+    assert (body["prompt_cache_key"], body["messages"][0]["content"]) == ("g1", TEXT)
+    assert "prompt_cache_options" not in body
+
+
+def test_without_a_group_there_is_no_key() -> None:
+    assert "prompt_cache_key" not in Dialect(caching="key").body(request())
+
+
+def test_where_writing_costs_only_what_is_read_again_is_marked() -> None:
+    dialect = Dialect(caching="explicit")
+    alone, shared, plain = (dialect.body(one) for one in (grouped(0), grouped(12), request()))
+    assert [body["prompt_cache_options"] for body in (alone, shared, plain)] == [{"mode": "explicit"}] * 3
+    assert (alone["messages"][0]["content"], plain["messages"][0]["content"]) == (TEXT, "p")
+    assert shared["messages"][0]["content"] == [
+        {"type": "text", "text": TEXT[:12], "prompt_cache_breakpoint": {"mode": "explicit"}},
+        {"type": "text", "text": TEXT[12:]},
+    ]
+
+
+@given(st.text(min_size=1, max_size=40), st.data())
+def test_the_parts_are_the_text(text: str, data: Any) -> None:
+    length = data.draw(st.integers(1, len(text)))
+    (message,) = Dialect(caching="explicit").body(grouped(length, text))["messages"]
+    assert "".join(part["text"] for part in message["content"]) == text
+    assert all(part["text"] for part in message["content"])
+
+
+@pytest.mark.parametrize(
+    ("message", "param", "left"),
+    [
+        ("Unknown parameter: 'prompt_cache_key'.", "prompt_cache_key", ["prompt_cache_options"]),
+        ("Unsupported parameter: 'prompt_cache_options' is not supported with this model.", None, ["prompt_cache_key"]),
+        ("Unknown parameter: 'messages[0].content[0].prompt_cache_breakpoint'.", None, ["prompt_cache_key"]),
+        (
+            "Unknown parameter.",
+            "messages[0].content[0].prompt_cache_breakpoint",
+            ["prompt_cache_key"],
+        ),
+    ],
+)  # fmt: skip
+def test_a_word_about_caching_that_is_refused_is_left_out(message: str, param: str | None, left: list[str]) -> None:
+    after = refuse(Dialect(caching="explicit").body(grouped()), message, param)
+    assert after is not None
+    body = after.body(grouped())
+    assert [name for name in body if "cache" in name] == left
+    assert isinstance(body["messages"][0]["content"], str) == ("prompt_cache_options" not in left)
+
+
+def test_a_text_that_is_too_long_is_not_taken_for_a_word_about_caching() -> None:
+    assert refuse(Dialect(caching="explicit").body(grouped()), "maximum context length exceeded", "messages") is None
+
+
+def test_what_is_said_of_caching_is_nothing_that_was_wanted() -> None:
+    body = Dialect(caching="explicit").body(grouped())
+    assert Dialect(caching="explicit").unmet(grouped(), body) == ()

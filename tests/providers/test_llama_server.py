@@ -15,10 +15,13 @@ from typing import Any
 
 import pytest
 
+import judge
+from judge import ladder
 from judge.errors import Refused
+from judge.ladder import Settings
 from judge.providers.decisions import DecisionsProvider
 from judge.providers.openai import OpenAIProvider
-from judge.records import Request, Response
+from judge.records import Criterion, Prompt, Request, Response, Scale
 
 SLOTS = 3
 TEXT = ({"role": "user", "content": "The ferry left the harbour at noon."},)
@@ -70,6 +73,13 @@ def test_more_choices_than_slots_come_as_many_as_there_are(llama: str) -> None:
     assert provider.learned == {"n": SLOTS}
 
 
+def test_the_usage_of_several_choices_is_that_of_one(llama: str) -> None:
+    """A quirk: what a run says it has written is too little there, by the number of draws."""
+    (several,) = ask(OpenAIProvider("tiny", base_url=llama), chat(n=SLOTS, temperature=1.0))
+    assert [choice.finish_reason for choice in several.choices] == ["length"] * SLOTS
+    assert several.usage.completion_tokens == 4
+
+
 def test_token_probabilities(llama: str) -> None:
     (response,) = ask(OpenAIProvider("tiny", base_url=llama), chat(temperature=0.0, top_logprobs=20))
     (choice,) = response.choices
@@ -91,6 +101,52 @@ def test_a_reply_in_a_schema(llama: str) -> None:
     (response,) = ask(OpenAIProvider("tiny", base_url=llama), chat(max_tokens=256, response_format=wanted))
     assert response.unmet == ()
     assert json.loads(response.choices[0].text)["score"] in {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("scale", [Scale.integers(1, 5), Scale.integers(0, 10)], ids=["digits", "two digits"])
+def test_a_score_is_weighed_although_tokens_do_not_join_to_the_reply(llama: str, scale: Scale) -> None:
+    """Under a schema the tokens have white space that the content lacks, and an empty one at the end; " 10" is two."""
+    criterion = Criterion("c", "", scale, form="json")
+    prompt = Prompt("1", "s", "c", TEXT)
+    (asked,) = ladder.requests(prompt, criterion, "logprobs", Settings(max_tokens=256))
+    (response,) = ask(OpenAIProvider("tiny", base_url=llama), Request("tiny", asked.messages, asked.params))
+    (choice,) = response.choices
+    assert choice.tokens is not None
+    assert choice.tokens[-1].text == ""
+    assert "".join(token.text for token in choice.tokens) != choice.text
+    value, how = ladder.read("logprobs", [response], criterion, Settings(min_mass=0.0))
+    assert how.argmax is not None
+    assert scale.low <= value <= scale.high
+    assert how.method == "logprobs"
+    assert how.mass is not None
+    assert 0 < how.mass <= 1.001
+
+
+def test_a_text_longer_than_the_context_is_refused_and_teaches_nothing(llama: str) -> None:
+    provider = OpenAIProvider("tiny", base_url=llama)
+    long = Request("tiny", ({"role": "user", "content": "word " * 6000},), {"max_tokens": 4, "top_logprobs": 20})
+    with pytest.raises(Refused, match="exceeds the available context size") as caught:
+        ask(provider, long)
+    assert (caught.value.status, caught.value.stops) == (400, "never")
+    assert provider.learned == {}
+
+
+def test_no_messages_at_all_are_answered_too(llama: str) -> None:
+    """A quirk: an empty prompt is no error there, so none must be sent."""
+    (response,) = ask(OpenAIProvider("tiny", base_url=llama), Request("tiny", (), {"max_tokens": 4}))
+    assert response.usage.prompt_tokens > 0
+
+
+def test_a_whole_run_by_the_vendors_name(llama: str) -> None:
+    rows = [{"item": i, "system": "s", "source": "The ferry left at noon.", "output": f"A ferry {i}"} for i in "12"]
+    result = judge.evaluate(
+        rows, ["coherence", "fluency"], model="llamacpp/tiny", base_url=llama, metrics=[], cache=False, structured=True,
+        max_tokens=256, draws=4,
+    )  # fmt: skip
+    assert result.failures == ()
+    assert {s.provenance.method for s in result.table.scores} <= {"logprobs", "samples", "single"}
+    assert all(1 <= s.value <= 5 for s in result.table.scores)
+    assert f"|llamacpp/tiny@{llama[7:-3]}|" in result.info["signatures"]["coherence"]
 
 
 def test_a_schema_the_server_cannot_read_is_left_out(llama: str) -> None:

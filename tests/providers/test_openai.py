@@ -194,6 +194,12 @@ def test_transient_errors(chat_server: Any, status: int) -> None:
         ({"retry-after": "3"}, 3.0),
         ({"retry-after-ms": "250", "retry-after": "3"}, 0.25),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "-5"}, 0.0),
+        ({"retry-after": "1000000000"}, 1e9),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "Mon, 99 Foo 2026 99:99:99 GMT"}, None),
+        ({"retry-after-ms": "soon", "retry-after": "3"}, 3.0),
     ],
 )
 def test_retry_after_in_every_form(chat_server: Any, headers: dict[str, str], seconds: float | None) -> None:
@@ -207,6 +213,31 @@ def test_retry_after_as_a_date(chat_server: Any) -> None:
     transient = failure(chat_server, 503, error(), headers)
     assert isinstance(transient, Transient)
     assert transient.retry_after == pytest.approx(3600, abs=60)
+
+
+def test_a_clock_that_is_wrong_does_no_harm_to_a_date() -> None:
+    def reply(connection: socket.socket) -> None:
+        told = "Date: Tue, 01 Jan 2030 00:00:00 GMT", "Retry-After: Tue, 01 Jan 2030 00:00:07 GMT"
+        connection.sendall("\r\n".join(["HTTP/1.1 429 Slow", *told, "Content-Length: 0", "", ""]).encode())
+
+    transient = answered_by(reply, timeout=5.0)
+    assert isinstance(transient, Transient)
+    assert transient.retry_after == 7.0
+
+
+def test_what_a_server_says_of_its_limits_comes_along(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+    headers = {"X-RateLimit-Remaining-Requests": "7", "x-ratelimit-reset-tokens": "6m0s", "x-request-id": "1"}
+    limits = {"x-ratelimit-remaining-requests": "7", "x-ratelimit-reset-tokens": "6m0s"}
+    transient = failure(chat_server, 429, error(), headers)
+    assert isinstance(transient, Transient)
+    assert transient.limits == limits
+    chat_server.answer = lambda _: (200, headers, make_completion())
+    (response,) = ask(chat_server)
+    assert response.limits == limits
+    assert Response.from_json(response.to_json()) == response
+    assert "ratelimit" not in response.to_json() + repr(response)
+    chat_server.answer = lambda _: (200, {}, make_completion())
+    assert ask(chat_server)[0].limits == {}
 
 
 def test_an_empty_account_stops_the_run(chat_server: Any) -> None:
@@ -419,7 +450,7 @@ def test_a_body_of_any_shape_is_a_response_or_a_provider_error(logprobs: Any, us
     choice = {"message": message, "logprobs": logprobs, "finish_reason": usage}
     for data in (message, {"choices": message}, {"choices": [choice], "usage": usage}, {"error": usage}):
         try:
-            response = _response(data, {"logprobs": True}, (), "url")
+            response = _response(data, {"logprobs": True}, (), "url", {})
         except ProviderError:
             continue
         assert Response.from_json(response.to_json()).usage == response.usage
@@ -460,7 +491,9 @@ def test_a_key_comes_back_from_nowhere(
     assert "***" in said or status == 400
 
 
-def answered_by(talk: Callable[[socket.socket], None], *, timeout: float) -> ProviderError:
+def answered_by(
+    talk: Callable[[socket.socket], None], *, timeout: float, after: Callable[[], None] = lambda: None
+) -> ProviderError:
     """What the provider makes of a server that talks like this once it was asked."""
 
     def serve(listening: socket.socket) -> None:
@@ -475,6 +508,7 @@ def answered_by(talk: Callable[[socket.socket], None], *, timeout: float) -> Pro
         provider = OpenAIProvider("m", base_url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1", timeout=timeout)
         with pytest.raises(ProviderError) as caught:
             asyncio.run(_once(provider))
+        after()
         server.join()
     return caught.value
 
@@ -493,6 +527,22 @@ def test_a_reply_in_drops_is_given_up_as_a_whole() -> None:
     assert transient.billed
 
 
+@pytest.mark.parametrize(
+    "said", [b"", b'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{"choices": [', b"HTTP/1.1 429 Slow\r\nretry-af"]
+)
+def test_a_server_that_falls_silent_is_given_up(said: bytes) -> None:
+    given_up = threading.Event()
+
+    def stall(connection: socket.socket) -> None:
+        connection.sendall(said)
+        given_up.wait(10.0)
+
+    transient = answered_by(stall, timeout=0.2, after=given_up.set)
+    assert isinstance(transient, Transient)
+    assert transient.billed
+    assert "--timeout" in str(transient)
+
+
 def test_a_reply_that_is_not_even_http_is_transient() -> None:
     transient = answered_by(lambda connection: connection.sendall(b"SSH-2.0-nothing like it\r\n\r\n"), timeout=5.0)
     assert isinstance(transient, Transient)
@@ -506,3 +556,21 @@ def test_a_word_too_short_for_a_key_stays_in_the_replies(
     chat_server.answer = lambda body: (200, {}, make_completion("none of the points"))
     (response,) = ask(chat_server)
     assert response.choices[0].text == "none of the points"
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "told"),
+    [
+        ("gpt-5.4-mini", {}, "key"),
+        ("gpt-6-luna", {}, "explicit"),
+        ("a-model-of-tomorrow", {}, "key"),
+        ("gpt-6-luna", {"base_url": "http://127.0.0.1:9/v1"}, ""),
+        ("gpt-5.4-mini", {"base_url": "http://127.0.0.1:9/v1", "caching": "key"}, "key"),
+    ],
+)
+def test_what_a_server_is_told_of_caching(
+    monkeypatch: pytest.MonkeyPatch, model: str, given: dict[str, Any], told: str
+) -> None:
+    """By genai-prices, gpt-6-luna charges more for what is written to its cache than for what is read afresh."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+    assert OpenAIProvider(model, **given).caching == told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.providers.prices import usd
+from judge.providers.prices import DEFAULT_URL, is_own, lacking, usd
 from judge.records import Usage
 
 
@@ -29,3 +29,29 @@ def test_written_cache_tokens_cost_more_where_they_do() -> None:
 
 def test_nothing_used_costs_nothing() -> None:
     assert usd("anything", "", Usage()) == 0.0
+
+
+def test_typed_questions_cost_their_own_price() -> None:
+    """gpt-6-luna at /decisions, November 2026: $0.10 a million tokens read, cached or not; answers are free."""
+    usage = Usage(1_000_000, 1_000, 400_000)
+    assert usd("gpt-6-luna", DEFAULT_URL, usage, decides=True) == pytest.approx(0.10)
+    assert usd("gpt-6-luna", "http://127.0.0.1:8000/v1", usage, decides=True) is None
+    assert usd("gpt-5.4-mini", DEFAULT_URL, usage, decides=True) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "own"),
+    [
+        ("http://127.0.0.1:8000/v1", True),
+        ("http://[::1]:8000/v1", True),
+        ("http://192.168.1.7/v1", True),
+        ("http://gpu-box:8000/v1", True),
+        ("http://models.local/v1", True),
+        ("https://api.openai.com/v1", False),
+        ("http://8.8.8.8/v1", False),
+        ("", False),
+    ],
+)
+def test_a_server_of_ones_own_is_said_to_be(url: str, own: bool) -> None:
+    assert is_own(url) is own
+    assert ("of your own" in lacking("some-model", url)) is own

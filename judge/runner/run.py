@@ -1,70 +1,40 @@
-"""Judgments → prompts → requests → cache → engine → scores: the front half of every run."""
+"""A run: every judgment is asked about until it has its row."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from judge import ladder, registry
 from judge.cache import Cache
-from judge.criteria import bodies
-from judge.errors import CriterionError, JudgeError, ParseError, ProviderError, Refused
+from judge.engines import Engine
+from judge.engines.commit import Commit
+from judge.errors import CriterionError, JudgeError, ParseError, ProviderError
 from judge.ladder import Answer, Rung, Settings, Untrusted
-from judge.progress import Counts
+from judge.merging import renderers
+from judge.progress import Counts, Flight
 from judge.providers import Provider
-from judge.recording import Recording
-from judge.records import Criterion, Failure, Prompt, Request, Response, Sample, Score, Usage
-from judge.render import Renderer
+from judge.recording import Recorder
+from judge.records import Criterion, Failure, Request, Response, Score
 from judge.retry import Retrier
+from judge.runner.bundles import Bundles, Part
+from judge.runner.cases import Case, Judgment, Row, by_document, chunks
+from judge.runner.groups import ROOM, Queue, prefix
 
-Row = Score | Failure
 _CHUNK = 64
-_MOST_QUESTIONS = 100
-_FLUSH_SECONDS = 0.05
+_AHEAD = 4
+"""Requests for each place that are looked at for leaders, so that something is there to send while those are out."""
 _TEMPERATURE = "temperature"
-_Part = tuple[str, Request]
-"""A reply to be had, by its key, and what would ask for it alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judgment:
-    """One thing to be judged: a sample by a criterion, or a sample, shown first, against a rival."""
-
-    sample: Sample
-    criterion: Criterion
-    rival: Sample | None = None
-
-
-@dataclass(slots=True, eq=False)
-class _Case:
-    """A judgment on its way down the ladder: `rungs[0]` is being tried, and `missing` of its replies are to come.
-
-    `requests` are those of this rung by their keys, `answers` what they brought; `fresh` are the keys of what the cache
-    does not hold yet. `spare` is a reply from a higher rung that `single` can be read from. `asked` says that it waited
-    for requests, `own` that some of them were sent for it and not for an equal one.
-    """
-
-    judgment: Judgment
-    prompt: Prompt
-    rungs: list[Rung]
-    notes: list[str] = field(default_factory=list)
-    answers: dict[str, Answer | None] = field(default_factory=dict)
-    requests: dict[str, Request] = field(default_factory=dict)
-    fresh: set[str] = field(default_factory=set)
-    missing: int = 0
-    spare: Response | None = None
-    asked: bool = False
-    own: bool = False
 
 
 class Run:
     """One pass of a judge over judgments.
 
-    Rows go to `emit` as they are made, in the column of the criterion's name and `suffix`; `flush` is called many times
-    a second, when the cache is written too.
+    Rows go to `emit` as they are made, in the column of the criterion's name and `suffix`, each once the replies it
+    was made from are in the cache for good; `flush` is called after that. `engine` runs the requests, in this process
+    where none is named. `criteria` are all those that are merged in a prompt, where the judgments are not of all.
 
     `Run(...)()` finishes although judgments fail. It raises ProviderError where going on is pointless (wrong
     key, unknown model, unreachable endpoint) and StorageError where replies can no longer be kept; every row
@@ -84,57 +54,60 @@ class Run:
         counts: Counts | None = None,
         concurrency: int = 64,
         suffix: str = "",
-        recording: Recording | None = None,
+        recording: Recorder | None = None,
+        engine: Engine | None = None,
+        criteria: Sequence[Criterion] = (),
     ) -> None:
         self.counts = counts if counts is not None else Counts()
-        self.counts.total = len(judgments)
+        self.counts.total += len(judgments)
         self._judgments = judgments
         self._provider, self._settings = provider, settings
         self._cache, self._retrier, self._emit, self._flush = cache, retrier, emit, flush
         self._concurrency, self._suffix = concurrency, suffix
         self._take_down: Callable[[Request, Response], None] = recording.add if recording else lambda *_: None
+        self._engine: Engine = engine or registry.load("engines", "local")
+        self._grouped = not provider.decides and not getattr(engine, "gathers", False)
         self._rungs = ladder.rungs(settings, provider.decides)
-        criteria = {j.criterion.name: j.criterion for j in judgments}
-        self._renderers = {name: Renderer(c, bodies(c)) for name, c in criteria.items()}
-        self._leaders = len(criteria) if provider.decides else 1
-        self._waiting: dict[str, list[_Case]] = {}
-        self._bundles: dict[str, tuple[_Part, ...]] = {}
-        self._most_draws = settings.draws
-        self._left: list[_Part] = []
-        self._alone: set[str] = set()
-        self._stepped: list[_Case] = []
+        self._firsts: dict[str, Judgment] = {}
+        for judgment in judgments:
+            self._firsts.setdefault(judgment.criterion.name, judgment)
+        self._renderers = renderers(criteria or [first.criterion for first in self._firsts.values()])
+        self._leaders = len(self._firsts) if provider.decides else 1
+        self._bundles = Bundles(decides=provider.decides, draws=settings.draws, apart=getattr(provider, "apart", False))
+        self._queue = Queue(paced=bool(getattr(provider, "caching", "")))
+        self._news = asyncio.Event()
+        self._waiting: dict[str, list[Case]] = {}
+        self._left: list[Part] = []
+        self._again: deque[Case] = deque()
+        self._stepped: list[Case] = []
+        self._stepped_bytes = 0
         self._lacking: dict[Rung, str] = {}
         self._proven: set[Rung] = set()
+        self._rows: deque[Row] = deque()
+        self._commit = Commit(self._write)
 
     async def __call__(self) -> None:
-        for name, renderer in self._renderers.items():
-            first = next(j for j in self._judgments if j.criterion.name == name)
-            renderer.render(first.sample, first.rival)  # a template that cannot be rendered stops the run unpaid
-        work, flusher = asyncio.create_task(self._rounds()), asyncio.create_task(self._flush_often())
+        for name, first in self._firsts.items():  # a template that cannot be rendered stops the run unpaid
+            self._renderers[name].render(first.sample, first.rival)
         try:
-            await asyncio.wait([work, flusher], return_when=asyncio.FIRST_COMPLETED)
-            (work if work.done() else flusher).result()
+            await self._rounds()
         finally:
-            work.cancel()
-            flusher.cancel()
-            await asyncio.gather(work, flusher, return_exceptions=True)
             try:
-                self._write()
+                self._commit.now()
             finally:
                 await self._provider.aclose()
 
-    async def _flush_often(self) -> None:
-        """Writes block the loop, so a slow disk is written to less often: a tenth of the time at most."""
-        took = 0.0
-        while True:
-            await asyncio.sleep(max(_FLUSH_SECONDS, 9 * took))
-            start = time.perf_counter()
-            self._write()
-            took = time.perf_counter() - start
-
     def _write(self) -> None:
-        self._cache.flush()
-        self._flush()
+        """Replies first, then the rows that were made from them: where the former cannot be kept, the latter are."""
+        try:
+            self._cache.flush()
+        finally:
+            while self._rows:
+                row = self._rows.popleft()
+                self.counts.done += 1
+                self.counts.failed += isinstance(row, Failure)
+                self._emit(row)
+            self._flush()
 
     # Rounds of requests.
 
@@ -142,48 +115,88 @@ class Run:
         """Ask until every judgment has its row: one round, and another for what stepped down or came incomplete.
 
         A round ends early when a rung turns out to be lacking, so that the next one starts with a single request on
-        the rung below: what that one teaches is learned once.
+        the rung below: what that one teaches is learned once. It also ends when the prompts of what has stepped down
+        take as much memory as may wait.
         """
-        engine = registry.load("engines", "local")
         rest = self._cases()
         while True:
-            stepped, left, self._stepped, self._left = self._stepped, self._left, [], []
-            first = next(rest, None)
-            if first is None and not stepped and not left:
+            self._again.extendleft(reversed(self._stepped))
+            self._stepped, self._stepped_bytes = [], 0
+            if (first := next(rest, None)) is not None:
+                self._again.append(first)
+            if not self._again and not self._left and not self._queue:
                 return
-            rest = rest if first is None else chain([first], rest)
-            cases = chain(stepped, rest)
-            await engine(self._requests(left, cases), self._ask, self._answered, concurrency=self._concurrency)
-            rest = cases
+            await self._engine(self._requests(rest), self._ask, self._answered, concurrency=self._concurrency)
 
-    def _cases(self) -> Iterator[_Case]:
-        for judgment in self._judgments:
+    def _cases(self) -> Iterator[Case]:
+        for judgment in by_document(self._judgments) if self._grouped else self._judgments:
             try:
                 prompt = self._renderers[judgment.criterion.name].render(judgment.sample, judgment.rival)
             except CriterionError as error:
                 self._fail(judgment, "render", error)
                 continue
-            yield _Case(judgment, prompt, list(self._rungs))
+            group = prefix(prompt.messages, judgment.sample.source) if self._grouped else ("", 0)
+            yield Case(judgment, prompt, list(self._rungs), group)
 
-    async def _requests(self, left: Sequence[_Part], cases: Iterator[_Case]) -> AsyncIterator[Request]:
-        """The requests that have to be sent. What the cache can answer is scored on the way."""
-        lacking = len(self._lacking)
-        for request in self._bundled(left):
-            yield request
-        for chunk in _chunks(cases, self._leaders, _CHUNK):
-            for request in self._bundled(self._unanswered(chunk)):
-                yield request
-            await asyncio.sleep(0)
-            if len(self._lacking) > lacking:
+    def _upcoming(self, rest: Iterator[Case]) -> Iterator[Case]:
+        """What is to be asked again, or was put back, goes first."""
+        while True:
+            if self._again:
+                yield self._again.popleft()
+            elif (case := next(rest, None)) is not None:
+                yield case
+            else:
                 return
 
-    def _unanswered(self, cases: Sequence[_Case]) -> list[_Part]:
+    async def _requests(self, rest: Iterator[Case]) -> AsyncIterator[Request]:
+        """The requests that have to be sent. What the cache can answer is scored on the way."""
+        lacking, queue, now = len(self._lacking), self._queue, asyncio.get_running_loop().time
+        left, self._left = self._left, []
+        queue.add(self._bundles.of(left), now())
+        more, cases = True, chunks(self._upcoming(rest), self._leaders, _CHUNK, self._again.appendleft)
+        while self._stepped_bytes < ROOM:
+            room = more and not queue.full
+            ahead = room and queue.grouped and len(queue) < _AHEAD * self._concurrency
+            if not ahead and (request := queue.take(now(), last=not room)) is not None:
+                yield request
+            elif room:
+                chunk = next(cases, [])
+                more = bool(chunk)
+                queue.add(self._bundles.of(self._unanswered(chunk)), now())
+                await asyncio.sleep(0)
+            elif queue:
+                self._news.clear()
+                await self._news.wait()
+            else:
+                return
+            if len(self._lacking) > lacking:
+                self._recall(now())
+                return
+
+    def _recall(self, now: float) -> None:
+        """Take back what would be sent on a rung that is lacking. Such a rung asks one request about a judgment."""
+        others = []
+        for request in self._queue.drain():
+            parts = self._bundles.parts(request)
+            cases = dict.fromkeys(case for key, _ in parts for case in self._waiting[key])
+            if not all(case.rungs[0] in self._lacking for case in cases):
+                others.append(request)
+                continue
+            self._bundles.pop(request)
+            for key, _ in parts:
+                del self._waiting[key]
+            for case in cases:
+                case.asked = case.own = False
+                self._step(case)
+        self._queue.add(others, now)
+
+    def _unanswered(self, cases: Sequence[Case]) -> list[Part]:
         """One part for each reply that neither the cache nor a request under way brings.
 
         Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen. A rung
         that is known to be lacking still serves what the cache holds of it; all else goes to the rung below at once.
         """
-        new: list[_Part] = []
+        new: list[Part] = []
         while cases:
             asked = [(case, {r.key(): r for r in self._requests_of(case)}) for case in cases]
             keys = [key for _, requests in asked for key in requests]
@@ -199,7 +212,7 @@ class Run:
                     new += self._await(case, requests, missing)
         return new
 
-    def _lower(self, case: _Case, why: str) -> list[_Case]:
+    def _lower(self, case: Case, why: str) -> list[Case]:
         """The case, sent a rung down; none, once it is failed unpaid where there is no rung below."""
         if len(case.rungs) == 1:
             self._fail(case.judgment, "request", ParseError(f"not asked: {why}; --weighting auto does without"))
@@ -208,7 +221,7 @@ class Run:
         case.rungs.pop(0)
         return [case]
 
-    def _await(self, case: _Case, requests: Mapping[str, Request], missing: Sequence[str]) -> list[_Part]:
+    def _await(self, case: Case, requests: Mapping[str, Request], missing: Sequence[str]) -> list[Part]:
         """Have a case wait for what is missing; the parts of it that nobody has asked for yet."""
         own = [(key, requests[key]) for key in missing if key not in self._waiting]
         case.missing = len(missing)
@@ -219,10 +232,10 @@ class Run:
             self._resolve(case)
         return own
 
-    def _requests_of(self, case: _Case) -> tuple[Request, ...]:
+    def _requests_of(self, case: Case) -> tuple[Request, ...]:
         provider = self._provider
         found = ladder.requests(case.prompt, case.judgment.criterion, case.rungs[0], self._settings)
-        return tuple(replace(r, model=provider.model, endpoint=provider.endpoint) for r in found)
+        return tuple(replace(r, model=provider.model, endpoint=provider.endpoint, prefix=case.prefix) for r in found)
 
     def _usable(self, request: Request, response: Response | None) -> Response | None:
         """A stored reply, unless it lacks the very thing that was asked for with it."""
@@ -235,57 +248,51 @@ class Run:
         self._take_down(request, response)
         return response
 
-    def _bundled(self, parts: Sequence[_Part]) -> Iterator[Request]:
-        """As few requests as these can be asked in: several draws of one prompt, several questions on one text."""
-        alike: dict[tuple[object, ...], list[_Part]] = {}
-        asks = self._provider.decides
-        for key, request in parts:
-            kind = "" if asks else str(sorted(request.params.items()))
-            kind = key if key in self._alone else kind
-            alike.setdefault((kind, *(tuple(m.items()) for m in request.messages)), []).append((key, request))
-        for group in alike.values():
-            size = _MOST_QUESTIONS if asks else self._most_draws
-            for first in range(0, len(group), size):
-                together = tuple(group[first : first + size])
-                bundle = _questions(together) if asks else _draws(together)
-                self._bundles[together[0][0] if len(together) == 1 else bundle.key()] = together
-                yield bundle
-
     async def _ask(self, request: Request) -> Response:
         async def send() -> Response:
             self.counts.sent += 1
+            flight.leave()
             return await self._provider.complete(request)
 
-        return await self._retrier(send)
+        with Flight(self.counts, lambda: self._named(request)) as flight:
+            return await self._retrier(send, request)
 
-    def _answered(self, request: Request, answer: Answer) -> None:
-        """Give each part of an answer to those who wait for it; what is missing from it is asked for again."""
-        parts = self._bundles.pop(request.key())
-        if isinstance(answer, Refused) and len(parts) > 1 and self._provider.decides:
-            self._alone.update(key for key, _ in parts)  # one question may be what all were refused for
+    def _named(self, request: Request) -> tuple[str, str, str]:
+        """What a request under way is for: item, system and criterion of the first judgment that waits for it."""
+        key, _ = self._bundles.parts(request)[0]
+        judgment = self._waiting[key][0].judgment
+        return judgment.sample.item, judgment.sample.system, judgment.criterion.name
+
+    def _answered(self, request: Request, answer: Answer) -> Awaitable[None]:
+        """Take an answer; what is returned is done once it is on disk, and its rows are out."""
+        parts = self._bundles.pop(request)
+        if isinstance(answer, Response):
+            self._received(parts, answer)
+        elif self._bundles.refused(parts):
             self._left += parts
-            return
-        if isinstance(answer, ProviderError):
+        else:
             self.counts.refused += 1
             for key, _ in parts:
                 self._settle(key, answer)
-            return
+        self._queue.answered(request, asyncio.get_running_loop().time())
+        self._news.set()
+        return self._commit.written()
+
+    def _received(self, parts: Sequence[Part], answer: Response) -> None:
+        """Give each part of a reply to those who wait for it; what is missing from it is asked for again."""
         self.counts.answered += 1
         self.counts.usage += answer.usage
         self._note(answer)
-        got = len(answer.choices)
-        if 0 < got < len(parts):
-            self._most_draws = min(self._most_draws, got)
-            self._left += parts[got:]
-        settled: list[_Case] = []
-        for (key, _), part in zip(parts, _split(answer, len(parts)), strict=False):
+        self._left += self._bundles.lacking(parts, answer)
+        settled: list[Case] = []
+        for (key, _), part in zip(parts, self._bundles.split(parts, answer), strict=False):
             settled += self._settle(key, part)
         for case in dict.fromkeys(settled):
             if case.missing:  # a draw with a score stands, whatever becomes of the others
                 has_score = [key for key in case.fresh if ladder.label(case.answers[key], case.judgment.criterion)]
                 self._keep(case, has_score)
 
-    def _settle(self, key: str, answer: Answer) -> list[_Case]:
+    def _settle(self, key: str, answer: Answer) -> list[Case]:
         """Hand a reply to the cases that wait for it, and resolve those that waited for nothing else."""
         cases = self._waiting.pop(key)
         if isinstance(answer, Response):
@@ -299,7 +306,7 @@ class Run:
                 self._resolve(case)
         return cases
 
-    def _resolve(self, case: _Case) -> None:
+    def _resolve(self, case: Case) -> None:
         """Score a case whose answers are complete, send it a rung down, or fail it."""
         judgment = case.judgment
         answers = [answer for answer in case.answers.values() if answer is not None]
@@ -329,7 +336,7 @@ class Run:
         self.counts.cached += not case.asked
         self.counts.shared += case.asked and not case.own
 
-    def _step_down(self, case: _Case, error: Untrusted, answers: Sequence[Answer]) -> None:
+    def _step_down(self, case: Case, error: Untrusted, answers: Sequence[Answer]) -> None:
         self._learn(case, error)
         rung = case.rungs.pop(0)
         if rung == "logprobs":
@@ -341,18 +348,22 @@ class Run:
             case.answers = {"": case.spare}
             self._resolve(case)
         else:
-            self._stepped.append(case)
+            self._step(case)
 
-    def _learn(self, case: _Case, error: Untrusted) -> None:
+    def _step(self, case: Case) -> None:
+        self._stepped.append(case)
+        self._stepped_bytes += case.size
+
+    def _learn(self, case: Case, error: Untrusted) -> None:
         if error.lasting and case.rungs[0] not in self._proven:
             self._lacking[case.rungs[0]] = str(error)
 
-    def _keep(self, case: _Case, keys: Iterable[str]) -> None:
+    def _keep(self, case: Case, keys: Iterable[str]) -> None:
         """Put these of a case's fresh replies into the cache."""
         for key in list(keys):
             answer = case.answers[key]
             if self._provider.endpoint and isinstance(answer, Response):
-                self._cache.put(key, answer)
+                self._cache.put(key, answer, case.requests[key])
             case.fresh.discard(key)
 
     def _note(self, response: Response) -> None:
@@ -367,32 +378,5 @@ class Run:
         self._finish(Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival))
 
     def _finish(self, row: Row) -> None:
-        self.counts.done += 1
-        self.counts.failed += isinstance(row, Failure)
-        self._emit(row)
-
-
-def _split(answer: Response, count: int) -> list[Response]:
-    """An answer's replies, each by itself; the usage stays with the first. Without any, it is what each part gets."""
-    if count == 1 or not answer.choices:
-        return [answer] * count
-    bare = replace(answer, usage=Usage(), unmet=tuple(name for name in answer.unmet if name != "n"))
-    first, *others = (replace(bare, choices=(choice,)) for choice in answer.choices)
-    return [replace(first, usage=answer.usage), *others]
-
-
-def _draws(parts: Sequence[_Part]) -> Request:
-    first = parts[0][1]
-    return first if len(parts) == 1 else replace(first, params={**first.params, "n": len(parts)})
-
-
-def _questions(parts: Sequence[_Part]) -> Request:
-    questions = [question for _, part in parts for question in part.params["questions"]]
-    return replace(parts[0][1], params={"questions": questions})
-
-
-def _chunks(things: Iterator[_Case], first: int, size: int) -> Iterator[list[_Case]]:
-    """The things in lists: one of `first` of them, then `size` at a time."""
-    while chunk := list(islice(things, first)):
-        yield chunk
-        first = size
+        self._rows.append(row)
+        self._commit.soon()

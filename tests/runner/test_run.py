@@ -197,14 +197,41 @@ def test_what_was_scored_before_a_stop_stands(tmp_path: Path) -> None:
 
 def test_a_cache_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
     class Full(DiskCache):
+        left = 10
+
         def flush(self) -> None:
-            if self._pending:
+            if self.left == 0:
                 raise StorageError("disk full")
+            self.left -= 1
+            super().flush()
 
     judged = Judged(lambda _: {"4": 1.0}, samples(2000), cache=Full(tmp_path), concurrency=4)
     with pytest.raises(StorageError):
         judged()
-    assert 0 < len(judged.values) < 2000
+    assert len(judged.provider.seen) <= len(judged.rows) + 4
+    kept = DiskCache(tmp_path).stats()["responses"]
+    assert 0 < kept <= len(judged.rows) == judged.counts.done <= kept + 4, "what was scored last is in the rows alone"
+
+
+def test_a_reply_that_is_not_on_disk_yet_keeps_its_place(tmp_path: Path) -> None:
+    """At any moment, no more is at stake than may be under way."""
+    most = 0
+
+    class Watched(DiskCache):
+        def flush(self) -> None:
+            super().flush()
+            on_disk.update(self.stats())
+
+    def script(_: Any) -> Reply:
+        nonlocal most
+        most = max(most, len(judged.provider.seen) - on_disk["responses"])
+        return {"4": 1.0}
+
+    on_disk = {"responses": 0}
+    judged = Judged(script, samples(300), cache=Watched(tmp_path), concurrency=7)
+    judged()
+    assert most == 7
+    assert len(judged.values) == 300
 
 
 def test_a_reply_is_kept_before_its_row_is_handed_on(tmp_path: Path) -> None:
@@ -252,7 +279,7 @@ def test_cancelling_keeps_what_came_back(tmp_path: Path) -> None:
     judged: Judged
 
     def script(_: Any) -> Reply:
-        if len(judged.rows) == 20:
+        if len(judged.rows) >= 20:
             asyncio.get_running_loop().call_soon(task.cancel)
         return {"4": 1.0}
 

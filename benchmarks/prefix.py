@@ -1,0 +1,126 @@
+"""Billed input tokens on documents of about 8,000 tokens, ours against prompts sent as they come.
+
+The replay server models a prompt cache as OpenAI has it up to gpt-5.5: from 1,024 tokens on, in steps of 128, written
+when a reply is done. A token that was read from it costs a tenth. The other side is a loop over 64 places: prompts that
+begin with the criterion, as most templates do, and the same prompts of ours, without a leader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import openai
+
+from judge import samples
+from judge.cache import NoCache
+from judge.criteria import bodies, load
+from judge.ladder import Settings
+from judge.providers.openai import OpenAIProvider
+from judge.records import Sample, Usage
+from judge.render import Renderer
+from judge.retry import Retrier
+from judge.runner import Judgment, Run
+
+SHARED = Path(os.environ.get("JUDGE_SHARED", "../shared"))
+PLACES, LATENCY, BYTES = 64, 500, 32_000
+CRITERIA = [load(name) for name in ("relevance", "coherence", "consistency", "fluency_5")]
+READ = 0.1
+
+
+def documents() -> list[list[Sample]]:
+    """Samples on each document: articles joined until they are long, with the summaries of the first of them."""
+    rows = samples.load(SHARED / "data/summeval.jsonl", mapping={"item": "doc_id", "output": "summary"})
+    by_item: dict[str, list[Sample]] = {}
+    for row in rows:
+        by_item.setdefault(row.item, []).append(row)
+    found, joined, first = [], "", None
+    for item in by_item.values():
+        first, joined = first or item, joined + (item[0].source or "") + "\n\n"
+        if len(joined.encode()) >= BYTES:
+            found.append([replace(one, source=joined) for one in first])
+            joined, first = "", None
+    return found
+
+
+async def ours(asked: Sequence[Judgment], url: str) -> Usage:
+    provider = OpenAIProvider("mock", base_url=url, connections=PLACES)
+    run = Run(
+        asked, provider, Settings("single"),
+        cache=NoCache(), retrier=Retrier(), emit=lambda _: None, concurrency=PLACES,
+    )  # fmt: skip
+    await run()
+    return run.counts.usage
+
+
+async def burst(prompts: Sequence[str], url: str) -> Usage:
+    client = openai.AsyncOpenAI(base_url=url, api_key="x", http_client=openai.DefaultAioHttpClient(), max_retries=0)
+    places, total = asyncio.Semaphore(PLACES), Usage()
+
+    async def one(prompt: str) -> None:
+        nonlocal total
+        async with places:
+            said = await client.chat.completions.create(model="mock", messages=[{"role": "user", "content": prompt}])
+        used = said.usage
+        if used is None or used.prompt_tokens_details is None:
+            sys.exit("the server counted no tokens")
+        total += Usage(used.prompt_tokens, used.completion_tokens, used.prompt_tokens_details.cached_tokens or 0)
+
+    await asyncio.gather(*map(one, prompts))
+    await client.close()
+    return total
+
+
+def billed(used: Usage) -> float:
+    """Input tokens, in tokens read afresh."""
+    return used.prompt_tokens - (1 - READ) * used.cached_tokens
+
+
+def compare(asked: Sequence[Judgment], url: str) -> None:
+    plain = {c.name: Renderer(c, bodies(c)) for c in CRITERIA}
+    apart = {c.name: Renderer(replace(c, form="decision"), bodies(c)) for c in CRITERIA}
+    by_name = [(plain[j.criterion.name].render(j.sample), apart[j.criterion.name].render(j.sample)) for j in asked]
+    document_first = [whole.messages[0]["content"] for whole, _ in by_name]
+    criterion_first = [f"{cut.question}\n\n{cut.messages[0]['content']}" for _, cut in by_name]
+    found = {}
+    for name, work in (
+        ("criterion first, as they come", lambda: burst(criterion_first, url)),
+        ("document first, as they come", lambda: burst(document_first, url)),
+        ("ours: document first, one of each ahead", lambda: ours(asked, url)),
+    ):
+        urllib.request.urlopen(urllib.request.Request(url.replace("/v1", "/reset"), method="POST")).read()
+        found[name] = asyncio.run(work())
+    usual = found["criterion first, as they come"]
+    for name, used in found.items():
+        share, paid = used.cached_tokens / used.prompt_tokens, billed(used)
+        print(
+            f"  {name:40} {used.prompt_tokens:>10,} tokens, {share:4.0%} from cache; billed / tokens of the usual "
+            f"{paid / usual.prompt_tokens:.2f}, / what they are billed {paid / billed(usual):.2f}"
+        )
+
+
+def main() -> None:
+    data = SHARED / "data/summeval.jsonl"
+    server = subprocess.Popen(
+        [sys.executable, SHARED / "tools/replay_server.py", "--data", data, "--port", "0", "--on-miss", "synthetic",
+         "--latency-ms", str(LATENCY)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    url = server.stdout.readline().split()[2]  # type: ignore[union-attr]
+    found = documents()
+    for systems in (16, 1):
+        asked = [Judgment(s, c) for rows in found for s in rows[:systems] for c in CRITERIA]
+        print(f"{len(found)} documents × {systems} systems × {len(CRITERIA)} criteria = {len(asked)} requests")
+        compare(asked, url)
+    server.terminate()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""What a run asks its judges, and how."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from judge import engines
+from judge.api import again, streaming
+from judge.api.describe import column, suffix
+from judge.api.prepare import Prepared, engine_place, for_provider
+from judge.asking import Asker, beside
+from judge.cache import Cache, DiskCache, NoCache, default_folder
+from judge.engines import Engine
+from judge.metrics import MetricResult
+from judge.pace import Pace
+from judge.progress import Progress
+from judge.purse import Purse
+from judge.records import Column, Criterion, Sample, Score
+from judge.retry import Policy, Retrier
+from judge.runner import Judgment, Row, Run
+from judge.stats import panel
+from judge.table import Journal, Table
+
+
+def retriers(prepared: Prepared, progress: Progress, purse: Purse) -> dict[str, Retrier]:
+    """How each judge is asked: at a pace of its own, out of one purse, until one deadline. Raises ConfigError."""
+    made = prepared.plan
+    until = None if made.deadline is None else asyncio.get_running_loop().time() + made.deadline
+    return {
+        name: Retrier(
+            Policy(attempts=made.retries + 1), Pace(made.max_concurrency, made.rpm, made.tpm),
+            purse if purse.pays_for(provider) else None, counts=progress.judges[name], deadline=until,
+        )
+        for name, provider in prepared.judges.items()
+    }  # fmt: skip
+
+
+def columns(prepared: Prepared, progress: Progress) -> list[Column]:
+    """The columns of the judgments: of a panel, each criterion's mean, then its judges'."""
+    found: list[Column] = []
+    for criterion in prepared.criteria:
+        of_judges = [
+            column(criterion, name, provider, prepared, progress.judges[name])
+            for name, provider in prepared.judges.items()
+        ]
+        found += [panel.mean_column(of_judges), *of_judges] if len(of_judges) > 1 else of_judges
+    return found
+
+
+async def judge(
+    prepared: Prepared,
+    retriers: Mapping[str, Retrier],
+    progress: Progress,
+    emit: Callable[[Row], None],
+    info: dict[str, Any],
+    *,
+    kept: Sequence[Score],
+) -> None:
+    """Every judge on every judgment but those whose scores are `kept`, all judges at once."""
+    made = prepared.plan
+    if not prepared.judges or not prepared.criteria:
+        return
+    with ExitStack() as closing:
+        cache: Cache = _cache(prepared)
+        closing.callback(cache.close)
+        found = columns(prepared, progress)
+        keep, flush = emit, prepared.recording.flush if prepared.recording else lambda: None
+        if made.out is not None:
+            journal = Journal(made.out, Table(tuple(prepared.samples), tuple(found), ()), info)
+            closing.callback(journal.close)
+            keep, flush = _both(emit, journal.add), _both_of(journal.flush, flush)
+        for score in kept:
+            keep(score)
+        if prepared.pairs is not None:
+            for tie in prepared.pairs.ties([c.name for c in found if c.judge or len(prepared.judges) == 1]):
+                keep(tie)
+        runs = []
+        for name, retrier in retriers.items():
+            left = again.left(judgments(prepared, name), kept, suffix(prepared, name))
+            runs.append(_run(prepared, name, left, retrier, cache=cache, emit=keep, flush=flush))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for one in runs:
+                    group.create_task(one())
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+
+@asynccontextmanager
+async def in_windows(
+    prepared: Prepared, retriers: Mapping[str, Retrier], progress: Progress
+) -> AsyncIterator[streaming.Judge | None]:
+    """What judges some texts at a time, called in a thread while this loop runs; None where nothing is judged."""
+    if not prepared.judges or not prepared.criteria:
+        yield None
+        return
+    loop, under_way = asyncio.get_running_loop(), set[asyncio.Task[Any]]()
+    ((name, retrier),) = retriers.items()
+    flush = prepared.recording.flush if prepared.recording else lambda: None
+    with ExitStack() as closing:
+        cache = _cache(prepared)
+        closing.callback(cache.close)
+
+        async def judged(samples: Sequence[Sample]) -> MetricResult:
+            rows: dict[tuple[str, str, str], Row] = {}
+            asked = [Judgment(sample, criterion) for sample in samples for criterion in _asked_by(prepared, name)]
+
+            def emit(row: Row) -> None:
+                rows[row.item, row.system, row.column] = row
+
+            run = _run(prepared, name, asked, retrier, cache=cache, emit=emit, flush=flush)
+            under_way.add(task := asyncio.ensure_future(run()))
+            try:
+                await task
+            finally:
+                under_way.discard(task)
+            found = columns(prepared, progress)
+            order = ((sample.item, sample.system, column.name) for sample in samples for column in found)
+            return MetricResult(tuple(found), tuple(rows[key] for key in order))
+
+        try:
+            yield lambda samples: asyncio.run_coroutine_threadsafe(judged(samples), loop).result()
+        finally:
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+
+
+def _run(
+    prepared: Prepared,
+    judge: str,
+    asked: Sequence[Judgment],
+    retrier: Retrier,
+    *,
+    cache: Cache,
+    emit: Callable[[Row], None],
+    flush: Callable[[], None],
+) -> Run:
+    return Run(
+        asked, prepared.judges[judge], prepared.settings,
+        cache=cache, retrier=retrier, emit=emit, flush=flush, counts=retrier.counts,
+        concurrency=prepared.plan.max_concurrency, suffix=suffix(prepared, judge), recording=prepared.recording,
+        engine=_engine(prepared, judge, retrier), criteria=_asked_by(prepared, judge),
+    )  # fmt: skip
+
+
+def _engine(prepared: Prepared, judge: str, retrier: Retrier) -> Engine:
+    place = engine_place(prepared.plan, prepared.judges[judge])
+    place = replace(place, counts=retrier.counts, purse=retrier.purse, deadline=retrier.deadline)
+    return engines.made(prepared.plan.engine, place)
+
+
+def _both(emit: Callable[[Row], None], add: Callable[[Row], None]) -> Callable[[Row], None]:
+    def keep(row: Row) -> None:
+        emit(row)
+        add(row)
+
+    return keep
+
+
+def _both_of(one: Callable[[], None], other: Callable[[], None]) -> Callable[[], None]:
+    def do() -> None:
+        one()
+        other()
+
+    return do
+
+
+def _asked_by(prepared: Prepared, judge: str) -> list[Criterion]:
+    return [for_provider(criterion, prepared.judges[judge]) for criterion in prepared.criteria]
+
+
+def judgments(prepared: Prepared, judge: str) -> Sequence[Judgment]:
+    criteria = _asked_by(prepared, judge)
+    if prepared.pairs is not None:
+        return prepared.pairs.judgments(criteria)
+    return [Judgment(sample, criterion) for sample in prepared.samples for criterion in criteria]
+
+
+@asynccontextmanager
+async def asking(prepared: Prepared, progress: Progress, retriers: Mapping[str, Retrier]) -> AsyncIterator[None]:
+    """While this lasts, metrics can ask the first of the judges."""
+    if prepared.ask is None or not any(getattr(metric, "asks", False) for metric in prepared.metrics.values()):
+        yield
+        return
+    made, (name, provider) = prepared.plan, next(iter(prepared.judges.items()))
+    with ExitStack() as stack:
+        cache: Cache = _cache(prepared)
+        stack.callback(cache.close)
+        asker = Asker(
+            provider, cache=cache, retrier=retriers[name], counts=progress.judges[name],
+            concurrency=made.max_concurrency, max_tokens=made.max_tokens, recording=prepared.recording,
+        )  # fmt: skip
+        async with asker:
+            prepared.ask.to = beside(asker, asyncio.get_running_loop())
+            try:
+                yield
+            except asyncio.CancelledError:
+                prepared.measured.stopped = True
+                raise
+
+
+def _cache(prepared: Prepared) -> Cache:
+    """The plan's cache, with what there is to say of it in the notes."""
+    place = prepared.plan.cache
+    return NoCache() if place is False else DiskCache(place or default_folder(), prepared.notes)

@@ -1,0 +1,14 @@
+"""Paid-for replies, kept: `Request.key()` → `Response`. Only usable replies are put in; nothing is ever evicted.
+
+Stored with diskcache, whose defaults would lose replies (1 GiB, then silent eviction) and run code from the
+file (values may be pickles, CVE-2025-69872; its JSONDisk still unpickles). Here values are JSON text, a pickle
+is refused unread, nothing is culled, and writes are synchronous and grouped into transactions.
+"""
+
+from judge.cache.disk import DiskCache, TextDisk
+from judge.cache.folders import clear_metrics, default_folder, metrics_folder, metrics_size
+from judge.cache.protocol import Cache, NoCache
+
+__all__ = [
+    "Cache", "DiskCache", "NoCache", "TextDisk", "clear_metrics", "default_folder", "metrics_folder", "metrics_size",
+]  # fmt: skip

@@ -1,0 +1,87 @@
+"""`judge cache`: what was paid for or took long, and is kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judge.cli.options import BaseUrl, CacheFolder, option
+
+cache_app = typer.Typer(help="What was paid for or took long, and is kept.", no_args_is_help=True)
+_File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recording.")]
+
+
+@cache_app.command("stats")
+def cache_stats(*, cache: CacheFolder = None) -> None:
+    """Count the stored replies, and what metrics keep."""
+    from judge.cache import DiskCache, default_folder, metrics_folder, metrics_size
+
+    folder = cache or default_folder()
+    with DiskCache(folder) as store:
+        found = store.stats()
+    typer.echo(f"{store.folder}: {found['responses']:,} replies, {found['bytes'] / 1e6:.1f} MB")
+    if size := metrics_size(folder):
+        typer.echo(f"{metrics_folder(folder)}: embeddings and exported models, {size / 1e6:.1f} MB")
+
+
+@cache_app.command("clear")
+def cache_clear(
+    *,
+    cache: CacheFolder = None,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Forget what metrics keep, and no reply.")] = False,
+) -> None:
+    """Forget every stored reply; asking again costs again."""
+    from judge.cache import DiskCache, clear_metrics, default_folder
+
+    folder = cache or default_folder()
+    if metrics:
+        typer.echo(f"{clear_metrics(folder) / 1e6:.1f} MB forgotten")
+        return
+    with DiskCache(folder) as store:
+        count = store.stats()["responses"]
+        if count and sys.stdin.isatty():
+            typer.confirm(f"Forget {count:,} paid-for replies in {store.folder}?", abort=True)
+        typer.echo(f"{store.clear():,} replies forgotten")
+
+
+@cache_app.command("export")
+def cache_export(
+    file: _File,
+    *,
+    model: Annotated[str | None, option("Only the replies of this model.", metavar="NAME")] = None,
+    base_url: Annotated[str | None, option("Only those of this server.", metavar="URL")] = None,
+    cache: CacheFolder = None,
+) -> None:
+    """Write the stored replies into a recording, for --replay or another's cache; no key is in it.
+
+    The prompts are, with the texts that were judged.
+    """
+    from judge.api.sharing import export_replies
+    from judge.cache import default_folder
+
+    done = export_replies(cache or default_folder(), file, model=model, base_url=base_url)
+    typer.echo(f"{file}: {_replies(done.written)} written")
+    if done.older:
+        typer.echo(f"{_replies(done.older)} of an older version left out: no prompt is kept with them")
+    if done.offline:
+        typer.echo(f"{_replies(done.offline)} left out: scripted or replayed, not a server's")
+
+
+@cache_app.command("import")
+def cache_import(file: _File, *, base_url: BaseUrl = None, cache: CacheFolder = None) -> None:
+    """Put the replies of a recording into the cache, where a run finds them and asks nobody.
+
+    They are taken for those of the server that the file names, else of --base-url ($OPENAI_BASE_URL, OpenAI).
+    """
+    from judge.api.sharing import import_replies
+    from judge.cache import default_folder
+
+    done = import_replies(cache or default_folder(), file, base_url=base_url)
+    typer.echo(f"{_replies(done.added)} added, {done.known:,} were there")
+
+
+def _replies(count: int) -> str:
+    return "1 reply" if count == 1 else f"{count:,} replies"

@@ -1,0 +1,177 @@
+"""Who is meant by `--model`, and what is said of options that have no effect."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge.api.judges import open_judge, opened
+from judge.api.steps import draft_steps
+from judge.config import plan
+from judge.errors import ConfigError
+from judge.metrics.heuristic import NOTICE
+from judge.providers.vendors import VENDORS
+from judge.records import Request
+
+OPENAI = "https://api.openai.com/v1"
+OPENROUTER = VENDORS["openrouter"].url
+OWN = "http://127.0.0.1:9/v1"
+SOURCE = (
+    "The ferry Alba left Norholm at seven on Monday with 212 passengers. Two hours later its engine failed in fog. "
+    "The lifeboat of Skarvik towed it to the harbour, where it arrived shortly before noon. Nobody was hurt."
+)
+ROWS = [{"item": "1", "system": "s", "source": SOURCE, "output": SOURCE.partition(". ")[0] + "."}]
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY"):
+        monkeypatch.setenv(name, "a-key-of-some-length")
+
+
+def run(**options: Any) -> judge.Result:
+    return judge.evaluate(ROWS, **{"metrics": [], "cache": False, "criteria": ["relevance"], **options})
+
+
+@pytest.mark.parametrize(
+    ("name", "base_url", "meant"),
+    [
+        ("gpt-5.4-mini", None, ("openai", "gpt-5.4-mini", OPENAI)),
+        ("openai/gpt-5.4-mini", None, ("openai", "gpt-5.4-mini", OPENAI)),
+        ("decisions/gpt-6-luna", None, ("decisions", "gpt-6-luna", OPENAI)),
+        ("gpt-5.4-mini", OWN, ("openai", "gpt-5.4-mini", OWN)),
+        ("openai/gpt-5.4-mini", OWN, ("openai", "openai/gpt-5.4-mini", OWN)),
+        ("meta-llama/Llama-3", OWN, ("openai", "meta-llama/Llama-3", OWN)),
+        ("heuristics", OWN, ("openai", "heuristics", OWN)),
+        ("anthropic/claude-haiku-5-5", None, ("anthropic", "claude-haiku-5-5", "https://api.anthropic.com/v1")),
+        ("anthropic/claude-haiku-5-5", OWN, ("anthropic", "claude-haiku-5-5", OWN)),
+        ("openrouter/anthropic/claude", None, ("openrouter", "anthropic/claude", OPENROUTER)),
+        ("anthropic/claude", OPENROUTER, ("openai", "anthropic/claude", OPENROUTER)),
+        ("ollama/llama3:8b", None, ("ollama", "llama3:8b", "http://127.0.0.1:11434/v1")),
+    ],
+)
+def test_who_is_meant(name: str, base_url: str | None, meant: tuple[str, str, str]) -> None:
+    given = {"model": name} | ({"base_url": base_url} if base_url else {})
+    made = plan(given=given)
+    provider = open_judge(made, made.model[0])
+    assert (provider.name, provider.model, provider.endpoint) == meant
+
+
+def test_replies_of_plain_models_are_found_where_they_were_kept() -> None:
+    """The key is that of the release before vendors had names."""
+    made = plan(given={"model": "gpt-5.4-mini"})
+    provider = open_judge(made, made.model[0])
+    message = {"role": "user", "content": "p"}
+    request = Request(provider.model, (message,), {"temperature": 0.0}, endpoint=provider.endpoint)
+    assert request.key() == "a58db9540dbd264ffe5a375a3fd03fda8e16385d09736dc678c32d481f8e25a1"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("antropic/claude", "did you mean 'anthropic'"),
+        ("meta-llama/Llama-3", "--base-url"),
+        ("heuristics", "called 'heuristic'"),
+        ("heuristic-1", "called 'heuristic'"),
+        ("Heuristic", "called 'heuristic'"),
+        ("azure/gpt", "AZURE_OPENAI_ENDPOINT"),
+        ("mistral/small", r"\$MISTRAL_API_KEY"),
+    ],
+)
+def test_a_name_that_is_nobodys_is_said_before_a_key_is_asked_for(
+    name: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "MISTRAL_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    made = plan(given={"model": name})
+    with pytest.raises(ConfigError, match=said):
+        opened(made, made.model)
+
+
+def test_a_vendors_key_may_stand_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("MINE", "a-key-of-some-length")
+    panel = plan(given={"model": ["gpt-5.4-mini", {"name": "anthropic/claude", "key_env": "MINE"}]})
+    assert list(opened(panel, panel.model)) == ["gpt-5.4-mini", "claude"]
+    for_all = plan(given={"model": ["gpt-5.4-mini", "anthropic/claude"], "key_env": "MINE"})
+    assert list(opened(for_all, for_all.model)) == ["gpt-5.4-mini", "claude"]
+
+
+def test_one_model_at_two_vendors_is_a_panel() -> None:
+    made = plan(given={"model": ["ollama/m", "vllm/m"]})
+    assert list(opened(made, made.model)) == ["ollama/m", "vllm/m"]
+
+
+def test_a_vendors_model_is_signed_with_its_name(chat_server: Any, make_completion: Any) -> None:
+    chat_server.answer = lambda _: (200, {}, make_completion("4"))
+    result = run(model="vllm/m", base_url=chat_server.url, weighting="single")
+    place = chat_server.url[7:-3]
+    assert f"|vllm/m@{place}|" in result.info["signatures"]["relevance"]
+    assert (result.info["model"], result.info["provider"]) == ("m", "vllm")
+
+
+def test_the_heuristic_says_which_options_it_has_no_use_for() -> None:
+    result = run(model="heuristic", base_url=OWN, draws=3, reply="score_then_reason")
+    assert "The heuristic asks no model: --base-url, --draws, --reply had no effect." in result.info["notes"]
+    assert NOTICE in result.info["notes"]
+    assert not [note for note in run(model="heuristic").info["notes"] if "no effect" in note]
+
+
+def test_beside_a_judge_the_options_are_the_judges() -> None:
+    said = judge.ScriptedProvider(lambda _: "3")
+    notes = run(model=[said, "heuristic"], draws=3, weighting="single").info["notes"]
+    assert not [note for note in notes if "no effect" in note]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"model": "heuristic", "record": "calls.jsonl"}, "no replies to record"),
+        ({"model": {"name": "heuristic", "base_url": OWN}}, "asks no server"),
+        ({"criteria": [], "metrics": ["distinct"], "record": "calls.jsonl"}, "no replies to record"),
+    ],
+)
+def test_what_would_be_dropped_without_a_word_is_refused(options: dict[str, Any], said: str, tmp_path: Path) -> None:
+    if "record" in options:
+        options = options | {"record": tmp_path / options["record"]}
+    with pytest.raises(ConfigError, match=said):
+        run(**options)
+    assert not list(tmp_path.iterdir())
+
+
+def recorded(tmp_path: Path, server: Any, model: str) -> Path:
+    path = tmp_path / "calls.jsonl"
+    run(model=model, base_url=server.url, weighting="single", record=path)
+    assert json.loads(path.read_text("utf-8").splitlines()[-1])["model"]
+    return path
+
+
+def test_a_recording_says_that_no_address_is_asked(chat_server: Any, tmp_path: Path) -> None:
+    path = recorded(tmp_path, chat_server, "vllm/m")
+    result = run(model="vllm/m", replay=path, base_url=OWN, weighting="single")
+    assert result.failures == ()
+    assert "Recorded replies come from no server: --base-url had no effect." in result.info["notes"]
+
+
+def test_a_recording_knows_a_model_by_the_name_it_had_at_a_gateway(chat_server: Any, tmp_path: Path) -> None:
+    path = recorded(tmp_path, chat_server, "meta/m")
+    path.write_text(path.read_text("utf-8").replace("meta/m", "anthropic/m"), "utf-8")
+    with pytest.raises(ConfigError, match="unknown model"):
+        run(model="anthropic/other", replay=path)
+    made = plan(given={"model": "anthropic/m", "replay": path})
+    assert list(opened(made, made.model)) == ["anthropic/m"]
+
+
+def test_the_heuristic_drafts_no_steps(tmp_path: Path) -> None:
+    criterion = tmp_path / "c.jinja"
+    criterion.write_text(
+        '---\ntitle: C\nscale: [1, 5]\n---\n{% extends "layouts/pointwise.jinja" %}\n'
+        "{% block criterion %}How good is it?{% endblock %}\n",
+        "utf-8",
+    )
+    with pytest.raises(ConfigError, match="writes none"):
+        draft_steps(criterion, plan(given={"model": "heuristic"}))

@@ -1,0 +1,217 @@
+"""What is said before a run is what the run then does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge import api, tokens
+from judge.api.forecast import look
+from judge.api.planning import Foreseen, dollars, duration, foresee
+from judge.config import plan, rank_plan
+from judge.providers.prices import DEFAULT_URL, usd
+from judge.providers.scripted import ScriptedProvider
+from judge.records import Request, Response, Usage
+
+ROWS = [
+    {"item": item, "system": s, "source": f"The source {item}.", "output": "same" if item == "0" else f"{s} {item}"}
+    for item in "0123"
+    for s in "xyz"
+]
+WORDS = ["relevance", "coherence"]
+
+
+class Asked(ScriptedProvider):
+    """A judge that says what it read, to a server of which no report needs to warn."""
+
+    notice = ""
+
+    def __init__(self, real: Callable[[int], int] = lambda n: n, *, logprobs: bool = True, **about: Any) -> None:
+        about = {"model": "gpt-5.4-mini", "endpoint": DEFAULT_URL} | about
+        super().__init__(lambda request: {"4": 1.0}, **about)
+        self._real, self._logprobs = real, logprobs
+
+    async def complete(self, request: Request) -> Response:
+        found = await super().complete(request)
+        usage = Usage(self._real(tokens.of(request)), 3 * len(found.choices))
+        choices = found.choices if self._logprobs else tuple(replace(one, tokens=None) for one in found.choices)
+        return replace(found, choices=choices, usage=usage)
+
+
+def prepared(judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **given: Any) -> api.Prepared:
+    made = (rank_plan if given.pop("pairwise", False) else plan)(given={"criteria": WORDS, "metrics": []} | given)
+    return api.prepare(made, rows, providers=[judge])
+
+
+def run(ready: api.Prepared) -> dict[str, int]:
+    """The counts of a run's requests."""
+    return dict(asyncio.run(api.run(ready)).info["requests"])
+
+
+def totals(found: Foreseen) -> dict[str, int]:
+    total = found.judges[0].ahead.total
+    return {name: getattr(total, name) for name in ("judgments", "equal", "cached", "requests")}
+
+
+@pytest.mark.parametrize("about", [{}, {"logprobs": False}, {"decides": True}])
+def test_what_is_counted_before_is_what_is_sent(about: dict[str, Any]) -> None:
+    """From an empty cache, from one that holds the first two items, and from a full one."""
+    assert totals(foresee(prepared(Asked(**about))))["cached"] == 0
+    run(prepared(Asked(**about), ROWS[:6]))
+    found = totals(foresee(prepared(Asked(**about))))
+    assert (found["judgments"], found["cached"]) == (24, 12)
+    assert run(prepared(Asked(**about)))["sent"] == found["requests"]
+    assert totals(foresee(prepared(Asked(**about)))) == {"judgments": 24, "equal": 0, "cached": 24, "requests": 0}
+
+
+def test_equal_prompts_are_asked_once() -> None:
+    found = totals(foresee(prepared(Asked())))
+    assert found == {"judgments": 24, "equal": 4, "cached": 0, "requests": 20}
+    sent = run(prepared(Asked()))
+    assert (sent["sent"], sent["shared"] + sent["cached"]) == (20, 4)
+
+
+def test_typed_questions_about_one_text_are_one_request() -> None:
+    (found,) = foresee(prepared(Asked(decides=True, model="gpt-6-luna"))).judges
+    assert found.ahead.total.requests == 10
+    assert found.ahead.total.written == 0
+    assert found.money.price == pytest.approx(found.ahead.total.read * 0.10e-6)
+
+
+def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
+    def real(estimated: int) -> int:
+        return 2 * estimated
+
+    before = foresee(prepared(Asked(real))).judges[0]
+    assert before.ahead.checked is None
+    assert before.ahead.learned is False
+    run(prepared(Asked(real), ROWS[:6]))
+    (found,) = foresee(prepared(Asked(real))).judges
+    assert found.ahead.checked is not None
+    assert found.ahead.checked.bias == pytest.approx(-0.5)
+    assert found.ahead.checked.error == pytest.approx(0.0)
+    assert "50.0% too low: corrected" in found.rests
+    judge = Asked(real)
+    result = asyncio.run(api.run(prepared(judge)))
+    assert (found.usage.prompt_tokens, found.usage.completion_tokens) == pytest.approx(
+        (result.info["usage"]["prompt_tokens"], result.info["usage"]["completion_tokens"]), abs=2
+    )
+
+
+@pytest.mark.parametrize("words", [1, 2000])
+def test_a_document_that_several_prompts_begin_with_can_be_cached(tmp_path: Path, words: int) -> None:
+    """Each prompt but the first begins with it, counted in steps of 128 tokens from 1,024 on."""
+    file = tmp_path / "clear.jinja"
+    file.write_text("---\nscale: [1, 5]\n---\n{{ source }}\n\n{{ output }}\n\nHow clear? A number from 1 to 5.\n")
+    source = "long " * words
+    rows = [{"item": "1", "system": s, "source": source, "output": f"{s}"} for s in "xyz"]
+    judge = Asked()
+    made = plan(given={"metrics": [], "criteria": [str(file)]})
+    (found,) = foresee(api.prepare(made, rows, providers=[judge])).judges
+    common = tokens.estimate(source) // 128 * 128
+    expected = (2 * common, common) if common >= 1024 else (0, 0)
+    assert (found.ahead.total.shared, found.ahead.total.stored) == expected
+    total, money = found.ahead.total, found.money
+    usage = Usage(int(total.read), int(total.written), cached_tokens=expected[0], cache_write_tokens=expected[1])
+    assert money.cached == pytest.approx(usd(judge.model, DEFAULT_URL, usage))
+
+
+def test_an_unknown_price_is_unknown_and_not_nothing() -> None:
+    for about, why in (
+        ({"endpoint": "http://127.0.0.1:8000/v1"}, "a server of your own"),
+        ({"model": "no-such-model"}, "genai-prices"),
+        ({"decides": True, "model": "gpt-5.4-mini"}, "typed questions"),
+    ):
+        found = foresee(prepared(Asked(**about), budget="5usd"))
+        assert (found.price, found.judges[0].money.price, found.fits) == (None, None, None)
+        assert why in found.judges[0].money.why
+        assert "price unknown" in api.forecast(prepared(Asked(**about)))
+
+
+def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-used-here")
+    given = {"criteria": WORDS, "metrics": [], "model": "gpt-5.4-mini"}
+    made = (plan(given=given | {"engine": engine}) for engine in ("local", "batch"))
+    whole, half = (foresee(api.prepare(one, ROWS)) for one in made)
+    assert whole.price is not None
+    assert half.price == pytest.approx(whole.price / 2)
+    assert half.seconds is None
+
+
+def test_a_budget_says_how_many_requests_fit() -> None:
+    whole = foresee(prepared(Asked()))
+    assert whole.price is not None
+    assert foresee(prepared(Asked(), budget=f"{whole.price / 2:.10f}usd")).fits == 10
+    assert foresee(prepared(Asked(), budget="5usd")).fits == 20
+    read = whole.judges[0].usage
+    assert foresee(prepared(Asked(), budget=f"{(read.prompt_tokens + read.completion_tokens) // 4}tokens")).fits == 4
+
+
+def test_the_slowest_limit_sets_the_time() -> None:
+    free, slow = (foresee(prepared(Asked(), **limits)).judges[0].time for limits in ({}, {"rpm": 2}))
+    assert slow.seconds == pytest.approx(10 * 60, abs=5)
+    assert "--rpm 2" in slow.why
+    assert free.seconds is not None
+    assert "64 at once" in free.why
+    assert foresee(prepared(Asked(), tpm=100)).judges[0].time.why.startswith("--tpm 100")
+
+
+def test_draws_that_may_become_necessary_are_said_and_not_counted() -> None:
+    hoping, sure = (foresee(prepared(Asked(), weighting=w)) for w in ("auto", "single"))
+    assert totals(hoping) == totals(sure)
+    assert any("20 draws" in note for note in hoping.notes)
+    assert not any("draws" in note for note in sure.notes)
+    run(prepared(Asked(logprobs=False), ROWS[:6]))
+    learned = foresee(prepared(Asked(logprobs=False)))
+    assert learned.judges[0].ahead.rungs == ("samples",)
+    assert not any("draws" in note for note in learned.notes)
+
+
+def test_some_items_stand_for_all() -> None:
+    rows = [{"item": str(i), "system": s, "source": f"S {i}.", "output": f"{s} {i}"} for i in range(100) for s in "ab"]
+    (whole,), (some,) = (look(prepared(Asked(), rows), most) for most in (None, 40))
+    assert (whole.exact, some.exact) == (True, False)
+    assert (some.total.judgments, some.total.requests) == (whole.total.judgments, whole.total.requests) == (400, 400)
+    assert some.total.read == pytest.approx(whole.total.read, rel=0.02)
+
+
+def test_a_ranking_is_foreseen_too() -> None:
+    found = totals(foresee(prepared(Asked(), pairwise=True, criteria=["overall"])))
+    assert found["requests"] == run(prepared(Asked(), pairwise=True, criteria=["overall"]))["sent"] == 18
+
+
+def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
+    file = tmp_path / "odd.jinja"
+    file.write_text("---\nscale: [1, 5]\n---\n{{ output }} {{ 1 // (output | length - 4) }}\nFrom 1 to 5.\n")
+    made = plan(given={"metrics": [], "criteria": [str(file)]})
+    found = foresee(api.prepare(made, ROWS, providers=[Asked()]))
+    assert found.judges[0].ahead.total.broken == 3
+    assert any("3 judgments cannot be asked" in note for note in found.notes)
+
+
+def test_one_line_is_said_before_a_run() -> None:
+    said = api.forecast(prepared(Asked()))
+    assert said.startswith("24 judgments to make: about 20 requests, ")
+    assert "$" in said
+    run(prepared(Asked()))
+    assert api.forecast(prepared(Asked())).endswith("all of them answered from the cache")
+    assert api.forecast(prepared(ScriptedProvider(lambda _: "4"))).endswith("no model is asked")
+
+
+def test_it_is_plain_json() -> None:
+    import json
+
+    found = json.loads(json.dumps(foresee(prepared(Asked(), budget="5usd")).to_dict()))
+    assert (found["requests"], found["fits"], found["budget"]) == (20, 20, "$5.00")
+    (one,) = found["judges"]
+    assert one["total"]["requests"] == sum(line["requests"] for line in one["lines"])
+
+
+def test_numbers_are_short() -> None:
+    assert [dollars(x) for x in (0.0, 0.00001, 0.0123, 12.3)] == ["$0.00", "less than $0.0001", "$0.012", "$12.30"]
+    assert [duration(x) for x in (0.2, 89, 100, 9000)] == ["1 s", "89 s", "2 min", "2.5 h"]

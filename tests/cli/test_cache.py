@@ -1,0 +1,166 @@
+"""`judge cache export` and `import`, and that no key is in anything that is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.cache import DiskCache
+from judge.records import Choice, Request, Response
+from judge.report import load
+
+SECRET = "sk-test-0123456789abcdef"
+ROWS = [{"item": str(n), "system": s, "output": f"Boat {n} of {s}."} for n in range(3) for s in "xy"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), "utf-8")
+    return tmp_path
+
+
+def run(url: str, *more: object) -> tuple[object, ...]:
+    return ("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", "--model", "m", "--base-url", url, *more)
+
+
+def test_replies_go_out_of_one_cache_and_into_another(
+    folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
+) -> None:
+    chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
+    args = run(chat_server.url, "--quiet")
+    assert command(*args, "--out", "one").code == 0
+    asked = len(chat_server.bodies)
+    done = command("cache", "export", "calls.jsonl")
+    assert done.out == f"calls.jsonl: {asked} replies written\n"
+    whole = (folder / "calls.jsonl").read_bytes()
+    first = json.loads(whole.splitlines()[0])
+    assert (first["endpoint"], first["model"]) == (chat_server.url, "m")
+
+    assert command("cache", "export", "calls.jsonl").code == 0
+    assert (folder / "calls.jsonl").read_bytes() == whole  # nothing twice
+    done = command("cache", "import", "calls.jsonl", "--cache", "other")
+    assert done.out == f"{asked} replies added, 0 were there\n"
+    done = command("cache", "import", "calls.jsonl", "--cache", "other")
+    assert done.out == f"0 replies added, {asked} were there\n"
+    assert command(*args, "--cache", "other", "--out", "two").code == 0
+    assert len(chat_server.bodies) == asked  # all was there
+    again = command("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", "--replay", "calls.jsonl")
+    assert again.code == 0
+
+
+def test_a_recording_without_addresses_is_of_the_server_that_is_named(
+    folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
+) -> None:
+    chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
+    args = run(chat_server.url, "--quiet", "--out", "one")
+    assert command(*args, "--no-cache", "--record", "calls.jsonl").code == 0
+    asked = len(chat_server.bodies)
+    assert b"endpoint" not in (folder / "calls.jsonl").read_bytes()
+    assert command("cache", "import", "calls.jsonl", "--cache", "openai").code == 0
+    assert command("cache", "import", "calls.jsonl", "--base-url", chat_server.url + "/").code == 0
+    assert command(*args).code == 0
+    assert len(chat_server.bodies) == asked
+    assert command(*args, "--cache", "openai").code == 0
+    assert len(chat_server.bodies) == 2 * asked
+
+
+def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any]) -> None:
+    with DiskCache(folder / "cache") as cache:
+        for model, place in (("m", "http://a/v1"), ("m", "http://b/v1"), ("n", "http://a/v1"), ("m", "replay:0123")):
+            request = Request(model, ({"role": "user", "content": "x"},), {}, endpoint=place)
+            cache.put(request.key(), Response((Choice(place),)), request)
+        for n in range(12):
+            cache.put(f"{n:064x}", Response((Choice("4"),)))
+    done = command("cache", "export", "all.jsonl")
+    assert done.out.splitlines() == [
+        "all.jsonl: 3 replies written",
+        "12 replies of an older version left out: no prompt is kept with them",
+        "1 reply left out: scripted or replayed, not a server's",
+    ]
+    assert command("cache", "export", "one.jsonl", "--model", "n").out.startswith("one.jsonl: 1 reply written")
+    assert command("cache", "export", "a.jsonl", "--base-url", "http://a/v1/").out.startswith("a.jsonl: 2 replies")
+    done = command("cache", "export", "none.jsonl", "--model", "mm")
+    assert done.code == 2
+    assert "did you mean" in done.err
+    done = command("run", "data.jsonl", "--criteria", "fluency", "--replay", "all.jsonl")
+    assert done.code == 2
+    assert "two servers to one prompt, http://a/v1 and http://b/v1" in done.err
+
+
+def test_what_is_no_models_reply_is_not_imported(folder: Path, command: Callable[..., Any]) -> None:
+    (folder / "replies.yaml").write_text("- {when: [], reply: '2'}\n", "utf-8")
+    scripted = ("--model", "scripted/replies.yaml", "--weighting", "single", "--record", "calls.jsonl", "--quiet")
+    assert command("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", *scripted).code == 0
+    done = command("cache", "import", "calls.jsonl")
+    assert done.code == 2
+    assert "use --replay" in done.err
+    for name, text, said in (("no.jsonl", '{"item": 1}\n', "no.jsonl:1"), ("none.jsonl", None, "No such file")):
+        if text is not None:
+            (folder / name).write_text(text, "utf-8")
+        done = command("cache", "import", name)
+        assert done.code == 2
+        assert said in done.err
+
+
+def test_no_key_is_in_anything_that_is_kept(
+    folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
+) -> None:
+    """The server repeats the header with the key in its replies, as a proxy that debugs does."""
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], dict[str, Any]]:
+        return 200, {"x-echo": f"Bearer {SECRET}"}, make_completion(f"2\nAuthorization: Bearer {SECRET}")
+
+    chat_server.answer = answer
+    args = run(chat_server.url, "--weighting", "single", "--reply", "score_then_reason", "--record", "calls.jsonl")
+    done = command(*args, "--out", "out")
+    assert done.code == 0
+    assert command("cache", "export", "exported.jsonl").code == 0
+    kept = [path for path in folder.rglob("*") if path.is_file()]
+    assert {"calls.jsonl", "exported.jsonl", "cache.db", "scores.parquet", "run.json"} <= {path.name for path in kept}
+    assert [path.name for path in kept if SECRET.encode() in path.read_bytes()] == []
+    assert SECRET not in done.out + done.err
+    assert b"Bearer ***" in (folder / "exported.jsonl").read_bytes()
+
+
+def test_a_damaged_cache_is_said_and_nothing_is_asked_again(
+    folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
+) -> None:
+    chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
+    args = run(chat_server.url)
+    assert command(*args, "--out", "one").code == 0
+    asked = len(chat_server.bodies)
+    with (folder / "cache" / "responses" / "cache.db").open("r+b") as file:
+        file.write(b"\xa5" * 4096)
+    done = command(*args, "--out", "two")
+    assert done.code == 0
+    assert len(chat_server.bodies) == asked
+    assert "is damaged (file is not a database); rebuilding it" in done.err
+    notes = load(folder / "two").info["notes"]
+    assert [note for note in notes if note.startswith("The cache was damaged")] != []
+
+
+def test_failed_judgments_are_asked_again_on_the_command_line(
+    folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
+) -> None:
+    def first(body: dict[str, Any]) -> tuple[int, dict[str, str], dict[str, Any]]:
+        bad = "Boat 1" in body["messages"][0]["content"]
+        return 200, {}, make_completion("none" if bad else "2", top=None if bad else {"2": 0.75, "3": 0.25})
+
+    chat_server.answer = first
+    args = run(chat_server.url, "--no-cache", "--out", "one")
+    assert command(*args).code == 1
+    asked = len(chat_server.bodies)
+    chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
+    assert command(*args, "--retry-failed").code == 0
+    assert len(chat_server.bodies) == asked + 2
+    done = command(*run(chat_server.url, "--retry-failed"))
+    assert done.code == 2
+    assert "holds no run" in done.err

@@ -1,0 +1,84 @@
+"""Limits on a command: what it says at its budget and its deadline, and that a silent server does not hold it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROWS = [{"item": f"i{n}", "output": f"Text number {n} is short."} for n in range(6)]
+
+
+@pytest.fixture
+def judge_them(
+    command: Callable[..., Any], chat_server: Any, make_completion: Any, tmp_path: Path
+) -> Callable[..., Any]:
+    """`judge run` of six texts by the chat server, with these options."""
+    chat_server.answer = lambda _: (200, {}, make_completion("3"))
+    data = tmp_path / "data.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    usual = ("--criteria", "fluency", "--metrics", "none", "--weighting", "single", "--model", "m")
+    where = ("--base-url", chat_server.url, "--out", tmp_path / "out")
+
+    def run(*options: object) -> Any:
+        return command("run", data, *usual, *where, *options)
+
+    return run
+
+
+def test_a_budget_ends_a_command_with_what_is_left_to_do(judge_them: Callable[..., Any], chat_server: Any) -> None:
+    done = judge_them("--budget", "1800tokens")
+    paid = len(chat_server.bodies)
+    assert done.code == 2
+    assert 1 <= paid < 6
+    assert f"judge: the budget of 1,800 tokens is reached: {paid * 101} tokens may have been spent" in done.err
+    assert f"{paid} of 6 judgments are made and kept in " in done.err
+    assert "Start the same command again to go on: what is in the cache is not asked or paid again" in done.err
+    assert judge_them("--budget", "2mtokens").code == 0
+    assert len(chat_server.bodies) == 6
+
+
+def test_dollars_for_a_server_of_ones_own_are_refused_before_anything_is_sent(
+    judge_them: Callable[..., Any], chat_server: Any
+) -> None:
+    done = judge_them("--budget", "5usd")
+    assert done.code == 2
+    assert "--budget 2mtokens" in done.err
+    assert not chat_server.bodies
+
+
+@pytest.mark.parametrize("options", [("--timeout", 0.1, "--retries", 1), ("--deadline", 0.5)])
+def test_a_silent_server_does_not_hold_a_command(
+    options: tuple[object, ...], judge_them: Callable[..., Any], chat_server: Any, make_completion: Any
+) -> None:
+    over = threading.Event()
+
+    def silent(_: Any) -> tuple[int, dict[str, str], Any]:
+        over.wait(20.0)
+        return 200, {}, make_completion()
+
+    chat_server.answer = silent
+    done = judge_them(*options)
+    over.set()
+    assert done.code == 2
+    assert options[0] in done.err
+
+
+def test_the_slowest_and_the_retried_are_in_the_record(
+    judge_them: Callable[..., Any], chat_server: Any, make_completion: Any, tmp_path: Path
+) -> None:
+    def answer(_: Any) -> tuple[int, dict[str, str], Any]:
+        return (500, {}, {}) if len(chat_server.bodies) == 2 else (200, {}, make_completion("3"))
+
+    chat_server.answer = answer
+    assert judge_them("--budget", "2mtokens").code == 0
+    info = json.loads((tmp_path / "out" / "run.json").read_text())["info"]
+    assert info["requests"]["retried"] == 1
+    assert info["budget"] == {"amount": 2e6, "unit": "tokens", "spent": 606.0}
+    assert {one["item"] for one in info["slowest"]} == {row["item"] for row in ROWS}
+    assert [one["seconds"] for one in info["slowest"]] == sorted((s["seconds"] for s in info["slowest"]), reverse=True)
+    assert {one["criterion"] for one in info["slowest"]} == {"fluency"}

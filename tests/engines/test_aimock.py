@@ -1,0 +1,108 @@
+"""Batches against a Batch API that this project did not write: @copilotkit/aimock, an npm package."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from judge import evaluate_async
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(os.environ.get("JUDGE_AIMOCK", ROOT / "build" / "aimock"))
+COMMAND = FOLDER / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
+CANNED = "Mock batch completion"
+"""What every request of a batch is answered with there."""
+CRITERION = f"""---
+scale:
+  labels: [{CANNED}, something else]
+  values: [1, 0]
+---
+How is it? {{{{ output }}}}
+"""
+DATA = [{"item": str(n), "system": "s", "output": f"Output {n}."} for n in range(12)]
+
+
+@pytest.fixture
+def aimock(tmp_path: Path) -> Iterator[str]:
+    """The address of a running server that answers online what it answers in batches."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs node, which is not on this machine")
+    if not COMMAND.exists():
+        pytest.skip("needs @copilotkit/aimock in build/aimock or $JUDGE_AIMOCK; `make test-all` installs it with npm")
+    (tmp_path / "replies.json").write_text(json.dumps({"fixtures": [{"match": {}, "response": {"content": CANNED}}]}))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [node, str(COMMAND), "--port", str(port), "--fixtures", str(tmp_path / "replies.json")]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while not _listens(port):
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{port}"
+    process.terminate()
+    process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+async def judged(url: str, folder: Path) -> Any:
+    (folder / "canned.jinja").write_text(CRITERION)
+    return await evaluate_async(
+        DATA, [str(folder / "canned.jinja")], model="gpt-test", base_url=f"{url}/v1", engine="batch",
+        metrics=[], weighting="single", cache=folder / "cache",
+    )  # fmt: skip
+
+
+def listed(url: str, what: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = httpx2.get(f"{url}/v1/{what}").json()["data"]
+    return found
+
+
+def until_one_is_there(url: str) -> None:
+    while not listed(url, "batches"):
+        time.sleep(0.01)
+
+
+def test_a_run_in_a_batch(aimock: str, tmp_path: Path) -> None:
+    result = asyncio.run(judged(aimock, tmp_path))
+    assert [score.value for score in result.table.scores] == [1.0] * 12
+    assert result.info["requests"]["answered"] == 12
+    (batch,) = listed(aimock, "batches")
+    assert (batch["status"], batch["request_counts"]) == ("completed", {"total": 11, "completed": 11, "failed": 0})
+    sent = next(file for file in listed(aimock, "files") if file["id"] == batch["input_file_id"])
+    assert sent["filename"] == f"{batch['metadata']['judge']}.jsonl"
+    asyncio.run(judged(aimock, tmp_path))
+    assert len(listed(aimock, "batches")) == 1
+
+
+def test_a_run_goes_on_with_the_batch_it_left(aimock: str, tmp_path: Path) -> None:
+    async def cut_short() -> None:
+        task = asyncio.create_task(judged(aimock, tmp_path))
+        await asyncio.to_thread(until_one_is_there, aimock)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cut_short())
+    assert [batch["status"] for batch in listed(aimock, "batches")] in (["validating"], ["in_progress"])
+    result = asyncio.run(judged(aimock, tmp_path))
+    assert [score.value for score in result.table.scores] == [1.0] * 12
+    assert len(listed(aimock, "batches")) == 1
+    assert len([file for file in listed(aimock, "files") if file["purpose"] == "batch"]) == 1

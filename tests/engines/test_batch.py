@@ -1,0 +1,601 @@
+"""The Batch API as an engine: all answered, nothing sent twice whatever happens, leftovers online."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge import evaluate
+from judge.config import Budget
+from judge.engines import Answer, Place, made
+from judge.engines.batch import BatchEngine
+from judge.engines.outbox import Outbox
+from judge.engines.parts import Part, Parts
+from judge.errors import BudgetReached, ConfigError, DeadlineReached, Refused, StorageError, Transient
+from judge.progress import Counts
+from judge.providers.openai import OpenAIProvider
+from judge.providers.prices import DEFAULT_URL, usd
+from judge.providers.scripted import ScriptedProvider
+from judge.purse import Purse
+from judge.records import Request, Response, Usage
+from judge.retry import Policy, Retrier
+
+KEY = "sk-secret-of-the-batch-tests"
+
+
+def request(name: str, **params: Any) -> Request:
+    return Request("test-model", ({"role": "user", "content": name},), params or {"temperature": 0}, endpoint="e")
+
+
+def named(count: int) -> list[Request]:
+    return [request(f"text {n}") for n in range(count)]
+
+
+class Session:
+    """One process's worth of asking: a provider, an engine on a folder, and what came of it."""
+
+    def __init__(self, server: Any, folder: Path, **limits: Any) -> None:
+        self.provider = OpenAIProvider("test-model", base_url=server.url)
+        self.counts, self.waits = Counts(), [0.0][:0]
+        self.answers: dict[str, Answer] = {}
+        self.purse, deadline = limits.pop("purse", None), limits.pop("deadline", None)
+        parts = Parts(folder, self.provider.endpoint)
+        outbox = Outbox(self.provider.batches, parts, self.counts, self.purse, sleep=self.sleep, **limits)
+        self.engine = BatchEngine(outbox, self.purse, deadline)
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        await asyncio.sleep(0)
+
+    async def run(self, requests: Iterable[Request]) -> dict[str, Answer]:
+        async def each() -> AsyncIterator[Request]:
+            for one in requests:
+                yield one
+
+        retrier = Retrier(Policy(attempts=1), purse=self.purse)
+
+        async def ask(one: Request) -> Response:
+            return await retrier(lambda: self.provider.complete(one), one)
+
+        def done(one: Request, answer: Answer) -> None:
+            text = one.messages[0]["content"]
+            assert text not in self.answers, "answered twice"
+            self.answers[text] = answer
+
+        try:
+            await self.engine(each(), ask, done, concurrency=4)
+        finally:
+            await self.provider.aclose()
+        return self.answers
+
+
+def go(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(coroutine)
+
+
+@pytest.fixture
+def echo(batch_server: Any, make_completion: Callable[..., Any]) -> Any:
+    """A server whose answer to a text is that text."""
+    batch_server.answer = lambda body: (200, make_completion(body["messages"][0]["content"]))
+    return batch_server
+
+
+def right(answers: dict[str, Answer], count: int) -> bool:
+    texts = {name: a.choices[0].text for name, a in answers.items() if isinstance(a, Response)}
+    return texts == {f"text {n}": f"text {n}" for n in range(count)}
+
+
+# What is sent.
+
+
+def test_the_first_goes_online_and_all_others_in_one_file(echo: Any, tmp_path: Path) -> None:
+    session, asked = Session(echo, tmp_path), named(10)
+    assert right(go(session.run(asked)), 10)
+    assert [body["messages"][0]["content"] for body in echo.online] == ["text 0"]
+    assert echo.asked == dict.fromkeys((one.key() for one in asked[1:]), 1)
+    assert echo.uploads == 1
+    assert session.counts.sent == 9
+    assert session.counts.batched == Usage(900, 9, 576)
+    assert (session.counts.awaited, session.counts.remarks) == ("", [])
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_what_the_first_one_taught_stands_in_the_files(batch_server: Any, tmp_path: Path, make_completion: Any) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if "logprobs" in body or "reasoning_effort" in body:
+            return 400, {"error": {"message": "Unknown parameter: logprobs", "param": "logprobs"}}
+        return 200, make_completion("4")
+
+    batch_server.answer = answer
+    answers = go(Session(batch_server, tmp_path).run(request(f"text {n}", top_logprobs=20) for n in range(5)))
+    assert all(isinstance(one, Response) and one.unmet == ("logprobs",) for one in answers.values())
+    assert [sorted(body) for body in batch_server.bodies.values()] == [["messages", "model"]] * 4
+
+
+@pytest.mark.parametrize("limits", [{"most_requests": 4}, {"most_bytes": 900}])
+def test_files_keep_to_the_limits(echo: Any, tmp_path: Path, limits: dict[str, int]) -> None:
+    assert right(go(Session(echo, tmp_path, **limits).run(named(14))), 14)
+    sent = [content for name, content in echo.files.values() if name.startswith("judge-")]
+    assert 4 <= len(sent) <= 5
+    assert all(content.count(b"\n") <= 4 and len(content) <= 900 for content in sent)
+    assert set(echo.asked.values()) == {1}
+
+
+def test_a_text_is_one_line_whatever_is_in_it(echo: Any, tmp_path: Path) -> None:
+    text = "a\nb\u2028c\u2029d\x85e \ud83d\ude00 漢字 \ud800".encode("utf-16", "surrogatepass").decode(
+        "utf-16", "replace"
+    )
+    answers = go(Session(echo, tmp_path).run([request("first"), request(text)]))
+    assert answers[text].choices[0].text == text
+
+
+def test_nothing_to_ask_asks_nothing(echo: Any, tmp_path: Path) -> None:
+    assert go(Session(echo, tmp_path).run([])) == {}
+    assert echo.calls == []
+
+
+def test_a_second_round_has_no_first_request_of_its_own(echo: Any, tmp_path: Path) -> None:
+    session = Session(echo, tmp_path)
+    go(session.run(named(3)))
+    go(session.run([request("later"), request("still later")]))
+    assert len(echo.online) == 1
+    assert echo.uploads == 2
+
+
+# What comes back.
+
+
+def test_failed_lines_go_online(echo: Any, tmp_path: Path, make_completion: Any) -> None:
+    bad = {"text 3", "text 5"}
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        text = body["messages"][0]["content"]
+        if text in bad and len(echo.online) < 2:
+            return 500, {"error": {"message": "oops"}}
+        return (400, {"error": {"message": "against the policy"}}) if text == "text 5" else (200, make_completion(text))
+
+    echo.answer = answer
+    session = Session(echo, tmp_path)
+    answers = go(session.run(named(8)))
+    assert isinstance(answers.pop("text 5"), Refused)
+    assert sorted(body["messages"][0]["content"] for body in echo.online) == ["text 0", "text 3", "text 5"]
+    assert {name for name, one in answers.items() if isinstance(one, Transient)} <= {"text 3"}
+    assert len(answers) == 7
+    assert "left 2 requests to be asked online, at the full price" in session.counts.remarks[0]
+
+
+@pytest.mark.parametrize("outcome", ["expired", "cancelled", "failed"])
+def test_what_a_batch_does_not_bring_goes_online(echo: Any, tmp_path: Path, outcome: str) -> None:
+    echo.outcome, echo.returned, echo.looks = outcome, 4, 3
+    session = Session(echo, tmp_path)
+    assert right(go(session.run(named(11))), 11)
+    brought = 0 if outcome == "failed" else 4
+    assert len(echo.online) == 11 - brought
+    assert session.counts.batched.completion_tokens == brought
+    assert outcome in session.counts.remarks[0]
+    assert ("no such model" in session.counts.remarks[0]) == (outcome == "failed")
+
+
+def test_lines_that_are_no_answers_are_passed_over(echo: Any, tmp_path: Path, make_completion: Any) -> None:
+    session = Session(echo, tmp_path)
+    looked = echo._worked_off
+
+    def garbled(batch: dict[str, Any]) -> None:
+        looked(batch)
+        id = batch["output_file_id"]
+        name, content = echo.files[id]
+        whole, cut = content.splitlines(), b'{"custom_id": "x", "resp'
+        strange = json.dumps({"custom_id": "unknown", "response": {"status_code": 200, "body": make_completion("?")}})
+        empty = json.dumps(json.loads(whole[0]) | {"response": {"status_code": 200, "body": {"choices": 3}}})
+        echo.files[id] = (name, b"\n".join([b"[]", strange.encode(), empty.encode(), *whole[1:], whole[1], b"", cut]))
+
+    echo._worked_off = garbled
+    assert right(go(session.run(named(6))), 6)
+    assert len(echo.online) == 2
+
+
+def test_an_answer_file_that_is_gone_is_no_answer(echo: Any, tmp_path: Path) -> None:
+    echo.faults = [("GET /v1/files/.*/content", 404)]
+    assert right(go(Session(echo, tmp_path).run(named(4))), 4)
+    assert len(echo.online) == 4
+
+
+def test_a_full_disk_ends_the_run_and_loses_nothing(echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.BytesIO):
+        def write(self, _: Any) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("judge.engines.batch.TemporaryFile", Full)
+        with pytest.raises(StorageError, match="No space left"):
+            go(Session(echo, tmp_path).run(named(4)))
+    assert len(go(Session(echo, tmp_path).run(named(4)[1:]))) == 3
+    assert echo.uploads == 1
+
+
+# The provider's queue.
+
+
+@pytest.mark.parametrize("said", ["Limit: {:,} enqueued tokens.", "The queue is full."])
+def test_a_full_queue_is_waited_for_in_smaller_parts(echo: Any, tmp_path: Path, said: str) -> None:
+    echo.room, echo.limit_said, echo.looks = 1200, said, 3
+    texts = [request(f"{n} " + "word " * 100) for n in range(33)]  # 125 tokens each by the server's count
+    session = Session(echo, tmp_path)
+    assert len(go(session.run(texts))) == 33
+    assert len(echo.online) == 1
+    assert set(echo.asked.values()) == {1}
+    assert len(echo.asked) == 32
+    running = [batch for batch in echo.batches.values() if batch["status"] == "completed"]
+    assert len(running) >= 4
+    assert session.counts.remarks == []
+
+
+def test_a_queue_that_others_fill_is_waited_for(echo: Any, tmp_path: Path) -> None:
+    echo.room, echo.limit_said = 0, "Limit: 2M enqueued tokens"
+    session, tries = Session(echo, tmp_path), []
+
+    async def sleep(seconds: float) -> None:
+        tries.append(seconds)
+        if len(tries) == 20:
+            echo.room = None
+        await asyncio.sleep(0)
+
+    session.engine._out.sleep = sleep
+    assert right(go(session.run(named(5))), 5)
+    assert echo.uploads == 1
+    assert (tries[0], max(tries)) == (1, 60)
+
+
+def test_a_request_too_large_for_the_queue_goes_online(echo: Any, tmp_path: Path) -> None:
+    echo.room = 100
+    session = Session(echo, tmp_path)
+    answers = go(session.run([*named(3), request("word " * 1000)]))
+    assert len(answers) == 4
+    assert len(echo.online) == 2
+    assert "too much for a batch" in session.counts.remarks[0]
+
+
+# Nothing is sent twice.
+
+
+@pytest.mark.parametrize("call", ["POST /v1/files", "POST /v1/batches"])
+def test_a_reply_that_got_lost_is_looked_for(echo: Any, tmp_path: Path, call: str) -> None:
+    echo.faults = [(call, "lost"), ("GET /v1/(batches|files)", 503)]
+    echo.page = 1
+    for n in range(3):
+        echo.files[f"other-{n}"] = (f"other-{n}.jsonl", b"")
+        echo.batches[f"other-{n}"] = {"id": f"other-{n}", "metadata": None, "size": 0, "status": "completed"}
+    assert right(go(Session(echo, tmp_path).run(named(5))), 5)
+    assert (echo.uploads, echo.calls.count("POST /v1/batches")) == (1, 1)
+    assert set(echo.asked.values()) == {1}
+
+
+async def interrupted(session: Session, requests: list[Request], server: Any, after: Callable[[], bool]) -> None:
+    task = asyncio.create_task(session.run(requests))
+    while not after():
+        await asyncio.sleep(0.01)
+        if task.done():
+            task.result()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def left_running(server: Any, folder: Path, count: int = 6) -> Session:
+    """A session that was cancelled while its batch went on."""
+    server.looks = 10**9
+    session = Session(server, folder)
+    go(interrupted(session, named(count), server, lambda: bool(server.polls)))
+    server.looks = 1
+    return session
+
+
+def test_after_an_interruption_the_same_batch_is_fetched(echo: Any, tmp_path: Path) -> None:
+    first = left_running(echo, tmp_path)
+    assert first.counts.awaited == "batches: 1 in_progress, 0 of 5 requests answered"
+    second = Session(echo, tmp_path)
+    assert not {*go(second.run(named(6)[1:]))} ^ {f"text {n}" for n in range(1, 6)}
+    assert (echo.uploads, len(echo.batches), len(echo.online)) == (1, 1, 1)
+    assert second.counts.sent == 0
+    assert not list(tmp_path.glob("*.json"))
+
+
+@pytest.mark.parametrize("lost", [("batch",), ("batch", "file")])
+def test_a_process_that_died_before_it_could_write_is_followed(
+    echo: Any, tmp_path: Path, lost: tuple[str, ...]
+) -> None:
+    left_running(echo, tmp_path)
+    (state,) = tmp_path.glob("*.json")
+    state.write_text(json.dumps(json.loads(state.read_text()) | dict.fromkeys(lost, "")))
+    assert len(go(Session(echo, tmp_path).run(named(6)[1:]))) == 5
+    assert (echo.uploads, len(echo.batches), len(echo.online)) == (1, 1, 1)
+
+
+def test_a_file_without_a_batch_gets_one(echo: Any, tmp_path: Path) -> None:
+    left_running(echo, tmp_path)
+    (state,) = tmp_path.glob("*.json")
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"batch": "", "file": ""}))
+    echo.batches.clear()
+    assert len(go(Session(echo, tmp_path).run(named(6)[1:]))) == 5
+    assert (echo.uploads, len(echo.batches), len(echo.online)) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("damage", ["nothing sent", "torn"])
+def test_what_never_went_out_is_asked_as_new(echo: Any, tmp_path: Path, damage: str) -> None:
+    left_running(echo, tmp_path)
+    (state,) = tmp_path.glob("*.json")
+    if damage == "torn":
+        state.write_text('{"version": 1, "asked"')
+    else:
+        state.write_text(json.dumps(json.loads(state.read_text()) | {"batch": "", "file": ""}))
+    echo.batches.clear()
+    echo.files.clear()
+    assert len(go(Session(echo, tmp_path).run(named(6)[1:]))) == 5
+    assert len(echo.online) == 2  # the first of the new ones goes alone, as nothing was learned in this process
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_a_batch_that_the_provider_forgot_is_sent_again(echo: Any, tmp_path: Path) -> None:
+    left_running(echo, tmp_path)
+    echo.batches.clear()
+    session = Session(echo, tmp_path)
+    assert len(go(session.run(named(6)[1:]))) == 5
+    assert "no longer knew batch" in session.counts.remarks[0]
+
+
+def test_what_is_not_wanted_this_time_is_kept_for_the_next(echo: Any, tmp_path: Path) -> None:
+    left_running(echo, tmp_path)
+    assert set(go(Session(echo, tmp_path).run(named(3)[1:]))) == {"text 1", "text 2"}
+    assert set(go(Session(echo, tmp_path).run(named(6)[3:]))) == {"text 3", "text 4", "text 5"}
+    assert (echo.uploads, len(echo.online)) == (1, 1)
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_two_runs_at_once_share_a_batch(echo: Any, tmp_path: Path) -> None:
+    async def both() -> None:
+        echo.looks = 20
+        sessions = [Session(echo, tmp_path), Session(echo, tmp_path)]
+        for answers in await asyncio.gather(*(one.run(named(30)) for one in sessions)):
+            assert right(answers, 30)
+
+    go(both())
+    assert len(echo.online) == 2
+    assert set(echo.asked.values()) == {1}
+
+
+def test_one_endpoint_does_not_fetch_anothers(echo: Any, tmp_path: Path) -> None:
+    Parts(tmp_path, "http://elsewhere").save(Part(tmp_path / "x.json", "http://elsewhere", {"k": ("c", 0)}, [{}]))
+    assert Parts(tmp_path, echo.url).load() == []
+    assert len(Parts(tmp_path, "http://elsewhere").load()) == 1
+    os.utime(tmp_path / "x.json", (0, 0))
+    assert Parts(tmp_path, "http://elsewhere").load() == []
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_draws_are_found_again_whatever_the_server_draws_at_once(echo: Any, tmp_path: Path) -> None:
+    part = Part(tmp_path / "x.json", "e")
+    eight = request("text", temperature=1, n=8)
+    part.add(eight, {"model": "m", "messages": [], "n": 8, "prompt_cache_key": "k"})
+    twenty = request("text", temperature=1, n=20)
+    assert part.claim(next(iter(part.asked)), twenty)
+    assert part.shape(twenty) == {"n": 8}
+    part.done(eight.key())
+    assert (part.asked, part.wanted) == ({}, {})
+
+
+def test_neither_key_nor_text_is_on_disk(echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    left_running(echo, tmp_path)
+    held = b"".join(path.read_bytes() for path in tmp_path.rglob("*"))
+    assert b"in_progress" not in held
+    assert b"batch-0" in held
+    assert KEY.encode() not in held
+    assert b"text 1" not in held
+
+
+# A server in trouble.
+
+
+def test_trouble_while_waiting_is_waited_out(echo: Any, tmp_path: Path) -> None:
+    echo.looks = 5
+    echo.faults = [("GET /v1/batches", 503), ("POST /v1/files", 429), ("POST /v1/batches", 500)]
+    echo.faults += [("GET /v1/batches/.*", 502), ("GET /v1/batches/.*", "lost"), ("GET /v1/files/.*/content", 500)]
+    assert right(go(Session(echo, tmp_path).run(named(5))), 5)
+    assert echo.faults == []
+    assert set(echo.asked.values()) == {1}
+
+
+@pytest.mark.parametrize(("call", "status"), [("GET /v1/batches/.*", 401), ("POST /v1/files", 401)])
+def test_a_wrong_key_ends_the_run(echo: Any, tmp_path: Path, call: str, status: int) -> None:
+    echo.faults = [(call, status)]
+    with pytest.raises(Refused, match="check the key"):
+        go(Session(echo, tmp_path).run(named(5)))
+
+
+@pytest.mark.parametrize("call", ["POST /v1/files", "GET /v1/batches/.*"])
+def test_a_server_that_stays_away_ends_the_run(echo: Any, tmp_path: Path, call: str) -> None:
+    echo.faults = [(call, 503)] * 200
+    with pytest.raises(Transient) as raised:
+        go(Session(echo, tmp_path).run(named(3)))
+    assert raised.value.stops == "always"
+    assert len(echo.online) == 1
+
+
+def test_an_address_without_a_batch_api_is_said_unpaid(echo: Any, tmp_path: Path) -> None:
+    echo.has_batches = False
+    with pytest.raises(ConfigError, match="has no Batch API; leave the option out"):
+        go(Session(echo, tmp_path).run(named(3)))
+    assert echo.calls == ["GET /v1/batches"]
+
+
+# Limits of the run.
+
+
+def test_a_budget_is_not_crossed(echo: Any, tmp_path: Path) -> None:
+    texts = [request(f"{n} " + "word " * 20) for n in range(12)]
+    purse = Purse(Budget(600, "tokens"))
+    session = Session(echo, tmp_path, purse=purse)
+    with pytest.raises(BudgetReached, match="600 tokens is reached"):
+        go(session.run(texts))
+    # A request of 119 bytes is kept for as many tokens, and each reply says 101.
+    assert 0 < len(session.answers) < 12
+    assert purse.spent == 101 * len(session.answers) <= 600
+    assert purse.spent + 119 > 600
+    assert set(echo.asked.values()) == {1}
+
+
+def test_dollars_go_twice_as_far() -> None:
+    used = Usage(1_000_000, 1_000, 100_000)
+    price = usd("gpt-5.4-mini", DEFAULT_URL, used)
+    assert price
+    assert usd("gpt-5.4-mini", DEFAULT_URL, used, batched=used) == pytest.approx(price / 2)
+    one = Request("gpt-5.4-mini", ({"role": "user", "content": "x" * 1000},), {"max_tokens": 100}, endpoint=DEFAULT_URL)
+    purse = Purse(Budget(10, "usd"))
+    whole, half = purse.keep(one), purse.keep(one, 0.5)
+    assert whole is not None
+    assert half == pytest.approx(whole / 2)
+    purse.settle(half or 0, one, Usage(1000, 10), 0.5)
+    assert purse.spent == pytest.approx((usd(one.model, DEFAULT_URL, Usage(1000, 10)) or 0) / 2)
+
+
+def test_at_the_deadline_batches_are_left_running(echo: Any, tmp_path: Path) -> None:
+    echo.looks = 10**9
+
+    async def late() -> None:
+        session = Session(echo, tmp_path, deadline=asyncio.get_running_loop().time() + 0.3)
+        with pytest.raises(DeadlineReached, match="batches at the provider go on without it"):
+            await session.run(named(4))
+
+    go(late())
+    echo.looks = 1
+    assert len(go(Session(echo, tmp_path).run(named(4)[1:]))) == 3
+    assert echo.uploads == 1
+
+
+# Runs.
+
+
+DATA = [{"item": str(n), "system": "s", "source": f"Source {n}.", "output": f"Output {n}."} for n in range(7)]
+
+
+def judged(server: Any, **options: Any) -> Any:
+    given = {"criteria": ["relevance"], "metrics": [], "model": "test-model", "base_url": server.url}
+    return evaluate(DATA, **{**given, **options})
+
+
+def test_a_run_gives_the_same_table_as_online(batch_server: Any, tmp_path: Path) -> None:
+    batched = judged(batch_server, engine="batch", cache=tmp_path / "a")
+    assert (len(batch_server.online), len(batch_server.asked)) == (1, 6)
+    online = judged(batch_server, cache=tmp_path / "b")
+    assert sorted(batched.table.scores, key=str) == sorted(online.table.scores, key=str)
+    assert {score.value for score in batched.table.scores} == {4.25}
+    assert batched.info["usage"] == online.info["usage"]
+    judged(batch_server, engine="batch", cache=tmp_path / "a")
+    assert (batch_server.uploads, len(batch_server.online)) == (1, 8)
+
+
+def test_draws_go_in_batches_once_the_first_requests_taught_how(batch_server: Any, tmp_path: Path) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if "logprobs" in body:
+            return 400, {"error": {"message": "logprobs is not supported", "param": "logprobs"}}
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "4"}}
+        return 200, {"model": "m", "choices": [choice] * min(body.get("n", 1), 3), "usage": {"prompt_tokens": 1}}
+
+    batch_server.answer = answer
+    result = judged(batch_server, engine="batch", cache=tmp_path, draws=5)
+    assert {score.provenance.n for score in result.table.scores} == {5}
+    assert not result.failures
+    assert set(batch_server.asked.values()) == {1}
+    assert len(batch_server.asked) >= 6
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"model": "decisions/test-model"}, "only chat endpoints"),
+        ({"model": ScriptedProvider(lambda _: 4)}, "only chat endpoints"),
+        ({"cache": False}, "leave out --no-cache"),
+        ({"engine": "bath"}, "did you mean 'batch'"),
+    ],
+)
+def test_what_cannot_be_batched_is_said_unpaid(batch_server: Any, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        judged(batch_server, **{"engine": "batch", **options})
+    assert batch_server.calls == []
+
+
+def test_only_engines_with_a_wish_of_their_own_are_opened(tmp_path: Path) -> None:
+    from judge.engines import local
+
+    assert made("local", Place(ScriptedProvider(lambda _: 4), tmp_path, Counts())) is local.run
+
+
+def command(server: Any, folder: Path) -> subprocess.Popen[str]:
+    data = folder / "data.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in DATA))
+    words = [
+        "run",
+        str(data),
+        "--criteria",
+        "relevance",
+        "--metrics",
+        "none",
+        "--engine",
+        "batch",
+        "--model",
+        "test-model",
+    ]
+    words += ["--base-url", server.url, "--cache", str(folder / "cache"), "--out", str(folder / "out")]
+    return subprocess.Popen(
+        [sys.executable, "-c", "from judge.cli import main; main()", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    until = time.monotonic() + 60
+    while not what():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("moment", ["uploaded", "polled"])
+def test_after_a_kill_the_same_command_goes_on(batch_server: Any, tmp_path: Path, moment: str) -> None:
+    batch_server.looks = 10**9
+    process = command(batch_server, tmp_path)
+    wait_for(lambda: bool(batch_server.polls if moment == "polled" else batch_server.uploads), process)
+    process.kill()
+    process.communicate()
+    batch_server.looks = 1
+    process = command(batch_server, tmp_path)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, (out, err)
+    assert (batch_server.uploads, len(batch_server.batches), len(batch_server.online)) == (1, 1, 1)
+    assert set(batch_server.asked.values()) == {1}
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["info"]["requests"]["answered"] == 6
+
+
+def test_interrupted_it_says_what_goes_on(batch_server: Any, tmp_path: Path) -> None:
+    batch_server.looks = 10**9
+    process = command(batch_server, tmp_path)
+    wait_for(lambda: bool(batch_server.polls), process)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Still under way at the provider: batches: 1 in_progress, 0 of 6 requests answered." in err
+    assert "Start the same command again" in err

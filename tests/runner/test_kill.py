@@ -1,0 +1,133 @@
+"""Killed at any moment and started again: nothing is asked twice but what was under way, and the result is the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PLACES, TEXTS, KILLS = 4, 60, 6
+PROGRAM = """
+import asyncio, json, os, sys
+from pathlib import Path
+from judge.cache import DiskCache
+from judge.criteria import load
+from judge.ladder import Settings
+from judge.providers.openai import OpenAIProvider
+from judge.records import Sample, Score
+from judge.retry import Retrier
+from judge.runner import Judgment, Run
+
+criteria = [load("coherence"), load("relevance")]
+
+def work(url, folder, places, texts):
+    cache, rows = DiskCache(Path(folder)), []
+    asked = [
+        Judgment(Sample(str(n), "s", f"text {n}", "the source"), criterion)
+        for n in range(int(texts)) for criterion in criteria
+    ]
+    run = Run(
+        asked, OpenAIProvider("m", base_url=url, connections=int(places)), Settings(draws=2),
+        cache=cache, retrier=Retrier(), emit=rows.append, concurrency=int(places),
+    )
+    asyncio.run(run())
+    cache.close()
+    found = sorted((r.item, r.column, r.value, r.provenance.method) for r in rows if isinstance(r, Score))
+    (Path(folder) / "found.json").write_text(json.dumps(found))
+
+for line in sys.stdin:
+    if not (pid := os.fork()):
+        work(*line.split())
+        os._exit(0)
+    print(pid, flush=True)
+    print(os.waitpid(pid, 0)[1], flush=True)
+"""
+
+
+class Starter:
+    """Starts runs as processes of their own; what they import is imported once."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def start(self, folder: Path) -> int:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{self._url} {folder} {PLACES} {TEXTS}\n")
+        self._process.stdin.flush()
+        return self._number()
+
+    def status(self) -> int:
+        """The exit status of the run started last, once it has ended."""
+        return self._number()
+
+    def _number(self) -> int:
+        assert self._process.stdout is not None
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.communicate(timeout=60)
+
+
+@pytest.fixture
+def starter(chat_server: Any) -> Iterator[Starter]:
+    chat_server._http.handle_error = lambda *_: None  # connections end when their process is killed
+    one = Starter(chat_server.url)
+    yield one
+    one.close()
+
+
+def finished(starter: Starter, folder: Path) -> Any:
+    starter.start(folder)
+    assert starter.status() == 0
+    return json.loads((folder / "found.json").read_text())
+
+
+def seen(server: Any) -> Counter[str]:
+    return Counter(json.dumps(body, sort_keys=True) for body in list(server.bodies))
+
+
+@pytest.mark.parametrize("probabilities", [True, False], ids=["probabilities", "drawn one by one"])
+def test_a_run_that_is_killed_again_and_again(
+    chat_server: Any, make_completion: Callable[..., Any], tmp_path: Path, starter: Starter, probabilities: bool
+) -> None:
+    chance = random.Random(7)
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        label = str(1 + sum(map(ord, body["messages"][0]["content"])) % 5)
+        time.sleep(chance.uniform(0.0, 0.02))
+        top = {label: 0.75, "3" if label != "3" else "2": 0.25}
+        return 200, {}, make_completion(label, top=top if probabilities and body.get("logprobs") else None)
+
+    chat_server.answer = answer
+    expected, once = finished(starter, tmp_path / "calm"), seen(chat_server)
+    assert len(expected) == 2 * TEXTS
+    chat_server.bodies.clear()
+    for _ in range(KILLS):
+        child = starter.start(tmp_path / "torn")
+        stop = len(chat_server.bodies) + chance.randint(1, once.total() // KILLS - PLACES)
+        while len(chat_server.bodies) < stop:
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0.0, 0.02))
+        os.kill(child, signal.SIGKILL)
+        assert starter.status() == signal.SIGKILL
+    assert finished(starter, tmp_path / "torn") == expected
+    again = (seen(chat_server) - once).total()
+    if probabilities:
+        assert seen(chat_server).keys() == once.keys()
+        assert again <= KILLS * PLACES
+    else:  # draws of a prompt are equal requests; every start finds out anew, by one request, that it has to draw
+        assert len(chat_server.bodies) - once.total() <= KILLS * (PLACES + 1)
+    assert again < once.total() / 2

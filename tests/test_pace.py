@@ -1,0 +1,346 @@
+"""How fast requests go out, against servers with limits of their own, on a clock that only moves when all wait."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.errors import Refused, Transient
+from judge.pace import Bucket, Pace, Told, per_minute, seconds, told
+from judge.records import Request, Response, Usage
+from judge.retry import Policy, Retrier
+
+REQUEST = Request("m", ({"role": "user", "content": "How good is it?" * 20},))
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class Server:
+    """Answers after `latency` seconds, `slots` at a time, and counts; `limit(self)` may raise for a request."""
+
+    def __init__(
+        self,
+        latency: float = 0.2,
+        slots: int = 1000,
+        limit: Callable[[Server], Mapping[str, str]] = lambda _: {},
+        used: int = 0,
+    ) -> None:
+        self.latency, self.limit, self.usage = latency, limit, Usage(used)
+        self.came: list[float] = []
+        self.refused = self.flying = self.most = 0
+        self._slots = asyncio.Semaphore(slots)
+
+    async def __call__(self) -> Response:
+        self.came.append(now())
+        self.flying += 1
+        self.most = max(self.most, self.flying)
+        try:
+            try:
+                limits = self.limit(self)
+            except Transient:
+                self.refused += 1
+                await asyncio.sleep(0.01)
+                raise
+            async with self._slots:
+                await asyncio.sleep(self.latency)
+        finally:
+            self.flying -= 1
+        return Response((), self.usage, limits=limits)
+
+
+async def drive(server: Server, pace: Pace, count: int, workers: int = 64) -> float:
+    """Have so many workers ask so often; the seconds it took."""
+    retrier, start, left = Retrier(Policy(), pace), now(), iter(range(count))
+    await retrier(server, REQUEST)
+
+    async def work() -> None:
+        for _ in left:
+            await retrier(server, REQUEST)
+
+    await asyncio.gather(*(work() for _ in range(workers)))
+    assert pace.flying == 0
+    return now() - start
+
+
+def most_in_a_minute(times: list[float]) -> int:
+    return max(bisect_left(times, time + 60.0) - place for place, time in enumerate(times))
+
+
+@pytest.mark.parametrize("rpm", [1, 7, 60, 61, 90, 600])
+def test_no_minute_has_more_requests_than_it_may(rpm: int, in_time: Run) -> None:
+    async def run() -> tuple[Server, float]:
+        server, pace = Server(), Pace(64, rpm=rpm)
+        took = await drive(server, pace, 3 * rpm)
+        await asyncio.sleep(47.0)  # what was not used meanwhile is not made up for
+        return server, took + await drive(server, pace, rpm)
+
+    server, took = in_time(run())
+    assert most_in_a_minute(server.came) <= rpm
+    assert took <= 60 * (4 * rpm + 2) / rpm * 1.02
+
+
+def test_tokens_a_minute_are_what_replies_say_they_were(in_time: Run) -> None:
+    async def run() -> tuple[Server, float]:
+        server = Server(used=500)
+        return server, await drive(server, Pace(64, tpm=60_000), 600)
+
+    server, took = in_time(run())
+    assert most_in_a_minute(server.came) * 500 <= 60_000 * 1.05
+    assert took == pytest.approx(300.0, rel=0.05)
+
+
+def test_one_request_above_the_tokens_of_a_minute_goes_and_is_waited_for(in_time: Run) -> None:
+    async def run() -> float:
+        return await drive(Server(used=300), Pace(64, tpm=100), 2)
+
+    assert in_time(run()) == pytest.approx(2 * 180, rel=0.1)
+
+
+class Rated:
+    """A server's limit, as a token bucket; with `headers` its replies tell how it stands, in OpenAI's words."""
+
+    def __init__(self, per_minute: int, *, headers: bool, burst: int | None = None) -> None:
+        self.rate, self.burst, self.headers = per_minute / 60, float(burst or per_minute), headers
+        self.level, self.at = self.burst, 0.0
+
+    def __call__(self, _: Server) -> dict[str, str]:
+        self.level = min(self.burst, self.level + (now() - self.at) * self.rate)
+        self.at = now()
+        if self.level < 1:
+            raise Transient("busy", status=429, retry_after=1.0)
+        self.level -= 1
+        if not self.headers:
+            return {}
+        left, reset = int(self.level), (self.burst - self.level) / self.rate
+        return {
+            "x-ratelimit-limit-requests": f"{self.burst:g}",
+            "x-ratelimit-remaining-requests": f"{left}",
+            "x-ratelimit-reset-requests": f"{int(reset // 60)}m{reset % 60:.3f}s",
+        }
+
+
+@pytest.mark.parametrize("latency", [0.1, 1.0, 5.0])
+def test_a_server_that_tells_its_limit_never_has_to_refuse(latency: float, in_time: Run) -> None:
+    async def run() -> tuple[Server, float]:
+        server = Server(latency, limit=Rated(300, headers=True))
+        return server, await drive(server, Pace(64), 1500)
+
+    server, took = in_time(run())
+    assert server.refused <= 5
+    assert took <= (1500 - 300) / 5 * 1.1 + 10 * latency
+
+
+@pytest.mark.parametrize(("per_minute", "burst", "latency"), [(600, 10, 0.2), (600, 600, 0.2), (600, 10, 2.0)])
+def test_the_rate_of_a_server_that_only_says_429_is_found(
+    per_minute: int, burst: int, latency: float, in_time: Run
+) -> None:
+    async def run() -> tuple[Server, float]:
+        server = Server(latency, limit=Rated(per_minute, headers=False, burst=burst))
+        return server, await drive(server, Pace(64), 3000)
+
+    server, took = in_time(run())
+    assert server.refused <= 0.08 * 3000
+    assert took <= 300.0 * 1.15
+
+
+def test_a_burst_of_refusals_cuts_once(in_time: Run) -> None:
+    async def run() -> None:
+        pace = Pace(32)
+        permits = [await pace.enter(REQUEST) for _ in range(32)]
+        assert (pace.flying, pace.limit.now) == (32, 32.0)
+        await asyncio.sleep(0.2)
+        for permit in permits:
+            pace.failed(permit, Transient("busy", status=429, retry_after=1.0))
+        assert (pace.flying, pace.limit.now) == (0, pytest.approx(32 * 0.7))
+        await asyncio.sleep(0.1)
+        later = await pace.enter(REQUEST)
+        await asyncio.sleep(0.1)
+        pace.failed(later, Transient("busy", status=429, retry_after=1.0))
+        assert pace.limit.now == pytest.approx(32 * 0.7 * 0.7)
+
+    in_time(run())
+
+
+@pytest.mark.parametrize("error", [Refused("no"), Transient("502", status=502), Transient("dropped"), ValueError()])
+def test_what_is_no_overload_does_not_cut(error: Exception, in_time: Run) -> None:
+    async def run() -> float:
+        pace = Pace(32)
+        pace.failed(await pace.enter(REQUEST), error)
+        return pace.limit.now
+
+    assert in_time(run()) == 32.0
+
+
+def test_there_are_never_more_in_flight_than_wanted_and_soon_as_many(in_time: Run) -> None:
+    async def run() -> tuple[Server, float]:
+        server = Server(0.2)
+        return server, await drive(server, Pace(256), 6400, workers=300)
+
+    server, took = in_time(run())
+    assert server.most == 256
+    assert took <= (6400 / 256 + 1) * 0.2 * 1.1
+
+
+def test_a_server_that_works_one_by_one_is_not_given_a_long_queue(in_time: Run) -> None:
+    async def run() -> tuple[Server, float, float]:
+        server, pace = Server(1.0, slots=1), Pace(64)
+        took = await drive(server, pace, 600)
+        return server, took, pace.limit.now
+
+    _, took, limit = in_time(run())
+    assert limit <= 12
+    assert took == pytest.approx(601.0)
+
+
+def test_a_server_that_answers_many_together_is_given_many(in_time: Run) -> None:
+    async def run() -> float:
+        server, pace = Server(1.0), Pace(64)
+
+        def batching(server: Server) -> dict[str, str]:
+            server.latency = 1.0 + 3.0 * server.flying / 64  # slower each, faster together
+            return {}
+
+        server.limit = batching
+        await drive(server, pace, 2000)
+        return pace.limit.now
+
+    assert in_time(run()) == 64.0
+
+
+def test_a_cut_that_makes_nothing_faster_is_taken_back(in_time: Run) -> None:
+    async def run() -> list[float]:
+        server, pace = Server(1.0), Pace(32)
+        await drive(server, pace, 320, workers=32)
+        server.latency = 4.0  # the texts are longer now
+        before = pace.limit.now
+        await drive(server, pace, 320, workers=32)
+        return [before, pace.limit.now]
+
+    assert in_time(run()) == [32.0, 32.0]
+
+
+@pytest.mark.parametrize(
+    ("limit", "remaining", "reset"),
+    [
+        ("10000", "0", "8h0m0s"),
+        ("10", "0", "1000000000"),
+        ("-1", "-1", "-1"),
+        ("many", "few", "soon"),
+        ("nan", "inf", "1e400"),
+        ("0", "0", "0"),
+        ("5", "0", ""),
+    ],
+)
+def test_no_header_makes_a_run_hang(limit: str, remaining: str, reset: str, in_time: Run) -> None:
+    headers = {
+        f"x-ratelimit-{name}-{kind}": value
+        for kind in ("requests", "tokens")
+        for name, value in (("limit", limit), ("remaining", remaining), ("reset", reset))
+    }
+
+    async def run() -> float:
+        return await drive(Server(limit=lambda _: headers), Pace(64), 5)
+
+    assert in_time(run()) <= 5 * 61
+
+
+def test_a_429_without_retry_after_waits_as_its_headers_say(in_time: Run) -> None:
+    headers = {
+        "x-ratelimit-limit-requests": "100",
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "20s",
+    }
+
+    async def run() -> list[float]:
+        def once(server: Server) -> dict[str, str]:
+            if len(server.came) == 1:
+                raise Transient("busy", status=429, limits=headers)
+            return {}
+
+        server = Server(limit=once)
+        await drive(server, Pace(64), 1)
+        return server.came
+
+    first, second, *_ = in_time(run())
+    assert second - first >= 20.0
+
+
+def test_who_no_longer_waits_takes_nothing_along(in_time: Run) -> None:
+    async def run() -> None:
+        pace = Pace(1)
+        held = await pace.enter(REQUEST)
+        gone, granted, last = (asyncio.create_task(pace.enter(REQUEST)) for _ in range(3))
+        await asyncio.sleep(1.0)
+        gone.cancel()
+        await asyncio.sleep(1.0)
+        pace.answered(held, REQUEST, Response(()))
+        granted.cancel()  # it has its permit already, and has not been told yet
+        await asyncio.wait([gone, granted])
+        pace.answered(await last, REQUEST, Response(()))
+        assert pace.flying == 0
+
+    in_time(run())
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1s", 1.0),
+        ("6m0s", 360.0),
+        ("20ms", 0.02),
+        ("1h2m3.5s", 3723.5),
+        ("1d", 86_400.0),
+        ("7", 7.0),
+        ("0.5", 0.5),
+        *[(odd, None) for odd in (None, "", "soon", "-1s", "-1", "1s later", "5 minutes", "nan", "inf", "1e300")],
+    ],
+)
+def test_times_in_headers(text: str | None, value: float | None) -> None:
+    assert seconds(text) == value
+
+
+@given(st.text())
+def test_any_text_is_a_time_or_is_none(text: str) -> None:
+    assert (found := seconds(text)) is None or found >= 0
+
+
+def test_what_headers_say_counts_only_as_a_whole() -> None:
+    whole = {
+        "x-ratelimit-limit-tokens": "1000",
+        "x-ratelimit-remaining-tokens": "900",
+        "x-ratelimit-reset-tokens": "6s",
+    }
+    assert told(whole, "tokens") == Told(1000.0, 900.0, 6.0)
+    assert told(whole, "requests") is None
+    for name in whole:
+        assert told({key: value for key, value in whole.items() if key != name}, "tokens") is None
+
+
+@given(st.integers(1, 50_000), st.lists(st.floats(0, 30), min_size=1, max_size=200))
+def test_a_bucket_of_a_minute_lets_no_minute_have_more(most: int, pauses: list[float]) -> None:
+    bucket, time, times = per_minute(most), 0.0, []
+    for pause in pauses:
+        time += pause
+        time += bucket.wait(1.0, time) * (1 + 1e-12)
+        bucket.wait(1.0, time)
+        bucket.level -= 1.0
+        times.append(time)
+    assert most_in_a_minute(times) <= most
+
+
+def test_a_bucket_lends_what_is_more_than_it_holds() -> None:
+    bucket = Bucket(rate=2.0, burst=10.0)
+    assert bucket.wait(50.0, 0.0) == 0.0
+    bucket.level -= 50.0
+    assert bucket.wait(1.0, 0.0) == pytest.approx(20.5)
+    assert bucket.wait(50.0, 0.0) == pytest.approx(25.0)
