@@ -105,7 +105,9 @@ def _state(prepared: Prepared, counts: Done, start: float) -> str:
     if usage != Usage():
         parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{_of_prompts(usage)}")
         asked = [(prepared.judges[name], of) for name, of in counts.judges.items()]
-        prices = [usd(judge.model, judge.endpoint, of.usage, batched=of.batched) for judge, of in asked]
+        prices = [
+            usd(judge.model, judge.endpoint, of.usage, decides=judge.decides, batched=of.batched) for judge, of in asked
+        ]
         known = [price for price in prices if price is not None]
         parts.append(f"${sum(known):,.4f}" if len(known) == len(prices) else "price unknown")
     if retried := sum(of.retried for of in counts.judges.values()):

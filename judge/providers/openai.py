@@ -93,7 +93,7 @@ def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str,
     asked, used = body.get("n", 1), usage(data.get("usage"), "prompt", "completion")
     if not 1 <= len(choices) <= asked:
         raise Refused(f"{url} sent {len(choices)} choices where {asked} were asked for")
-    if used.reasoning_tokens and any(c.finish_reason == "length" and not c.text for c in choices):
+    if any(c.finish_reason == "length" and not c.text and not c.tokens for c in choices):
         limit = next((name for name in ("max_completion_tokens", "max_tokens") if name in body), None)
         raise Refused(f"{url}: the model spent its whole token limit on hidden reasoning", param=limit)
     if len(choices) < asked and "n" not in unmet:

@@ -30,7 +30,8 @@ class Case:
 
     `requests` are those of this rung by their keys, `answers` what they brought; `fresh` are the keys of what the cache
     does not hold yet. `spare` is a reply from a higher rung that `single` can be read from. `asked` says that it waited
-    for requests, `own` that some of them were sent for it and not for an equal one. `prefix` is its requests'.
+    for requests, `own` that some of them were sent for it and not for an equal one. `prefix` is its requests'. What the
+    cache held of a `distrusted` one has no score.
     """
 
     judgment: Judgment
@@ -45,6 +46,7 @@ class Case:
     spare: Response | None = None
     asked: bool = False
     own: bool = False
+    distrusted: bool = False
 
     @property
     def size(self) -> int:

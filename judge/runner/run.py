@@ -199,7 +199,7 @@ class Run:
         new: list[Part] = []
         while cases:
             asked = [(case, {r.key(): r for r in self._requests_of(case)}) for case in cases]
-            keys = [key for _, requests in asked for key in requests]
+            keys = [key for case, requests in asked if not case.distrusted for key in requests]
             stored = self._cache.get_many(keys) if self._provider.endpoint else {}
             cases = []
             for case, requests in asked:
@@ -319,6 +319,10 @@ class Run:
             self._learn(case, error)
             self._fail(judgment, "parse", ParseError(str(error), error.raw))
         except ParseError as error:
+            if not case.asked and not case.distrusted:  # a run keeps no such reply: it was imported
+                case.distrusted = True
+                self._again.append(case)
+                return
             self._fail(judgment, "parse", error)
         except ProviderError as error:
             if case.spare is not None and len(case.rungs) > 1:

@@ -151,10 +151,13 @@ def test_a_server_that_knows_no_token_limit(chat_server: Any, make_completion: C
     assert ask(chat_server)[0].unmet == ("max_tokens",)
 
 
-def test_a_limit_eaten_by_hidden_reasoning_is_lifted(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("told", [{"completion_tokens_details": {"reasoning_tokens": 64}}, {}])
+def test_a_limit_eaten_by_hidden_reasoning_is_lifted(
+    chat_server: Any, make_completion: Callable[..., Any], told: dict[str, Any]
+) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if "max_completion_tokens" in body:
-            used = {"completion_tokens": 64, "completion_tokens_details": {"reasoning_tokens": 64}}
+            used = {"completion_tokens": 64, **told}
             return 200, {}, make_completion("", choice={"finish_reason": "length"}, usage=used)
         return 200, {}, make_completion("5", top={"5": 1.0})
 

@@ -472,3 +472,19 @@ def test_draws_that_are_refused_leave_the_score_at_hand() -> None:
     judged = Judged(lambda r: thin if "top_logprobs" in r.params else Refused("no draws here"), samples(1))()
     assert judged.values == [3.0]
     assert "not answered: no draws here" in str(judged.rows[0].provenance.note)  # type: ignore[union-attr]
+
+
+def test_a_kept_reply_without_a_score_is_asked_again(tmp_path: Path) -> None:
+    """A run keeps none, but recordings that are imported may hold some."""
+    first = Judged(lambda _: "no idea", cache=DiskCache(tmp_path), weighting="single")()
+    assert len(first.failures) == 3
+    cache = DiskCache(tmp_path)
+    for request in first.provider.seen:
+        cache.put(request.key(), Response((Choice("no idea"),)), request)
+    cache.close()
+    assert DiskCache(tmp_path).stats()["responses"] == 3
+    again = Judged(lambda _: "no idea", cache=DiskCache(tmp_path), weighting="single")()
+    assert (len(again.failures), again.counts.sent) == (3, 3), "once, and not for ever"
+    mended = Judged(lambda _: "4", cache=DiskCache(tmp_path), weighting="single")()
+    assert mended.values == [4.0] * 3
+    assert Judged(lambda _: "3", cache=DiskCache(tmp_path), weighting="single")().values == [4.0] * 3
