@@ -1,4 +1,4 @@
-"""800 judgments at concurrency 100 against a server that takes 200 ms: wall against the ideal, CPU against a bare loop.
+"""3,200 judgments at concurrency 256, a server that takes 200 ms: wall against the ideal, CPU against a bare loop.
 
 The bare loop is the official SDK on aiohttp calling `chat.completions.create` with the same prompts, already
 rendered, and throwing the replies away. Ours renders, keys, asks, parses, weighs and caches.
@@ -23,13 +23,14 @@ from judge import samples
 from judge.cache import DiskCache
 from judge.criteria import bodies, load
 from judge.ladder import Settings
+from judge.pace import Pace
 from judge.providers.openai import OpenAIProvider
 from judge.render import Renderer
 from judge.retry import Retrier
 from judge.runner import Judgment, Run
 
 SHARED = Path(os.environ.get("JUDGE_SHARED", "../shared"))
-LATENCY, CONCURRENCY, OUTPUTS, ROUNDS = 0.2, 100, 200, 5
+LATENCY, CONCURRENCY, OUTPUTS, ROUNDS = 0.2, 256, 800, 5
 CRITERIA = ("relevance", "coherence", "consistency", "fluency_5")
 
 
@@ -46,7 +47,8 @@ async def ours(rows: list[Any], criteria: list[Any], url: str) -> None:
     made: list[Any] = []
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
-        kept = {"cache": cache, "retrier": Retrier(), "emit": made.append, "concurrency": CONCURRENCY}
+        retrier = Retrier(pace=Pace(CONCURRENCY))
+        kept = {"cache": cache, "retrier": retrier, "emit": made.append, "concurrency": CONCURRENCY}
         run = Run(asked, provider, Settings(), **kept)
         await run()
         cache.close()

@@ -186,12 +186,15 @@ class Request:
     draw: int = 0
     endpoint: str = ""
     prefix: tuple[str, int] = field(default=("", 0), compare=False, repr=False)
+    _key: str = field(default="", init=False, compare=False, repr=False)
 
     def key(self) -> str:
-        """sha256, in hex, over the canonical JSON of every field but the prefix."""
-        fields = [self.endpoint, self.model, self.draw, dict(self.params), [dict(m) for m in self.messages]]
-        text = json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        """sha256, in hex, over the canonical JSON of every field but the prefix; made once."""
+        if not self._key:
+            fields = [self.endpoint, self.model, self.draw, dict(self.params), [dict(m) for m in self.messages]]
+            text = json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+            object.__setattr__(self, "_key", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
+        return self._key
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-_REST = 3
+_REST = 9
 """Times a write's own length that the loop gets before the next one."""
 
 
 class Commit:
-    """Calls `write` once for all that gathers in a turn of the event loop, and no more than a quarter of the time.
+    """Calls `write` once for all that gathers in a turn of the event loop, and no more than a tenth of the time.
 
     A write blocks the loop, for about a quarter of a millisecond on an ordinary disk; so the slower the disk, the more
     replies share a write. For one event loop at a time.

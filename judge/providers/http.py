@@ -1,8 +1,9 @@
-"""JSON over POST to one OpenAI-compatible address, through the official SDK: what its providers share.
+"""JSON over POST to one OpenAI-compatible address, by the official SDK: what its providers share.
 
-The SDK's client does authentication, URLs and errors; its aiohttp transport and `client.post(cast_to=Response)`
-skip its parameter transform and model construction, which cost three times the CPU of all the rest. Its own
-retries are off: `judge.retry` decides. Redirects are not followed: a text goes to the host that was named.
+The SDK's client brings authentication, headers, kinds of errors and its aiohttp transport. Requests are handed to that
+transport as they are: the SDK's own way there (parameter transform, options copied, models made) takes several times
+the CPU of all the rest. Its retries are off: `judge.retry` decides. Redirects are not followed: a text goes to the host
+that was named.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import openai
 from judge.config import Plan
 from judge.errors import ConfigError
 from judge.providers.dialect import Caching
-from judge.providers.http_errors import connection_error, limits, not_an_api, status_error
+from judge.providers.http_errors import connection_error, error_in, limits, not_an_api, status_error
 from judge.providers.prices import DEFAULT_URL
 from judge.records import Usage
 
@@ -94,12 +95,24 @@ class Endpoint:
         self._timeout = timeout
         self._connections = connections
         self._client: openai.AsyncOpenAI | None = None
+        self._transport: httpx2.AsyncClient
+        self._headers: dict[str, str] = {}
+        self._addresses: dict[str, httpx2.URL] = {}
 
     async def post(self, path: str, body: dict[str, Any]) -> Reply:
         """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
-        whole = f"{self.url}{path}"  # the SDK takes longer to join it
-        reply = await self.call(lambda client: client.post(whole, body=body, cast_to=httpx2.Response))
+        content = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        reply = await self.call(lambda _: self._send(path, content))
         return Reply(self.json(reply), limits(reply.headers))
+
+    async def _send(self, path: str, content: bytes) -> httpx2.Response:
+        """What the server answers, where that is a success. Raises as the SDK's client does."""
+        if path not in self._addresses:
+            self._addresses[path] = httpx2.URL(f"{self.url}{path}")
+        reply = await self._transport.post(self._addresses[path], content=content, headers=self._headers)
+        if not reply.is_success:
+            raise openai.APIStatusError("", response=reply, body=error_in(reply))
+        return reply
 
     async def call(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]], seconds: float | None = None) -> T:
         """What `send` gets from the SDK's client, in so many seconds at most. Raises Transient or Refused."""
@@ -111,7 +124,7 @@ class Endpoint:
                 return await send(self._client)
         except openai.APIStatusError as error:
             raise status_error(error, self.url, _secret(_key(self._key_env))) from error
-        except (openai.APIConnectionError, aiohttp.ClientError, httpx2.TransportError, TimeoutError) as error:
+        except (openai.APIConnectionError, aiohttp.ClientError, httpx2.RequestError, TimeoutError) as error:
             raise connection_error(error, self.url, longest) from error
 
     def json(self, reply: httpx2.Response) -> Any:
@@ -135,13 +148,19 @@ class Endpoint:
     def _open(self) -> openai.AsyncOpenAI:
         limits = httpx2.Limits(max_connections=self._connections, max_keepalive_connections=self._connections)
         timeout = httpx2.Timeout(self._timeout, connect=10.0)
-        return openai.AsyncOpenAI(
+        self._transport = openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False)
+        client = openai.AsyncOpenAI(
             api_key=_key(self._key_env) or "no-key",
             base_url=self.url,
             max_retries=0,
             timeout=timeout,
-            http_client=openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False),
+            http_client=self._transport,
         )
+        said = {**client.default_headers, **client.auth_headers}
+        self._headers = {  # but for what the SDK tells of this machine
+            name: value for name, value in said.items() if isinstance(value, str) and not name.startswith("X-Stainless")
+        }
+        return client
 
 
 def usage(data: Any, read: str, written: str) -> Usage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import json
 import math
 import re
 import time
@@ -44,6 +45,15 @@ def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderEr
     if status == 404 and (error.code == "model_not_found" or _MODEL.search(_said(error, key))):
         param = "model"
     return Refused(message, status=status, param=param, stops=stops)
+
+
+def error_in(reply: httpx2.Response) -> Any:
+    """What a reply that is no success says of its error: a mapping where it is worded as OpenAI words them."""
+    try:
+        data = json.loads(reply.content)
+    except (ValueError, RecursionError):
+        return reply.text.strip()
+    return data.get("error", data) if isinstance(data, dict) else data
 
 
 def body_error(data: Any, url: str, what: str) -> ProviderError:
