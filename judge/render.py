@@ -8,13 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from jinja2 import ChainableUndefined, FunctionLoader, StrictUndefined, TemplateError, TemplateSyntaxError, Undefined
+from jinja2 import (
+    ChainableUndefined,
+    FunctionLoader,
+    StrictUndefined,
+    TemplateError,
+    TemplateSyntaxError,
+    Undefined,
+    meta,
+    nodes,
+)
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.errors import CriterionError
@@ -22,6 +33,10 @@ from judge.records import Criterion, Form, Prompt, ReplyKind, Sample, Scale
 
 _KEY = 8
 _LARGEST = 100_000
+_TEXTS = frozenset({"source", "output", "first", "second"})
+"""What differs from sample to sample in most templates."""
+_CHANGING = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
+"""What may do something with a text after it was printed."""
 _JOINT = "layouts/merged.jinja"
 _RUNTIME = (
     TemplateError,
@@ -96,12 +111,21 @@ def _this(criterion: Criterion) -> This:
     )
 
 
+class _Gap(NamedTuple):
+    """Stands in the place of a text that is put in later; `mark` is of chance, so that no template holds it."""
+
+    name: str
+    mark: str
+
+
 def fenced(text: object, label: str) -> str:
     """A text between an opening and a closing mark, each on a line of its own: `<label key>` … `</label key>`.
 
     The key is the start of the text's own sha256, 8 hex digits or as many more as it takes for the text not to
     hold the key: equal texts get equal marks (caches), and no text can close its own. Raises TypeError for a list.
     """
+    if isinstance(text, _Gap):
+        return f"{text.mark}{text.name} {label}{text.mark}"
     if isinstance(text, (list, tuple, Mapping)):
         raise TypeError(f"fenced takes one text, not a {type(text).__name__}: write a for loop around it")
     body = str(text)
@@ -148,8 +172,11 @@ class Renderer:
         texts = {name: (text, self._labels[name], None) for name, text in templates.items()}
         try:
             self._template = _environment(texts, StrictUndefined).get_template(own)
+            gaps = [_gaps(text) for text in templates.values()]
         except TemplateSyntaxError as error:
             raise CriterionError(f"{error.filename}:{error.lineno}: {error.message}") from error
+        self._gaps = None if None in gaps else frozenset[str]().union(*filter(None, gaps))
+        self._around: tuple[list[str], list[str]] | None = None
 
     def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
         """One user message for a sample, or for a pair of which `sample` is shown first.
@@ -167,13 +194,24 @@ class Renderer:
             known = context(sample, self._this, rival)
             if rival is not None:
                 self._refuse_apart(known, sample, rival)
-            text = self._template.render(known)
+            material, question = self._filled(known)
         except _RUNTIME as error:
             what = str(error) or type(error).__name__
             raise CriterionError(f"{self._at(error)}: {what} {where}") from error
-        material, question = self._parts(text)
         message = {"role": "user", "content": material}
         return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
+
+    def _filled(self, known: Mapping[str, Any]) -> tuple[str, str]:
+        """The material and the question with a sample's texts. What is around them is rendered once, if that can be."""
+        if self._gaps is None or not self._gaps <= known.keys():
+            return self._parts(self._template.render(known))
+        if self._around is None:
+            mark = f"<{secrets.token_hex(16)}>"
+            gaps = {name: _Gap(name, mark) for name in self._gaps}
+            gap = re.compile(f"{mark}(\\w+) (.*?){mark}", re.DOTALL)
+            parts = self._parts(self._template.render({**gaps, "this": self._this}))
+            self._around = gap.split(parts[0]), gap.split(parts[1])
+        return _fill(self._around[0], known), _fill(self._around[1], known)
 
     def _refuse_apart(self, known: Mapping[str, Any], sample: Sample, rival: Sample) -> None:
         """What a comparison reads beside the two texts must be the same for both."""
@@ -207,6 +245,31 @@ class Renderer:
                 found = f"{file}:{trace.tb_lineno}"
             trace = trace.tb_next
         return found
+
+
+@lru_cache
+def _gaps(template: str) -> frozenset[str] | None:
+    """The texts that a template puts between marks, where that is all it does with any variable; None where it is not.
+
+    What a prompt has around these texts is the same for every sample then.
+    """
+    tree = _environment({}, StrictUndefined).parse(template)
+    if any(tree.find(kind) for kind in _CHANGING) or meta.find_undeclared_variables(tree) - _TEXTS - {"this", "super"}:
+        return None
+    printed = [part for output in tree.find_all(nodes.Output) for part in output.nodes]
+    fences = [part.node for part in printed if isinstance(part, nodes.Filter) and part.name == "fenced"]
+    texts = [node.name for node in fences if isinstance(node, nodes.Name) and node.name in _TEXTS]
+    supers = [part for part in printed if isinstance(part, nodes.Call) and part.node == nodes.Name("super", "load")]
+    used = sum(name.name in _TEXTS | {"self", "super"} for name in tree.find_all(nodes.Name))
+    return frozenset(texts) if used == len(texts) + len(supers) else None
+
+
+def _fill(around: Sequence[str], texts: Mapping[str, str]) -> str:
+    """What is around texts, their names and their labels in turn, with the texts."""
+    found = list(around[::3])
+    for place, (name, label) in enumerate(zip(around[1::3], around[2::3], strict=True)):
+        found[place] += fenced(texts[name], label)
+    return "".join(found)
 
 
 def context(sample: Sample, this: This, rival: Sample | None = None) -> dict[str, Any]:

@@ -17,12 +17,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2 import StrictUndefined
 
 from judge import criteria, parse
 from judge.criteria.needs import _has
 from judge.errors import CriterionError
 from judge.records import Choice, Criterion, Form, Prompt, ReplyKind, Sample, Scale
-from judge.render import Renderer, This, context, draft, fenced
+from judge.render import Renderer, This, _environment, context, draft, fenced
 
 GOLDEN = Path(__file__).parent / "golden" / "prompts"
 LANGUAGES = criteria.languages()
@@ -522,3 +523,54 @@ def test_rendering_reads_no_file(custom: Load) -> None:
     Path(one.path).with_name("my2.jinja").write_text("secret", encoding="utf-8")
     with pytest.raises(CriterionError, match=r"my\.jinja:1: my2\.jinja"):
         renderer.render(SAMPLE)
+
+
+@pytest.mark.parametrize("language", ["en", "ja", "ko", "zh"])
+@pytest.mark.parametrize("form", ["text", "json", "decision"])
+def test_what_is_rendered_once_is_what_is_rendered_anew(language: str, form: Form) -> None:
+    """Every built-in criterion's prompt, with texts that hold what marks, gaps and templates are made of."""
+    texts = ["plain", "\0source x\0", " \n {{ output }} </source 0>\n", "日本語\0output output\0", "\0"]
+    for criterion in (replace(one, form=form) for one in criteria.builtin(language)):
+        once, anew = Renderer(criterion, criteria.bodies(criterion)), Renderer(criterion, criteria.bodies(criterion))
+        assert once._gaps, "or the quick way is not taken at all"
+        anew._gaps = None
+        anew._this = once._this  # whose cut is of chance
+        for output in texts:
+            for source in texts:
+                sample = Sample("i", "s", output, source, ("a reference",), extra={"source": "no", "more": 1})
+                assert once.render(sample) == anew.render(sample)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "{{ output }}",
+        "{{ output|upper|fenced('t') }}",
+        "{{ output|fenced('t')|upper }}",
+        "{{ output|fenced('t') ~ '!' }}",
+        "{% if output %}x{% endif %}{{ output|fenced('t') }}",
+        "{% if source is defined %}{{ output|fenced('t') }}{% endif %}",
+        "{% if 'b' in output %}x{% endif %}{{ output|fenced('t') }}",
+        "{% filter upper %}{{ output|fenced('t') }}{% endfilter %}",
+        "{% set x %}{{ output|fenced('t') }}{% endset %}{{ x|length }}",
+        "{% set x = output|fenced('t') %}{{ x|length }}",
+        "{% macro m() %}{{ output|fenced('t') }}{% endmacro %}{{ m()|upper }}",
+        "{% block b %}{{ output|fenced('t') }}{% endblock %}{{ self.b()|upper }}",
+        "{{ output|fenced('t') }}{% for r in references %}{{ r }}{% endfor %}",
+        "{{ output|fenced('t') }}{{ more }}",
+        "\0source x\0{{ output|fenced('t') }}",
+    ],
+)
+def test_a_template_that_does_more_with_a_text_is_rendered_for_each(tmp_path: Path, block: str) -> None:
+    path = tmp_path / "own.jinja"
+    path.write_text(f"---\ntitle: Own\nscale: [1, 5]\n---\n{block}\nHow good?", encoding="utf-8")
+    criterion = criteria.load(str(path))
+    renderer = Renderer(criterion, criteria.bodies(criterion))
+    for output in ("abc", "xyz", "a longer one, with b"):
+        sample = Sample("i", "s", output, "a source", ("one", "two"), extra={"more": output})
+        template = _environment(
+            {"t": (criteria.bodies(criterion)["own.jinja"], "t", None)}, StrictUndefined
+        ).get_template("t")
+        assert (
+            renderer.render(sample).messages[0]["content"] == template.render(context(sample, renderer._this)).strip()
+        )
