@@ -94,14 +94,24 @@ class Transient(ProviderError):
 
 
 class Refused(ProviderError):
-    """A request the provider will not answer. `param` names the parameter it objects to, where it says so."""
+    """A request the provider will not answer. `param` names the parameter it objects to, where it says so.
+
+    `billed` marks an answer that is of no use and has its price all the same.
+    """
 
     def __init__(
-        self, message: str, *, status: int | None = None, param: str | None = None, stops: Stops = "never"
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        param: str | None = None,
+        billed: bool = False,
+        stops: Stops = "never",
     ) -> None:
         super().__init__(message, stops=stops)
         self.status = status
         self.param = param
+        self.billed = billed
 
 
 class Reached(JudgeError):

@@ -1,6 +1,6 @@
 """Locks between processes that share a file. The system lets go of one when its holder dies, however that happens.
 
-Windows has no such lock: there, two runs must not write one recording at once.
+Windows has no such lock: there, two runs must not write one recording, or wait for one's batches, at once.
 """
 
 from __future__ import annotations
@@ -35,12 +35,17 @@ def held(path: Path, *, shared: bool = False) -> Iterator[FileIO]:
 def free(path: Path) -> bool:
     """Whether nobody holds a lock on this file. Raises OSError."""
     with FileIO(path, "a") as file:
-        try:
-            if sys.platform != "win32":
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+        return taken(file)
+
+
+def taken(file: FileIO) -> bool:
+    """Lock an open file until it is closed; False where somebody else holds it. Raises OSError."""
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def same(file: FileIO, path: Path) -> bool:

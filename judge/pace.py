@@ -234,11 +234,6 @@ class Pace:
         self._timer: asyncio.TimerHandle | None = None
         self._resume_at = self._last = float("-inf")
 
-    @property
-    def paused(self) -> float:
-        """The loop's time at which requests go on; in the past where they are not held."""
-        return self._resume_at
-
     async def enter(self, request: Request) -> Permit:
         """Wait for leave to send. Every permit goes back with `answered` or `failed`."""
         cost, now = self._cost(request), asyncio.get_running_loop().time()
@@ -269,14 +264,17 @@ class Pace:
         self._back()
 
     def failed(self, permit: Permit, error: BaseException) -> None:
-        """Take a permit back; a server that is overloaded is asked less from now on."""
+        """Take a permit back; a server that is overloaded is asked less from now on, and later where it says so."""
         now = asyncio.get_running_loop().time()
-        if isinstance(error, Transient) and (error.status in _BUSY or error.billed):
-            if self.limit.overloaded(permit.at, now):
+        if isinstance(error, Transient):
+            busy = error.status in _BUSY or error.billed
+            if busy and self.limit.overloaded(permit.at, now):
                 self.limit.forget(now)
                 if error.status == 429:
                     self._learned.limited(now)
-            if error.status == 429 and error.retry_after is None:
+            if error.retry_after:
+                self.pause(now + error.retry_after)
+            elif error.status == 429 and error.retry_after is None:
                 said = [told(error.limits, kind) for kind in _KINDS]
                 reset = max((one.reset for one in said if one and not one.remaining), default=0.0)
                 self.pause(now + min(reset, _LONGEST))

@@ -26,7 +26,7 @@ class Counts:
     `usage` sums the answers'; `unmet` counts, by name, the answers for which a parameter was not honoured.
     `retried` are the tries after a first one, `timeouts` those that a time-out made necessary. `slowest` are the ten
     requests that took longest from their first try to their answer, in seconds, longest first, with what they were for;
-    `flying` are those under way, by the time of their first try. Of batches:
+    `flying` are those under way, by the time of their first try, `held` those that may not be tried yet. Of batches:
     `awaited` says what is under way at the provider, `batched` is the part of `usage` that costs half, `remarks` are
     what the report has to say.
     """
@@ -46,6 +46,7 @@ class Counts:
     timeouts: int = 0
     slowest: list[tuple[float, Named]] = field(default_factory=list)
     flying: dict[Flight, float] = field(default_factory=dict)
+    held: int = 0
     awaited: str = ""
     batched: Usage = field(default_factory=Usage)
     remarks: list[str] = field(default_factory=list)
@@ -70,14 +71,17 @@ class Flight:
         self._counts, self.named = counts, named
 
     def __enter__(self) -> Self:
+        self._counts.held += 1
         return self
 
     def leave(self) -> None:
+        self._counts.held -= self not in self._counts.flying
         self._counts.flying.setdefault(self, time.monotonic())
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
         since = self._counts.flying.pop(self, None)
         if since is None:
+            self._counts.held -= 1
             return
         took, slowest = time.monotonic() - since, self._counts.slowest
         if len(slowest) < _NAMED or took > slowest[-1][0]:

@@ -157,8 +157,8 @@ class Retrier:
         error = _error(state)
         spread = min(self.policy.cap, self.policy.base * 2 ** min(state.attempt_number - 1, 16))
         wait = (error.retry_after or 0.0) + self._random.uniform(0.0, spread)
-        if error.status == 429 or error.retry_after:
-            self.pace.pause(asyncio.get_running_loop().time() + (error.retry_after or wait))
+        if error.status == 429 and not error.retry_after:
+            self.pace.pause(asyncio.get_running_loop().time() + wait)
         return wait
 
     def _count(self, state: RetryCallState) -> None:

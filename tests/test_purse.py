@@ -36,12 +36,19 @@ def judge(notice: str = "", model: str = MODEL, endpoint: str = DEFAULT_URL) -> 
     return provider
 
 
+def dollars(amount: float) -> Purse:
+    """A purse that pays for the judge."""
+    purse = Purse(Budget(amount, "usd"))
+    assert purse.pays_for(judge())
+    return purse
+
+
 def test_the_most_a_request_can_cost() -> None:
     written = 100
-    read = len("How good is 「それ」?".encode()) + 16
+    read = len("How good is 「それ」?".encode()) + 1016
     assert Purse(Budget(1, "tokens")).most(REQUEST) == read + written
     fresh, _, stored, out = per_token(MODEL, DEFAULT_URL) or (0, 0, 0, 0)
-    assert Purse(Budget(1, "usd")).most(REQUEST) == pytest.approx(read * max(fresh, stored) + written * out)
+    assert dollars(1).most(REQUEST) == pytest.approx(read * max(fresh, stored) + written * out)
     draws = replace(REQUEST, params={"max_tokens": 100, "n": 20})
     assert Purse(Budget(1, "tokens")).most(draws) == read + 20 * written
     schema = replace(REQUEST, params={"max_tokens": 100, "response_format": {"a": "b"}})
@@ -53,7 +60,7 @@ def test_the_most_a_request_can_cost() -> None:
 def test_a_budget_is_never_crossed_and_is_well_used(unit: Any, trouble: float, in_time: Run) -> None:
     chance, billed = random.Random(7), Usage()
     prices = per_token(MODEL, DEFAULT_URL) or (0, 0, 0, 0)
-    budget = Budget(0.05, "usd") if unit == "usd" else Budget(20_000, "tokens")
+    budget = Budget(0.08, "usd") if unit == "usd" else Budget(50_000, "tokens")
 
     async def call() -> Response:
         nonlocal billed
@@ -68,6 +75,7 @@ def test_a_budget_is_never_crossed_and_is_well_used(unit: Any, trouble: float, i
 
     async def run() -> tuple[Purse, int]:
         purse, made = Purse(budget), 0
+        assert purse.pays_for(judge())
         retriers = [Retrier(Policy(), Pace(16), purse, seed=seed) for seed in range(2)]  # a panel
 
         async def work(retrier: Retrier) -> None:
@@ -91,7 +99,7 @@ def test_a_budget_is_never_crossed_and_is_well_used(unit: Any, trouble: float, i
 
 def test_a_request_that_does_not_fit_waits_for_those_in_flight(in_time: Run) -> None:
     async def run() -> None:
-        purse = Purse(Budget(200, "tokens"))
+        purse = Purse(Budget(1200, "tokens"))
         kept = await purse.reserve(REQUEST)
         waiting = asyncio.create_task(purse.reserve(REQUEST))
         await asyncio.sleep(1.0)
@@ -104,7 +112,9 @@ def test_a_request_that_does_not_fit_waits_for_those_in_flight(in_time: Run) -> 
 
 
 def test_the_first_request_may_already_be_too_much(in_time: Run) -> None:
-    with pytest.raises(BudgetReached, match=r"of 20 tokens is reached: 0 tokens may have been spent.*up to 141 tokens"):
+    with pytest.raises(
+        BudgetReached, match=r"of 20 tokens is reached: 0 tokens may have been spent.*up to 1,141 tokens"
+    ):
         in_time(Purse(Budget(20, "tokens")).reserve(REQUEST))
 
 
@@ -121,7 +131,7 @@ def test_the_first_request_may_already_be_too_much(in_time: Run) -> None:
 )
 def test_what_may_have_been_charged_counts_as_spent(error: BaseException, counted: bool, in_time: Run) -> None:
     async def run() -> None:
-        purse = Purse(Budget(1000, "tokens"))
+        purse = Purse(Budget(2000, "tokens"))
         kept = await purse.reserve(REQUEST)
         purse.lost(kept, error)
         assert purse.spent == (kept if counted else 0.0)
@@ -129,12 +139,17 @@ def test_what_may_have_been_charged_counts_as_spent(error: BaseException, counte
     in_time(run())
 
 
-def test_a_reply_that_does_not_say_what_it_cost_is_taken_to_cost_the_most(in_time: Run) -> None:
+@pytest.mark.parametrize("unit", ["usd", "tokens"])
+@pytest.mark.parametrize(
+    "used", [Usage(), Usage(10**18, 1), Usage(100, 10**18), Usage(-(10**6), 5), Usage(5, -(10**6)), Usage(9, 1, 10**6)]
+)
+def test_a_reply_that_says_nothing_of_sense_is_taken_to_cost_the_most(used: Usage, unit: str, in_time: Run) -> None:
     async def run() -> None:
-        purse = Purse(Budget(1000, "tokens"))
+        purse = dollars(1.0) if unit == "usd" else Purse(Budget(5000, "tokens"))
         kept = await purse.reserve(REQUEST)
-        purse.settle(kept, REQUEST, Usage())
+        purse.settle(kept, REQUEST, used)
         assert purse.spent == kept
+        assert await purse.reserve(REQUEST) == kept
 
     in_time(run())
 
@@ -147,6 +162,49 @@ def test_a_server_that_writes_more_than_it_may_makes_the_next_ones_dearer(in_tim
         assert await purse.reserve(REQUEST) == 3 * kept
 
     in_time(run())
+
+
+@pytest.mark.parametrize("unit", ["usd", "tokens"])
+def test_overruns_in_flight_together_do_not_compound(unit: str, in_time: Run) -> None:
+    async def run() -> None:
+        purse = dollars(100) if unit == "usd" else Purse(Budget(1_000_000, "tokens"))
+        kept = [await purse.reserve(REQUEST) for _ in range(64)]
+        used = Usage(1000, 1433)  # 2.13 times the 1,141 tokens
+        for one in kept:
+            purse.settle(one, REQUEST, used)
+        assert await purse.reserve(REQUEST) == pytest.approx(purse.spent / 64)
+        half = await purse.reserve(REQUEST, 0.5)
+        purse.settle(half, REQUEST, used, 0.5)
+        assert await purse.reserve(REQUEST) == pytest.approx(purse.spent / (64.5 if unit == "usd" else 65))
+
+    in_time(run())
+
+
+def test_the_end_of_a_budget_says_what_a_reply_has_used_beyond_its_request(in_time: Run) -> None:
+    async def run() -> None:
+        purse = Purse(Budget(3000, "tokens"))
+        purse.settle(await purse.reserve(REQUEST), REQUEST, Usage(41, 2241))
+        with pytest.raises(BudgetReached, match=r"up to 2,282 tokens \(a reply came to 2.0 times the most its request"):
+            await purse.reserve(REQUEST)
+
+    in_time(run())
+
+
+def test_typed_questions_have_a_price_of_their_own() -> None:
+    typed = judge(model="gpt-6-luna")
+    typed.decides = True
+    purse = Purse(Budget(1, "usd"))
+    assert purse.pays_for(typed)
+    asked = Request("gpt-6-luna", ({"role": "user", "content": "text"},), {"questions": []}, endpoint=DEFAULT_URL)
+    most = 4 + 1016 + len("[]")
+    assert purse.most(asked) == pytest.approx(most * 0.10e-6)
+    kept = purse.keep(asked)
+    assert kept is not None
+    purse.settle(kept, asked, Usage(100, 20))
+    assert purse.spent == pytest.approx(100 * 0.10e-6)
+    typed.model = MODEL
+    with pytest.raises(ConfigError, match="nobody has published a price"):
+        purse.pays_for(typed)
 
 
 def test_dollars_need_a_known_price() -> None:
@@ -183,9 +241,9 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_new_one(tmp_path: Path) ->
             return asyncio.run(api.run(prepared, progress))
         except BudgetReached as reached:
             assert progress.failed == 0
-            return str(reached)
+            return " ".join([str(reached), *reached.__notes__])
 
-    said = run("2500tokens")
+    said = run("3500tokens")
     done = len(made)
     assert 1 <= done < 12
     assert f"{150 * done + 10 * done:,} tokens may have been spent" in said or done * 160 < 1000
@@ -207,7 +265,56 @@ def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:
         given={"criteria": ["fluency"], "metrics": [], "weighting": "single", "cache": False, "deadline": 0.5}
     )
     prepared = api.prepare(plan, ROWS, providers=[Slow(lambda _: "3")])
-    with pytest.raises(
-        DeadlineReached, match=r"\(--deadline\) is up. 5 of 12 judgments are made.*pays for all of them"
-    ):
+    with pytest.raises(DeadlineReached, match=r"\(--deadline\) is up") as stopped:
         asyncio.run(api.run(prepared))
+    (told,) = stopped.value.__notes__
+    assert told.startswith("5 of 12 judgments are made. Without a cache")
+
+
+def test_nobody_is_sent_on_when_the_budget_ends(in_time: Run) -> None:
+    """Two wait, and only the smaller one fits: it goes, and the larger one is refused once that is settled."""
+    small, large = (replace(REQUEST, params={"max_tokens": most}) for most in (100, 1_500))
+    purse = Purse(Budget(2_600, "tokens"))
+    said: list[str] = []
+
+    async def one(name: str, request: Request, used: Usage) -> None:
+        try:
+            kept = await purse.reserve(request)
+        except BudgetReached:
+            said.append(f"{name} refused")
+            return
+        await asyncio.sleep(1.0)
+        purse.settle(kept, request, used)
+        said.append(f"{name} settled")
+
+    async def run() -> None:
+        await asyncio.gather(
+            one("first", large, Usage(500, 700)), one("large", large, Usage(1, 1)), one("small", small, Usage(20, 1))
+        )
+
+    in_time(run())
+    assert said == ["first settled", "small settled", "large refused"]
+
+
+def test_who_stops_waiting_leaves_nothing_kept(in_time: Run) -> None:
+    purse = Purse(Budget(1_300, "tokens"))
+
+    async def run() -> None:
+        kept = await purse.reserve(REQUEST)
+        early, late = (asyncio.create_task(purse.reserve(REQUEST)) for _ in range(2))
+        await asyncio.sleep(0)
+        early.cancel()
+        await asyncio.sleep(0)
+        purse.give_back(kept)
+        late.cancel()  # in the moment in which it was its turn
+        await asyncio.gather(early, late, return_exceptions=True)
+        assert await purse.reserve(REQUEST) == kept
+
+    in_time(run())
+
+
+def test_an_answer_of_no_use_has_its_price(in_time: Run) -> None:
+    purse = Purse(Budget(10_000, "tokens"))
+    for billed in (True, False):
+        purse.lost(in_time(purse.reserve(REQUEST)), Refused("no choices", billed=billed))
+    assert purse.spent == purse.most(REQUEST)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import resource
 import signal
 import subprocess
 import sys
+import threading
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,6 +123,36 @@ def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, 
         recording.read(path)
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"params": [1]}, "params is not an object"),
+        ({"model": 3}, "model is not text"),
+        ({"messages": {"role": "user"}}, "messages is not a list"),
+        ({"messages": [{"role": "user", "content": ["x"]}]}, "a message's text is not text"),
+        ({"endpoint": 1}, "endpoint is not text"),
+        ({"replies": [{"draw": -1, "text": "4"}]}, "draw is -1"),
+        ({"replies": [{"draw": True, "text": "4"}]}, "draw is not a whole number"),
+        ({"replies": [{"draw": 0, "text": "4"}, {"draw": 0, "text": "5"}]}, "two replies to draw 0"),
+        ({"replies": [{"draw": 0, "text": None}]}, "text is not text"),
+        ({"replies": [{"draw": 0, "text": "4", "usage": {"prompt_tokens": -5}}]}, "prompt_tokens is -5"),
+        ({"replies": [{"draw": 0, "text": "4", "usage": {"tokens": 5}}]}, "unexpected keyword"),
+        ({"replies": [{"draw": 0, "text": "4", "shares": [["4", "much"]]}]}, "the number of '4' is not"),
+        ({"replies": [{"draw": 0, "text": "4", "tokens": [["4", 10**400, []]]}]}, "too large"),
+        ({"replies": [{"draw": 0, "text": "4", "unmet": "seed"}]}, "unmet is not a list"),
+        (None, "recursion"),
+    ],
+)
+def test_a_line_with_what_no_line_has_is_named(tmp_path: Path, change: dict[str, Any] | None, said: str) -> None:
+    path = tmp_path / "calls.jsonl"
+    recorded().save(path)
+    first, *rest = path.read_text("utf-8").splitlines()
+    whole = {**json.loads(rest[0]), **(change or {})}
+    path.write_text("\n".join([first, json.dumps(whole) if change else "[" * 200_000]) + "\n", "utf-8")
+    with pytest.raises(DataError, match=f"calls.jsonl:2: not a line of a recording: .*{said}"):
+        recording.read(path)
+
+
 def record(path: Path, note: str, *calls: tuple[Request, Response]) -> None:
     made = Recorder(path, note)
     for asked, reply in calls:
@@ -215,6 +250,59 @@ def test_what_somebody_else_is_recording_is_left_to_them(tmp_path: Path) -> None
     assert len(recording.read(path).replies) == 3
 
 
+def test_a_journal_that_is_put_away_while_its_run_begins_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, lock, write = tmp_path / "calls.jsonl", fcntl.flock, Archive.write
+    made, opened, go, decided = Recorder(path), *(threading.Event() for _ in range(3))
+
+    def begin() -> None:
+        made.add(request("one"), PLAIN)
+        decided.set()
+
+    def between_opening_and_locking(file: Any, how: int) -> None:
+        if threading.current_thread() is not beginning:
+            return lock(file, how)
+        opened.set()
+        go.wait(60)
+        try:
+            lock(file, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            decided.set()
+            lock(file, how)
+
+    def while_it_is_put_away(whole: Archive, place: Path) -> None:
+        go.set()
+        decided.wait(60)
+        write(whole, place)
+
+    beginning = threading.Thread(target=begin)
+    monkeypatch.setattr(fcntl, "flock", between_opening_and_locking)
+    beginning.start()
+    opened.wait(60)
+    monkeypatch.setattr(Archive, "write", while_it_is_put_away)
+    record(path, "", (request("two"), PLAIN))
+    beginning.join()
+    made.close()
+    assert len(recording.read(path).replies) == 2
+    assert recording.journals(path) == []
+
+
+def test_a_journal_is_put_away_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, write = tmp_path / "calls.jsonl", Archive.write
+    subprocess.run([sys.executable, "-c", KILLED, path], check=False)
+
+    def and_another_begins(whole: Archive, place: Path) -> None:
+        monkeypatch.undo()
+        write(whole, place)
+        Recorder(path).close()
+
+    monkeypatch.setattr(Archive, "write", and_another_begins)
+    Recorder(path).close()
+    assert len(recording.read(path).replies) == 50
+    assert recording.journals(path) == []
+
+
 def test_a_recording_that_grows_or_is_replaced_is_read_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     with archive(recorded(), tmp_path) as found:
@@ -271,11 +359,28 @@ def test_replies_of_two_servers_are_both_kept(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     made = Recorder(path)
     for place, reply in (("http://a/v1", PLAIN), ("http://b/v1", RICH)):
-        made.add(request("one"), reply, place)
+        made.add(replace(request("one"), endpoint=place), reply)
     made.close()
     with Archive([path]) as found:
         assert len(found) == 2
         assert found.doubled == ("http://a/v1", "http://b/v1")
+
+
+def test_what_was_recorded_before_addresses_were_gives_way_to_what_was_since(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    recorded().save(path)
+    record(path, "", (replace(request("one", temperature=1.0), endpoint="http://a/v1"), RICH))
+    with Archive([path]) as found:
+        assert found.find(request("one", temperature=1.0)) == [RICH]
+        assert found.doubled == ()
+
+
+def test_only_a_servers_address_is_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    asked = [replace(request(place), endpoint=place) for place in ("https://a/v1", "scripted", "replay:0123")]
+    record(path, "", *((one, PLAIN) for one in asked))
+    lines = map(json.loads, path.read_text().splitlines())
+    assert [line["endpoint"] for line in lines if "endpoint" in line] == ["https://a/v1"]
 
 
 def test_two_replies_to_one_call_are_refused(tmp_path: Path) -> None:
@@ -290,6 +395,24 @@ def test_two_replies_to_one_call_are_refused(tmp_path: Path) -> None:
     both.write_bytes((tmp_path / "one").read_bytes() + (tmp_path / "other").read_bytes())
     with pytest.raises(DataError, match=r"both\.jsonl:2: other replies"):
         recording.read(both)
+
+
+def test_what_is_looked_up_while_a_file_is_read_does_not_move_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "pread", raising=False)  # which Windows lacks
+    path = tmp_path / "calls.jsonl"
+    made = Recording()
+    for n in range(9):
+        made.add(request(f"{n} " + "x" * 3000), PLAIN)
+    made.save(path)
+    path.write_bytes(path.read_bytes() * 2)
+    with Archive([path]) as found:
+        assert len(found) == 9
+        assert all(found.find(request(f"{n} " + "x" * 3000)) == [PLAIN] for n in range(9))
+    path.write_bytes(path.read_bytes() + b"[1]\n")
+    with pytest.raises(DataError, match=r"calls\.jsonl:19: "):
+        Archive([path]).close()
 
 
 def test_a_byte_order_mark_is_no_line(tmp_path: Path) -> None:

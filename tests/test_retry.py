@@ -103,6 +103,26 @@ def test_one_rate_limit_cools_every_request_down(in_time: Run) -> None:
     assert len(went) == 3
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_nobody_slips_into_the_time_that_one_was_told_to_wait(status: int, in_time: Run) -> None:
+    went: list[float] = []
+
+    async def call() -> Response:
+        went.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.05)
+        if len(went) == 1:
+            raise Transient("busy", status=status, retry_after=1.0)
+        return OK
+
+    async def both() -> None:
+        retrier = Retrier(pace=Pace(1))
+        await asyncio.gather(*(retrier(call, REQUEST) for _ in range(2)))
+
+    in_time(both())
+    assert len(went) == 3
+    assert min(went[1:]) >= went[0] + 1.05
+
+
 def test_a_rate_limit_outlasts_the_attempts_until_patience_ends(ask: Callable[..., Response]) -> None:
     busy = Transient("busy", status=429, retry_after=1.0)
     slept = Slept()

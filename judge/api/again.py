@@ -8,30 +8,32 @@ from judge.api.prepare import Prepared
 from judge.errors import ConfigError, StorageError
 from judge.progress import Progress
 from judge.records import IDENTICAL, Column, Sample, Score, whole
-from judge.report import load
+from judge.report import Result, load
 from judge.runner import Judgment
 from judge.table import JOURNAL, RUN
 
 _OPTION = "--retry-failed"
 
 
-def taken_over(prepared: Prepared, columns: Sequence[Column]) -> list[Score]:
-    """The judges' scores of the run in the plan's folder, which has to be one of the same texts and `columns`.
-
-    Raises ConfigError where there is none or it is another, and StorageError for one that cannot be read.
-    """
+def earlier_run(prepared: Prepared) -> Result:
+    """The run in the plan's folder. Raises ConfigError where there is none, StorageError where it cannot be read."""
     out = prepared.plan.out
     if out is None:
         raise ConfigError(f"{_OPTION}: name the folder of the run to go on with: --out DIR")
     if not any((out / name).exists() for name in (RUN, JOURNAL)):
         raise ConfigError(f"{_OPTION}: {out} holds no run; --out names the folder of the one to go on with")
-    if not columns:
+    if not (prepared.judges and prepared.criteria):
         raise ConfigError(f"{_OPTION}: this run asks no judge, so there is nothing to ask again")
-    earlier = load(out).table
-    _check_columns(earlier.columns, columns, str(out))
-    _check_texts(earlier.samples, prepared.samples, str(out))
+    return load(out)
+
+
+def taken_over(prepared: Prepared, earlier: Result, columns: Sequence[Column]) -> list[Score]:
+    """The judges' scores of an earlier run. Raises ConfigError where it is not one of the same texts and `columns`."""
+    where = str(prepared.plan.out)
+    _check_columns(earlier.table.columns, columns, where)
+    _check_texts(earlier.table.samples, prepared.samples, where)
     asked = {one.name for one in columns if one.judge or len(prepared.judges) == 1}
-    kept = [s for s in earlier.scores if s.column in asked and s.provenance.method != IDENTICAL]
+    kept = [s for s in earlier.table.scores if s.column in asked and s.provenance.method != IDENTICAL]
     gone = sum(failure.column in asked for failure in earlier.failures)
     prepared.notes.append(
         f"{len(kept):,} scores are those of an earlier run in this folder; its {gone:,} failed judgments were asked "
@@ -40,12 +42,9 @@ def taken_over(prepared: Prepared, columns: Sequence[Column]) -> list[Score]:
     return kept
 
 
-def as_they_were(prepared: Prepared, progress: Progress) -> None:
-    """Have the counts know what the run in the folder found that servers would not do: it is in the signatures."""
-    out = prepared.plan.out
-    if out is None or not (out / RUN).exists():
-        return
-    told = load(out).info.get("judges") or {}
+def as_they_were(earlier: Result, progress: Progress) -> None:
+    """Have the counts know what an earlier run found that servers would not do: it is in the signatures."""
+    told = earlier.info.get("judges") or {}
     for name, counts in progress.judges.items():
         counts.unmet.update(dict.fromkeys(told.get(name, {}).get("unmet") or (), 0))
 

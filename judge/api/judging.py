@@ -15,6 +15,7 @@ from judge.api.prepare import Prepared, engine_place, for_provider
 from judge.asking import Asker, beside
 from judge.cache import Cache, DiskCache, NoCache, default_folder
 from judge.engines import Engine
+from judge.errors import ProviderError
 from judge.metrics import MetricResult
 from judge.pace import Pace
 from judge.progress import Progress
@@ -84,10 +85,19 @@ async def judge(
             runs.append(_run(prepared, name, left, retrier, cache=cache, emit=keep, flush=flush))
         try:
             async with asyncio.TaskGroup() as group:
-                for one in runs:
-                    group.create_task(one())
+                for name, one in zip(retriers, runs, strict=True):
+                    group.create_task(_named(name, one) if len(runs) > 1 else one())
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
+
+
+async def _named(judge: str, run: Run) -> None:
+    """The run of one judge of a panel, which is named where it ends all of them."""
+    try:
+        await run()
+    except ProviderError as error:
+        error.add_note(f"It is {judge} of the panel that cannot be asked.")
+        raise
 
 
 @asynccontextmanager

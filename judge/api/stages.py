@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from judge.api import again, drivers, judging, measures, people, prompts, stream
 from judge.api.describe import describe, suffix
 from judge.api.prepare import Prepared, refuse_twins
 from judge.config import RankPlan
-from judge.errors import Reached
+from judge.errors import JudgeError, ProviderError, Reached, StorageError
 from judge.metrics import MetricResult, parts
 from judge.progress import Counts, Progress
 from judge.purse import Purse
@@ -49,8 +49,9 @@ async def _held(prepared: Prepared, progress: Progress) -> Result:
     measured: list[Column] = []
     kept: list[Score] = []
     if prepared.plan.retry_failed:
-        again.as_they_were(prepared, progress)
-        kept = again.taken_over(prepared, judging.columns(prepared, progress))
+        earlier = again.earlier_run(prepared)
+        again.as_they_were(earlier, progress)
+        kept = again.taken_over(prepared, earlier, judging.columns(prepared, progress))
 
     def finish(status: str) -> Result:
         result = _result(prepared, progress, rows, measured, about(status))
@@ -62,36 +63,59 @@ async def _held(prepared: Prepared, progress: Progress) -> Result:
         return result
 
     status = "stopped"
-    try:
-        await judging.judge(prepared, retriers, progress, rows.append, about("partial"), kept=kept)
-        async with judging.asking(prepared, progress, retriers):
-            async for found in _measured(prepared, progress):
-                refuse_twins([c.name for c in [*judging.columns(prepared, progress), *measured, *found.columns]])
-                measured.extend(found.columns)
-                rows.extend(map(measures.finite, found.rows))
-                prepared.notes.extend(map(str, found.notes))
-        progress.stage = "done"
-        status = "complete"
-    except asyncio.CancelledError:
-        status = "interrupted"
-        prepared.measured.stopped = True
-        raise
-    except Reached as reached:
-        raise type(reached)(f"{reached}. {_how_far(prepared, progress)}") from None
-    finally:
-        result = finish(status)
-        if prepared.recording is not None:
-            prepared.recording.close()
+    with _ending(prepared, progress):
+        try:
+            await judging.judge(prepared, retriers, progress, rows.append, about("partial"), kept=kept)
+            async with judging.asking(prepared, progress, retriers):
+                async for found in _measured(prepared, progress):
+                    refuse_twins([c.name for c in [*judging.columns(prepared, progress), *measured, *found.columns]])
+                    measured.extend(found.columns)
+                    rows.extend(map(measures.finite, found.rows))
+                    prepared.notes.extend(map(str, found.notes))
+            progress.stage = "done"
+            status = "complete"
+        except asyncio.CancelledError:
+            status = "interrupted"
+            raise
+        finally:
+            result = finish(status)
     return result
 
 
-def _how_far(prepared: Prepared, progress: Progress) -> str:
-    """What a run that stopped before its end has, and how to go on."""
-    kept = f" and kept in {prepared.plan.out}" if prepared.plan.out is not None and progress.done else ""
-    said = f"{progress.done:,} of {progress.total:,} judgments are made{kept}."
+@contextmanager
+def _ending(prepared: Prepared, progress: Progress) -> Iterator[None]:
+    """However this ends, metrics end too, the recording is closed, and what stopped it says how to go on."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        prepared.measured.stopped = True
+        raise
+    except (Reached, ProviderError, StorageError) as error:
+        _tell(error, prepared, progress)
+        raise
+    finally:
+        if prepared.recording is not None:
+            prepared.recording.close()
+
+
+def _tell(error: JudgeError, prepared: Prepared, progress: Progress) -> None:
+    """Add to what stopped a run what it has, and how to go on. Where it made nothing there is nothing to add."""
+    if not progress.done and not isinstance(error, Reached):
+        return
+    out, streamed = prepared.plan.out, prepared.rest is not None
+    said = (
+        f"{progress.done:,} judgments are made"
+        if streamed
+        else f"{progress.done:,} of {progress.total:,} judgments are made"
+    )
+    said += f" and kept in {out}." if out is not None and progress.done and not streamed else "."
+    said += f" A run this large writes {out} when it is done." if out is not None and streamed else ""
     if prepared.plan.cache is False:
-        return f"{said} Without a cache (--no-cache) a new run pays for all of them again"
-    return f"{said} Start the same command again to go on: what is in the cache is not asked or paid again"
+        error.add_note(f"{said} Without a cache (--no-cache) a new run pays for all of them again.")
+    else:
+        error.add_note(
+            f"{said} Start the same command again to go on: what is in the cache is not asked or paid again."
+        )
 
 
 async def _measured(prepared: Prepared, progress: Progress) -> AsyncIterator[MetricResult]:
@@ -111,17 +135,9 @@ async def _stream(prepared: Prepared, progress: Progress) -> Result:
     about = describe(prepared, progress, purse)
     if not retriers:
         progress.stage = ", ".join(prepared.metrics)
-    try:
+    with _ending(prepared, progress):
         async with judging.in_windows(prepared, retriers, progress) as judge:
             found, counts = await _beside(partial(streaming.measure, prepared, judge))
-    except asyncio.CancelledError:
-        prepared.measured.stopped = True
-        raise
-    except Reached as reached:
-        raise type(reached)(f"{reached}. {_how_far(prepared, progress)}") from None
-    finally:
-        if prepared.recording is not None:
-            prepared.recording.close()
     result = Result(
         found.table, found.estimates, _about(prepared, about("complete"), found.table.columns, streamed=counts)
     )

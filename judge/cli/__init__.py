@@ -82,7 +82,7 @@ def main() -> None:
     try:
         app()
     except JudgeError as error:
-        typer.echo(f"judge: {error}", err=True)
+        typer.echo("\n".join([f"judge: {error}", *getattr(error, "__notes__", ())]), err=True)
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()

@@ -54,7 +54,7 @@ def _bar(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]:
     def picture() -> RenderableType:
         if not prepared.judges and time.monotonic() - start < _AT_ONCE:
             return ""
-        done, total, _ = _stage(prepared, counts)
+        done, total, _ = _stage(counts)
         state = _state(prepared, counts, start) if prepared.judges else ""
         bar.update(task, total=total or None, completed=done, description=state, stage=counts.stage)
         return bar
@@ -68,7 +68,7 @@ def _lines(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]
     start, stop = time.monotonic(), threading.Event()
 
     def say() -> None:
-        done, total, what = _stage(prepared, counts)
+        done, total, what = _stage(counts)
         state = f", {_state(prepared, counts, start)}" if prepared.judges else ""
         of = f"/{total:,}" if total else ""  # of a file that is still being read nobody knows
         console.print(f"{counts.stage}: {done:,}{of} {what}{state}", highlight=False, soft_wrap=True)
@@ -88,7 +88,7 @@ def _lines(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]
             say()
 
 
-def _stage(prepared: Prepared, counts: Done) -> tuple[int, int, str]:
+def _stage(counts: Done) -> tuple[int, int, str]:
     """How many are done of how many of what: judgments, or texts where a metric is under way."""
     if counts.stage not in ("judging", "done"):
         return counts.measured.done, counts.measured.total, "texts"
@@ -125,7 +125,9 @@ def _of_prompts(usage: Usage) -> str:
 
 
 def _waiting(counts: Done) -> list[str]:
-    """What has been under way for long, if anything has."""
+    """What has been under way for long, if anything has; or that nothing may be."""
+    if any(of.held and not of.flying for of in counts.judges.values()):
+        return ["held back by a rate limit"]
     found = [waiting for of in counts.judges.values() if (waiting := of.waiting) is not None]
     seconds, (item, system, criterion) = max(found, default=(0.0, ("", "", "")))
     if seconds < _LONG:

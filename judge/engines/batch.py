@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from tempfile import TemporaryFile
@@ -17,10 +17,12 @@ from judge.engines.outbox import LATEST, SOONEST, Outbox
 from judge.engines.parts import Part, Parts
 from judge.errors import ConfigError, DeadlineReached, ProviderError, Refused, Transient
 from judge.providers.batches import Batch, Batches
+from judge.providers.prices import BATCH
 from judge.purse import Purse
 from judge.records import Request, Response
 
-Online = Callable[[Iterable[Request]], Awaitable[None]]
+Online = Callable[[Iterable[Request]], Coroutine[Any, Any, None]]
+Later = Callable[[Iterable[Request]], object]
 _GROWTH = 1.5
 """By how much the wait for the next look at batches grows, as long as none of them has ended."""
 _PATIENCE = 120
@@ -95,8 +97,13 @@ class BatchEngine:
                 fresh.append(request)
             else:
                 await self._lead(request, online)
-        if fresh or self._out.open:
-            await self._follow(fresh, done, online)
+        if not fresh and not self._out.open:
+            return
+        try:
+            async with asyncio.TaskGroup() as group:  # what goes online may wait for what batches keep of a budget
+                await self._follow(fresh, done, online, lambda left: group.create_task(online(left)))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
 
     async def _begin(self) -> None:
         if not self._begun:
@@ -119,8 +126,11 @@ class BatchEngine:
             rest = await self._out.submit(rest[1:])
         return rest
 
-    async def _follow(self, rest: list[Request], done: Done, online: Online) -> None:
-        """Send the rest, look at every batch until the last one has ended, and hand over its answers as it does."""
+    async def _follow(self, rest: list[Request], done: Done, online: Online, later: Later) -> None:
+        """Send the rest, look at every batch until the last one has ended, and hand over its answers as it does.
+
+        What no batch answers is asked online meanwhile.
+        """
         rest = await self._place(rest, online)
         self._say()
         wait = SOONEST
@@ -128,17 +138,18 @@ class BatchEngine:
             waiting = [part for part in self._out.open if part not in self._out.held]
             ends = [part for part in waiting if await self._ended(part, rest)]
             for part in ends:
-                await self._bring(part, done, online)
+                await self._bring(part, done, later)
             if rest and (ends or not self._out.open):
                 rest = await self._place(rest, online)
                 if rest and self._purse and not self._out.open:
-                    self._purse.give_back(await self._purse.reserve(rest[0]))  # raises where it can never be paid for
+                    kept = await self._purse.reserve(rest[0], BATCH)  # raises where it can never be paid for
+                    self._purse.give_back(kept)
             self._say()
             if not self._out.open and not rest:
                 return
             await self._out.sleep(wait)
             wait = SOONEST if ends else min(wait * _GROWTH, LATEST)
-            await self._make_room(rest, online, freed=bool(ends))
+            await self._make_room(rest, later, freed=bool(ends))
 
     async def _ended(self, part: Part, rest: list[Request]) -> bool:
         """Whether there is something to be had of it. What the provider does not know any more joins the `rest`."""
@@ -154,14 +165,14 @@ class BatchEngine:
             if error.status != 404:
                 raise
             self._remark(f"The provider no longer knew batch {part.batch}: its requests were sent once more.")
-            rest += self._out.drop(part)
+            rest[:0] = self._out.drop(part)  # first, as they are paid for: others may wait for that money
             return False
         self._missed = 0
         if batch.crowded:
             self._out.held.append(part)
         return batch.ended and not batch.crowded
 
-    async def _bring(self, part: Part, done: Done, online: Online) -> None:
+    async def _bring(self, part: Part, done: Done, later: Later) -> None:
         """Hand over what a batch brought, and have asked online what it did not."""
         batch = self._out.states[part.name]
         for name in batch.files:
@@ -179,7 +190,7 @@ class BatchEngine:
             self._remark(f"Batch {batch.id}, {batch.status}{why}, left {count} to be asked online, at the full price.")
             for request in left:
                 self._out.unpaid(request)
-            await online(left)
+            later(left)
         for custom in list(part.wanted):
             part.done(custom)
         self._out.settle(part)
@@ -208,7 +219,7 @@ class BatchEngine:
         except ProviderError:
             return None
 
-    async def _make_room(self, rest: list[Request], online: Online, *, freed: bool) -> None:
+    async def _make_room(self, rest: list[Request], later: Later, *, freed: bool) -> None:
         """Send a part again that the provider's queue had no room for.
 
         Once one of ours has left the queue, or, where there is none in it, in smaller parts: it joins the `rest`. Where
@@ -224,13 +235,13 @@ class BatchEngine:
             takes = _takes(why) or read // 2
             out.most_tokens = min(out.most_tokens or takes, takes)
             if read > out.most_tokens and len(part.wanted) > 1:
-                rest += out.drop(part)
+                rest[:0] = out.drop(part)
                 return
             if read > out.most_tokens:
                 self._remark(f"A request was asked online, at the full price: it is too much for a batch ({why}).")
                 left = out.drop(part)
                 out.unpaid(left[0])
-                await online(left)
+                later(left)
                 return
         await out.again(part)
 

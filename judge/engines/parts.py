@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import secrets
@@ -11,9 +10,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from judge import locks
 from judge.errors import StorageError
 from judge.records import Request
 
@@ -52,15 +53,13 @@ class Part:
     def name(self) -> str:
         return f"judge-{self.path.stem}"
 
-    def add(self, request: Request, body: dict[str, Any]) -> str:
-        """Its custom id."""
+    def add(self, request: Request, body: dict[str, Any]) -> None:
         shape = {name: value for name, value in body.items() if name not in _TEXTS and "cache" not in name}
         if shape not in self.shapes:
             self.shapes.append(shape)
         custom = request.key()
         self.asked[plain_key(request)] = (custom, self.shapes.index(shape))
         self.wanted[custom] = request
-        return custom
 
     def claim(self, plain: str, request: Request) -> bool:
         """Whether it holds this request, which is wanted from now on."""
@@ -125,20 +124,12 @@ class Parts:
         with _guarded(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             self.folder.chmod(0o700)
-            file = (self.folder / "lock").open("w")
+            file = FileIO(self.folder / "lock", "a")
         with file:
-            while not _locked(file):
-                await sleep(_LOOK_SECONDS)
+            with _guarded(self.folder):
+                while not locks.taken(file):
+                    await sleep(_LOOK_SECONDS)
             yield
-
-
-def _locked(file: IO[str]) -> bool:
-    with _guarded(Path(file.name)):
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
 
 
 def _read(path: Path) -> Part | None:

@@ -72,7 +72,7 @@ class Batches:
     async def check(self) -> None:
         """Raises ConfigError where the address has no Batch API. Costs nothing."""
         try:
-            await self._json("GET", "/batches?limit=1")
+            await self._json("/batches?limit=1")
         except Refused as error:
             if error.status not in _NONE_HERE:
                 raise
@@ -100,7 +100,7 @@ class Batches:
         return self._batch((await self._http.post("/batches", how)).data)
 
     async def get(self, id: str) -> Batch:
-        return self._batch(await self._json("GET", f"/batches/{id}"))
+        return self._batch(await self._json(f"/batches/{id}"))
 
     async def find(self, name: str) -> Batch | None:
         """The batch that was created with this name and has not failed, among the last 2,000."""
@@ -146,7 +146,7 @@ class Batches:
     async def _pages(self, path: str) -> AsyncIterator[Body]:
         after = ""
         for _ in range(_MOST_PAGES):
-            page = await self._json("GET", f"{path}limit={_PAGE}{after}")
+            page = await self._json(f"{path}limit={_PAGE}{after}")
             listed = page.get("data") if isinstance(page, dict) else None
             if not isinstance(listed, list):
                 raise body_error(page, self._http.url, "list")
@@ -157,7 +157,7 @@ class Batches:
             if not listed or not page.get("has_more"):
                 return
 
-    async def _json(self, method: str, path: str) -> Any:
+    async def _json(self, path: str) -> Any:
         async def send(client: openai.AsyncOpenAI) -> httpx2.Response:
             return await client.get(f"{self._http.url}{path}", cast_to=httpx2.Response)
 

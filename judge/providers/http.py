@@ -28,6 +28,7 @@ from judge.records import Usage
 
 T = TypeVar("T")
 _SHORTEST_KEY = 12
+_MOST_TOKENS = 10_000_000  # of one reply; no model reads or writes more
 
 
 class Reply(NamedTuple):
@@ -130,7 +131,8 @@ class Endpoint:
     def json(self, reply: httpx2.Response) -> Any:
         """The JSON that a reply holds. Raises Refused where it holds none."""
         try:
-            return json.loads(self.blotted(reply.content))
+            data = json.loads(content := self.blotted(reply.content))
+            return data if b"\\" not in content else _blotted(data, _secret(_key(self._key_env)))
         except (ValueError, RecursionError) as error:
             raise not_an_api(reply, self.url, _secret(_key(self._key_env))) from error
 
@@ -163,23 +165,35 @@ class Endpoint:
         return client
 
 
+def _blotted(data: Any, key: str) -> Any:
+    """JSON without the key, which in the text of it may be written with escapes."""
+    if isinstance(data, str):
+        return data.replace(key, "***") if key else data
+    if isinstance(data, dict):
+        return {name: _blotted(value, key) for name, value in data.items()}
+    return [_blotted(one, key) for one in data] if isinstance(data, list) else data
+
+
 def usage(data: Any, read: str, written: str) -> Usage:
     """The tokens used, by the names `{read}_tokens` and `{written}_tokens`.
 
-    What a server does not count, or counts in no way a number should look, is 0.
+    What a server does not count, or counts in no way a number should look, is 0. Some count what they read from a cache
+    or wrote to one besides the tokens read, and not among them.
     """
 
     def count(name: str, details: str | None = None) -> int:
         where = data.get(details) if details and isinstance(data, dict) else data
         value = where.get(name) if isinstance(where, dict) else None
-        return value if type(value) is int and value >= 0 else 0
+        return value if type(value) is int and 0 <= value <= _MOST_TOKENS else 0
 
+    tokens, details = count(f"{read}_tokens"), f"{read}_tokens_details"
+    cached, kept = count("cached_tokens", details), count("cache_write_tokens", details)
     return Usage(
-        count(f"{read}_tokens"),
+        tokens if cached + kept <= tokens else tokens + cached + kept,
         count(f"{written}_tokens"),
-        count("cached_tokens", f"{read}_tokens_details"),
+        cached,
         count("reasoning_tokens", f"{written}_tokens_details"),
-        count("cache_write_tokens", f"{read}_tokens_details"),
+        kept,
     )
 
 

@@ -92,10 +92,10 @@ def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str,
     choices = tuple(_choice(choice, url) for choice in data["choices"])
     asked, used = body.get("n", 1), usage(data.get("usage"), "prompt", "completion")
     if not 1 <= len(choices) <= asked:
-        raise Refused(f"{url} sent {len(choices)} choices where {asked} were asked for")
+        raise Refused(f"{url} sent {len(choices)} choices where {asked} were asked for", billed=True)
     if any(c.finish_reason == "length" and not c.text and not c.tokens for c in choices):
         limit = next((name for name in ("max_completion_tokens", "max_tokens") if name in body), None)
-        raise Refused(f"{url}: the model spent its whole token limit on hidden reasoning", param=limit)
+        raise Refused(f"{url}: the model spent its whole token limit on hidden reasoning", param=limit, billed=True)
     if len(choices) < asked and "n" not in unmet:
         unmet = (*unmet, "n")
     if body.get("logprobs") and any(c.tokens is None for c in choices):
@@ -107,13 +107,13 @@ def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str,
 def _choice(data: Any, url: str) -> Choice:
     message = data.get("message") if isinstance(data, dict) else None
     if not isinstance(message, dict):
-        raise Refused(f"{url} sent a choice without a message")
+        raise Refused(f"{url} sent a choice without a message", billed=True)
     text, refusal = message.get("content"), message.get("refusal")
     finish = str(data.get("finish_reason") or "stop")
     if text is None and isinstance(refusal, str):
         text, finish = refusal, "refusal"
     if not isinstance(text, str | None):
-        raise Refused(f"{url} sent a message whose content is {type(text).__name__}, not text")
+        raise Refused(f"{url} sent a message whose content is {type(text).__name__}, not text", billed=True)
     return Choice(text or "", finish, _tokens(data.get("logprobs")))
 
 

@@ -34,10 +34,11 @@ def usd(model: str, endpoint: str, usage: Usage, *, batched: Usage = _NOTHING, d
     prices = per_token(model, endpoint, decides=decides)
     if prices is None:
         return None
-    return _sum(usage, prices) - (1 - BATCH) * _sum(batched, prices)
+    return cost(usage, prices) - (1 - BATCH) * cost(batched, prices)
 
 
-def _sum(usage: Usage, prices: tuple[float, float, float, float]) -> float:
+def cost(usage: Usage, prices: tuple[float, float, float, float]) -> float:
+    """US dollars for tokens at the prices that `per_token` gives."""
     fresh = usage.prompt_tokens - usage.cached_tokens - usage.cache_write_tokens
     counts = (fresh, usage.cached_tokens, usage.cache_write_tokens, usage.completion_tokens)
     return sum(count * price for count, price in zip(counts, prices, strict=True))

@@ -6,7 +6,7 @@ import hashlib
 import os
 from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from glob import escape
 from itertools import takewhile
 from pathlib import Path
@@ -161,7 +161,7 @@ class Archive:
 
     def _key(self, call: Call) -> _Key:
         found = _Key(call.model, lines.digest(call), call.params, "")
-        at = (found._replace(endpoint=server) for server in sorted(self._servers))
+        at = (found._replace(endpoint=server) for server in sorted(self._servers, reverse=True))  # "" last: it is older
         return next((key for key in at if key in self._where), found)
 
     def _joined(self, key: _Key) -> Line:
@@ -182,7 +182,7 @@ class Archive:
 
     def _raw(self, number: int) -> bytes:
         file, start, length = (column[number] for column in self._places)
-        raw = os.pread(self._files[file].fileno(), length, start).removeprefix(_BOM if start == 0 else b"")
+        raw = _part(self._files[file], start, length).removeprefix(_BOM if start == 0 else b"")
         return raw if raw.endswith(b"\n") else raw + b"\n"
 
 
@@ -213,17 +213,26 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     new = path.with_name(path.name + ".new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with new.open("wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(path)
-        except BaseException:
-            new.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise StorageError(f"recording {path}: {error.strerror or error}") from error
+        with new.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            new.unlink()
+        if isinstance(error, OSError):
+            raise StorageError(f"recording {path}: {error.strerror or error}") from error
+        raise
+
+
+def _part(file: IO[bytes], start: int, length: int) -> bytes:
+    """A part of a file, which may be under way of being read."""
+    at = file.tell()
+    file.seek(start)
+    raw = file.read(length)
+    file.seek(at)
+    return raw
 
 
 def _opened(path: Path) -> IO[bytes]:

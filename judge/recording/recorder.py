@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 from contextlib import ExitStack
+from io import FileIO
 from pathlib import Path
 from typing import Self
 
 from judge.errors import DataError, StorageError
-from judge.locks import free, held
+from judge.locks import held, same, taken
 from judge.recording import lines
 from judge.recording.archive import Archive, journal_name, journals
-from judge.recording.lines import Line
 from judge.records import Request, Response
 
 
@@ -42,10 +42,10 @@ class Recorder:
         except OSError as error:
             raise StorageError(f"recording {path}: {error.strerror or error}") from error
 
-    def add(self, request: Request, response: Response, endpoint: str = "") -> None:
+    def add(self, request: Request, response: Response) -> None:
         """Take down the reply to a request for one draw. What cannot be written is tried again by `flush`."""
         if response.choices:
-            self._left.append(lines.write(Line(lines.call_of(request), endpoint, {request.draw: response})))
+            self._left.append(lines.write(lines.line_of(request, response)))
             self._write()
 
     def flush(self) -> None:
@@ -108,10 +108,17 @@ class Recorder:
 
     def _gather(self, own: Path | None = None) -> bool:
         """Put the journals into the recording that nobody writes any more, and one's own. Whether there were any."""
-        found = [one for one in journals(self._path) if one == own or free(one)]
-        if found:
-            with Archive([self._path, *found]) as whole:
-                whole.write(self._path)
-            for one in found:
-                one.unlink()
+        with ExitStack() as until:  # they are gone: whoever waits for the lock on one then looks, and makes another
+            found = [one for one in journals(self._path) if one == own or _seized(one, until)]
+            if found:
+                with Archive([self._path, *found]) as whole:
+                    whole.write(self._path)
+                for one in found:
+                    one.unlink()
         return bool(found)
+
+
+def _seized(journal: Path, until: ExitStack) -> bool:
+    """Lock a journal that nobody writes any more, as long as `until` lasts; False for any other. Raises OSError."""
+    file = until.enter_context(FileIO(journal, "a"))
+    return taken(file) and same(file, journal)

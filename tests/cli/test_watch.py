@@ -116,3 +116,16 @@ def test_the_slowest_requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert counts.waiting is None
     assert [took for took, _ in counts.slowest] == sorted((p % 20 + 2 for p in range(30)), reverse=True)[:10]
     assert counts.slowest[0][1] == ("i19", "s", "c")
+
+
+def test_what_may_not_be_sent_yet_is_said(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = Counts(total=10, done=4)
+    with Flight(of, lambda: ("1", "s", "fluency")) as flight:
+        assert "held back by a rate limit" in shown(prepared, Progress(), monkeypatch, of=of)
+        flight.leave()
+        flight.leave()
+        assert "held back" not in shown(prepared, Progress(), monkeypatch, of=of)
+    assert (of.held, of.flying) == (0, {})
+    with Flight(of, lambda: ("1", "s", "fluency")):
+        pass
+    assert of.held == 0

@@ -445,15 +445,55 @@ def test_an_address_without_a_batch_api_is_said_unpaid(echo: Any, tmp_path: Path
 
 def test_a_budget_is_not_crossed(echo: Any, tmp_path: Path) -> None:
     texts = [request(f"{n} " + "word " * 20) for n in range(12)]
-    purse = Purse(Budget(600, "tokens"))
+    purse = Purse(Budget(1600, "tokens"))
     session = Session(echo, tmp_path, purse=purse)
-    with pytest.raises(BudgetReached, match="600 tokens is reached"):
+    with pytest.raises(BudgetReached, match="1,600 tokens is reached"):
         go(session.run(texts))
-    # A request of 119 bytes is kept for as many tokens, and each reply says 101.
+    # A request of 102 bytes is kept for 1,118 tokens, and each reply says 101.
     assert 0 < len(session.answers) < 12
-    assert purse.spent == 101 * len(session.answers) <= 600
-    assert purse.spent + 119 > 600
+    assert purse.spent == 101 * len(session.answers) <= 1600
+    assert purse.spent + 1118 > 1600
     assert set(echo.asked.values()) == {1}
+
+
+def payer(model: str, endpoint: str) -> ScriptedProvider:
+    provider = ScriptedProvider(lambda _: 4, model=model, endpoint=endpoint)
+    provider.notice = ""
+    return provider
+
+
+def paid_in_dollars(monkeypatch: pytest.MonkeyPatch, requests: float) -> Purse:
+    """A purse for one answer, and then so many times the most that a request can cost; a token costs a dollar."""
+    most = len("text 0") + 1016
+    monkeypatch.setattr("judge.purse.per_token", lambda *_, **__: (1.0, 1.0, 1.0, 1.0))
+    purse = Purse(Budget(101 + requests * most, "usd"))
+    assert purse.pays_for(payer("test-model", "e"))
+    return purse
+
+
+@pytest.mark.parametrize("budget", [1.6, 1.1])
+def test_what_goes_online_does_not_wait_for_ever_for_what_batches_keep(
+    budget: float, echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = echo._looked
+
+    def first_expires(batch: dict[str, Any]) -> dict[str, Any]:
+        echo.outcome = "expired" if batch["id"] == "batch-0" else "completed"
+        return looked(batch)
+
+    echo._looked = first_expires
+    purse = paid_in_dollars(monkeypatch, budget)
+    session = Session(echo, tmp_path, purse=purse, most_requests=1)
+    assert right(go(asyncio.wait_for(session.run(named(4)), 30)), 4)
+    assert len(echo.asked) == 3
+    assert len(echo.online) == 2
+    assert purse.spent == 2 * 101 + 2 * 101 / 2
+
+
+def test_what_a_forgotten_batch_had_kept_goes_first(echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    echo.faults = [("GET /v1/batches/.*", 404)]
+    session = Session(echo, tmp_path, purse=paid_in_dollars(monkeypatch, 0.95), most_requests=1)
+    assert right(go(asyncio.wait_for(session.run(named(3)), 30)), 3)
 
 
 def test_dollars_go_twice_as_far() -> None:
@@ -463,6 +503,7 @@ def test_dollars_go_twice_as_far() -> None:
     assert usd("gpt-5.4-mini", DEFAULT_URL, used, batched=used) == pytest.approx(price / 2)
     one = Request("gpt-5.4-mini", ({"role": "user", "content": "x" * 1000},), {"max_tokens": 100}, endpoint=DEFAULT_URL)
     purse = Purse(Budget(10, "usd"))
+    assert purse.pays_for(payer(one.model, DEFAULT_URL))
     whole, half = purse.keep(one), purse.keep(one, 0.5)
     assert whole is not None
     assert half == pytest.approx(whole / 2)

@@ -197,6 +197,18 @@ def test_the_signature_says_with_how_many_others() -> None:
     assert "merged" not in apart["relevance"]
 
 
+def test_only_what_shares_a_request_is_signed_as_merged() -> None:
+    four = evaluate(judge.ScriptedProvider(said), criteria=FOUR)
+    three = evaluate(judge.ScriptedProvider(said)).info["signatures"]
+    assert {name: four.info["signatures"][name] for name in THREE} == three  # fluency hides the source
+    plain = evaluate(judge.ScriptedProvider(said), criteria=("fluency",), merge_criteria=False).info["signatures"]
+    assert four.info["signatures"]["fluency"] == plain["fluency"]
+    assert not any("--merge-criteria" in note for note in four.info["notes"])
+    none = evaluate(judge.ScriptedProvider(said), criteria=("relevance", "fluency"))
+    assert "merged" not in "".join(none.info["signatures"].values())
+    assert "No two criteria show the same texts: --merge-criteria had no effect." in none.info["notes"]
+
+
 def test_the_report_keeps_the_whole_prompt() -> None:
     prompts = evaluate(judge.ScriptedProvider(said)).info["prompts"]
     assert len(prompts["sheets"]) == 1
