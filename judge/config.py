@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,23 @@ class Budget:
     unit: Literal["usd", "tokens"]
 
     def __str__(self) -> str:
-        return f"${self.amount:,.2f}" if self.unit == "usd" else f"{self.amount:,.0f} tokens"
+        if self.unit == "tokens":
+            return f"{self.amount:,.0f} tokens"
+        cents = f"${self.amount:,.2f}"
+        return cents if round(self.amount, 2) == self.amount else f"${self.amount:,.10f}".rstrip("0")
+
+    def lacking(self, most: float) -> str:
+        """What to do where one request can cost more than all there is: `most`, which is rounded up to two digits."""
+        step = 10.0 ** (math.floor(math.log10(most)) - 1)
+        return f"raise --budget above {Budget(math.ceil(most / step) * step, self.unit)}"
+
+
+def _seconds(given: Any) -> Any:
+    """A number, for which `1h` is none."""
+    try:
+        return None if given is None else float(given)
+    except (TypeError, ValueError):
+        raise ValueError("write a number of seconds, such as 3600") from None
 
 
 _BUDGET = re.compile(r"(?:\$ ?(\d[\d,_]*(?:\.\d+)?)|(\d[\d,_]*(?:\.\d+)?) ?(usd|\$|[km]?tokens?))", re.I)
@@ -110,7 +127,7 @@ class Plan(BaseModel):
     retries: int = Field(5, ge=0)
     rpm: int | None = Field(None, ge=1)
     tpm: int | None = Field(None, ge=1)
-    deadline: float | None = Field(None, gt=0)
+    deadline: Annotated[float | None, BeforeValidator(_seconds)] = Field(None, gt=0)
     budget: Annotated[Budget | None, BeforeValidator(_budget)] = None
     engine: str = "local"
     retry_failed: bool = False
@@ -178,6 +195,8 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 def _reason(first: Any, key: str, keys: list[str]) -> str:
     if first["type"] == "extra_forbidden":
+        if key in RankPlan.model_fields:
+            return "it is for judge rank; to judge plan, add --rank"
         return unknown("key", key, sorted(keys))
     got = "" if isinstance(first["input"], dict) else f", not {first['input']!r}"
     said = first["msg"].removeprefix("Value error, ")

@@ -35,6 +35,27 @@ def renderers(criteria: Sequence[Criterion]) -> dict[str, Renders]:
     return {c.name: _OfOne(merger, c.name) if merger and c.merged else Renderer(c, bodies(c)) for c in criteria}
 
 
+def groups(criteria: Sequence[Criterion], samples: Sequence[Sample]) -> list[list[Criterion]]:
+    """The criteria to be merged that share requests, two or more in each group; one in no group is asked alone.
+
+    Looked at is one of the samples of each kind: which fields it has decides what a template shows of it.
+    """
+    merger = _Merger(criteria)
+    found: list[set[str]] = []
+    for sample in {_kind(sample): sample for sample in reversed(samples)}.values():
+        for prompt in merger.prompts(sample).values():
+            if isinstance(prompt, Prompt) and prompt.merged:
+                names = {name for name, _ in prompt.merged}
+                others = [group for group in found if not group & names]
+                found = [*others, names.union(*(group for group in found if group & names))]
+    return [[criterion for criterion in criteria if criterion.name in group] for group in found]
+
+
+def _kind(sample: Sample) -> tuple[object, ...]:
+    own = frozenset(name for name, value in sample.extra.items() if value is not None)
+    return bool(sample.source), bool(sample.references), own
+
+
 class _OfOne:
     """One of the criteria that are rendered together."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ from judge import ladder, parse, weigh
 from judge.criteria import bodies, languages, load
 from judge.errors import CriterionError, ParseError
 from judge.ladder import Settings
-from judge.merging import renderers, split
+from judge.merging import groups, renderers, split
 from judge.records import Choice, Criterion, Prompt, Response, Sample, Scale, Token
 from judge.render import Renderer
 
@@ -68,6 +69,20 @@ def test_a_criterion_that_shows_other_texts_is_asked_as_if_nothing_were_merged()
     plain = load("fluency")
     assert made["fluency"] == Renderer(plain, bodies(plain)).render(SAMPLE)
     assert len(made["relevance"].merged) == 3
+
+
+def test_groups_are_of_what_shares_a_prompt(tmp_path: Path) -> None:
+    def named(*criteria: Criterion, samples: Sequence[Sample] = (SAMPLE,)) -> list[list[str]]:
+        return [[c.name for c in group] for group in groups(criteria, samples)]
+
+    assert named(*merged(*NAMES)) == [list(NAMES[:3])]
+    assert named(*merged("relevance", "fluency")) == []
+    five = merged("relevance", "fluency", "coherence", "fluency_5")
+    assert sorted(named(*five)) == [["fluency", "fluency_5"], ["relevance", "coherence"]]
+    body = "{% if source is defined %}{{ source }} {% endif %}{{ output }}{{ this.cut }}How good is it?"
+    by_field = [custom(tmp_path, "both", body), custom(tmp_path, "bare", "{{ output }}{{ this.cut }}How good?")]
+    assert named(*by_field) == []
+    assert named(*by_field, samples=[SAMPLE, SAMPLE, replace(SAMPLE, source=None)]) == [["both", "bare"]]
 
 
 def test_unmerged_criteria_render_as_ever() -> None:

@@ -87,7 +87,7 @@ def column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepa
         parts += [f"max_tokens={plan.max_tokens}"] if plan.max_tokens else []
         parts += [f"reply={criterion.reply}"] if plan.reply else []
         parts += ["json"] if plan.structured else []
-        parts += [_merged(prepared.criteria)] if criterion.merged else []
+        parts += [_merged(group) for group in prepared.merged if criterion.name in (c.name for c in group)]
         parts.append(plan.weighting)
         parts += [f"draws={plan.draws}"] if plan.weighting in ("auto", "samples") else []
         if plan.weighting in ("auto", "logprobs") and plan.min_mass != type(plan).model_fields["min_mass"].default:
@@ -112,7 +112,7 @@ def column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepa
 
 
 def _merged(criteria: Sequence[Criterion]) -> str:
-    """How many criteria are asked together, and the digest of all of them: a score depends on what stands beside it."""
+    """How many criteria share a request, and the digest of all of them: a score depends on what stands beside it."""
     texts = [criterion.digest for criterion in criteria] + [joint(criteria[0])]
     return f"merged={len(criteria)}@{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:6]}"
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
@@ -11,10 +12,11 @@ from statistics import median
 from judge import ladder, tokens
 from judge.api.prepare import Prepared, for_provider
 from judge.cache import Cache, DiskCache, NoCache, default_folder
-from judge.errors import CriterionError, ParseError, ProviderError
+from judge.errors import ConfigError, CriterionError, ParseError, ProviderError
 from judge.ladder import MERGED, Rung, Settings, Untrusted
 from judge.merging import Renders, renderers
 from judge.providers import Provider
+from judge.purse import Purse
 from judge.records import Criterion, Message, Prompt, Request, Response, Sample
 from judge.runner import Judgment
 
@@ -29,9 +31,10 @@ class Line:
     """What one judge is to be asked about one criterion.
 
     Of the `judgments`, `broken` have no prompt, `cached` are answered from the cache, `equal` by an equal request of
-    this run, and the others by `requests`: one for each, and one for all criteria of a text where they are typed
-    questions. `read` and `written` are these requests' tokens in and out. Of `read` a provider's cache of prefixes can
-    serve `shared`, as an earlier request of the same item began with them, and has to take in `stored` first.
+    this run, and the others by `requests`: one for each, one for all criteria of a text where they are typed questions
+    or merged, and several where replies are drawn that a server does not give at once. `read` and `written` are these
+    requests' tokens in and out. Of `read` a provider's cache of prefixes can serve `shared`, as an earlier request of
+    the same item began with them, and has to take in `stored` first.
     """
 
     criterion: str
@@ -69,8 +72,9 @@ class Ahead:
     """What one judge is to be asked, by criterion, and `checked`, where the cache holds replies that were counted.
 
     `rungs` are the ways in which it is asked, the likeliest first; `draws` are further replies that weighting `auto`
-    would have drawn for each request, if the model turns out to give no token probabilities. `learned` says that the
-    length of all replies is the mean of those in the cache, and no guess. `exact` is False where not all was looked at.
+    would have drawn for each request, `each` the requests that this takes, if the model turns out to give no token
+    probabilities. `room` is the most that one request can cost, in the budget's unit. `learned` says that the length
+    of all replies is the mean of those in the cache, and no guess. `exact` is False where not all was looked at.
     """
 
     judge: str
@@ -78,6 +82,8 @@ class Ahead:
     checked: Checked | None
     rungs: tuple[Rung, ...]
     draws: int
+    each: int
+    room: float
     learned: bool
     exact: bool
 
@@ -112,16 +118,34 @@ def _look(prepared: Prepared, name: str, cache: Cache, most: int | None) -> Ahea
     items = list(by_item.values())
     total = sum(map(len, items))
     step = max(1, total * len(criteria) // most) if most else 1
-    walk = _Walk(provider, prepared.settings, criteria, cache)
     looked = items[::step]
-    for texts in looked:
-        walk.item([Judgment(first, criterion, second) for first, second in texts for criterion in criteria])
+    cost = _most(Purse(prepared.plan.budget), provider)
+
+    def walked(blind: bool, size: int) -> _Walk:
+        walk = _Walk(provider, prepared.settings, criteria, cache, cost, blind, size)
+        for texts in looked:
+            walk.item([Judgment(first, criterion, second) for first, second in texts for criterion in criteria])
+        return walk
+
+    told, draws = provider.learned, prepared.settings.draws
+    known = "logprobs" in told.get("dropped", ()), min(told.get("n") or draws, draws)
+    walk = walked(*known)
+    if (found := (known[0] or "logprobs" in walk.lacking, walk.size)) != known:
+        walk = walked(*found)  # what only the last reply in the cache tells is true of the first request
     return walk.ahead(name, total / max(1, sum(map(len, looked))), exact=step == 1)
+
+
+def _most(purse: Purse, provider: Provider) -> Callable[[Request], float] | None:
+    """What says the most that a request can cost; None where no budget has to hold it, or no price is known."""
+    try:
+        return purse.most if purse.pays_for(provider) else None
+    except ConfigError:
+        return None
 
 
 @dataclass(slots=True)
 class _Replies:
-    """Replies in the cache to one kind of request: how many, and the tokens that were written in them."""
+    """Replies in the cache on one rung: how many, each draw for itself, and the tokens that were written in them."""
 
     number: int = 0
     written: int = 0
@@ -131,17 +155,23 @@ class _Replies:
 class _Walk:
     """One judge's judgments, item by item.
 
-    `seen` are the keys of what is to be asked or was looked up, `texts` what is asked about by criteria together, and
-    `counted` the estimated and the real tokens of a text's requests, by the text.
+    `most` says the most that a request can cost. `blind` is a model that gives no token probabilities: a run finds that
+    out by its first request. `size` are the draws that a request brings. `seen` are the keys of what is to be asked or
+    was looked up, `texts` the requests of criteria that are asked together, and `counted` the estimated and the real
+    tokens of a text's requests.
     """
 
     provider: Provider
     settings: Settings
     criteria: Sequence[Criterion]
     cache: Cache
+    most: Callable[[Request], float] | None
+    blind: bool
+    size: int
     lines: dict[str, Line] = field(init=False)
     seen: set[str] = field(default_factory=set)
-    texts: set[tuple[str, ...]] = field(default_factory=set)
+    texts: dict[tuple[object, ...], Request] = field(default_factory=dict)
+    room: float = 0.0
     lacking: set[Rung] = field(default_factory=set)
     proven: set[Rung] = field(default_factory=set)
     asked: Counter[tuple[str, Rung]] = field(default_factory=Counter)
@@ -174,29 +204,51 @@ class _Walk:
     def _missing(
         self, criterion: Criterion, prompt: Prompt, known: dict[tuple[str, ...], tuple[int, int]]
     ) -> Iterator[tuple[Request, Rung]]:
-        """The request that a judgment still takes, if any, and its rung: the ladder, as `runner` goes down it."""
+        """The requests that a judgment still takes, if any, and their rung: the ladder, as `runner` goes down it."""
         line = self.lines[criterion.name]
         rungs = ladder.rungs(self.settings, self.provider.decides)
+        spare = False
         for rung in rungs:
             requests = self._requests(prompt, criterion, rung)
-            stored = self.cache.get_many(list(requests)) if self.provider.endpoint else {}
-            for key, response in stored.items():
-                self._learn(requests[key], key, response, (criterion.name, rung), known)
-            if len(stored) == len(requests):
-                if self._reads(rung, list(stored.values()), criterion):
-                    line.cached += 1
-                    return
-                if rung != rungs[-1]:
-                    continue
-            elif rung in self.lacking and rung != rungs[-1]:
-                continue
+            stored = self._stored(requests, (criterion.name, rung), known)
+            whole = len(stored) == len(requests)
+            if (rung == "single" and spare) or (whole and self._reads(rung, list(stored.values()), criterion)):
+                line.cached += 1
+                return
             missing = [key for key in requests if key not in stored]
-            if missing and all(key in self.seen for key in missing):
+            if missing and self.seen.issuperset(missing):
                 line.equal += 1
-            else:
-                self.seen.update(requests)
-                yield next(iter(requests.values())), rung
-            return
+                return
+            if rung != rungs[-1] and (whole or rung in self.lacking):
+                spare = spare or (whole and rung == "logprobs")
+                continue
+            fresh = [requests[key] for key in missing if key not in self.seen] or list(requests.values())
+            self.seen.update(requests)
+            yield from ((one, rung) for one in self._bundled(fresh))
+            if not (self.blind and rung == "logprobs"):
+                return
+            self.lacking.add(rung)
+            if "samples" not in rungs:
+                return  # that one reply is read as it is written
+
+    def _stored(
+        self, requests: Mapping[str, Request], kind: tuple[str, Rung], known: dict[tuple[str, ...], tuple[int, int]]
+    ) -> dict[str, Response]:
+        """What the cache holds of a rung, which is learned from."""
+        stored = dict(self.cache.get_many(list(requests))) if self.provider.endpoint else {}
+        for key, response in stored.items():
+            self._learn(requests[key], key, response, kind, known)
+        sent = sum(response.usage.prompt_tokens > 0 for response in stored.values())
+        if sent and kind[1] == "samples" and len(stored) == len(requests):
+            self.size = min(self.size, math.ceil(len(stored) / sent))
+        return stored
+
+    def _bundled(self, draws: Sequence[Request]) -> Iterator[Request]:
+        """As many draws in one request as the server gives at once."""
+        for first in range(0, len(draws), self.size):
+            n = len(draws[first : first + self.size])
+            one = draws[first]
+            yield replace(one, params={**one.params, "n": n}) if n > 1 else one
 
     def _requests(self, prompt: Prompt, criterion: Criterion, rung: Rung) -> dict[str, Request]:
         found = ladder.requests(prompt, criterion, rung, self.settings)
@@ -228,31 +280,32 @@ class _Walk:
         if key in self.seen:
             return
         self.seen.add(key)
-        if response.usage.prompt_tokens:
+        text = (kind[1], *_text(request.messages))
+        estimated, real = known.get(text, (0, 0))
+        if request.draw == 0:
+            estimated += _tokens(request, whole=not estimated)
+            real += response.usage.prompt_tokens
+            known[text] = estimated, real
+        if real or response.usage.prompt_tokens:
             replies = self.replies.setdefault(kind, _Replies())
             replies.number += 1
             replies.written += response.usage.completion_tokens
-        if request.draw == 0:
-            text = _text(request.messages)
-            estimated, real = known.get(text, (0, 0))
-            more = self._tokens(request, whole=not estimated)
-            known[text] = estimated + more, real + response.usage.prompt_tokens
-
-    def _tokens(self, request: Request, *, whole: bool) -> int:
-        """About the tokens of a request, or of its questions alone."""
-        return tokens.of(request if whole else replace(request, messages=()))
 
     def _count(self, line: Line, request: Request, rung: Rung) -> bool:
         """Add a request that is to be sent; whether it is one by itself."""
-        text = _text(request.messages)
-        together = self.provider.decides or MERGED in request.params
-        alone = not together or text not in self.texts
-        if together:
-            self.texts.add(text)
-        line.requests += alone
-        line.read += self._tokens(request, whole=alone)
-        self.asked[line.criterion, rung] += 1
-        return alone
+        text = (rung, request.draw, *_text(request.messages))
+        before = self.texts.get(text)
+        if self.provider.decides and before:
+            questions = [*before.params["questions"], *request.params["questions"]]
+            self.texts[text] = replace(request, params={"questions": questions})
+        elif self.provider.decides or (MERGED in request.params and not getattr(self.provider, "apart", False)):
+            self.texts[text] = request
+        line.requests += before is None
+        line.read += _tokens(request, whole=before is None)
+        self.asked[line.criterion, rung] += request.params.get("n", 1)
+        if self.most:
+            self.room = max(self.room, self.most(self.texts.get(text, request)))
+        return before is None
 
     def _prefixes(self, prompts: Sequence[tuple[str, str]]) -> None:
         """Of the sorted prompts of one item, the tokens that follow an equal beginning, and those that begin it."""
@@ -276,10 +329,12 @@ class _Walk:
         for line in self.lines.values():
             line.read, line.shared, line.stored = (n * correction for n in (line.read, line.shared, line.stored))
         rungs = tuple(dict.fromkeys(rung for (_, rung), _ in self.asked.most_common()))
-        hoping = "logprobs" in rungs and "logprobs" not in self.proven and self.settings.weighting == "auto"
-        draws = self.settings.draws if hoping and self.settings.temperature != 0 else 0
+        hoping = "logprobs" in rungs and "logprobs" not in self.proven | self.lacking
+        drawn = self.settings.weighting == "auto" and self.settings.temperature != 0
+        draws = self.settings.draws if hoping and drawn else 0
+        each = math.ceil(draws / self.size)
         lines = [line.times(factor) for line in self.lines.values()]
-        return Ahead(name, lines, checked, rungs, draws, learned and bool(self.asked), exact)
+        return Ahead(name, lines, checked, rungs, draws, each, self.room, learned and bool(self.asked), exact)
 
     def _alike(self, rung: Rung) -> _Replies | None:
         """The replies to the other criteria that were asked in the same way, where all answer in the same way."""
@@ -292,8 +347,7 @@ class _Walk:
         if rung == "decisions":
             return 0.0
         reply = next(criterion.reply for criterion in self.criteria if criterion.name == name)
-        one = _SCORE + (0 if reply == "score" else _REASON)
-        return one * (self.settings.draws if rung == "samples" else 1)
+        return _SCORE + (0 if reply == "score" else _REASON)
 
 
 def _check(counted: Sequence[tuple[int, int]]) -> tuple[Checked | None, float]:
@@ -304,6 +358,14 @@ def _check(counted: Sequence[tuple[int, int]]) -> tuple[Checked | None, float]:
     correction = real / estimated
     error = median(abs(one * correction / other - 1) for one, other in counted)
     return Checked(len(counted), estimated / real - 1, error), correction
+
+
+def _tokens(request: Request, *, whole: bool) -> int:
+    """About the tokens of a request, or of its questions alone, which join one about the same text."""
+    if whole:
+        return tokens.of(request)
+    asked = {name: value for name, value in request.params.items() if name == "questions"}
+    return tokens.of(replace(request, messages=(), params=asked)) - tokens.of(replace(request, messages=(), params={}))
 
 
 def _text(messages: Sequence[Message]) -> tuple[str, ...]:

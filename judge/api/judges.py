@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from judge import registry
-from judge.config import Judge, Plan, RankPlan
+from judge.config import Judge, Plan, RankPlan, plan
 from judge.errors import ConfigError
 from judge.metrics import Metric
 from judge.providers import Provider
 from judge.providers.replay import ReplayProvider, replayed
-from judge.providers.vendors import VENDORS, host_of_another
+from judge.providers.vendors import VENDORS, Vendor, host_of_another
 
 HEURISTIC = "heuristic"
 _HOW_TO_JUDGE = (
@@ -30,6 +30,10 @@ _MORE_WAYS = (
     "\n  --model heuristic              a baseline of surface features: no language model, and no judge to publish"
 )
 _ALIKE = 0.8
+_KEYED = ("openai", "decisions")
+"""Providers that insist on a key, unless they are told not to."""
+UNKNOWN = "https://AZURE_OPENAI_ENDPOINT.openai.azure.com"
+"""In the place of an address at Azure that is not set: enough to find a price, and nobody's."""
 _OF_THE_ADDRESS = ("base_url", "key_env")
 _OF_ASKING = (
     *_OF_THE_ADDRESS, "weighting", "draws", "min_mass", "reply", "structured", "merge_criteria", "temperature",
@@ -89,18 +93,38 @@ def opened(made: Plan, given: Sequence[Judge | Provider]) -> dict[str, Provider]
     return dict(zip(names, found, strict=True))
 
 
-def open_judge(made: Plan, judge: Judge) -> Provider:
-    """The provider of one judge of a plan. Raises ConfigError."""
+def unasked(made: Plan) -> list[Judge | Provider]:
+    """The judges of a plan that sends nothing, to be prepared: opened though keys are not set. Raises ConfigError."""
+    if made.replay is not None:
+        return [*made.model]
+    return [one if one.name == HEURISTIC else open_judge(made, one, sends=False) for one in made.model]
+
+
+def open_judge(made: Plan, judge: Judge, *, sends: bool = True) -> Provider:
+    """The provider of one judge of a plan; one that sends nothing needs no key. Raises ConfigError."""
     made = _own(made, judge)
     name, model = _provider_of(made, judge)
+    if "," in model and (name in _KEYED or name not in registry.names("providers")):
+        each = " ".join(f"--model {part.strip()}" for part in judge.name.split(",") if part.strip())
+        raise ConfigError(f"--model {judge.name}: this would be one model of that name; for several: {each}")
     if name == "openai" and not (made.base_url or os.environ.get("OPENAI_BASE_URL")):
         _refuse_strange(model)
-    provider: Provider = (
-        VENDORS[name].open(model, made)
-        if name not in registry.names("providers")
-        else registry.load("providers", name).open(model, made)
-    )
+    if name not in registry.names("providers"):
+        vendor = VENDORS[name]
+        # With an address, and no variable named for it, a vendor insists on no key.
+        return vendor.open(model, made if sends else plan(given={"base_url": made.base_url or _address(vendor)}))
+    kind = registry.load("providers", name)
+    keyless = name in _KEYED and not sends
+    provider: Provider = kind(model, base_url=made.base_url, needs_key=False) if keyless else kind.open(model, made)
     return provider
+
+
+def _address(vendor: Vendor) -> str:
+    """The vendor's address, or what stands in its place where its variable is not set."""
+    try:
+        return vendor.address
+    except ConfigError:
+        return f"{UNKNOWN}{vendor.url}"
 
 
 def about(made: Plan, metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> list[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from judge.api.forecast import Ahead, Line, look
-from judge.api.prepare import Prepared
+from judge.api.judges import UNKNOWN
+from judge.api.prepare import Prepared, engine_place
 from judge.config import Budget, Plan, RankPlan
+from judge.engines.parts import under_way
 from judge.providers import Provider, prices
 from judge.records import Usage
 
@@ -37,10 +40,14 @@ class Money:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """Seconds at the limits, None where a batch or no model answers, and in words what sets the pace."""
+    """Seconds at the limits, None where a batch or no model answers, and in words what sets the pace.
+
+    `in_time` is about how many requests a deadline leaves time for, None without one, or where that is not known.
+    """
 
     seconds: float | None
     why: str
+    in_time: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,9 @@ class Asked:
 class Foreseen:
     """All judges of a run. `price` is of all of them, None where one is not known; `notes` say what is not counted.
 
-    `fits` is about how many of the requests a budget is enough for, None without one, or where prices are not known.
+    `fits` is about how many of the requests a budget is enough for, None without one, or where prices are not known:
+    the last of them only goes when the most it can cost is left, `room` in the budget's unit for any of them. `in_time`
+    is about how many a deadline leaves time for, None without one, or where that is not known.
     """
 
     judges: tuple[Asked, ...]
@@ -73,6 +82,9 @@ class Foreseen:
     seconds: float | None
     budget: Budget | None
     fits: int | None
+    room: float
+    deadline: float | None
+    in_time: int | None
     notes: tuple[str, ...]
 
     @property
@@ -85,7 +97,8 @@ class Foreseen:
         shown = asdict(self) | {"requests": self.requests, "budget": str(self.budget) if self.budget else None}
         for said, one in zip(shown["judges"], self.judges, strict=True):
             said |= {"judge": one.ahead.judge, **said.pop("ahead"), "total": asdict(one.ahead.total)}
-            said.pop("draws")
+            for name in ("draws", "each", "room"):
+                said.pop(name)
         return shown
 
 
@@ -99,8 +112,16 @@ def foresee(prepared: Prepared, most: int | None = None) -> Foreseen:
     times = [one.time.seconds for one in judges if one.time.seconds is not None]
     usage = sum((one.usage for one in judges), Usage())
     requests = sum(one.ahead.total.requests for one in judges)
-    fits = _fits(made.budget, requests, price, usage)
-    return Foreseen(judges, price, max(times, default=None), made.budget, fits, tuple(_notes(prepared, judges)))
+    in_usd = made.budget is not None and made.budget.unit == "usd"
+    whole = price if in_usd else usage.prompt_tokens + usage.completion_tokens
+    room = max((one.ahead.room * (_share(made, one.endpoint) if in_usd else 1) for one in judges), default=0.0)
+    late = [one.time.in_time for one in judges]
+    in_time = [many for many in late if many is not None]
+    return Foreseen(
+        judges, price, max(times, default=None), made.budget, _fits(made.budget, requests, whole, room), room,
+        made.deadline, sum(in_time) if made.deadline and len(in_time) == len(late) else None,
+        tuple(_notes(prepared, judges)),
+    )  # fmt: skip
 
 
 def forecast(prepared: Prepared) -> str:
@@ -111,7 +132,21 @@ def forecast(prepared: Prepared) -> str:
     judges = look(prepared, _LOOKED_AT)
     if not judges:
         return ""
-    return f"{_pairs(prepared)}{_line(prepared, judges)}"
+    return "\n".join([f"{_pairs(prepared)}{_line(prepared, judges)}", *_under_way(prepared)])
+
+
+def _under_way(prepared: Prepared) -> list[str]:
+    """What an earlier run has left at a Batch API, which this one would not wait for."""
+    if prepared.plan.engine != "local":
+        return []
+    places = [engine_place(prepared.plan, provider) for provider in prepared.judges.values()]
+    found = [(under_way(one.folder, one.provider.endpoint), one) for one in places if one.folder is not None]
+    return [
+        f"{number:,} requests of an earlier run are under way in batches at {place.provider.endpoint}: with --engine batch "
+        "this run waits for them, without it what it asks of them is paid again."
+        for number, place in found
+        if number
+    ]
 
 
 def _line(prepared: Prepared, judges: Sequence[Ahead]) -> str:
@@ -152,20 +187,24 @@ _ORDERS = {1: "one order", 2: "both orders"}
 
 
 def _asked(made: Plan, provider: Provider, ahead: Ahead) -> Asked:
-    total = ahead.total
-    batch = made.engine == "batch"
     return Asked(
-        ahead, provider.model, provider.endpoint, _money(provider, total, ahead, batch=batch),
-        _time(made, provider, total, batch=batch), _rests(ahead),
+        ahead, provider.model, provider.endpoint, _money(made, provider, ahead), _time(made, provider, ahead.total),
+        _rests(ahead),
     )  # fmt: skip
 
 
-def _money(provider: Provider, total: Line, ahead: Ahead, *, batch: bool) -> Money:
+def _share(made: Plan, endpoint: str) -> float:
+    """What requests cost, as a share of their price: less than all of it in a batch, where that is known."""
+    return prices.BATCH if made.engine == "batch" and endpoint == prices.DEFAULT_URL else 1.0
+
+
+def _money(made: Plan, provider: Provider, ahead: Ahead) -> Money:
     if provider.notice:
         return Money(0.0, 0.0, 0.0, "no model is asked")
+    total, half = ahead.total, _share(made, provider.endpoint) < 1
 
     def price(usage: Usage) -> float | None:
-        batched = usage if batch else Usage()
+        batched = usage if half else Usage()
         return prices.usd(provider.model, provider.endpoint, usage, batched=batched, decides=provider.decides)
 
     read, written = int(total.read), int(total.written)
@@ -173,14 +212,17 @@ def _money(provider: Provider, total: Line, ahead: Ahead, *, batch: bool) -> Mon
     if plain is None:
         return Money(None, None, None, prices.lacking(provider.model, provider.endpoint, decides=provider.decides))
     cached = price(Usage(read, written, cached_tokens=int(total.shared), cache_write_tokens=int(total.stored)))
-    more = price(Usage(read, written * ahead.draws)) if ahead.draws else 0.0
-    return Money(plain, cached, more, prices.source(decides=provider.decides) + (", half price in a batch" * batch))
+    more = price(Usage(read * ahead.each, written * ahead.draws)) if ahead.draws else 0.0
+    batch = ", half price in a batch" if half else "; half of it if it has a Batch API"
+    return Money(
+        plain, cached, more, prices.source(decides=provider.decides) + (batch if made.engine == "batch" else "")
+    )
 
 
-def _time(made: Plan, provider: Provider, total: Line, *, batch: bool) -> Time:
+def _time(made: Plan, provider: Provider, total: Line) -> Time:
     if provider.notice or not total.requests:
-        return Time(None, "no model is asked" if provider.notice else "nothing to ask")
-    if batch:
+        return Time(None, "no model is asked" if provider.notice else "nothing to ask", total.requests)
+    if made.engine == "batch":
         return Time(None, "a batch: within 24 hours")
     each = _LATENCY + total.written / total.requests / _PER_SECOND
     paces = [(total.requests / min(made.max_concurrency, total.requests) * each, f"{made.max_concurrency} at once")]
@@ -189,7 +231,11 @@ def _time(made: Plan, provider: Provider, total: Line, *, batch: bool) -> Time:
     if made.tpm:
         paces.append(((total.read + total.written) / made.tpm * 60, f"--tpm {made.tpm:,}"))
     seconds, what = max(paces)
-    return Time(seconds + each, f"{what}, guessing {each:.1f} s for a reply")  # the first request goes alone
+    in_time = None
+    if made.deadline is not None:
+        in_time = min(total.requests, max(0, 1 + math.floor((made.deadline - each) * total.requests / seconds)))
+    # the first request goes alone
+    return Time(seconds + each, f"{what}, guessing {each:.1f} s for a reply", in_time)
 
 
 def _rests(ahead: Ahead) -> str:
@@ -218,32 +264,38 @@ def _notes(prepared: Prepared, judges: Sequence[Asked]) -> list[str]:
     notes = []
     if any(one.ahead.draws for one in judges):
         draws = next(one.ahead.draws for one in judges if one.ahead.draws)
+        each = max(one.ahead.each for one in judges)
+        alone = f" in {each} requests" if each > 1 else ""
         more = [one.money.more for one in judges if one.ahead.draws]
         known = [price for price in more if price is not None]
         cost = f", about {dollars(sum(known))} more" if len(known) == len(more) else ""
         notes.append(
-            f"A model that gives no token probabilities is asked a second time, for {draws} draws of each reply{cost} "
-            "(--weighting single does without)."
+            f"A model that gives no token probabilities is asked a second time, for {draws} draws of each reply"
+            f"{alone}{cost} (--weighting single does without)."
         )
+    notes += _under_way(prepared)
     if prepared.rest is not None:
         notes.append(f"All this is of the first {len(prepared.samples):,} texts; the data has more.")
     asking = [name for name, metric in prepared.metrics.items() if getattr(metric, "asks", False)]
     if asking:
         first = next(iter(prepared.judges), "its judge")
         notes.append(f"Not counted: what {', '.join(asking)} asks {first}, as its later questions depend on replies.")
+    if any(one.endpoint.startswith(UNKNOWN) for one in judges):
+        notes.append("$AZURE_OPENAI_ENDPOINT is not set: what the cache holds of the replies there was not looked up.")
     broken = sum(one.ahead.total.broken for one in judges)
     if broken:
         notes.append(f"{broken:,} judgments cannot be asked: their prompt cannot be rendered; the run says why.")
     return [*notes, _OUTSIDE] if any(one.ahead.total.requests for one in judges) else notes
 
 
-def _fits(budget: Budget | None, requests: int, price: float | None, usage: Usage) -> int | None:
-    if budget is None:
+def _fits(budget: Budget | None, requests: int, whole: float | None, room: float) -> int | None:
+    """About how many requests go, of which each is let go as long as the most that one can cost is left."""
+    if budget is None or whole is None:
         return None
-    whole = price if budget.unit == "usd" else usage.prompt_tokens + usage.completion_tokens
-    if whole is None:
-        return None
-    return requests if whole <= budget.amount else int(requests * budget.amount / whole)
+    left = budget.amount - room
+    if left < 0:
+        return 0
+    return requests if left * requests >= whole * (requests - 1) else 1 + int(left * requests / whole)
 
 
 def dollars(amount: float) -> str:

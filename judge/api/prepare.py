@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judge import criteria as criteria_module
-from judge import engines, ladder, registry, samples, text
+from judge import engines, ladder, merging, registry, samples, text
 from judge.api import judges as of_plan
 from judge.api import measures
 from judge.api.pairs import Pairs, choose
@@ -40,7 +40,8 @@ class Prepared:
     `judges` are the providers by the name a panel's columns have; a panel is two or more. `pairs` are what a ranking
     compares, `measured` what the metrics tell how far they are. `rest` are the samples that have not been
     read yet, where a run of metrics alone need not hold all of them; `ask` is what metrics ask a judge by. `recording`
-    takes down replies, `baseline` is the heuristic's name where it stands in the place of a judge.
+    takes down replies, `baseline` is the heuristic's name where it stands in the place of a judge. `merged` are the
+    criteria that share requests.
     """
 
     plan: Plan
@@ -58,6 +59,7 @@ class Prepared:
     ask: Later | None = None
     recording: Recorder | None = None
     baseline: str = ""
+    merged: Sequence[Sequence[Criterion]] = ()
 
 
 def prepare(
@@ -106,7 +108,7 @@ def prepare(
     record = None if made.record is None else _recording(made, made.record, judges.values())
     return Prepared(
         made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest, ask, record,
-        heuristic.NAME if alone else "",
+        heuristic.NAME if alone else "", _merged(made, chosen, rows, judges, notes),
     )  # fmt: skip
 
 
@@ -262,6 +264,17 @@ def _check_merged(chosen: Sequence[Criterion]) -> None:
             f"--merge-criteria: it takes criteria whose reply is a score alone, and {wordy[0]} asks for a reason; "
             "add --reply score"
         )
+
+
+def _merged(
+    made: Plan, chosen: Sequence[Criterion], rows: Sequence[Sample], judges: Mapping[str, Provider], notes: list[str]
+) -> Sequence[Sequence[Criterion]]:
+    """The criteria that share requests, with a note where they should and none does."""
+    if not made.merge_criteria or all(provider.decides for provider in judges.values()):
+        return ()
+    if not (found := merging.groups(chosen, rows)):
+        notes.append("No two criteria show the same texts: --merge-criteria had no effect.")
+    return found
 
 
 def _recording(made: Plan, path: Path, judges: Iterable[Provider]) -> Recorder:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from judge.cache import DiskCache
 from judge.errors import ConfigError, DataError
 from judge.providers.http import Endpoint
-from judge.recording import Recorder, entries, request_of
+from judge.recording import Archive, Recorder, entries, request_of, server_of
 from judge.registry import unknown
 
 
@@ -24,47 +25,72 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Replies that were put into the cache, and those to requests that it had replies to."""
+    """Replies that were put into the cache, and those to requests that it had replies to.
 
-    added: int = 0
-    known: int = 0
+    `servers` are the addresses under which a run finds them, `unfinished` the number of a last line that is cut off.
+    """
+
+    added: int
+    known: int
+    servers: tuple[str, ...]
+    unfinished: int | None
 
 
 def export_replies(folder: Path, path: Path, *, model: str | None = None, base_url: str | None = None) -> Exported:
-    """Add a cache's replies to a recording: all, or those of a model, of a server. Raises JudgeError."""
+    """Add a cache's replies to a recording: all, or those of a model, of a server. Raises JudgeError.
+
+    Where there is none to add, that is a ConfigError, and no file is made.
+    """
     place = address(base_url) if base_url else None
     counts: Counter[str] = Counter()
-    models = set()
-    with DiskCache(folder) as cache, Recorder(path) as recorder:
+    models, servers = set(), set()
+    with ExitStack() as opened:
+        cache, recorder = opened.enter_context(DiskCache(folder)), None
         for response, request in cache.everything():
-            if request is None:
-                counts["older"] += 1
-            elif not request.endpoint.startswith(("http://", "https://")):
-                counts["offline"] += 1
-            else:
-                models.add(request.model)
-                if model in (None, request.model) and place in (None, request.endpoint):
-                    recorder.add(request, response, request.endpoint)
-                    counts["written"] += 1
-        if model is not None and model not in models:
-            raise ConfigError(f"--model: {unknown('model', model, sorted(models))}")
-    return Exported(**counts)
+            server = server_of(request) if request else ""
+            if request is None or not server:
+                counts["older" if request is None else "offline"] += 1
+                continue
+            models.add(request.model)
+            servers.add(server)
+            if model in (None, request.model) and place in (None, server):
+                recorder = recorder or opened.enter_context(Recorder(path))
+                recorder.add(request, response)
+                counts["written"] += 1
+    done = Exported(**counts)
+    if model is not None and models and model not in models:
+        raise ConfigError(f"--model: {unknown('model', model, sorted(models))}")
+    if place is not None and servers and place not in servers:
+        raise ConfigError(f"--base-url: {unknown('server', place, sorted(servers))}")
+    if not done.written:
+        raise ConfigError(
+            f"cache {folder}: no such reply to write ({done.older:,} of an older version, kept without their prompts, "
+            f"and {done.offline:,} scripted or replayed, not a server's, are left out)"
+        )
+    return done
 
 
 def import_replies(folder: Path, path: Path, *, base_url: str | None = None) -> Imported:
     """Put a recording's replies into a cache that has none to the same requests. Raises JudgeError.
 
-    They count as those of the server that the line names, else of `base_url`, which is by default what a run asks.
+    A file of which any line is none of a recording changes nothing. The replies count as those of the server that
+    the line names, else of `base_url`, which is by default what a run asks.
     """
     place = address(base_url)
-    added = known = 0
+    with Archive([path]) as whole:
+        if whole.note:
+            raise DataError(
+                f"{path}: it says of its replies {whole.note!r}, which out of a cache no report would; use --replay"
+            )
+    added = known = end = number = 0
+    servers = set()
     with DiskCache(folder) as cache:
         for entry in entries(path):
+            end, number = entry.start + len(entry.raw), entry.number
             if entry.line is None:
-                raise DataError(
-                    f"{path}: it says of its replies {entry.note!r}, which out of a cache no report would; use --replay"
-                )
+                continue
             call, endpoint, replies = entry.line
+            servers.add(endpoint or place)
             requests = {draw: request_of(call, draw, endpoint or place) for draw in replies}
             keys = {draw: request.key() for draw, request in requests.items()}
             there = cache.get_many(list(keys.values()))
@@ -74,7 +100,15 @@ def import_replies(folder: Path, path: Path, *, base_url: str | None = None) -> 
                 else:
                     cache.put(keys[draw], response, requests[draw])
                     added += 1
-    return Imported(added, known)
+    return Imported(added, known, tuple(sorted(servers)), _unfinished(path, end, number))
+
+
+def _unfinished(path: Path, end: int, number: int) -> int | None:
+    """The number of the line that is cut off, after the last whole one and where that ends."""
+    with path.open("rb") as file:
+        file.seek(end)
+        rest = file.read()
+    return number + 1 + rest.count(b"\n") if rest.strip() else None
 
 
 def address(base_url: str | None) -> str:

@@ -17,12 +17,12 @@ _File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recordin
 @cache_app.command("stats")
 def cache_stats(*, cache: CacheFolder = None) -> None:
     """Count the stored replies, and what metrics keep."""
-    from judge.cache import DiskCache, default_folder, metrics_folder, metrics_size
+    from judge.cache import DiskCache, metrics_folder, metrics_size
 
-    folder = cache or default_folder()
+    folder = _there(cache)
     with DiskCache(folder) as store:
         found = store.stats()
-    typer.echo(f"{store.folder}: {found['responses']:,} replies, {found['bytes'] / 1e6:.1f} MB")
+    typer.echo(f"{store.folder}: {_replies(found['responses'])}, {found['bytes'] / 1e6:.1f} MB")
     if size := metrics_size(folder):
         typer.echo(f"{metrics_folder(folder)}: embeddings and exported models, {size / 1e6:.1f} MB")
 
@@ -34,17 +34,17 @@ def cache_clear(
     metrics: Annotated[bool, typer.Option("--metrics", help="Forget what metrics keep, and no reply.")] = False,
 ) -> None:
     """Forget every stored reply; asking again costs again."""
-    from judge.cache import DiskCache, clear_metrics, default_folder
+    from judge.cache import DiskCache, clear_metrics, metrics_folder
 
-    folder = cache or default_folder()
+    folder = _there(cache)
     if metrics:
-        typer.echo(f"{clear_metrics(folder) / 1e6:.1f} MB forgotten")
+        typer.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB forgotten")
         return
     with DiskCache(folder) as store:
         count = store.stats()["responses"]
         if count and sys.stdin.isatty():
             typer.confirm(f"Forget {count:,} paid-for replies in {store.folder}?", abort=True)
-        typer.echo(f"{store.clear():,} replies forgotten")
+        typer.echo(f"{store.folder}: {_replies(store.clear())} forgotten")
 
 
 @cache_app.command("export")
@@ -60,9 +60,8 @@ def cache_export(
     The prompts are, with the texts that were judged.
     """
     from judge.api.sharing import export_replies
-    from judge.cache import default_folder
 
-    done = export_replies(cache or default_folder(), file, model=model, base_url=base_url)
+    done = export_replies(_there(cache), file, model=model, base_url=base_url)
     typer.echo(f"{file}: {_replies(done.written)} written")
     if done.older:
         typer.echo(f"{_replies(done.older)} of an older version left out: no prompt is kept with them")
@@ -80,7 +79,21 @@ def cache_import(file: _File, *, base_url: BaseUrl = None, cache: CacheFolder = 
     from judge.cache import default_folder
 
     done = import_replies(cache or default_folder(), file, base_url=base_url)
-    typer.echo(f"{_replies(done.added)} added, {done.known:,} were there")
+    servers = f", as those of {' and '.join(done.servers)}" if done.servers else ""
+    typer.echo(f"{_replies(done.added)} added, {done.known:,} were there{servers}")
+    if done.unfinished is not None:
+        typer.echo(f"{file}: line {done.unfinished:,} is not finished and was left out")
+
+
+def _there(given: Path | None) -> Path:
+    """The folder of a cache, which has to be there. Raises ConfigError."""
+    from judge.cache import default_folder, metrics_folder
+    from judge.errors import ConfigError
+
+    folder = given or default_folder()
+    if not (folder / "responses").exists() and not metrics_folder(folder).exists():
+        raise ConfigError(f"{folder}: no cache here; --cache DIR names another")
+    return folder
 
 
 def _replies(count: int) -> str:

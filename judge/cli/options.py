@@ -72,7 +72,7 @@ Timeout = Annotated[float | None, option("Longest wait for one reply (default: 1
 Retries = Annotated[int | None, option("Tries after a failed one (default: 5).", metavar="N")]
 Rpm = Annotated[int | None, option("Most requests a minute (default: as the server says).", metavar="N")]
 Tpm = Annotated[int | None, option("Most tokens a minute (default: as the server says).", metavar="N")]
-Deadline = Annotated[float | None, option("Stop judging after so long; can be gone on with.", metavar="SECONDS")]
+Deadline = Annotated[str | None, option("Stop judging after so long; can be gone on with.", metavar="SECONDS")]
 Budget = Annotated[
     str | None,
     option("Stop before more is spent: 5usd, 200000tokens; can be gone on with.", metavar="AMOUNT"),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,14 +17,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from judge.api.planning import Asked, Foreseen
-    from judge.config import Plan
+    from judge.config import Budget
 
 _WITHOUT = ("out", "record", "quiet", "retry_failed", "format", "calibrate")
 _Rank = Annotated[bool, typer.Option("--rank", help="Plan for judge rank: texts are compared two by two.")]
 _Format = Annotated[str, typer.Option(help="console or json.")]
 _HEADS = ("judgments", "equal", "cached", "requests", "tokens in", "out", "prefix")
+_GO_ON = "the run then stops, and goes on from there with the same command"
 _PREFIX = "prefix: of the tokens in, what a provider's cache can serve, as the same text was begun with before"
-_NO_KEY = "no key: nothing is sent"
 
 
 def command(run: Callable[..., None], rank: Callable[..., None]) -> Callable[..., None]:
@@ -51,6 +49,7 @@ def _keyword(name: str, kind: Any, default: Any) -> Parameter:
 
 def _plan(ctx: typer.Context) -> None:
     from judge import api
+    from judge.api.judges import unasked
     from judge.config import plan, rank_plan
 
     format, pairwise = ctx.params["format"], ctx.params.pop("rank")
@@ -58,29 +57,11 @@ def _plan(ctx: typer.Context) -> None:
         raise ConfigError(f"--format {format}: a plan is shown on the console or as json")
     made, _ = planned(ctx, ctx.params["data"], rank_plan if pairwise else plan)
     made = made.model_copy(update={"out": None, "record": None, "retry_failed": False})
-    with _keyless(made):
-        prepared = api.prepare(made)
-    found = api.foresee(prepared)
+    found = api.foresee(api.prepare(made, providers=unasked(made)))
     if format == "json":
         typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     else:
         _show(found)
-
-
-@contextmanager
-def _keyless(made: Plan) -> Iterator[None]:
-    """While this lasts no provider misses its key: nothing is sent, so none is needed."""
-    from judge.providers.vendors import VENDORS
-
-    wanted = {made.key_env, *(judge.key_env for judge in made.model if judge.key_env)}
-    wanted |= {vendor.key_env for vendor in VENDORS.values() if vendor.key_env}
-    lacking = [name for name in wanted if name not in os.environ]
-    os.environ.update(dict.fromkeys(lacking, _NO_KEY))
-    try:
-        yield
-    finally:
-        for name in lacking:
-            del os.environ[name]
 
 
 def _show(found: Foreseen) -> None:
@@ -97,8 +78,8 @@ def _show(found: Foreseen) -> None:
         console.print("No judge is asked to score anything.")
     if len(found.judges) > 1:
         console.print(Text(f"all judges  {found.requests:,} requests, {_price(found.price)}", "bold"))
-    if found.budget is not None:
-        console.print(Text(_budget(found), "bold"))
+    for said in _limits(found) if found.requests else ():
+        console.print(Text(said, "bold"))
     for note in [*([_PREFIX] if found.requests else []), *found.notes]:
         console.print(Text(note, "dim"))
 
@@ -162,12 +143,27 @@ def _price(price: float | None) -> str:
     return "price unknown" if price is None else dollars(price)
 
 
-def _budget(found: Foreseen) -> str:
+def _limits(found: Foreseen) -> Iterator[str]:
+    """What a budget is enough for, and what a deadline leaves time for."""
+    if found.budget is not None:
+        yield f"--budget {found.budget}: {_budget(found, found.budget)}"
+    if found.deadline is not None:
+        yield f"--deadline {found.deadline:g} s: {_in_time(found)}"
+
+
+def _budget(found: Foreseen, budget: Budget) -> str:
     if found.fits is None:
-        return f"--budget {found.budget}: the price is not known, so a run stops at once; give tokens: 200000tokens"
+        return "the price is not known, so a run stops at once; give tokens: 200000tokens"
     if found.fits >= found.requests:
-        return f"--budget {found.budget}: all {found.requests:,} requests fit"
-    return (
-        f"--budget {found.budget}: about {found.fits:,} of {found.requests:,} requests fit; the run then stops, "
-        "and goes on from there with the same command"
-    )
+        return f"all {found.requests:,} requests fit"
+    if not found.fits:
+        return f"no request fits, as one goes only when the most it can cost is left; {budget.lacking(found.room)}"
+    return f"about {found.fits:,} of {found.requests:,} requests fit; {_GO_ON}"
+
+
+def _in_time(found: Foreseen) -> str:
+    if found.in_time is None:
+        return "a batch that is under way then goes on without the run, and the same command fetches what it brings"
+    if found.in_time >= found.requests:
+        return f"all {found.requests:,} requests are in time"
+    return f"about {found.in_time:,} of {found.requests:,} requests are in time; {_GO_ON}"

@@ -65,7 +65,8 @@ def _compares(name: str) -> bool:
 def _mismatch(criterion: Criterion) -> str:
     """Why a criterion does not serve the command that asked for it, and which one it does serve."""
     if criterion.pairwise:
-        return "compares two texts (it reads first and second); judge rank does that, judge run judges one text"
+        what = "compares two texts (it reads first and second)"
+        return f"{what}; judge rank does that, judge run judges one text; to judge plan, add --rank"
     if lone := sorted(criterion.needs & {"first", "second"}):
         return f"reads {lone[0]} alone; a criterion of judge rank reads both first and second"
     return "judges one text; that is for judge run, while a criterion of judge rank reads first and second"

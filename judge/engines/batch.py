@@ -14,7 +14,7 @@ from typing import Any, Self
 from judge import tokens
 from judge.engines import Ask, Done, Place, local
 from judge.engines.outbox import LATEST, SOONEST, Outbox
-from judge.engines.parts import Part, Parts
+from judge.engines.parts import FOLDER, Part, Parts
 from judge.errors import ConfigError, DeadlineReached, ProviderError, Refused, Transient
 from judge.providers.batches import Batch, Batches
 from judge.providers.prices import BATCH
@@ -62,7 +62,7 @@ class BatchEngine:
             )
         if place.folder is None:
             raise ConfigError("--engine batch keeps what it waits for in the cache; leave out --no-cache")
-        parts = Parts(place.folder / "batches", provider.endpoint)
+        parts = Parts(place.folder / FOLDER, provider.endpoint)
         return cls(Outbox(batches, parts, place.counts, place.purse), place.purse, place.deadline)
 
     async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:

@@ -18,6 +18,8 @@ from judge import locks
 from judge.errors import StorageError
 from judge.records import Request
 
+FOLDER = "batches"
+"""In that which outlives the process."""
 _VERSION = 1
 _KEPT_DAYS = 30
 """After which a provider has deleted a batch's files."""
@@ -130,6 +132,11 @@ class Parts:
                 while not locks.taken(file):
                     await sleep(_LOOK_SECONDS)
             yield
+
+
+def under_way(folder: Path, endpoint: str) -> int:
+    """How many requests to this endpoint are in batches that nobody has fetched yet. Raises StorageError."""
+    return sum(len(part.asked) for part in Parts(folder / FOLDER, endpoint).load())
 
 
 def _read(path: Path) -> Part | None:

@@ -82,7 +82,11 @@ def connection_error(error: Exception, url: str, timeout: float) -> Transient:
     while cause is not None:
         if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL):
             why = getattr(cause, "strerror", None) or type(cause).__name__
-            return Transient(f"cannot connect to {url} ({why})", unreachable=True, stops="if_first")
+            return Transient(
+                f"cannot connect to {url} ({why}): is it started? --base-url names another address",
+                unreachable=True,
+                stops="if_first",
+            )
         if isinstance(cause, TimeoutError):
             return Transient(
                 f"{url} did not answer within {timeout:g} s (see --timeout)", billed=True, stops="if_first"

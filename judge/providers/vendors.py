@@ -1,14 +1,14 @@
 """Whose models there are behind OpenAI-compatible addresses: `--model VENDOR/MODEL`, over the one provider for chat.
 
 A server's refusals teach `dialect` what it does not take. The table holds what they cannot: the address, the key's
-variable, and wishes that a server takes without a word and does not fulfil. Looked up in the vendors' documentation in
-November 2026.
+variable, wishes that a server takes without a word and does not fulfil, and what a plan has to know before anything is
+sent. Looked up in the vendors' documentation in November 2026.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -81,13 +81,19 @@ _TABLE = (
     Vendor("azure", "/openai/v1", "AZURE_OPENAI_API_KEY", url_env="AZURE_OPENAI_ENDPOINT", caching="key"),
     Vendor("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", dialect=_OLD_LIMIT),
     Vendor("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
-    Vendor("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    # Refused there: logprobs, n above 1.
+    Vendor(
+        "groq",
+        "https://api.groq.com/openai/v1",
+        "GROQ_API_KEY",
+        dialect=Dialect(n=1, dropped=frozenset({"logprobs"})),
+    ),
     Vendor("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", dialect=_OLD_LIMIT),
     Vendor("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", dialect=_OLD_LIMIT),
     Vendor("together", "https://api.together.ai/v1", "TOGETHER_API_KEY", dialect=_OLD_LIMIT),
     Vendor("litellm", "http://127.0.0.1:4000/v1", "LITELLM_PROXY_API_KEY", local=True),
     Vendor("llamacpp", "http://127.0.0.1:8080/v1", "LLAMA_API_KEY", local=True),
-    Vendor("ollama", "http://127.0.0.1:11434/v1", "OLLAMA_API_KEY", dialect=_OLD_LIMIT, local=True),
+    Vendor("ollama", "http://127.0.0.1:11434/v1", "OLLAMA_API_KEY", dialect=replace(_OLD_LIMIT, n=1), local=True),
     Vendor("vllm", "http://127.0.0.1:8000/v1", "VLLM_API_KEY", local=True),
 )
 VENDORS = {vendor.name: vendor for vendor in _TABLE}

@@ -1,13 +1,24 @@
 """Replies written down, to be read again offline: one line of JSON for each prompt, sorted, without keys.
 
 A line holds `prompt` (the digest of `messages`), `model`, `params`, `messages` and `replies`, one for each draw; where
-it was written out of a cache also `endpoint`, the server. The first line may be `{"note": "..."}` instead, a sentence
+they came from a server also `endpoint`, its address. The first line may be `{"note": "..."}` instead, a sentence
 that every report of these replies shows.
 """
 
 from judge.recording.archive import Archive, Entry, entries, journals
-from judge.recording.lines import Call, request_of
+from judge.recording.lines import Call, request_of, server_of
 from judge.recording.memory import Recording, read
 from judge.recording.recorder import Recorder
 
-__all__ = ["Archive", "Call", "Entry", "Recorder", "Recording", "entries", "journals", "read", "request_of"]
+__all__ = [
+    "Archive",
+    "Call",
+    "Entry",
+    "Recorder",
+    "Recording",
+    "entries",
+    "journals",
+    "read",
+    "request_of",
+    "server_of",
+]

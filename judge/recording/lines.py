@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from judge.records import Choice, Request, Response, Token, Usage
+
+T = TypeVar("T")
+_KINDS: Mapping[type, str] = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
 
 class Call(NamedTuple):
@@ -45,6 +48,16 @@ def request_of(call: Call, draw: int, endpoint: str) -> Request:
     return Request(call.model, tuple(json.loads(call.messages)), json.loads(call.params), draw, endpoint)
 
 
+def server_of(request: Request) -> str:
+    """The address of the server that a request goes to; nothing where it goes to none: scripted, or replayed."""
+    return request.endpoint if request.endpoint.startswith(("http://", "https://")) else ""
+
+
+def line_of(request: Request, response: Response) -> Line:
+    """The line of a reply to a request for one draw."""
+    return Line(call_of(request), server_of(request), {request.draw: response})
+
+
 def digest(call: Call) -> str:
     """That of the messages: the `prompt` of its line."""
     return hashlib.sha256(call.messages.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -74,7 +87,7 @@ def note_in(line: bytes) -> str | None:
         return None
     try:
         values = json.loads(line.decode("utf-8", "surrogatepass"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return str(values["note"]) if set(values) == {"note"} else None
 
@@ -82,15 +95,21 @@ def note_in(line: bytes) -> str | None:
 def read(line: bytes) -> Line:
     """The line that `write` wrote, or a person in the same form. Raises Strange, with the reason."""
     try:
-        values = json.loads(line.decode("utf-8", "surrogatepass"))
-        call = Call(str(values["model"]), _json(values["messages"]), _json(values["params"]))
-        replies = {int(reply["draw"]): _response(reply) for reply in values["replies"]}
-        told, endpoint = values["prompt"], str(values.get("endpoint", ""))
+        values = _is(json.loads(line.decode("utf-8", "surrogatepass")), dict, "it")
+        model, params = _is(values["model"], str, "model"), _is(values["params"], dict, "params")
+        messages = [_is(message, dict, "a message") for message in _is(values["messages"], list, "messages")]
+        for text in (text for message in messages for text in message.values()):
+            _is(text, str, "a message's text")
+        call = Call(model, _json(messages), _json(params))
+        replies = _by_draw(_is(values["replies"], list, "replies"))
+        told, endpoint = values["prompt"], _is(values.get("endpoint", ""), str, "endpoint")
     except KeyError as error:
         raise Strange(f"not a line of a recording: it has no {error}") from error
-    except (ValueError, TypeError, AttributeError) as error:
-        said = "; a line that was cut off may be deleted" if isinstance(error, ValueError) else ""
-        raise Strange(f"not a line of a recording: {error}{said}", cut=bool(said)) from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        said = f"not a line of a recording: {error}; a line that was cut off may be deleted"
+        raise Strange(said, cut=True) from error
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise Strange(f"not a line of a recording: {error}") from error
     if told != digest(call):
         raise Strange(f"the messages are not those that its digest {told} is of: record it anew")
     return Line(call, endpoint, replies)
@@ -116,17 +135,52 @@ def _reply(response: Response) -> dict[str, Any]:
     return {"text": choice.text} | {name: value for name, value in told.items() if value is not None}
 
 
+def _by_draw(listed: list[Any]) -> dict[int, Response]:
+    replies: dict[int, Response] = {}
+    for reply in listed:
+        draw = _count(_is(reply, dict, "a reply")["draw"], "draw")
+        if draw in replies:
+            raise ValueError(f"it has two replies to draw {draw}")
+        replies[draw] = _response(reply)
+    return replies
+
+
 def _response(reply: Mapping[str, Any]) -> Response:
     tokens, shares = reply.get("tokens"), reply.get("shares")
     choice = Choice(
-        str(reply["text"]),
-        str(reply.get("finish_reason", "stop")),
-        None if tokens is None else tuple(Token(str(t), float(p), tuple(_pairs(top))) for t, p, top in tokens),
+        _is(reply["text"], str, "text"),
+        _is(reply.get("finish_reason", "stop"), str, "finish_reason"),
+        None if tokens is None else tuple(map(_token, _is(tokens, list, "tokens"))),
         None if shares is None else tuple(_pairs(shares)),
     )
-    usage = Usage(**{name: int(n) for name, n in reply.get("usage", {}).items()})
-    return Response((choice,), usage, str(reply.get("served_by", "")), tuple(reply.get("unmet", ())))
+    usage = Usage(**{name: _count(n, name) for name, n in _is(reply.get("usage", {}), dict, "usage").items()})
+    unmet = [_is(name, str, "unmet") for name in _is(reply.get("unmet", []), list, "unmet")]
+    return Response((choice,), usage, _is(reply.get("served_by", ""), str, "served_by"), tuple(unmet))
+
+
+def _token(listed: Any) -> Token:
+    text, logprob, top = _is(listed, list, "a token")
+    return Token(*_pair([text, logprob]), tuple(_pairs(top)))
 
 
 def _pairs(listed: Any) -> Iterator[tuple[str, float]]:
-    return ((str(text), float(number)) for text, number in listed)
+    return map(_pair, _is(listed, list, "tokens or shares"))
+
+
+def _pair(listed: Any) -> tuple[str, float]:
+    text, number = _is(listed, list, "a token or share")
+    whole = number if isinstance(number, float) else _is(number, int, f"the number of {text!r}")
+    return _is(text, str, "a token or label"), float(whole)
+
+
+def _count(value: object, name: str) -> int:
+    if (count := _is(value, int, name)) < 0:
+        raise ValueError(f"{name} is {count}")
+    return count
+
+
+def _is(value: object, kind: type[T], name: str) -> T:
+    """The value, which has to be of this kind. Raises TypeError."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{name} is not {_KINDS[kind]}: {value!r:.60}")
+    return value

@@ -13,7 +13,8 @@ import pytest
 from judge import api, tokens
 from judge.api.forecast import look
 from judge.api.planning import Foreseen, dollars, duration, foresee
-from judge.config import plan, rank_plan
+from judge.config import Budget, plan, rank_plan
+from judge.errors import BudgetReached
 from judge.providers.prices import DEFAULT_URL, usd
 from judge.providers.scripted import ScriptedProvider
 from judge.records import Request, Response, Usage
@@ -31,9 +32,11 @@ class Asked(ScriptedProvider):
 
     notice = ""
 
-    def __init__(self, real: Callable[[int], int] = lambda n: n, *, logprobs: bool = True, **about: Any) -> None:
+    def __init__(
+        self, real: Callable[[int], int] = lambda n: n, *, reply: Any = None, logprobs: bool = True, **about: Any
+    ) -> None:
         about = {"model": "gpt-5.4-mini", "endpoint": DEFAULT_URL} | about
-        super().__init__(lambda request: {"4": 1.0}, **about)
+        super().__init__(lambda request: reply or {"4": 1.0}, **about)
         self._real, self._logprobs = real, logprobs
 
     async def complete(self, request: Request) -> Response:
@@ -41,6 +44,23 @@ class Asked(ScriptedProvider):
         usage = Usage(self._real(tokens.of(request)), 3 * len(found.choices))
         choices = found.choices if self._logprobs else tuple(replace(one, tokens=None) for one in found.choices)
         return replace(found, choices=choices, usage=usage)
+
+
+class OneByOne(Asked):
+    """A judge without token probabilities that gives one choice a request; `told` if its vendor says so beforehand."""
+
+    def __init__(self, *, told: bool = False, **about: Any) -> None:
+        super().__init__(logprobs=False, **about)
+        self._told = told
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        return {"n": 1, "dropped": ["logprobs"]} if self._told else {}
+
+    async def complete(self, request: Request) -> Response:
+        wanted = {name: value for name, value in request.params.items() if name != "n"}
+        found = await super().complete(replace(request, params=wanted))
+        return replace(found, unmet=("n",) if "n" in request.params else ())
 
 
 def prepared(judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **given: Any) -> api.Prepared:
@@ -67,6 +87,46 @@ def test_what_is_counted_before_is_what_is_sent(about: dict[str, Any]) -> None:
     assert (found["judgments"], found["cached"]) == (24, 12)
     assert run(prepared(Asked(**about)))["sent"] == found["requests"]
     assert totals(foresee(prepared(Asked(**about)))) == {"judgments": 24, "equal": 0, "cached": 24, "requests": 0}
+
+
+@pytest.mark.parametrize("given", [{}, {"temperature": 0.0}, {"weighting": "samples", "draws": 3}])
+@pytest.mark.parametrize("rows", [ROWS[:6], ROWS[6:], ROWS])
+def test_draws_that_come_one_by_one_are_requests_each(given: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Where the vendor's table says so, and where the cache does, wherever in it."""
+    first = totals(foresee(prepared(OneByOne(told=True), rows, **given)))["requests"]
+    assert run(prepared(OneByOne(), rows, **given))["sent"] == first
+    found = foresee(prepared(OneByOne(), **given))
+    assert totals(found)["requests"] == totals(foresee(prepared(OneByOne(told=True), **given)))["requests"]
+    result = asyncio.run(api.run(prepared(OneByOne(), **given)))
+    assert result.info["requests"]["sent"] == totals(found)["requests"]
+    assert found.judges[0].usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
+    assert found.judges[0].usage.completion_tokens == pytest.approx(result.info["usage"]["completion_tokens"], abs=2)
+
+
+def test_more_draws_are_more_requests_where_each_is_one() -> None:
+    class Hoping(Asked):
+        learned = {"n": 1}  # noqa: RUF012
+
+    one, many = (foresee(prepared(kind())) for kind in (Hoping, Asked))
+    assert any("20 draws of each reply in 20 requests" in note for note in one.notes)
+    assert not any("requests, about" in note for note in many.notes)
+    assert one.judges[0].money.more is not None
+    assert many.judges[0].money.more is not None
+    read = usd("gpt-5.4-mini", DEFAULT_URL, Usage(19 * one.judges[0].usage.prompt_tokens))
+    assert one.judges[0].money.more - many.judges[0].money.more == pytest.approx(read)
+
+
+def test_criteria_in_one_request_are_read_once() -> None:
+    def ready(rows: list[dict[str, Any]] = ROWS) -> api.Prepared:
+        judge = Asked(reply='{"relevance": 4, "coherence": 3}')
+        return prepared(judge, rows, merge_criteria=True, weighting="single")
+
+    for rows in (ROWS[:6], ROWS):  # of an empty cache, and of one that has taught what replies are like
+        found = foresee(ready(rows)).judges[0]
+        result = asyncio.run(api.run(ready(rows)))
+        assert found.ahead.total.requests == result.info["requests"]["sent"] > 1
+        assert found.usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
+    assert found.usage.completion_tokens == result.info["usage"]["completion_tokens"]
 
 
 def test_equal_prompts_are_asked_once() -> None:
@@ -141,15 +201,43 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     assert whole.price is not None
     assert half.price == pytest.approx(whole.price / 2)
     assert half.seconds is None
+    assert "half price in a batch" in half.judges[0].money.why
+    made = plan(given=given | {"engine": "batch", "model": "groq/llama-3.3-70b-versatile", "key_env": "OPENAI_API_KEY"})
+    (elsewhere,) = foresee(api.prepare(made, ROWS)).judges
+    assert elsewhere.money.price == pytest.approx(usd("llama-3.3-70b-versatile", elsewhere.endpoint, elsewhere.usage))
+    assert elsewhere.money.why.endswith("half of it if it has a Batch API")
 
 
-def test_a_budget_says_how_many_requests_fit() -> None:
-    whole = foresee(prepared(Asked()))
-    assert whole.price is not None
-    assert foresee(prepared(Asked(), budget=f"{whole.price / 2:.10f}usd")).fits == 10
-    assert foresee(prepared(Asked(), budget="5usd")).fits == 20
-    read = whole.judges[0].usage
-    assert foresee(prepared(Asked(), budget=f"{(read.prompt_tokens + read.completion_tokens) // 4}tokens")).fits == 4
+@pytest.mark.parametrize("unit", ["usd", "tokens"])
+@pytest.mark.parametrize("about", [{}, {"decides": True, "model": "gpt-6-luna"}])
+def test_a_budget_says_how_many_requests_fit(unit: str, about: dict[str, Any]) -> None:
+    """As many as a run then sends; and one that is below what a request can cost is said to be so."""
+    rows = [
+        {"item": f"{n:03}", "system": s, "source": f"{n:03}", "output": f"{s} {n:03}"} for n in range(40) for s in "xy"
+    ]
+    given = {"criteria": WORDS[:1], "cache": False}
+    whole = foresee(prepared(Asked(**about), rows, budget="5usd" if unit == "usd" else "5mtokens", **given))
+    usage = whole.judges[0].usage
+    amount = whole.price if unit == "usd" else usage.prompt_tokens + usage.completion_tokens
+    assert amount is not None
+    assert (whole.fits, whole.in_time) == (whole.requests, None)
+
+    def fits(amount: float) -> int:
+        found = foresee(prepared(Asked(**about), rows, budget=f"{amount:.10f}{unit}", **given))
+        assert found.fits is not None
+        return found.fits
+
+    def sent(amount: float) -> int:
+        judge = Asked(**about)
+        with pytest.raises(BudgetReached, match="is reached" if amount > whole.room else "raise --budget above"):
+            run(prepared(judge, rows, budget=f"{amount:.10f}{unit}", **given))
+        return len(judge.seen)
+
+    assert 1 < fits(amount / 2) < whole.requests / 2
+    assert abs(fits(amount / 2) - sent(amount / 2)) <= 1
+    assert (fits(whole.room * 0.99), sent(whole.room * 0.99)) == (0, 0)
+    assert fits(whole.room * 1.01) == sent(whole.room * 1.01) == 1
+    assert fits(amount + whole.room) == whole.requests
 
 
 def test_the_slowest_limit_sets_the_time() -> None:
@@ -159,6 +247,13 @@ def test_the_slowest_limit_sets_the_time() -> None:
     assert free.seconds is not None
     assert "64 at once" in free.why
     assert foresee(prepared(Asked(), tpm=100)).judges[0].time.why.startswith("--tpm 100")
+
+
+@pytest.mark.parametrize(("deadline", "many"), [(0.5, 0), (5, 1), (125, 5), (9000, 20)])
+def test_a_deadline_says_how_many_requests_are_in_time(deadline: float, many: int) -> None:
+    """At two a minute one goes at once, the others every 30 s; a reply is guessed to take 1.1 s."""
+    found = foresee(prepared(Asked(), deadline=deadline, rpm=2))
+    assert (found.in_time, found.deadline) == (many, deadline)
 
 
 def test_draws_that_may_become_necessary_are_said_and_not_counted() -> None:
@@ -214,4 +309,7 @@ def test_it_is_plain_json() -> None:
 
 def test_numbers_are_short() -> None:
     assert [dollars(x) for x in (0.0, 0.00001, 0.0123, 12.3)] == ["$0.00", "less than $0.0001", "$0.012", "$12.30"]
+    assert [str(Budget(x, "usd")) for x in (0.003, 0.5, 1234)] == ["$0.003", "$0.50", "$1,234.00"]
+    assert Budget(1, "usd").lacking(0.00123) == "raise --budget above $0.0013"
+    assert Budget(1, "tokens").lacking(1234) == "raise --budget above 1,300 tokens"
     assert [duration(x) for x in (0.2, 89, 100, 9000)] == ["1 s", "89 s", "2 min", "2.5 h"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from judge.cache import DiskCache
+from judge.recording import Recording
 from judge.records import Choice, Request, Response
 from judge.report import load
 
@@ -47,13 +48,29 @@ def test_replies_go_out_of_one_cache_and_into_another(
     assert command("cache", "export", "calls.jsonl").code == 0
     assert (folder / "calls.jsonl").read_bytes() == whole  # nothing twice
     done = command("cache", "import", "calls.jsonl", "--cache", "other")
-    assert done.out == f"{asked} replies added, 0 were there\n"
+    assert done.out == f"{asked} replies added, 0 were there, as those of {chat_server.url}\n"
     done = command("cache", "import", "calls.jsonl", "--cache", "other")
-    assert done.out == f"0 replies added, {asked} were there\n"
+    assert done.out == f"0 replies added, {asked} were there, as those of {chat_server.url}\n"
     assert command(*args, "--cache", "other", "--out", "two").code == 0
     assert len(chat_server.bodies) == asked  # all was there
     again = command("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", "--replay", "calls.jsonl")
     assert again.code == 0
+
+
+def test_what_was_recorded_is_imported_under_the_address_it_came_from(
+    folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
+) -> None:
+    chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
+    args = run(chat_server.url, "--quiet", "--out", "one")
+    assert command(*args, "--no-cache", "--record", "calls.jsonl").code == 0
+    asked = len(chat_server.bodies)
+    done = command("cache", "import", "calls.jsonl", "--base-url", "http://elsewhere/v1")
+    assert done.out == f"{asked} replies added, 0 were there, as those of {chat_server.url}\n"
+    assert command(*args).code == 0
+    assert len(chat_server.bodies) == asked
+    assert (
+        command("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", "--replay", "calls.jsonl").code == 0
+    )
 
 
 def test_a_recording_without_addresses_is_of_the_server_that_is_named(
@@ -63,8 +80,10 @@ def test_a_recording_without_addresses_is_of_the_server_that_is_named(
     args = run(chat_server.url, "--quiet", "--out", "one")
     assert command(*args, "--no-cache", "--record", "calls.jsonl").code == 0
     asked = len(chat_server.bodies)
-    assert b"endpoint" not in (folder / "calls.jsonl").read_bytes()
-    assert command("cache", "import", "calls.jsonl", "--cache", "openai").code == 0
+    recorded = (folder / "calls.jsonl").read_text()
+    (folder / "calls.jsonl").write_text(recorded.replace(f'"endpoint": "{chat_server.url}", ', ""))
+    done = command("cache", "import", "calls.jsonl", "--cache", "openai")
+    assert done.out == f"{asked} replies added, 0 were there, as those of https://api.openai.com/v1\n"
     assert command("cache", "import", "calls.jsonl", "--base-url", chat_server.url + "/").code == 0
     assert command(*args).code == 0
     assert len(chat_server.bodies) == asked
@@ -90,6 +109,14 @@ def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any
     done = command("cache", "export", "none.jsonl", "--model", "mm")
     assert done.code == 2
     assert "did you mean" in done.err
+    for place, said in (
+        ("http://c/v1", "unknown server 'http://c/v1'"),
+        ("http://b/v1", "no such reply to write (12 of"),
+    ):
+        done = command("cache", "export", "none.jsonl", "--model", "n", "--base-url", place)
+        assert done.code == 2
+        assert said in done.err
+    assert not (folder / "none.jsonl").exists()
     done = command("run", "data.jsonl", "--criteria", "fluency", "--replay", "all.jsonl")
     assert done.code == 2
     assert "two servers to one prompt, http://a/v1 and http://b/v1" in done.err
@@ -108,6 +135,32 @@ def test_what_is_no_models_reply_is_not_imported(folder: Path, command: Callable
         done = command("cache", "import", name)
         assert done.code == 2
         assert said in done.err
+
+
+def test_where_no_cache_is_none_is_made(folder: Path, command: Callable[..., Any]) -> None:
+    for more in (("stats",), ("clear",), ("clear", "--metrics"), ("export", "calls.jsonl")):
+        done = command("cache", *more, "--cache", "nowhere")
+        assert (done.code, done.err) == (2, "judge: nowhere: no cache here; --cache DIR names another\n")
+    assert [path.name for path in folder.iterdir()] == ["data.jsonl"]
+
+
+def test_a_recording_is_imported_whole_or_not_at_all(folder: Path, command: Callable[..., Any]) -> None:
+    made = Recording()
+    for n in range(3):
+        made.add(Request("m", ({"role": "user", "content": str(n)},)), Response((Choice("4"),)))
+    made.save(folder / "calls.jsonl")
+    whole = (folder / "calls.jsonl").read_bytes()
+    (folder / "calls.jsonl").write_bytes(whole + b'{"item": 1}\n')
+    done = command("cache", "import", "calls.jsonl")
+    assert done.code == 2
+    assert "calls.jsonl:4: not a line of a recording" in done.err
+    assert not (folder / "cache").exists()
+    (folder / "calls.jsonl").write_bytes(whole + b"\n" + whole.splitlines()[0][:50])
+    done = command("cache", "import", "calls.jsonl")
+    assert done.out.splitlines() == [
+        "3 replies added, 0 were there, as those of https://api.openai.com/v1",
+        "calls.jsonl: line 5 is not finished and was left out",
+    ]
 
 
 def test_no_key_is_in_anything_that_is_kept(

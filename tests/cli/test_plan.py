@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_it_shows_requests_tokens_price_and_time_without_a_key(command: Callable[..., Any], data: Path) -> None:
-    done = command("plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance,fluency", "--budget", "0.001usd")
+    done = command("plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance,fluency", "--budget", "0.004usd")
     assert done.code == 0
     lines = done.out.splitlines()
     assert lines[0].split() == ["gpt-5.4-mini", "https://api.openai.com/v1"]
@@ -28,6 +29,7 @@ def test_it_shows_requests_tokens_price_and_time_without_a_key(command: Callable
     assert "price $0.0" in said
     assert "genai-prices 0." in said
     assert "time about 2 s (64 at once" in said
+    assert "--budget $0.004: about " in said
     assert "of 12 requests fit" in said
 
 
@@ -64,8 +66,92 @@ def test_a_panel_is_shown_judge_by_judge(command: Callable[..., Any], data: Path
     assert "all judges 12 requests, $0.0" in " ".join(done.out.split())
 
 
+@pytest.mark.parametrize("key", [None, "", " "])
 @pytest.mark.parametrize(
-    ("given", "words"), [(["--format", "html"], "console or as json"), (["--budget", "0"], "amount with its unit")]
+    ("given", "place"),
+    [
+        (["gpt-5.4-mini"], "https://api.openai.com/v1"),
+        (["gpt-5.4-mini", "--key-env", "MINE"], "https://api.openai.com/v1"),
+        (["groq/m", "--key-env", "MINE"], "https://api.groq.com/openai/v1"),
+        (["groq/m", "--base-url", "http://127.0.0.1:1/v1"], "http://127.0.0.1:1/v1"),
+        (["decisions/m"], "https://api.openai.com/v1"),
+        (["azure/gpt-5.4-mini"], "https://AZURE_OPENAI_ENDPOINT.openai.azure.com/openai/v1"),
+    ],
+)
+def test_no_key_and_no_address_of_ones_own_is_needed(
+    command: Callable[..., Any],
+    data: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str | None,
+    given: list[str],
+    place: str,
+) -> None:
+    for name in ("OPENAI_API_KEY", "MINE", "GROQ_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+        if key is not None:
+            monkeypatch.setenv(name, key)
+    before = dict(os.environ)
+    done = command("plan", data, "--criteria", "relevance", "--model", *given)
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[0].split() == [given[0].removeprefix("groq/").split("/")[-1], place]
+    assert dict(os.environ) == before
+    assert ("of the replies there was not looked up" in " ".join(done.out.split())) == given[0].startswith("azure/")
+
+
+@pytest.mark.parametrize("model", ["heuristic", "groq/", "gpt-mini/x"])
+def test_what_a_run_would_refuse_or_not_ask(command: Callable[..., Any], data: Path, model: str) -> None:
+    done = command("plan", data, "--model", model)
+    assert done.code == (0 if model == "heuristic" else 2)
+    assert ("No judge is asked" in done.out) == (model == "heuristic")
+
+
+@pytest.mark.parametrize("limit", ["2", "6"])
+def test_a_vendor_of_one_choice_a_request_is_asked_as_often_as_announced(
+    command: Callable[..., Any], data: Path, chat_server: Any, make_completion: Callable[..., Any], limit: str
+) -> None:
+    given = [data, "--model", "anthropic/m", "--base-url", chat_server.url, "--criteria", "relevance"]
+    chat_server.answer = lambda _: (200, {}, make_completion("4"))
+    command("run", *given, "--limit", limit, "--out", data.parent / "first")
+    assert len(chat_server.bodies) == 1 + 20 * int(limit)
+    done = command("plan", *given, "--format", "json")
+    assert json.loads(done.out)["requests"] == 20 * (6 - int(limit))
+    done = command("plan", *given, "--no-cache", "--format", "json")
+    assert json.loads(done.out)["requests"] == 121
+
+
+def test_limits_say_how_many_requests_are_within(command: Callable[..., Any], data: Path) -> None:
+    given = ["plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance"]
+    done = command(*given, "--budget", "0.0001usd", "--deadline", "5", "--rpm", "10")
+    said = " ".join(done.out.split())
+    assert "--budget $0.0001: no request fits" in said
+    assert "raise --budget above $0.00" in said
+    assert "--deadline 5 s: about 1 of 6 requests are in time; the run then stops" in said
+    done = command(*given, "--budget", "5usd", "--deadline", "500")
+    assert "all 6 requests fit" in done.out
+    assert "all 6 requests are in time" in done.out
+    assert "goes on without the run" in " ".join(command(*given, "--deadline", "5", "--engine", "batch").out.split())
+    done = command("plan", data, "--criteria", "none", "--metrics", "distinct", "--budget", "5usd", "--deadline", "5")
+    assert "requests" not in done.out
+
+
+def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Path) -> None:
+    plan = data.parent / "rank.yaml"
+    plan.write_text("data: texts.jsonl\ncriteria: [overall]\nmodel: gpt-5.4-mini\n")
+    for given in ([plan], [data, "--model", "gpt-5.4-mini", "--pairs", "2"], [data, "--orders", "1"]):
+        done = command("plan", *given)
+        assert done.code == 2
+        assert "add --rank" in done.err
+    assert command("plan", plan, "--rank", "--pairs", "2").code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--format", "html"], "console or as json"),
+        (["--budget", "0"], "amount with its unit"),
+        (["--deadline", "1h"], "--deadline: write a number of seconds, such as 3600, not '1h'"),
+        (["--model", "a,b"], "for several: --model a --model b"),
+    ],
 )
 def test_what_it_cannot_do_is_said(command: Callable[..., Any], data: Path, given: list[str], words: str) -> None:
     done = command("plan", data, "--model", "gpt-5.4-mini", *given)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from judge import evaluate
+from judge import api, config, evaluate
 from judge.config import Budget
 from judge.engines import Answer, Place, made
 from judge.engines.batch import BatchEngine
@@ -640,3 +640,9 @@ def test_interrupted_it_says_what_goes_on(batch_server: Any, tmp_path: Path) -> 
     assert process.returncode == 130
     assert "Still under way at the provider: batches: 1 in_progress, 0 of 6 requests answered." in err
     assert "Start the same command again" in err
+    plan = {"base_url": batch_server.url, "model": "test-model", "criteria": ["relevance"], "cache": tmp_path / "cache"}
+    warned = [
+        "under way in batches" in api.forecast(api.prepare(config.plan(given=plan | {"engine": engine}), DATA))
+        for engine in ("local", "batch")
+    ]
+    assert warned == [True, False], "asked one by one they would be paid again"

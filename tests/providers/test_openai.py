@@ -308,7 +308,7 @@ def test_a_hung_server_times_out_and_may_have_billed(chat_server: Any) -> None:
 
 def test_nobody_listening_is_called_so(chat_server: Any) -> None:
     chat_server.close()
-    with pytest.raises(Transient, match="cannot connect") as caught:
+    with pytest.raises(Transient, match=r"cannot connect .*: is it started\? --base-url") as caught:
         ask(chat_server)
     assert caught.value.unreachable
     chat_server.__init__()

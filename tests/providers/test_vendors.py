@@ -123,6 +123,15 @@ def test_what_anthropic_ignores_in_silence_is_not_wished_for_and_said(
     assert provider.learned == {"n": 1, "dropped": ["logprobs", "response_format"]}
 
 
+@pytest.mark.parametrize("name", ["groq", "ollama"])
+def test_what_a_plan_has_to_know_is_known_before_a_refusal(name: str, chat_server: Any) -> None:
+    assert opened(name, base_url=chat_server.url).learned["n"] == 1
+    ask(opened(name, base_url=chat_server.url))
+    (body,) = chat_server.bodies
+    assert "n" not in body
+    assert ("logprobs" in body) == (name == "ollama")
+
+
 @pytest.mark.parametrize("name", ["deepseek", "mistral", "ollama", "openrouter", "together"])
 def test_a_server_that_may_not_see_the_new_word_for_the_limit_gets_the_old(
     name: str, chat_server: Any, make_completion: Callable[..., Any]
