@@ -142,8 +142,8 @@ def _under_way(prepared: Prepared) -> list[str]:
     places = [engine_place(prepared.plan, provider) for provider in prepared.judges.values()]
     found = [(under_way(one.folder, one.provider.endpoint), one) for one in places if one.folder is not None]
     return [
-        f"{number:,} requests of an earlier run are under way in batches at {place.provider.endpoint}: with --engine batch "
-        "this run waits for them, without it what it asks of them is paid again."
+        f"{number:,} requests of an earlier run are under way in batches at {place.provider.endpoint}: with "
+        "--engine batch this run waits for them, without it what it asks of them is paid again."
         for number, place in found
         if number
     ]

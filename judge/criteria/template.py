@@ -130,8 +130,12 @@ def tree_of(text: str) -> nodes.Template:
     return syntax().parse(body(text))
 
 
+@lru_cache(maxsize=64)
 def checked(label: str, text: str) -> nodes.Template:
-    """The syntax tree. Raises CriterionError for bad syntax, unknown filters, and names that start with `_`."""
+    """The syntax tree, only to be read: the next caller gets the same.
+
+    Raises CriterionError for bad syntax, unknown filters, and names that start with `_`.
+    """
     try:
         tree = tree_of(text)
         for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Filter)):
