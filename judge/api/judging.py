@@ -116,6 +116,7 @@ async def in_windows(
         closing.callback(cache.close)
 
         async def judged(samples: Sequence[Sample]) -> MetricResult:
+            """Every criterion's row for each of these texts, in their order."""
             rows: dict[tuple[str, str, str], Row] = {}
             asked = [Judgment(sample, criterion) for sample in samples for criterion in _asked_by(prepared, name)]
 

@@ -90,13 +90,8 @@ def prepare(
     metrics, notes = _metrics(made, rows, measured, ask, alone=not chosen, floor=floor)
     measures.check(metrics, rows)
     settings = Settings(made.weighting, made.min_mass, made.temperature, made.max_tokens, made.draws)
-    judges = of_plan.opened(made, asked) if chosen or any(getattr(m, "asks", False) for m in metrics.values()) else {}
-    for provider in judges.values():
-        ladder.rungs(settings, provider.decides)
-        if chosen:
-            engines.made(made.engine, engine_place(made, provider))
-    by_row = all(getattr(one, "rowwise", False) and not getattr(one, "asks", False) for one in metrics.values())
-    if rest is not None and not (by_row and len(judges) < 2):
+    judges = _opened(made, asked, settings, judging=bool(chosen), metrics=metrics)
+    if rest is not None and not _row_by_row(metrics, judges):
         rows, rest = [*rows, *rest], None
     notes += [*of_plan.about(made, metrics, judges), *of_plan.unused(made, given, alone=alone)]
     pairs = None
@@ -110,6 +105,26 @@ def prepare(
         made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest, ask, record,
         heuristic.NAME if alone else "", _merged(made, chosen, rows, judges, notes),
     )  # fmt: skip
+
+
+def _opened(
+    made: Plan, asked: Sequence[Judge | Provider], settings: Settings, *, judging: bool, metrics: Mapping[str, Metric]
+) -> dict[str, Provider]:
+    """The judges that criteria or metrics ask, which can be asked so. Raises ConfigError."""
+    if not judging and not any(getattr(metric, "asks", False) for metric in metrics.values()):
+        return {}
+    judges = of_plan.opened(made, asked)
+    for provider in judges.values():
+        ladder.rungs(settings, provider.decides)
+        if judging:
+            engines.made(made.engine, engine_place(made, provider))
+    return judges
+
+
+def _row_by_row(metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> bool:
+    """Whether nothing has to see all texts at once."""
+    by_row = (getattr(one, "rowwise", False) and not getattr(one, "asks", False) for one in metrics.values())
+    return all(by_row) and len(judges) < 2
 
 
 def _language(made: Plan, rows: Sequence[Sample]) -> dict[str, str]:
