@@ -83,6 +83,7 @@ def _title(result: Result) -> str:
 
 
 _FULL = 0.9  # of a token's probability, below which a score is said to rest on little
+_SLOW, _SLOWEST = 1.0, 3  # seconds, and how many requests are named
 _STATUS = {
     "interrupted": "This run was interrupted. What had come back is shown; run the same command again to go on.",
     "stopped": "This run was stopped by an error. What had come back is shown.",
@@ -174,9 +175,28 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
         "Status": _joined(
             info.get("status"), f"{lost:,} failed" if lost else "", f"{abstained:,} abstained" if abstained else ""
         ),
+        "Slowest": _slowest(info.get("slowest") or ()),
+        "Budget": _budget(info.get("budget") or {}),
         "Version": _joined(f"judge {info['judge_version']}" if info.get("judge_version") else ""),
     }
     return tuple((name, text) for name, text in found.items() if text)
+
+
+def _slowest(requests: Sequence[Mapping[str, Any]]) -> str:
+    """The requests that took longest, where anybody had to wait for them."""
+    slow = [one for one in requests if one["seconds"] >= _SLOW][:_SLOWEST]
+    named = ((seconds(one["seconds"]), (one["item"], one["system"], one["criterion"])) for one in slow)
+    return "; ".join(f"{took} {', '.join(line(part) for part in what if part)}" for took, what in named)
+
+
+def _budget(budget: Mapping[str, Any]) -> str:
+    """What of a budget was spent, at the most."""
+    if not budget:
+        return ""
+    amounts = (budget["spent"], budget["amount"])
+    if budget["unit"] == "usd":
+        return "${:,.4f} of ${:,.2f} spent".format(*amounts)
+    return "{:,.0f} of {:,.0f} tokens spent".format(*amounts)
 
 
 def _took(duration: Any) -> str:

@@ -113,3 +113,15 @@ def test_scores_that_rest_on_little_are_counted() -> None:
     assert banner.startswith("2 of 3 scores by token probabilities have less than 90% of the probability on the scale")
     assert banner.endswith("the least 60%.")
     assert about(Result(replace(table, scores=(scores[0], *scores[3:])))).banners == ()
+
+
+def test_the_slowest_requests_and_the_budget_are_said(result: Result) -> None:
+    named = [{"seconds": took, "judge": "m", "item": "a", "system": "", "criterion": "fluency"} for took in (75.0, 0.9)]
+    spent = {"amount": 5.0, "unit": "usd", "spent": 0.1234}
+    facts = dict(about(replace(result, info={**result.info, "slowest": named, "budget": spent})).facts)
+    assert facts["Slowest"] == "1\u00a0min 15\u00a0s a, fluency"
+    assert facts["Budget"] == "$0.1234 of $5.00 spent"
+    tokens = {"amount": 2e6, "unit": "tokens", "spent": 1_234_567.0}
+    facts = dict(about(replace(result, info={**result.info, "slowest": named[1:], "budget": tokens})).facts)
+    assert "Slowest" not in facts
+    assert facts["Budget"] == "1,234,567 of 2,000,000 tokens spent"
