@@ -19,6 +19,10 @@ class Provider(Protocol):
     `name` and `model` go into signatures; `endpoint` into the cache key, so that two servers' answers are never
     mixed up. An empty `endpoint` means: do not cache. `notice` is a sentence every report must show, or "". `decides`
     is True for an endpoint of typed questions, which gives probabilities and no text.
+
+    Some have more, which whoever wraps one passes on: `caching` (what the server is told of its prompt cache; where it
+    is told anything, requests on one document are paced), `batches` (a `providers.batches.Batches`, for `--engine batch`),
+    and `apart` (True where criteria that are merged into one request are answered as they were asked: apart).
     """
 
     name: str
