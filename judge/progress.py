@@ -26,7 +26,8 @@ class Counts:
     `usage` sums the answers'; `unmet` counts, by name, the answers for which a parameter was not honoured.
     `retried` are the tries after a first one, `timeouts` those that a time-out made necessary. `slowest` are the ten
     requests that took longest from their first try to their answer, in seconds, longest first, with what they were for;
-    `flying` are those under way, by the time of their first try, `held` those that may not be tried yet. Of batches:
+    `flying` are those under way, by the time of their first try, `held` those that may not be tried yet; once
+    `stopping`, no more are sent. Of batches:
     `awaited` says what is under way at the provider, `batched` is the part of `usage` that costs half, `remarks` are
     what the report has to say.
     """
@@ -47,6 +48,7 @@ class Counts:
     slowest: list[tuple[float, Named]] = field(default_factory=list)
     flying: dict[Flight, float] = field(default_factory=dict)
     held: int = 0
+    stopping: bool = False
     awaited: str = ""
     batched: Usage = field(default_factory=Usage)
     remarks: list[str] = field(default_factory=list)
@@ -130,6 +132,20 @@ class Progress:
     @property
     def cached(self) -> int:
         return sum(counts.cached for counts in self.judges.values())
+
+    @property
+    def flying(self) -> int:
+        """How many requests are under way."""
+        return sum(len(counts.flying) for counts in self.judges.values())
+
+    def stop(self) -> None:
+        """Have no more requests sent; the run ends when those under way are answered."""
+        for counts in self.judges.values():
+            counts.stopping = True
+
+    @property
+    def stopping(self) -> bool:
+        return any(counts.stopping for counts in self.judges.values())
 
     @property
     def awaited(self) -> str:

@@ -129,6 +129,8 @@ async def in_windows(
                 await task
             finally:
                 under_way.discard(task)
+            if progress.stopping:
+                raise asyncio.CancelledError
             found = columns(prepared, progress)
             order = ((sample.item, sample.system, column.name) for sample in samples for column in found)
             return MetricResult(tuple(found), tuple(rows[key] for key in order))

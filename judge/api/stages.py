@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -66,6 +67,8 @@ async def _held(prepared: Prepared, progress: Progress) -> Result:
     with _ending(prepared, progress):
         try:
             await judging.judge(prepared, retriers, progress, rows.append, about("partial"), kept=kept)
+            if progress.stopping:
+                raise asyncio.CancelledError
             async with judging.asking(prepared, progress, retriers):
                 async for found in _measured(prepared, progress):
                     refuse_twins([c.name for c in [*judging.columns(prepared, progress), *measured, *found.columns]])
@@ -87,9 +90,9 @@ def _ending(prepared: Prepared, progress: Progress) -> Iterator[None]:
     """However this ends, metrics end too, the recording is closed, and what stopped it says how to go on."""
     try:
         yield
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, CancelledError):  # the latter from the thread of a run that is streamed
         prepared.measured.stopped = True
-        raise
+        raise asyncio.CancelledError from None
     except (Reached, ProviderError, StorageError) as error:
         _tell(error, prepared, progress)
         raise

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from judge.progress import Progress
     from judge.records import Sample
     from judge.report import Result
+
+
+T = TypeVar("T")
+_PATIENCE = 10.0
+"""Seconds that a stopped run waits for replies."""
 
 
 def run(ctx: typer.Context, make: Callable[..., Plan]) -> None:
@@ -90,14 +95,46 @@ def _carried_out(
     if not quiet and (said := api.forecast(prepared)):
         say(said)
     progress = Progress()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # a cancelled CI job ends cleanly too
     try:
         with watch(prepared, progress, quiet=quiet):
-            return asyncio.run(api.run(prepared, progress)), progress
-    except KeyboardInterrupt:
+            return asyncio.run(_until_stopped(api.run(prepared, progress), progress)), progress
+    except (KeyboardInterrupt, asyncio.CancelledError):
         say(_how_to_go_on(progress, folder, made.cache is not False))
         raise typer.Exit(130) from None
+
+
+async def _until_stopped(run: Coroutine[Any, Any, T], progress: Progress) -> T:
+    """Have Ctrl-C, and a CI job that is cancelled, wait for the replies under way, which are paid for.
+
+    A second one does not wait. Raises CancelledError where the run was stopped, and KeyboardInterrupt for a third one.
+    """
+    import asyncio
+
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(run)
+    cancelled = False
+
+    def cancel() -> None:
+        nonlocal cancelled
+        cancelled = True
+        loop.call_soon_threadsafe(task.cancel)
+
+    def stop(*_: object) -> None:
+        if cancelled:
+            raise KeyboardInterrupt
+        if progress.stopping or not progress.flying:
+            cancel()
+            return
+        progress.stop()
+        say(f"stopping: {progress.flying:,} replies are under way and waited for; Ctrl-C stops at once")
+        loop.call_soon_threadsafe(loop.call_later, _PATIENCE, cancel)
+
+    for which in (signal.SIGINT, signal.SIGTERM):  # a shell's `&` has the first one ignored
+        signal.signal(which, stop)
+    try:
+        return await task
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _leave(result: Result, progress: Progress, folder: Path) -> None:

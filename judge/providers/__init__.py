@@ -21,7 +21,7 @@ class Provider(Protocol):
     is True for an endpoint of typed questions, which gives probabilities and no text.
 
     Some have more, which whoever wraps one passes on: `caching` (what the server is told of its prompt cache; where it
-    is told anything, requests on one document are paced), `batches` (`providers.batches.Batches`, for `--engine batch`),
+    is told anything, requests on one document are paced), `batches` (`providers.batches.Batches`, for --engine batch)
     and `apart` (True where criteria that are merged into one request are answered as they were asked: apart).
     """
 

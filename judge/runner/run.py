@@ -36,9 +36,9 @@ class Run:
     was made from are in the cache for good; `flush` is called after that. `engine` runs the requests, in this process
     where none is named. `criteria` are all those that are merged in a prompt, where the judgments are not of all.
 
-    `Run(...)()` finishes although judgments fail. It raises ProviderError where going on is pointless (wrong
-    key, unknown model, unreachable endpoint) and StorageError where replies can no longer be kept; every row
-    emitted until then stands, and what was paid for is in the cache.
+    `Run(...)()` finishes although judgments fail, and early once `counts.stopping`. It raises ProviderError where going
+    on is pointless (wrong key, unknown model, unreachable endpoint) and StorageError where replies can no longer be
+    kept; every row emitted until then stands, and what was paid for is in the cache.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Run:
             self._stepped, self._stepped_bytes = [], 0
             if (first := next(rest, None)) is not None:
                 self._again.append(first)
-            if not self._again and not self._left and not self._queue:
+            if self.counts.stopping or (not self._again and not self._left and not self._queue):
                 return
             await self._engine(self._requests(rest), self._ask, self._answered, concurrency=self._concurrency)
 
@@ -154,7 +154,7 @@ class Run:
         left, self._left = self._left, []
         queue.add(self._bundles.of(left), now())
         more, cases = True, chunks(self._upcoming(rest), self._leaders, _CHUNK, self._again.appendleft)
-        while self._stepped_bytes < ROOM:
+        while self._stepped_bytes < ROOM and not self.counts.stopping:
             room = more and not queue.full
             ahead = room and queue.grouped and len(queue) < _AHEAD * self._concurrency
             if not ahead and (request := queue.take(now(), last=not room)) is not None:

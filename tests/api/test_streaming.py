@@ -15,6 +15,7 @@ from judge import api, config
 from judge.api import streaming
 from judge.errors import DataError
 from judge.metrics import MetricResult
+from judge.progress import Progress
 from judge.providers.scripted import ScriptedProvider
 from judge.records import Column, Failure, Provenance, Request, Sample, Score
 from judge.report import Result, load
@@ -167,6 +168,26 @@ def test_judged_texts_are_streamed_too(data: Path, monkeypatch: pytest.MonkeyPat
     assert found.info["signatures"] == whole.info["signatures"]
     assert found.info["requests"]["answered"] == len(asked.seen) == whole.info["requests"]["answered"]
     assert found.info["prompts"]["sheets"]
+
+
+def test_a_stopped_run_is_answered_what_it_asked_and_leaves_no_files(data: Path, small: None, tmp_path: Path) -> None:
+    progress = Progress()
+
+    def script(_: Request) -> str:
+        if len(asked.seen) == 800:  # in the second window
+            progress.stop()
+        return "3"
+
+    asked = ScriptedProvider(script, endpoint="here")
+    given = {"data": data, "criteria": ["fluency"], "metrics": [], "weighting": "single", "language": "en"}
+    plan = config.plan(given={**given, "cache": tmp_path / "cache", "out": tmp_path / "out"})
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(api.run(api.prepare(plan, providers=[asked]), progress))
+    assert 800 <= len(asked.seen) <= 800 + 64
+    assert not list((tmp_path / "out").iterdir())
+    again = ScriptedProvider(lambda _: "3", endpoint="here")
+    asyncio.run(api.run(api.prepare(plan, providers=[again])))
+    assert len(again.seen) == 1400 - len(asked.seen)
 
 
 def test_bad_data_far_down_leaves_nothing_behind(data: Path, small: None, tmp_path: Path) -> None:
