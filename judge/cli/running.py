@@ -119,6 +119,7 @@ async def _until_stopped(run: Coroutine[Any, Any, T], progress: Progress) -> T:
         loop.call_soon_threadsafe(task.cancel)
 
     def stop(*_: object) -> None:
+        """Let what is under way come back, then stop; at once where there is nothing to wait for."""
         if cancelled:
             raise KeyboardInterrupt
         if progress.stopping or not progress.flying:

@@ -168,7 +168,7 @@ def test_what_metrics_keep_is_counted_and_cleared_apart(folder: Path, judge: Cal
     assert judge("cache", "clear", "--metrics").out == f"{folder / 'cache' / 'metrics'}: 2.0 MB forgotten\n"
     assert not kept.exists()
     assert "6 replies" in judge("cache", "stats").out
-    assert ": 0.0 MB forgotten" in judge("cache", "clear", "--metrics").out
+    assert judge("cache", "clear", "--metrics").out == f"{folder / 'cache' / 'metrics'}: 0.0 MB forgotten\n"
 
 
 def test_a_list_may_be_given_one_by_one(folder: Path, judge: Callable[..., Any]) -> None:
@@ -252,7 +252,9 @@ def test_bad_input_is_said_clearly_and_exits_2(folder: Path, judge: Callable[...
         write(folder / path, text)
     done = judge("run", *args)
     assert done.code == 2, done.err
-    assert "\njudge: " in f"\n{done.err}"
+    before, _, said = f"\n{done.err}".partition("\njudge: ")
+    assert said, "the error, on a line of its own"
+    assert not before or "judgments to make" in before, "and nothing before it but what the run was going to do"
     assert words in done.err
     assert "Traceback" not in done.err
 
