@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 
 from judge import ladder, tokens
-from judge.api.prepare import Prepared, for_provider
+from judge.api.prepare import Prepared, asked_about, for_provider
 from judge.cache import Cache, DiskCache, NoCache, default_folder
 from judge.errors import ConfigError, CriterionError, ParseError, ProviderError
 from judge.ladder import MERGED, Rung, Settings, Untrusted
@@ -124,7 +124,14 @@ def _look(prepared: Prepared, name: str, cache: Cache, most: int | None) -> Ahea
     def walked(blind: bool, size: int) -> _Walk:
         walk = _Walk(provider, prepared.settings, criteria, cache, cost, blind, size)
         for texts in looked:
-            walk.item([Judgment(first, criterion, second) for first, second in texts for criterion in criteria])
+            walk.item(
+                [
+                    Judgment(first, criterion, second)
+                    for first, second in texts
+                    for criterion in criteria
+                    if asked_about(prepared, first, criterion)
+                ]
+            )
         return walk
 
     told, draws = provider.learned, prepared.settings.draws

@@ -11,7 +11,7 @@ from typing import Any
 from judge import engines
 from judge.api import again, streaming
 from judge.api.describe import column, suffix
-from judge.api.prepare import Prepared, engine_place, for_provider
+from judge.api.prepare import Prepared, asked_about, engine_place, for_provider
 from judge.asking import Asker, beside
 from judge.cache import Cache, DiskCache, NoCache, default_folder
 from judge.engines import Engine
@@ -191,7 +191,12 @@ def judgments(prepared: Prepared, judge: str) -> Sequence[Judgment]:
     criteria = _asked_by(prepared, judge)
     if prepared.pairs is not None:
         return prepared.pairs.judgments(criteria)
-    return [Judgment(sample, criterion) for sample in prepared.samples for criterion in criteria]
+    return [
+        Judgment(sample, criterion)
+        for sample in prepared.samples
+        for criterion in criteria
+        if asked_about(prepared, sample, criterion)
+    ]
 
 
 @asynccontextmanager

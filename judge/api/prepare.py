@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -33,6 +33,9 @@ _MOST_HELD, _MOST_JUDGED = 50_000, 100_000
 """Texts in memory at once: of more the rest is read later, where metrics alone measure, and where a judge is asked."""
 
 
+Wanted = Mapping[str, Collection[tuple[str, str]]]
+
+
 @dataclass(slots=True)
 class Prepared:
     """Everything a run needs, checked; nothing has been sent or paid yet.
@@ -41,7 +44,8 @@ class Prepared:
     compares, `measured` what the metrics tell how far they are. `rest` are the samples that have not been
     read yet, where a run of metrics alone need not hold all of them; `ask` is what metrics ask a judge by. `recording`
     takes down replies, `baseline` is the heuristic's name where it stands in the place of a judge. `merged` are the
-    criteria that share requests.
+    criteria that share requests. `wanted` are, by criterion, the texts (item, system) that it is asked about, where
+    that is not all of them.
     """
 
     plan: Plan
@@ -60,6 +64,7 @@ class Prepared:
     recording: Recorder | None = None
     baseline: str = ""
     merged: Sequence[Sequence[Criterion]] = ()
+    wanted: Wanted | None = None
 
 
 def prepare(
@@ -68,10 +73,12 @@ def prepare(
     *,
     providers: Sequence[Judge | Provider] | None = None,
     own: Mapping[str, Criterion] | None = None,
+    wanted: Wanted | None = None,
 ) -> Prepared:
     """Read and check everything that can be checked before the first request. Raises JudgeError.
 
-    `providers` are the judges where they are not all in the plan, `own` criteria that are not read from files.
+    `providers` are the judges where they are not all in the plan, `own` criteria that are not read from files, `wanted`
+    the texts by criterion that are to be judged, where not all are.
     """
     source = data if data is not None else made.data
     if source is None:
@@ -103,7 +110,7 @@ def prepare(
     record = None if made.record is None else _recording(made, made.record, judges.values())
     return Prepared(
         made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest, ask, record,
-        heuristic.NAME if alone else "", _merged(made, chosen, rows, judges, notes),
+        heuristic.NAME if alone else "", _merged(made, chosen, rows, judges, notes), wanted,
     )  # fmt: skip
 
 
@@ -230,6 +237,12 @@ def engine_place(made: Plan, provider: Provider) -> engines.Place:
 def for_provider(criterion: Criterion, provider: Provider) -> Criterion:
     """The criterion as this provider is asked it."""
     return replace(criterion, form="decision", merged=False) if provider.decides else criterion
+
+
+def asked_about(prepared: Prepared, sample: Sample, criterion: Criterion) -> bool:
+    """Whether the run wants a judgment of this text on this criterion."""
+    wanted = prepared.wanted
+    return wanted is None or (sample.item, sample.system) in wanted.get(criterion.name, ())
 
 
 def refuse_twins(names: Sequence[str]) -> None:

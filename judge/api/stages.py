@@ -28,22 +28,23 @@ from judge.table import SCORES, forget
 T = TypeVar("T")
 
 
-async def run(prepared: Prepared, progress: Progress | None = None) -> Result:
+async def run(prepared: Prepared, progress: Progress | None = None, purse: Purse | None = None) -> Result:
     """Carry out a prepared run. What was scored is saved (with `out`) however the run ends.
 
-    One cut short does not replace an earlier one that had more: its rows then stay in the journal beside that.
+    One cut short does not replace an earlier one that had more: its rows then stay in the journal beside that. `purse`
+    pays for several runs that have one budget.
 
     Raises what `runner.Run` raises, and CancelledError when it is interrupted.
     """
     progress = progress if progress is not None else Progress()
     progress.judges = {name: Counts() for name in prepared.judges}
     progress.measured = prepared.measured
-    return await (_held if prepared.rest is None else _stream)(prepared, progress)
+    purse = purse if purse is not None else Purse(prepared.plan.budget)
+    return await (_held if prepared.rest is None else _stream)(prepared, progress, purse)
 
 
-async def _held(prepared: Prepared, progress: Progress) -> Result:
+async def _held(prepared: Prepared, progress: Progress, purse: Purse) -> Result:
     """A run over samples that are all in memory."""
-    purse = Purse(prepared.plan.budget)
     retriers = judging.retriers(prepared, progress, purse)
     about = describe(prepared, progress, purse)
     rows: list[Row] = []
@@ -131,9 +132,8 @@ async def _measured(prepared: Prepared, progress: Progress) -> AsyncIterator[Met
         yield measures.checked(name, found, prepared.samples)
 
 
-async def _stream(prepared: Prepared, progress: Progress) -> Result:
+async def _stream(prepared: Prepared, progress: Progress, purse: Purse) -> Result:
     """A run over data that is not held in memory."""
-    purse = Purse(prepared.plan.budget)
     retriers = judging.retriers(prepared, progress, purse)
     about = describe(prepared, progress, purse)
     if not retriers:
