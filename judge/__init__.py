@@ -2,14 +2,17 @@
 
 `judge.evaluate(...)` scores texts on criteria with a judge model, beside ROUGE, BLEU and chrF, with intervals;
 `judge.rank(...)` compares them two by two; `judge.validate(...)` holds a judge against people's ratings;
-`judge.compare(...)` says what moved from one run to another;
+`judge.compare(...)` says what moved from one run to another; `judge.test(...)` holds a judge against a suite of cases,
+`judge.audit(...)` against controlled changes to texts;
 `judge.metrics` are for lists of texts, as in `judge.metrics.rouge.score`.
 Importing this package loads nothing heavy: names are resolved when they are first used.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,7 +21,9 @@ if TYPE_CHECKING:
     from judge.api import evaluate_async as evaluate_async
     from judge.api import rank as rank
     from judge.api import rank_async as rank_async
+    from judge.api.auditing import audit as audit
     from judge.api.compare import compare as compare
+    from judge.api.suites import test as test
     from judge.api.validate import validate as validate
     from judge.criteria import load as load_criterion
     from judge.errors import JudgeError as JudgeError
@@ -34,6 +39,7 @@ _WHERE = {
     "Result": "judge.report:Result",
     "Sample": "judge.records:Sample",
     "ScriptedProvider": "judge.providers.scripted:ScriptedProvider",
+    "audit": "judge.api.auditing:audit",
     "compare": "judge.api:compare",
     "evaluate": "judge.api:evaluate",
     "evaluate_async": "judge.api:evaluate_async",
@@ -42,6 +48,7 @@ _WHERE = {
     "metrics": "judge.metrics:",
     "rank": "judge.api:rank",
     "rank_async": "judge.api:rank_async",
+    "test": "judge.api.suites:test",
     "validate": "judge.api:validate",
 }
 __all__ = [
@@ -50,6 +57,7 @@ __all__ = [
     "Sample",
     "ScriptedProvider",
     "__version__",
+    "audit",
     "compare",
     "evaluate",
     "evaluate_async",
@@ -58,6 +66,7 @@ __all__ = [
     "metrics",
     "rank",
     "rank_async",
+    "test",
     "validate",
 ]
 
@@ -72,3 +81,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """Leaves `judge.audit` the function: importing the package of that name would put the package there."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "audit":
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -70,8 +70,6 @@ def rungs(settings: Settings, decides: bool) -> tuple[Rung, ...]:
         raise ConfigError(
             "--weighting decisions takes a decision endpoint: --model decisions/NAME, for example decisions/gpt-6-luna"
         )
-    if wanted == "samples" and settings.temperature == 0:
-        raise ConfigError("--temperature 0 with --weighting samples would draw the same reply every time")
     if wanted == "auto":
         return ("logprobs", "single") if settings.temperature == 0 else ("logprobs", "samples", "single")
     return (wanted,)

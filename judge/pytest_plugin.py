@@ -1,1 +1,188 @@
-"""The pytest plugin."""
+"""The pytest plugin: `*.judge.yaml` suites are tests, and the fixture `judge` scores and compares texts in tests.
+
+Offline by default: a server is asked only where `--judge-model` was typed on the command line. Importing this loads
+nothing else of judge; the rest is imported by the first test that judges.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from judge.api.asserting import Asking, Found, Session
+    from judge.suite.records import Verdict
+
+_SUITE, _MODEL = ".judge.yaml", "--judge-model"
+_SHARED = pytest.StashKey[str]()
+_MARKER = (
+    "judge(model=..., replay=..., weighting=..., ...): what the fixture `judge` asks, and how; keys of a run's plan. "
+    "Suites in *.judge.yaml carry it too: -m 'not judge' leaves all of them out."
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("judge", "judging texts with a language model")
+    group.addoption(
+        _MODEL,
+        action="append",
+        metavar="NAME",
+        help="the judge to ask, which may cost money: without this option no test asks a server (several: a panel)",
+    )
+    group.addoption("--judge-replay", metavar="CALLS.jsonl", help="recorded replies that answer in the judge's place")
+    group.addoption("--judge-record", metavar="CALLS.jsonl", help="where to add the replies to --judge-model")
+    parser.addini("judge_model", "the judge of tests that name none; a server is asked by --judge-model alone")
+    parser.addini("judge_replay", "recorded replies for tests that name none, from the folder of this file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARKER)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if folder := config.stash.get(_SHARED, None):
+        from shutil import rmtree
+
+        rmtree(folder, ignore_errors=True)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of pytest-xdist where all of them keep what one has found out."""
+    from tempfile import mkdtemp
+
+    stash = node.config.stash
+    if _SHARED not in stash:
+        stash[_SHARED] = mkdtemp(prefix="judge-")
+    node.workerinput["judge_shared"] = stash[_SHARED]
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    return f"judge: {', '.join(typed)} may be asked" if (typed := _typed(config)) else None
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
+    return SuiteFile.from_parent(parent, path=file_path) if file_path.name.endswith(_SUITE) else None
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """What a score was made of, below the comparison that failed."""
+    if "judge.api.asserting" not in sys.modules:
+        return None
+    from judge.api.asserting import Judged
+
+    found = [one.explained for one in (left, right) if isinstance(one, Judged)]
+    return [f"{left!r} {op} {right!r}", *(line for lines in found for line in lines)] if found else None
+
+
+@pytest.fixture
+def judge(request: pytest.FixtureRequest) -> Asking:
+    """Scores a text, or compares two: `judge.score(criterion, output=...)`, `judge.prefers(a, over=b, criterion=...)`.
+
+    Criteria and files that are named start from the folder of the test.
+    """
+    from judge.api.asserting import Asking
+    from judge.errors import ConfigError
+
+    own: dict[str, Any] = {}
+    for mark in request.node.iter_markers("judge"):
+        if mark.args:
+            pytest.fail(f"@pytest.mark.judge takes keywords, such as model={mark.args[0]!r}", pytrace=False)
+        own = {**mark.kwargs, **own}
+    try:
+        return Asking(_session(request.config), own, request.path.parent)
+    except ConfigError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+def _typed(config: pytest.Config) -> list[str]:
+    """The judges that somebody typed: what an ini file or the environment adds to a command is no leave to pay."""
+    args = [str(arg) for arg in config.invocation_params.args]
+    pairs = [(one.partition("="), following) for one, following in zip(args, [*args[1:], ""], strict=True)]
+    return [value or ("" if mark else following) for (name, mark, value), following in pairs if name == _MODEL]
+
+
+def _session(config: pytest.Config) -> Session:
+    from judge.api.asserting import Session
+
+    typed = _typed(config)
+    start, shared = config.invocation_params.dir, getattr(config, "workerinput", {}).get("judge_shared", "")
+    given: dict[str, Any] = {"model": typed or config.getoption("judge_model")}
+    given |= {name: start / path for name in ("replay", "record") if (path := config.getoption(f"judge_{name}"))}
+    ini: dict[str, Any] = {"model": config.getini("judge_model")}
+    if path := config.getini("judge_replay"):
+        ini["replay"] = (config.inipath.parent if config.inipath else config.rootpath) / path
+    command, ini = ({name: value for name, value in one.items() if value} for one in (given, ini))
+    return Session(command, ini, typed, Path(shared) if shared and Path(shared).is_dir() else None)
+
+
+class SuiteFile(pytest.File):
+    """A suite: a test for each of its cases, one for its limits and one for its baseline."""
+
+    _found: Found | None = None
+
+    def collect(self) -> Iterator[SuiteItem]:
+        from judge.errors import JudgeError
+        from judge.report.words import line
+        from judge.suite import files
+
+        try:
+            self.suite = files.load(self.path, given=_session(self.config).command)
+        except JudgeError as error:
+            raise self.CollectError(str(error)) from None
+        for case in self.suite.cases:
+            yield SuiteItem.from_parent(self, name=line(case.name), what=case.name, line=case.line)
+        for what, key in (("limit", "limits"), *([("baseline", "baseline")] if self.suite.baseline else [])):
+            yield SuiteItem.from_parent(self, name=f"({key})", what=what, line=self.suite.lines.get(key, 1), whole=True)
+
+    def found(self) -> Found:
+        """What came of the cases that run here; the suite is run by the first test that asks."""
+        if self._found is None:
+            from judge.api.asserting import verdicts
+
+            here = [one for one in self.session.items if isinstance(one, SuiteItem) and one.parent is self]
+            self._found = verdicts(self.suite, _session(self.config), frozenset(o.what for o in here if not o.whole))
+        return self._found
+
+
+class Unmet(Exception):
+    """What a suite expects and the numbers do not show; it says so itself, without a traceback."""
+
+
+class SuiteItem(pytest.Item):
+    """A case of a suite, or what is about the `whole` of it: the limits, the baseline."""
+
+    parent: SuiteFile
+
+    def __init__(self, *, what: str, line: int, whole: bool = False, **given: Any) -> None:
+        super().__init__(**given)
+        self.what, self.line, self.whole = what, line, whole
+        self.add_marker("judge")
+
+    def runtest(self) -> None:
+        from judge.api.asserting import unmet
+
+        found = self.parent.found()
+        if found.trouble:
+            raise Unmet(f"{found.trouble}\n\n{self.path}:{self.line}")
+        mine = [one for one in found.verdicts if self._is(one)]
+        self.user_properties += [("judge", f"{one.found} {one.said}".strip()) for one in mine]
+        if said := unmet(mine):
+            raise Unmet("\n".join([*said, "", f"{self.path}:{self.line}"]))
+        if not (mine or self.whole):
+            raise Unmet(f"no verdict on this case\n\n{self.path}:{self.line}")
+
+    def _is(self, verdict: Verdict) -> bool:
+        whole = verdict.kind in ("limit", "baseline")
+        return whole == self.whole and self.what == (verdict.kind if whole else verdict.name)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        return str(excinfo.value) if isinstance(excinfo.value, Unmet) else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.line - 1, self.name

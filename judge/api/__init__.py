@@ -1,4 +1,7 @@
-"""The stages of a run in their order."""
+"""The stages of a run in their order.
+
+Suites and audits, which other runs do without, are in `judge.api.suites` and `judge.api.auditing`.
+"""
 
 from judge.api.compare import compare
 from judge.api.entry import Options, RankOptions, evaluate, evaluate_async, rank, rank_async

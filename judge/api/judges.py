@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -184,11 +184,17 @@ def _replayed(made: Plan, path: Path, given: Sequence[Judge | Provider]) -> list
         return replayed(path, whole)  # recorded from a gateway, where the vendor is part of the name
 
 
-def _about_draws(made: Plan, judges: Iterable[Provider]) -> list[str]:
+def _about_draws(made: Plan, judges: Collection[Provider]) -> list[str]:
+    told = []
+    if judges and made.weighting == "samples" and made.temperature == 0:
+        told.append(
+            "Replies were drawn at temperature 0: where they differ, it is because the server does not repeat itself."
+        )
     held = max((judge.draws for judge in judges if isinstance(judge, ReplayProvider)), default=0)
-    if held < 2 or held >= made.draws or made.weighting not in ("auto", "samples"):
-        return []
-    return [f"The recording holds {held} draws of a prompt, not the {made.draws} asked for: scores are of {held}."]
+    if 1 < held < made.draws and made.weighting in ("auto", "samples"):
+        wanted = f"not the {made.draws} asked for"
+        told.append(f"The recording holds {held} draws of a prompt, {wanted}: scores are of {held}.")
+    return told
 
 
 def _about_asking(metrics: Mapping[str, Metric], judges: Sequence[str]) -> list[str]:

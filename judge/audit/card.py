@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from judge import registry
+from judge.errors import ConfigError
 from judge.records import Column, Estimate, Sample
 from judge.stats.comparison import Ranking
 from judge.table import Table
@@ -14,6 +16,7 @@ ORIGINAL = "original"
 """The `system` of texts as they are, in tables whose other systems are the names of changes and attacks."""
 Probe = Literal["sensitivity", "bias", "injection"]
 PROBES: tuple[Probe, ...] = ("sensitivity", "bias", "injection")
+FORMATS = ("console", "markdown", "html", "json")
 DETECTED = 1 / 8
 """Share of the scale that a score has to fall by (after an attack, to rise by) to count: half a step from 1 to 5."""
 
@@ -49,8 +52,10 @@ class Cell:
     """What one change did to the scores of one criterion. `own`: the change damages what the criterion is about.
 
     `rate` is the share of texts (0–1, Wilson's interval) whose score fell by DETECTED of the scale or more; for an
-    attack, whose score rose so far. `move` is the mean of the change in score, changed less original, in scale points,
-    with interval and p. `failed` counts texts of which either judgment failed.
+    attack, whose score rose so far. Its `n` are the texts that were far enough from that end of the scale. `move` is
+    the mean of the change in score, changed less original, in scale points, with interval and p, which is corrected for
+    all cells of its section (Holm). Either is None where there is no such text. `failed` counts texts of which either
+    judgment failed.
     """
 
     change: str
@@ -65,8 +70,9 @@ class Cell:
 class Finding:
     """One number about a bias of the judge on one criterion, with a sentence that says what it means.
 
-    `unit` is `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r`, or another short word.
-    `told`: whether the interval (or the test) tells it apart from no bias; None where there is nothing to tell from.
+    `unit` is `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r`, `sd` (in points).
+    `told`: whether the test (p is corrected for all findings; without one the interval) tells it apart from no bias;
+    None where there is nothing to tell from.
     """
 
     probe: str
@@ -96,3 +102,23 @@ class Card:
     notes: tuple[str, ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)
     info: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        known = f"{len(self.cells)} cells, {len(self.findings)} findings, {len(self.attacks)} attacks"
+        return f"<Card: {self.title!r}, {known}, {sum(self.failures.values())} failures>"
+
+    def report(self, format: str = "console", *, colour: bool = False) -> str:
+        """As console (in `colour` with a terminal's codes), markdown, html or json. Raises ConfigError for another."""
+        from judge.audit import console, html, markdown, plain
+
+        check(format)
+        if format == "console":
+            return console.render(self, colour=colour)
+        formats = {"markdown": markdown.render, "html": html.render, "json": plain.render}
+        return formats[format](self)
+
+
+def check(format: str) -> None:
+    """Raises ConfigError for a format that there is not."""
+    if format not in FORMATS:
+        raise ConfigError(registry.unknown("format", format, list(FORMATS)))

@@ -1,7 +1,8 @@
 """The command line: one short function per subcommand, each a call to `judge.api`.
 
-Exit codes: 0 all judged; 1 the run finished and some judgments failed; 2 it could not run, or had to stop
-(the message says why); 130 interrupted. Heavy imports stand inside the commands, so that --help is quick.
+Exit codes: 0 all judged; 1 the run finished and some judgments failed, or something that a suite expects is not met;
+2 it could not run, or had to stop (the message says why); 130 interrupted. Heavy imports stand inside the commands, so
+that --help is quick.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Annotated
 import typer
 
 from judge import __version__
+from judge.cli.auditing import audit_command
 from judge.cli.caching import cache_app
 from judge.cli.comparing import compare_command
+from judge.cli.diffing import diff_command
 from judge.cli.options import (
     BaseUrl,
     Budget,
@@ -59,6 +62,8 @@ from judge.cli.options import (
 from judge.cli.planning import command as plan_command
 from judge.cli.power import power_command
 from judge.cli.reporting import report_command
+from judge.cli.suites import suite_app
+from judge.cli.testing import suites_command
 from judge.cli.validating import validate_command
 from judge.errors import JudgeError
 
@@ -75,6 +80,7 @@ metrics_app = typer.Typer(help="What texts are measured by.", no_args_is_help=Tr
 app.add_typer(criteria_app, name="criteria")
 app.add_typer(metrics_app, name="metrics")
 app.add_typer(cache_app, name="cache")
+app.add_typer(suite_app, name="suite")
 
 
 def main() -> None:
@@ -264,6 +270,9 @@ app.command("report")(report_command)
 app.command("validate")(validate_command)
 app.command("compare")(compare_command)
 app.command("power")(power_command)
+app.command("test")(suites_command)
+app.command("audit")(audit_command)
+criteria_app.command("diff")(diff_command)
 
 
 @metrics_app.command("list")

@@ -7,9 +7,11 @@ from judge.criteria.files import builtin, languages, load
 from judge.criteria.needs import HIDDEN, check
 from judge.criteria.steps import drafting, read_steps, with_steps, write_steps
 from judge.criteria.template import bodies, builtin_prompts, joint, sources
+from judge.criteria.wordings import WORDINGS, reworded
 
 __all__ = [
     "HIDDEN",
+    "WORDINGS",
     "bodies",
     "builtin",
     "builtin_prompts",
@@ -19,6 +21,7 @@ __all__ = [
     "languages",
     "load",
     "read_steps",
+    "reworded",
     "sources",
     "with_steps",
     "write_steps",

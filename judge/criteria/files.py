@@ -98,7 +98,11 @@ def _read(path: Path, language: str) -> Criterion:
         language=language,
         path=str(path),
     )
-    criterion = replace(criterion, layouts=read_layouts(criterion))
+    return signed(replace(criterion, layouts=read_layouts(criterion)))
+
+
+def signed(criterion: Criterion) -> Criterion:
+    """The criterion with what its texts make it need, and their digest."""
     texts = sources(criterion)
     digest = hashlib.sha256(json.dumps(list(texts.items())).encode()).hexdigest()
     return replace(criterion, needs=needs(criterion, texts), digest=digest)

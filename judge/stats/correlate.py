@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Literal, get_args
 
 import numpy as np
 
-from judge.records import Estimate
+from judge.records import Estimate, Sample
 from judge.stats.bootstrap import DEFAULT, Bootstrap, Drawn, Statistic
 from judge.stats.coefficients import COEFFICIENTS, Bools, Coefficient, mean, of_means, paired, within
+from judge.stats.differences import mean_differences
 from judge.stats.pooled import pooled
 from judge.stats.resample import Floats
 from judge.stats.williams import williams
@@ -47,6 +50,12 @@ class Correlation:
     texts: int
     estimates: Mapping[Key, Estimate]
     lacking: Mapping[Level, str]
+
+
+def usual_level(rated: Iterable[Sample]) -> Level:
+    """Within items where most of them have three texts or more; of two, every coefficient there is 1 or −1."""
+    texts = [*Counter(sample.item for sample in rated).values()]
+    return "document" if texts and median(texts) >= LEAST else "item"
 
 
 class Against:
@@ -102,6 +111,16 @@ class Against:
             return estimate
         test = f"{estimate.method}; p: Williams' test, t({n - 3}) = {tested[0]:.2f}"
         return replace(estimate, p=tested[1], method=test)
+
+    def change(self, before: Floats, after: Floats, level: Level) -> Estimate | None:
+        """Spearman after less before, of one column in two runs; None where it is undefined.
+
+        Within items with the p of a sign-flip test over the items' coefficients, at the other levels by the interval.
+        """
+        if level != "document":
+            return self.difference(after, before, level)
+        apart = within(after, self._ratings, "spearman") - within(before, self._ratings, "spearman")
+        return mean_differences(apart[None, :], seed=self._bootstrap.seed)[0]
 
     def _drawn(self, pair: _Pair, key: Key) -> Drawn:
         place = pair[0].tobytes(), key  # which says what is missing as well

@@ -51,7 +51,7 @@ class Order:
 class Agreement:
     """Each coefficient with people's ratings of the criterion is at least so much (−1 to 1), at one level.
 
-    `level` None is `document` where an item has texts of two systems or more, else `item`.
+    `level` None is `document` where most items have three rated texts or more, else `item`.
     """
 
     least: Mapping[Coefficient, float]

@@ -1,0 +1,107 @@
+"""The run that a suite's scores are held against: where it is, whether it is of the same texts, and a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.errors import ConfigError, JudgeError
+from judge.records import Sample, whole
+from judge.report import Result, load
+from judge.report.words import count, line
+from judge.suite.records import Drift, Suite
+from judge.table import RUN
+
+_PAGES = ("report.html", "report.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """`before` is the run to compare with, `keep` the folder where this one is to take its place; each may be None."""
+
+    before: Result | None = None
+    keep: Path | None = None
+    notes: tuple[str, ...] = ()
+
+
+def find(suite: Suite, samples: Sequence[Sample], *, folder: Path | None, several: bool, update: bool) -> Baseline:
+    """The baseline of a suite, of whose data `samples` are scored. `folder` goes before the suite's own.
+
+    Raises ConfigError, with the line, where there is none and a case needs it, where it is no scored run, and where it
+    is of other data; with `update` the last two are notes, as it is going to be replaced.
+    """
+    where, place = _place(suite, folder, several)
+    drifts = [case for case in suite.cases if isinstance(case.expected, Drift)]
+    if place is None:
+        if update:
+            raise ConfigError(
+                f"{suite.path}: --update-baseline: where to? write baseline: FOLDER, or add --baseline DIR"
+            )
+        if drifts:
+            raise ConfigError(
+                f"{suite.path}:{drifts[0].line}: drift is measured from a baseline: write baseline: FOLDER at the top, "
+                "or add --baseline DIR"
+            )
+        return Baseline()
+    if not samples:
+        raise ConfigError(f"{where}: a baseline has scores of single texts, and every case here compares two")
+    keep = place if update else None
+    try:
+        before = _run(place)
+        return Baseline(before, keep, tuple(_lacking(before, samples)))
+    except JudgeError as error:
+        if not update:
+            raise ConfigError(f"{where}: {error}; the same command with --update-baseline makes a new one") from error
+        unjudged = f"; {count(len(drifts), 'case')} of drift not judged" if drifts else ""
+        return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
+
+
+def keep(result: Result, folder: Path) -> None:
+    """Write a result as a baseline: its tables and run.json, without the pages. Raises StorageError."""
+    result.save(folder)
+    for name in _PAGES:
+        (folder / name).unlink(missing_ok=True)
+
+
+def _place(suite: Suite, folder: Path | None, several: bool) -> tuple[str, Path | None]:
+    """The baseline's folder, and how a message begins that is about it."""
+    if folder is None:
+        return f"{suite.path}:{suite.lines.get('baseline', 1)}: baseline", suite.baseline
+    own = folder / suite.name
+    return f"{suite.path}: --baseline", own if several or (own / RUN).exists() else folder
+
+
+def _run(folder: Path) -> Result:
+    """Raises ConfigError for what is no scored run, StorageError for a damaged one."""
+    if not (folder / RUN).exists():
+        raise ConfigError(f"there is no run in {folder}")
+    result = load(folder)
+    if result.rankings or not any(column.kind == "criterion" for column in result.table.columns):
+        raise ConfigError(f"no text has a judge's score in {folder}")
+    return result
+
+
+def _lacking(before: Result, samples: Sequence[Sample]) -> Iterator[str]:
+    """What there is to note of texts that the baseline lacks. Raises ConfigError where it is of other data."""
+    had = {(one.item, one.system): _text(one) for one in before.table.samples}
+    there = [one for one in samples if _key(one) in had]
+    if not there:
+        raise ConfigError(f"it is of other data: no text here is in it, such as {_named(samples[0])}")
+    for one in there:
+        if had[_key(one)] != _text(one):
+            raise ConfigError(f"it is of other data: {_named(one)} has another output or source there")
+    if new := len(samples) - len(there):
+        yield f"{new:,} of {count(len(samples), 'text')} not in the baseline, and not compared with it."
+
+
+def _key(sample: Sample) -> tuple[str, str]:
+    return whole(sample.item), whole(sample.system)
+
+
+def _text(sample: Sample) -> tuple[str, str]:
+    return whole(sample.output), whole(sample.source or "")
+
+
+def _named(sample: Sample) -> str:
+    return f"item {line(sample.item, 60)!r} of system {line(sample.system, 60)!r}"

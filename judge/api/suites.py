@@ -1,0 +1,266 @@
+"""`judge test`: suites of cases read and checked, run one after the other, and held against what they expect."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from judge import config
+from judge.api import baselines, judging
+from judge.api.baselines import Baseline
+from judge.api.compare import compare
+from judge.api.entry import Model, Options
+from judge.api.loop import in_a_loop
+from judge.api.prepare import Prepared
+from judge.api.stages import run
+from judge.api.suited import Given, comparing, restored, scoring
+from judge.api.worth import longest, price
+from judge.errors import ConfigError, JudgeError
+from judge.progress import Progress
+from judge.purse import Purse
+from judge.registry import unknown
+from judge.report import Result
+from judge.report.words import count, line
+from judge.suite import files, texts
+from judge.suite.records import Outcome, Policy, Suite, Verdict
+from judge.suite.texts import Asked
+from judge.suite.verdicts import against, judge, limits
+
+Paths = str | Path | Sequence[str | Path]
+Shown = Callable[[Prepared], AbstractContextManager[None]]
+"""What shows a run while it goes."""
+_MOVES = ("drift", "baseline")
+"""The kinds of verdicts that a new baseline settles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A suite that was read and checked; nothing of it has been sent or paid yet.
+
+    `scoring` asks about single texts, `comparing` about two, each None where no case does. `purse` pays for both, and
+    for those of other suites where the budget is of all together; `together` says that the deadline is.
+    """
+
+    suite: Suite
+    asked: Asked
+    scoring: Prepared | None
+    comparing: Prepared | None
+    baseline: Baseline
+    purse: Purse
+    together: bool
+
+    @property
+    def runs(self) -> list[Prepared]:
+        """What there is to run."""
+        return [one for one in (self.scoring, self.comparing) if one is not None]
+
+    @property
+    def judgments(self) -> int:
+        """How many judgments there are to make."""
+        return sum(len(judging.judgments(one, name)) for one in self.runs for name in one.judges)
+
+    @property
+    def cached(self) -> bool:
+        """Whether replies are kept."""
+        return all(one.plan.cache is not False for one in self.runs)
+
+
+class SuiteOptions(Options, total=False):
+    """What `test` takes beside the suites."""
+
+    model: Model
+    criteria: str | Sequence[str]
+    progress: Progress
+    cases: str
+    baseline: str | Path
+    update_baseline: bool
+    undecided: Policy
+
+
+def test(paths: Paths, **options: Unpack[SuiteOptions]) -> tuple[Outcome, ...]:
+    """Run suites, files or folders of *.judge.yaml, and say of every case whether the scores are as it expects.
+
+    `model` and the keys of `config.Plan` that a suite may have stand in the place of what the files say: a model also
+    in that of a file's `replay`. A budget or a deadline among them is for all suites together. `criteria` are names or
+    files in the place of the suites' criteria of the same name. Of `cases` those run in whose name this text stands.
+    `baseline` is the folder of the run that this one is held against, of several suites DIR/NAME. With
+    `update_baseline` this run becomes it, where all is met but what moved, which then counts as met. `undecided` is
+    what a case counts as that the numbers leave open. In `out` the runs are kept, each as DIR/NAME.
+
+    A suite that cannot be run to its end is an Outcome with `trouble`, and the others run. What is wrong with the
+    arguments, the files, the data or the baseline of any suite raises a JudgeError with all of it, before anything is
+    sent.
+    """
+    return in_a_loop(lambda: test_async(paths, **options))
+
+
+async def test_async(paths: Paths, **options: Unpack[SuiteOptions]) -> tuple[Outcome, ...]:
+    """`test` for callers with an event loop of their own."""
+    progress = options.pop("progress", None)
+    return await carry_out(ready(paths, **options), progress)
+
+
+# Reading and checking
+
+
+def ready(
+    paths: Paths,
+    *,
+    model: Model | None = None,
+    baseline: str | Path | None = None,
+    update_baseline: bool = False,
+    undecided: Policy | None = None,
+    cases: str | None = None,
+    criteria: str | Sequence[str] = (),
+    out: str | Path | None = None,
+    **options: Any,
+) -> list[Ready]:
+    """Read and check suites, all that can be checked before the first request. The arguments are those of `test`.
+
+    Raises a JudgeError that says all that is wrong with any of them.
+    """
+    given = Given.of(model, options, config.split(criteria) if isinstance(criteria, str) else criteria, out)
+    wrong: list[JudgeError] = []
+    found = _chosen(_loaded(paths, given, wrong), cases, wrong)
+    if update_baseline and cases is not None:
+        wrong.append(ConfigError("--update-baseline: with --cases the baseline would lack the texts of other cases"))
+    several = len(found) > 1
+    if several and (baseline or out):
+        wrong += _twins(found)
+    limit = config.plan(given={"budget": given.options.get("budget")}).budget
+    purse = None if limit is None else Purse(limit)
+    checked = []
+    for suite in found:
+        policy = [replace(case, undecided=undecided or case.undecided or suite.undecided) for case in suite.cases]
+        suite = replace(suite, options=given.over(suite.options), cases=tuple(policy))
+        try:
+            asked, runs = _prepared(suite, given)
+            folder = None if baseline is None else Path(baseline)
+            held = baselines.find(suite, asked.texts, folder=folder, several=several, update=update_baseline)
+            own = purse or Purse(next(one.plan.budget for one in runs if one is not None))
+            checked.append(Ready(suite, asked, *runs, held, own, "deadline" in given.options))
+        except JudgeError as error:
+            here = str(error).startswith(str(suite.path))
+            wrong.append(error if here else type(error)(f"{suite.path}: {error}"))
+    if wrong:
+        raise wrong[0] if len(wrong) == 1 else ConfigError("\n".join(map(str, wrong)))
+    return checked
+
+
+def _loaded(paths: Paths, given: Given, wrong: list[JudgeError]) -> list[Suite]:
+    found = []
+    for path in files.find([paths] if isinstance(paths, str | Path) else paths):
+        try:
+            found.append(files.load(path, given.instead))
+        except JudgeError as error:
+            wrong.append(error)
+    return found
+
+
+def _chosen(suites: Sequence[Suite], name: str | None, wrong: list[JudgeError]) -> list[Suite]:
+    """The suites with the cases in whose name this text stands, where one is given."""
+    if name is None:
+        return list(suites)
+    kept = [replace(s, cases=tuple(c for c in s.cases if name.casefold() in c.name.casefold())) for s in suites]
+    if suites and not any(suite.cases for suite in kept):
+        names = [line(case.name) for suite in suites for case in suite.cases]
+        wrong.append(ConfigError(f"--cases: {unknown('case', name, names)}"))
+    return [suite for suite in kept if suite.cases]
+
+
+def _twins(suites: Sequence[Suite]) -> Iterator[ConfigError]:
+    for name, number in Counter(suite.name for suite in suites).items():
+        if number > 1:
+            where = ", ".join(str(suite.path) for suite in suites if suite.name == name)
+            yield ConfigError(
+                f"{count(number, 'suite')} are called {name} and would share a folder: {where}; rename one"
+            )
+
+
+def _prepared(suite: Suite, given: Given) -> tuple[Asked, tuple[Prepared | None, Prepared | None]]:
+    """What a suite asks, and its two runs."""
+    data = texts.read(suite)
+    language = texts.language(suite, data)
+    asked = texts.gather(suite, data, texts.load_criteria(suite, language, given.criteria))
+    return asked, (scoring(suite, asked, given, language), comparing(suite, asked, given, language))
+
+
+# Running
+
+
+async def carry_out(
+    suites: Sequence[Ready], progress: Progress | None = None, shown: Shown = lambda _: nullcontext()
+) -> tuple[Outcome, ...]:
+    """Run suites one after the other. Raises CancelledError where it is interrupted."""
+    progress = progress if progress is not None else Progress()
+    start = time.monotonic()
+    return tuple([await _outcome(one, progress, shown, start) for one in suites])
+
+
+async def _outcome(one: Ready, progress: Progress, shown: Shown, start: float) -> Outcome:
+    """One suite, of several that began at `start`."""
+    began = time.monotonic()
+    found: list[Result | None] = []
+    try:
+        for prepared in (one.scoring, one.comparing):
+            since = start if one.together else began
+            found.append(None if prepared is None else await _run(prepared, one.purse, progress, shown, since))
+        return replace(_judged(one, *found), seconds=time.monotonic() - began)
+    except JudgeError as error:
+        said = "\n".join([str(error), *getattr(error, "__notes__", ())])
+        return Outcome(one.suite, trouble=said, seconds=time.monotonic() - began)
+
+
+async def _run(prepared: Prepared, purse: Purse, progress: Progress, shown: Shown, since: float) -> Result:
+    """What a run brings. Its deadline counts from `since`."""
+    made = prepared.plan
+    if made.deadline is not None:
+        left = max(made.deadline - (time.monotonic() - since), 0.0)
+        prepared.plan = made.model_copy(update={"deadline": left})
+    with shown(prepared):
+        return await run(prepared, progress, purse)
+
+
+def _judged(one: Ready, result: Result | None, ranked: Result | None) -> Outcome:
+    """The verdicts on what was run, and the new baseline where one is wanted and nothing is against it."""
+    suite, held = one.suite, one.baseline
+    if result is not None and one.scoring is not None:
+        result = restored(result, one.scoring, one.asked)
+    cases = [case for case in suite.cases if case.kind != "drift" or held.before is not None]
+    found = [judge(case, one.asked.about[case.name], result, held.before, ranked) for case in cases]
+    found += _limits(one, result, ranked)
+    comparison = None
+    if result is not None and held.before is not None:
+        found += against(result, held.before, suite)
+        comparison = compare(held.before, result, seed=one.runs[0].plan.seed)
+    notes = [note for of in (result, ranked) if of is not None for note in of.info["notices"]]
+    notes += [*(result.info["notes"] if result is not None else ()), *held.notes]
+    if held.keep is not None and result is not None:
+        found, said = _kept(result, held.keep, found)
+        notes.append(said)
+    return Outcome(suite, tuple(found), result, ranked, comparison, tuple(dict.fromkeys(notes)))
+
+
+def _limits(one: Ready, result: Result | None, ranked: Result | None) -> list[Verdict]:
+    wanted = one.suite.limits
+    size = longest(one.runs) if wanted.tokens is not None else None
+    dollars, why = price(one.runs) if wanted.cost is not None else (None, "")
+    return limits(one.suite, result, ranked, tokens=size, cost=dollars, unpriced=why)
+
+
+def _kept(result: Result, folder: Path, found: Sequence[Verdict]) -> tuple[list[Verdict], str]:
+    """Make a result the baseline, which settles what moved, unless something else is not met; and what to say."""
+    unmet = [one for one in found if not one.met and one.kind not in _MOVES]
+    if unmet:
+        return list(found), f"{folder} is as it was: {count(len(unmet), 'verdict')} not met that no baseline settles."
+    baselines.keep(result, folder)
+    settled = "accepted: this run is the baseline now"
+    return [
+        one if one.met else replace(one, met=True, said=f"{one.said}; {settled}" if one.said else settled)
+        for one in found
+    ], f"This run is the baseline now: {folder}."

@@ -1,0 +1,213 @@
+"""What a file says of a case to a `Case`, with everything that can be wrong in it without its criterion and data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from judge import samples
+from judge.errors import DataError
+from judge.records import Sample
+from judge.registry import unknown
+from judge.report.words import count, line
+from judge.suite.records import Agreement, Band, Case, Coefficient, Drift, Label, Order
+from judge.suite.spec import CaseKeys, Expect, Human, Moved, Spec
+from judge.suite.written import Written
+
+_EXPECTS = ("expect", "better", "worse", "human", "drift")
+_COEFFICIENTS: tuple[Coefficient, ...] = ("spearman", "kendall", "pearson")
+_CLIP, _NAMED = 40, 3  # characters of a text, and items, in a name
+Expected = Band | Label | Order | Agreement | Drift
+
+
+def cases_of(spec: Spec, options: Mapping[str, Any], file: Written) -> tuple[Case, ...]:
+    """The cases in their order, each with its criterion as the file writes it and a name of its own.
+
+    `file` is complained to; what has a mistake is left out. `options` are those of the file.
+    """
+    named = [one.criterion for one in spec.cases if one.criterion]
+    known = list(dict.fromkeys(options.get("criteria") or named))
+    made: list[Case] = []
+    for n, keys in enumerate(spec.cases):
+        one = _One(keys, n, file, data="data" in options)
+        criterion, expected = one.criterion(known), one.expected()
+        texts = one.texts() if expected is not None else None
+        if criterion and expected is not None and texts is not None:
+            at = file.line("cases", n)
+            name = " ".join((keys.name or "").split())
+            made.append(Case(name, at, criterion, expected, one.items, one.systems, texts, keys.undecided))
+    if "criteria" in options and len(made) == len(spec.cases):
+        for name in set(known) - {case.criterion for case in made}:
+            file.complain(f"criteria: no case is about {name}; write one, or leave it out", "criteria")
+    return tuple(_with_names(made, file))
+
+
+class _One:
+    """One case on its way."""
+
+    def __init__(self, keys: CaseKeys, place: int, file: Written, *, data: bool) -> None:
+        self.keys, self._place, self._file, self._data = keys, place, file, data
+        self.items, self.systems = keys.item or (), keys.system or ()
+
+    def _wrong(self, message: str, *loc: str) -> None:
+        self._file.complain(message, "cases", self._place, *loc)
+
+    def criterion(self, known: list[str]) -> str:
+        """As the file's list or another case writes it; a file may be called by its stem."""
+        name = self.keys.criterion
+        if name is None:
+            if len(known) == 1:
+                return known[0]
+            more = f"; criteria are {', '.join(known)}" if known else ""
+            self._wrong(f"no criterion: write criterion: and a name or a .jinja file{more}")
+            return ""
+        found = name if name in known else next((one for one in known if name == Path(one).stem), "")
+        if not found:
+            self._wrong(f"{unknown('criterion', name, known)}; the known ones stand in criteria:", "criterion")
+        return found
+
+    def expected(self) -> Expected | None:
+        """What is expected; None, and a complaint, where that is not exactly one thing."""
+        keys = self.keys
+        there = [name for name in _EXPECTS if getattr(keys, name) is not None]
+        things = list(dict.fromkeys("order" if name in ("better", "worse") else name for name in there))
+        if len(things) > 1:
+            at = [f"{name} (line {self._file.line('cases', self._place, name)})" for name in there]
+            self._wrong(
+                f"a case expects one thing, and this one has {' and '.join(at)}; make {len(things)} cases of it"
+            )
+        elif not things:
+            self._wrong("nothing is expected: write expect, better and worse, human, or drift")
+        elif keys.margin is not None and things != ["order"]:
+            self._wrong("margin goes with better and worse", "margin")
+        elif things == ["order"]:
+            return self._order(there)
+        elif keys.expect is not None:
+            return _expect(keys.expect)
+        elif keys.human is not None:
+            return _agreement(keys.human)
+        elif keys.drift is not None:
+            return _drift(keys.drift)
+        return None
+
+    def _order(self, there: list[str]) -> Order | None:
+        better, worse = self.keys.better, self.keys.worse
+        if len(there) < 2:
+            self._wrong(f"{there[0]} stands alone: write better and worse", there[0])
+        elif isinstance(better, dict) != isinstance(worse, dict):
+            self._wrong("better and worse are two systems of the data, or two texts such as {output: ...}", "better")
+        elif isinstance(better, str) and better == worse:
+            self._wrong(f"better and worse are both {better}", "worse")
+        elif isinstance(better, str) and isinstance(worse, str):
+            return Order(better, worse, self.keys.margin or 0.0)
+        else:
+            return Order("better", "worse", self.keys.margin or 0.0)
+        return None
+
+    def texts(self) -> tuple[Sample, ...] | None:
+        """The texts that stand in the case, none where they are the data's; None, and a complaint, for a mistake."""
+        keys = self.keys
+        inline = [name for name in ("text", "better", "worse") if isinstance(getattr(keys, name), dict)]
+        systems = [name for name in ("better", "worse") if isinstance(getattr(keys, name), str)]
+        chosen = [name for name, given in (("item", keys.item), ("system", keys.system)) if given]
+        if inline and systems:
+            self._wrong(f"{systems[0]} names a system of the data; beside text, write {systems[0]}: {{output: ...}}")
+        elif inline and chosen:
+            self._wrong(f"{chosen[0]} chooses texts of the data, and {inline[0]} stands in the case: leave one out")
+        elif {"better", "text"} <= {*inline} and keys.text and "output" in keys.text:
+            self._wrong("output stands in better and worse; leave it out of text", "text", "output")
+        elif inline and keys.human is not None:
+            self._wrong("people's ratings are the data's; leave text out", "text")
+        elif not inline and not self._data:
+            self._wrong("no texts: write text: {output: ...} in the case, or data: with a file at the top")
+        elif systems and keys.system:
+            self._wrong("better and worse name the systems; leave system out", "system")
+        elif inline:
+            return self._inline(inline)
+        else:
+            return ()
+        return None
+
+    def _inline(self, names: list[str]) -> tuple[Sample, ...] | None:
+        """One text, or two that share the columns of `text`."""
+        sides = [name for name in names if name != "text"]
+        shared = self.keys.text or {}
+        found = [self._sample(name, shared | getattr(self.keys, name)) for name in sides or ["text"]]
+        made = tuple(sample for sample in found if sample is not None)
+        return made if len(made) == len(found) else None
+
+    def _sample(self, system: str, columns: Mapping[str, Any]) -> Sample | None:
+        if not isinstance(columns.get("output"), str):
+            self._wrong(f"{system}: write output:, the text to judge", system)
+            return None
+        try:
+            (sample,) = samples.load([{**columns, "item": "text", "system": system}])
+        except DataError as error:
+            self._wrong(f"{system}: {str(error).removeprefix('row 1: ')}", system)
+            return None
+        at = self._file.line("cases", self._place, system)
+        return replace(sample, where=f"{self._file.path}:{at}")
+
+
+def _expect(keys: Expect) -> Band | Label:
+    if keys.label is not None:
+        return Label(keys.label, 1.0 if keys.share is None else keys.share)
+    return Band(keys.min, keys.max)
+
+
+def _agreement(keys: Human) -> Agreement:
+    given: list[tuple[Coefficient, Any]] = [(name, getattr(keys, name)) for name in _COEFFICIENTS]
+    return Agreement({name: least.min for name, least in given if least is not None}, keys.level)
+
+
+def _drift(keys: Moved) -> Drift:
+    return Drift(keys.max_shift, keys.max_drop, keys.max_flips)
+
+
+# Names
+
+
+def _with_names(cases: list[Case], file: Written) -> Iterator[Case]:
+    """Each with a name that no other has, which is also the item of the texts in it."""
+    first: dict[str, int] = {}
+    for case in cases:
+        if case.name in first and case.name:
+            said = f"name: {line(case.name)!r} is already the case at line {first[case.name]}"
+            file.complain_at(f"{said}; every case has a name of its own", case.line)
+        first.setdefault(case.name, case.line)
+    for case in cases:
+        name, said, n = case.name or _sentence(case), _sentence(case), 1
+        while not case.name and name in first:
+            n += 1
+            name = f"{said} ({n})"
+        first[name] = case.line
+        yield replace(case, name=name, texts=tuple(replace(text, item=name) for text in case.texts))
+
+
+def _sentence(case: Case) -> str:
+    """What a case says, as its name."""
+    criterion, expected = Path(case.criterion).stem, case.expected
+    of = f"{criterion} of {_of(case)}"
+    if isinstance(expected, Label):
+        return f"{of}: {expected.label}" + (f" for {expected.share:.0%}" if expected.share < 1 else "")
+    if isinstance(expected, Order):
+        of = f" ({_of(case)})" if case.items else ""
+        sides = [f"“{line(text.output, _CLIP)}”" for text in case.texts] or [expected.better, expected.worse]
+        return f"{criterion}: {sides[0]} above {sides[1]}{of}"
+    if isinstance(expected, Agreement):
+        return f"{of} goes with people's ratings"
+    if isinstance(expected, Drift):
+        return f"{of} stays as it was"
+    if expected.low is None or expected.high is None:
+        return f"{of} ≥ {expected.low:g}" if expected.low is not None else f"{of} ≤ {expected.high:g}"
+    return f"{of}: {expected.low:g} to {expected.high:g}"
+
+
+def _of(case: Case) -> str:
+    """The texts of a case in few words."""
+    if case.texts:
+        return f"“{line(case.texts[0].output, _CLIP)}”"
+    items = ", ".join(case.items) if len(case.items) <= _NAMED else count(len(case.items), "item")
+    return f"{items or 'all texts'}{' by ' if case.systems else ''}{', '.join(case.systems)}"

@@ -1,0 +1,71 @@
+"""The judge goes with people's ratings at least so far."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from judge.records import Estimate, Sample
+from judge.stats.correlate import UNITS, Against, usual_level
+from judge.stats.power import takes
+from judge.stats.resample import Floats
+from judge.suite.draws import NEAR
+from judge.suite.kinds.shared import Asked, Told, joined, name, short
+from judge.suite.means import shown, would_take
+from judge.suite.records import Agreement, Level, Status
+from judge.suite.scored import NoScore, Text, named
+
+PLACES = 2
+
+
+def expected(agreement: Agreement) -> str:
+    return ", ".join(f"{coefficient} ≥ {short(least)}" for coefficient, least in agreement.least.items())
+
+
+def decide(asked: Asked, agreement: Agreement) -> Told:
+    scored, by = asked.scored(), named(asked.case.criterion)
+    wanted = {*asked.texts}
+    rated = [s for s in scored.result.table.samples if (s.item, s.system) in wanted and by in s.human]
+    if not rated:
+        raise NoScore(f"none of the texts has a rating by people for {name(by)}")
+    lost = [(s.item, s.system, "") for s in rated if scored.score(s.item, s.system) is None]
+    lacking, detail = scored.lacking(lost) if lost else ("", "")
+    level = agreement.level or usual_level(rated)
+    values = {(s.item, s.system): one.value for s in rated if (one := scored.score(s.item, s.system))}
+    found = Against(matrix(rated, {(s.item, s.system): s.human[by] for s in rated})).correlate(matrix(rated, values))
+    if level in found.lacking:
+        raise NoScore(found.lacking[level], detail)
+    estimates = {one: found.estimates.get((level, one)) for one in agreement.least}
+    items = len({sample.item for sample in rated})
+    told = [_one(e, agreement.least[one], level, items) for one, e in estimates.items() if e]
+    if len(told) < len(estimates):
+        raise NoScore("a coefficient is undefined on these texts", detail)
+    status: Status = next((one for one in ("failed", "undecided") if one in {s for s, _ in told}), "passed")
+    first = next(e for e in estimates.values() if e)
+    parts = [f"{one} {shown(e, PLACES)}" for one, e in estimates.items() if e]
+    over = f"of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
+    said = joined(*(sentence for _, sentence in told), f"{level} level, {over}", lacking)
+    return Told(status, ", ".join(parts), said, None, first, detail=detail)
+
+
+def _one(e: Estimate, least: float, level: Level, items: int) -> tuple[Status, str]:
+    if e.low is None or e.high is None:
+        return "undecided", "too few to tell"
+    if e.low >= least - NEAR:
+        return "passed", ""
+    if e.high < least - NEAR:
+        return "failed", f"{e.name} below {short(least)}"
+    n, unit = (items, "item") if level == "system" else (e.n, UNITS[level])  # what is drawn anew are items
+    away = replace(e, value=e.value - least, low=e.low - least, high=e.high - least, n=n)
+    return "undecided", f"{e.name} not told apart from {short(least)}{would_take(takes(away), n, unit)}"
+
+
+def matrix(rated: list[Sample], values: dict[Text, float]) -> Floats:
+    """Items × systems, NaN where there is none."""
+    down = {item: place for place, item in enumerate(dict.fromkeys(s.item for s in rated))}
+    across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in rated))}
+    found = np.full((len(down), len(across)), np.nan)
+    for (item, system), value in values.items():
+        found[down[item], across[system]] = value
+    return found

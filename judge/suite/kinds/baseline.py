@@ -1,0 +1,91 @@
+"""Whether a criterion's scores are worse than in a baseline run, or go worse with people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from judge.report import Result
+from judge.report.words import chance, number
+from judge.stats.permutation import holm
+from judge.stats.power import ALPHA, LEAST
+from judge.suite.kinds.beside import Beside, beside, change
+from judge.suite.kinds.shared import places
+from judge.suite.kinds.trust import Trust, trust, verdict
+from judge.suite.means import Mean, mean
+from judge.suite.records import Suite, Verdict
+from judge.suite.scored import NoScore, Scored, Text, columns, named
+
+_EXPECTED = "not worse"
+_Found = tuple[Beside, Mean]
+
+
+def against(result: Result, baseline: Result, suite: Suite | None = None) -> list[Verdict]:
+    """One verdict for each criterion of `result`, but those of which the suite has a drift case.
+
+    Where people rated the texts, not met only where the scores are told to go worse with the ratings than the
+    baseline's: a prompt that is stricter, and right, is no regression. Else not met only where the scores are told to
+    be worse: p after Holm over these criteria is below .05, and the interval of the mean difference lies on the worse
+    side of 0. All texts that have a score in both count. `error` where a criterion cannot be compared.
+    """
+    drifts = {named(case.criterion) for case in suite.cases if case.kind == "drift"} if suite else set()
+    at = suite.lines.get("baseline", 1) if suite else 1
+    texts = [(sample.item, sample.system) for sample in result.table.samples]
+    found = {name: _found(result, baseline, name, texts) for name in columns(result) if name not in drifts}
+    moves = _adjusted({name: one[1].estimate.p for name, one in found.items() if isinstance(one, tuple)})
+    trusts = {name: one for name in found if (one := trust(result, baseline, name))}
+    turns = _adjusted({name: one.estimate.p for name, one in trusts.items()})
+    verdicts = [_verdict(name, at, one, moves.get(name)) for name, one in found.items()]
+    return [_by_people(one, trusts[one.criterion], turns) if one.criterion in trusts else one for one in verdicts]
+
+
+def _adjusted(p: Mapping[str, float | None]) -> dict[str, float]:
+    """After Holm over the criteria that have a test."""
+    tested = {name: one for name, one in p.items() if one is not None}
+    return dict(zip(tested, holm([*tested.values()]), strict=True))
+
+
+def _by_people(moved: Verdict, found: Trust, p: Mapping[str, float]) -> Verdict:
+    """The verdict by people's ratings in the place of that by the scores alone."""
+    return verdict(moved.criterion, moved.line, found, p.get(moved.criterion), moved.found)
+
+
+def _found(result: Result, baseline: Result, criterion: str, texts: Sequence[Text]) -> _Found | str:
+    """The mean difference, or why there is none."""
+    try:
+        both = beside(baseline, Scored.of(result, criterion, {item for item, _ in texts}), criterion, texts)
+    except NoScore as error:
+        return error.message
+    return both, mean(both.items(), 0.0)[0]
+
+
+def _verdict(criterion: str, at: int, found: _Found | str, p: float | None) -> Verdict:
+    title = f"{criterion} against the baseline"
+    if isinstance(found, str):
+        return Verdict(title, at, "baseline", criterion, "error", False, _EXPECTED, "no comparison", found)
+    both, move = found
+    column = both.after.column
+    said = _said(move, p, -1 if column.better == "lower" else 1)
+    worse, decimal = said.startswith("worse"), places(column)
+    return Verdict(
+        title,
+        at,
+        "baseline",
+        criterion,
+        "failed" if worse else "passed",
+        not worse,
+        _EXPECTED,
+        change(move.estimate, decimal),
+        said,
+        estimate=move.estimate,
+        before=number(both.mean_before(), decimal),
+    )
+
+
+def _said(move: Mean, p: float | None, sign: int) -> str:
+    """Without a test, as of a few replies, nothing is told to be worse."""
+    e = move.estimate
+    if p is not None and p < ALPHA and move.side:
+        return f"{'better' if move.side == sign else 'worse'} ({chance(p)})"
+    if not e.value and (e.low == e.high):
+        return "the same"
+    return "not told apart" + (move.takes if p is not None else f" (nothing to test on fewer than {LEAST} items)")

@@ -1,0 +1,87 @@
+"""One system's texts are better than another's: by their scores' difference, or by comparing them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from judge.records import Column, Estimate
+from judge.report.words import count
+from judge.stats.comparison import verdict
+from judge.suite.draws import NEAR, Parts
+from judge.suite.kinds.beside import change
+from judge.suite.kinds.shared import Asked, Told, joined, missing, name, places, share, short
+from judge.suite.means import Mean, mean
+from judge.suite.records import Order, Status
+from judge.suite.scored import NoScore, Scored
+
+_STATUS: Mapping[int, Status] = {1: "passed", 0: "undecided", -1: "failed"}
+_EVEN = 0.5
+
+
+def expected(order: Order, *, pairwise: bool) -> str:
+    better, worse = name(order.better), name(order.worse)
+    if pairwise:
+        return f"{better} wins > {share(_EVEN + order.margin)} against {worse}"
+    return f"{better} > {worse}{f' + {short(order.margin)}' if order.margin else ''}"
+
+
+def decide(asked: Asked, order: Order) -> Told:
+    scored, pairwise = asked.scored(), asked.pairwise
+    both = [item for item, systems in asked.by_item.items() if {order.better, order.worse} <= {*systems}]
+    if not both:
+        raise NoScore(f"no item has texts of both {name(order.better)} and {name(order.worse)}")
+    of = scored.preference if pairwise else scored.difference
+    found = {item: of(item, order.better, order.worse) for item in both}
+    items = [parts for parts in found.values() if parts]
+    lost = [row for item, parts in found.items() if not parts for row in _unscored(scored, item, order, pairwise)]
+    lacking, detail = missing(scored, lost, items)
+    even = _EVEN if pairwise else 0.0
+    margin, zero = mean(items, even + order.margin, even)
+    estimate = margin.moved(even + order.margin)
+    single = "one reply each" if margin.single else ""
+    said = joined(_said(margin, zero, order), single, _flipped(scored, found, order) if pairwise else "", lacking)
+    return Told(_STATUS[_side(margin)], _found(estimate, scored.column, pairwise), said, None, estimate, detail=detail)
+
+
+def _unscored(scored: Scored, item: str, order: Order, pairwise: bool) -> list[tuple[str, str, str]]:
+    ends = (order.better, order.worse)
+    rows = [(item, *ends), (item, *ends[::-1])] if pairwise else [(item, system, "") for system in ends]
+    return [row for row in rows if scored.score(*row) is None]
+
+
+def _flipped(scored: Scored, found: Mapping[str, Parts], order: Order) -> str:
+    """How often the answer changed with the order in which the texts were shown."""
+    ends = (order.better, order.worse)
+    both = [
+        verdict(scored.score(item, *ends), scored.score(item, *ends[::-1])) for item, parts in found.items() if parts
+    ]
+    flips = sum(one.flipped is True for one in both)
+    return f"the order shown changed {flips:,} of {count(len(both), 'answer')}" if flips else ""
+
+
+def _side(one: Mean) -> int:
+    """1 above the limit, −1 not above it, 0 where it is not told. One reply decides by its value, and so does a tie."""
+    e = one.estimate
+    if one.single or (e.low == e.high and e.value <= NEAR):
+        return 1 if e.value > NEAR else -1
+    return one.told
+
+
+def _said(margin: Mean, zero: Mean, order: Order) -> str:
+    side = _side(margin)
+    if side > 0:
+        return f"better{margin.tested}"
+    if side == 0:
+        return f"not told apart{f' from a lead of {short(order.margin)}' if order.margin else ''}{margin.takes}"
+    if zero.told < 0:
+        return f"worse{zero.tested}"
+    return f"not better by {short(order.margin)}{margin.tested}" if order.margin else "not better"
+
+
+def _found(e: Estimate, column: Column, pairwise: bool) -> str:
+    """`+1.30 [1.00, 1.60]`, or the share of comparisons won."""
+    if pairwise:
+        low, high = e.low, e.high
+        ends = "" if low is None or high is None or low == high else f" [{share(max(0, low))}, {share(min(1, high))}]"
+        return f"{share(e.value)}{ends}"
+    return change(e, places(column))

@@ -1,0 +1,117 @@
+"""What is asked of a case, what comes back, and how its numbers are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from judge.records import Column, Estimate
+from judge.report import Result
+from judge.report.words import decimals, line
+from judge.suite.draws import Parts
+from judge.suite.records import Case, Status
+from judge.suite.scored import NoScore, Scored, Text
+
+FLAKY = 0.05, 0.95
+NAME = 60
+"""Characters of a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A case with the texts it is about, and where its scores are."""
+
+    case: Case
+    texts: Sequence[Text]
+    result: Result | None
+    ranked: Result | None
+    baseline: Result | None
+
+    @property
+    def by_item(self) -> dict[str, list[str]]:
+        """The systems of each item."""
+        found: dict[str, list[str]] = {}
+        for item, system in self.texts:
+            found.setdefault(item, []).append(system)
+        return found
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether the texts were compared two by two: they have names of their own among the comparisons."""
+        return self.ranked is not None and bool(set(self.ranked.table.items) & self.by_item.keys())
+
+    def scored(self) -> Scored:
+        """The rows of the texts' items. Raises NoScore for a criterion that was not judged."""
+        return Scored.of(self.ranked if self.pairwise else self.result, self.case.criterion, self.by_item)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a kind of case makes of its scores: the fields of a verdict that depend on them."""
+
+    status: Status
+    found: str
+    said: str = ""
+    flaky: float | None = None
+    estimate: Estimate | None = None
+    before: str = ""
+    detail: str = ""
+
+
+def of_items(scored: Scored, by_item: dict[str, list[str]]) -> tuple[list[Parts], str, str]:
+    """Every item's mean over its systems; what is said of texts without a score, and the first failure.
+
+    Raises NoScore where no text has one.
+    """
+    items: list[Parts] = []
+    lost = []
+    for item, systems in by_item.items():
+        each = [parts for system in systems if (parts := scored.parts(item, system))]
+        lost += [(item, system, "") for system in systems if scored.score(item, system) is None]
+        if each:
+            items.append([(c / len(each), one) for parts in each for c, one in parts])
+    return items, *missing(scored, lost, items)
+
+
+def missing(scored: Scored, lost: Sequence[tuple[str, str, str]], found: Sequence[object]) -> tuple[str, str]:
+    """What is said of rows without a score, and the first failure. Raises NoScore where nothing was found."""
+    said, detail = scored.lacking(lost) if lost else ("", "")
+    if not found:
+        raise NoScore(said if len(lost) > 1 else detail.partition(":")[0], detail)
+    return said, detail
+
+
+def flaky(odds: float) -> bool:
+    """Whether a share of single replies is neither few nor nearly all of them."""
+    return FLAKY[0] <= odds <= FLAKY[1]
+
+
+def joined(*parts: str) -> str:
+    """The parts that say something."""
+    return "; ".join(part for part in parts if part)
+
+
+def name(text: str) -> str:
+    return line(text, NAME)
+
+
+def short(value: float) -> str:
+    """`4`, `−0.5`."""
+    return f"{value:g}".replace("-", "−")
+
+
+def share(value: float) -> str:
+    """`60%`, `62.5%`, for limits that people wrote."""
+    return f"{round(100 * value, 1):g}%"
+
+
+def places(column: Column) -> int:
+    """Decimals that suit a column's scale."""
+    return decimals([end for end in (column.low, column.high) if end is not None])
+
+
+def most(names: Iterable[str], shown: int = 5) -> str:
+    """The first names, and how many more there are."""
+    names = list(names)
+    more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more

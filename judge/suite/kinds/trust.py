@@ -1,0 +1,79 @@
+"""Whether a criterion's scores go with people's ratings worse than those of a baseline run."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from judge.records import Estimate, Sample
+from judge.report import Result
+from judge.report.words import chance, number, signed, span
+from judge.stats.correlate import LEAST, UNITS, Against, Level, usual_level
+from judge.stats.power import ALPHA, takes
+from judge.stats.resample import Floats
+from judge.suite.kinds.agreement import PLACES, matrix
+from judge.suite.means import would_take
+from judge.suite.records import Verdict
+from judge.suite.scored import NoScore, Scored
+
+
+class Trust(NamedTuple):
+    """Spearman with people before and after, and the difference with its interval, at one level."""
+
+    before: float
+    after: float
+    estimate: Estimate
+    level: Level
+
+
+def trust(result: Result, baseline: Result, criterion: str) -> Trust | None:
+    """None where too few texts with a score in both runs are rated, or a coefficient is undefined."""
+    rated = [sample for sample in result.table.samples if criterion in sample.human]
+    if len(rated) < LEAST:
+        return None
+    try:
+        old, new = (_values(one, criterion, rated) for one in (baseline, result))
+    except NoScore:
+        return None
+    ratings = matrix(rated, {(s.item, s.system): s.human[criterion] for s in rated})
+    against, level = Against(np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)), usual_level(rated)
+    ends = [against.correlate(side).estimates.get((level, "spearman")) for side in (old, new)]
+    moved = against.change(old, new, level)
+    if ends[0] is None or ends[1] is None or moved is None:
+        return None
+    return Trust(ends[0].value, ends[1].value, moved, level)
+
+
+def _values(result: Result, criterion: str, rated: list[Sample]) -> Floats:
+    scored = Scored.of(result, criterion, {sample.item for sample in rated})
+    found = {(s.item, s.system): one.value for s in rated if (one := scored.score(s.item, s.system))}
+    return matrix(rated, found)
+
+
+def verdict(criterion: str, line: int, found: Trust, p: float | None, moved: str) -> Verdict:
+    """Not met only where the scores are told to go worse with people; `moved` says what became of the scores.
+
+    `p` is after Holm. Without a test, as over all texts, the interval decides.
+    """
+    e = found.estimate
+    apart = e.low is not None and e.high is not None and (e.low > 0 or e.high < 0)
+    told = p < ALPHA if p is not None else apart
+    how = f" ({chance(p)})" if p is not None else ""
+    if told:
+        said = f"agrees {'better' if e.value > 0 else 'worse'} with people{how}"
+    else:
+        said = f"agreement not told apart{would_take(takes(e), e.n, UNITS[found.level])}"
+    return Verdict(
+        f"{criterion} against the baseline",
+        line,
+        "baseline",
+        criterion,
+        "failed" if told and e.value < 0 else "passed",
+        not (told and e.value < 0),
+        "goes no worse with people",
+        f"spearman {number(found.after, PLACES)}, {signed(e.value, PLACES)} {span(e.low, e.high, PLACES)}".rstrip(),
+        f"{said}; scores {moved}",
+        estimate=e,
+        before=f"spearman {number(found.before, PLACES)}",
+    )

@@ -1,0 +1,94 @@
+"""What a result says of a case: met where the numbers show it, not met where they show the opposite or too little."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from judge.report import Result
+from judge.suite.kinds import agreement, band, drift, label, order
+from judge.suite.kinds.baseline import against
+from judge.suite.kinds.shared import Asked, Told
+from judge.suite.limits import limits
+from judge.suite.records import Agreement, Band, Case, Label, Order, Verdict
+from judge.suite.scored import NoScore, Text
+
+__all__ = ["against", "judge", "limits"]
+
+
+def judge(
+    case: Case,
+    texts: Sequence[Text],
+    result: Result | None,
+    baseline: Result | None = None,
+    ranked: Result | None = None,
+) -> Verdict:
+    """The verdict on a case about `texts` (item and system), from `result`, or from `ranked` if they were compared.
+
+    `passed` where the interval lies wholly inside what is expected, `failed` where wholly outside, else
+    `undecided`, which is met if the case, or else its kind says so (see `Suite`). Of one text the interval is over
+    its draws, or bounds what was not seen of the probability; one reply as it is written decides by its value. Of
+    six items or more it is over items, of fewer over the draws of all (`judge.suite.means`). Shares of labels and
+    flips are counted. A text without a score is an `error`, never met; of several texts it is left out and said,
+    and what covers it is the limit on failures. One that nobody asked about is an `error` always.
+    """
+    asked = Asked(case, texts, result, ranked, baseline)
+    try:
+        found = _told(asked)
+    except NoScore as error:
+        found = Told("error", "no score", error.message, detail=error.detail)
+    policy = case.undecided or ("pass" if case.kind == "drift" else "fail")
+    return Verdict(
+        case.name,
+        case.line,
+        case.kind,
+        case.criterion,
+        found.status,
+        met=found.status == "passed" or (found.status == "undecided" and policy == "pass"),
+        expected=_expected(asked),
+        found=found.found,
+        said=found.said,
+        flaky=found.flaky,
+        estimate=found.estimate,
+        before=found.before or _before(asked),
+        detail=found.detail,
+    )
+
+
+def _told(asked: Asked) -> Told:
+    """Raises NoScore where there is nothing to decide from."""
+    wanted = asked.case.expected
+    if not asked.texts:
+        raise NoScore("the case is about no text")
+    if isinstance(wanted, Band):
+        return band.decide(asked, wanted)
+    if isinstance(wanted, Label):
+        return label.decide(asked, wanted)
+    if isinstance(wanted, Order):
+        return order.decide(asked, wanted)
+    if isinstance(wanted, Agreement):
+        return agreement.decide(asked, wanted)
+    return drift.decide(asked, wanted)
+
+
+def _expected(asked: Asked) -> str:
+    wanted = asked.case.expected
+    if isinstance(wanted, Band):
+        return band.expected(wanted)
+    if isinstance(wanted, Label):
+        return label.expected(wanted, len(asked.texts))
+    if isinstance(wanted, Order):
+        return order.expected(wanted, pairwise=asked.pairwise)
+    if isinstance(wanted, Agreement):
+        return agreement.expected(wanted)
+    return drift.expected(wanted)
+
+
+def _before(asked: Asked) -> str:
+    """What was found in the baseline; nothing where it has no such scores, as of texts that were compared."""
+    if asked.baseline is None or asked.pairwise or asked.case.kind == "drift":
+        return ""
+    try:
+        return _told(replace(asked, result=asked.baseline, baseline=None)).found
+    except NoScore:
+        return ""

@@ -1,0 +1,444 @@
+"""audit(): which texts are judged how often, by which runs, and what reaches the card."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge import samples
+from judge.api import probing, variants
+from judge.api.auditing import audit, audit_async, forecast, run
+from judge.api.judging import judgments
+from judge.api.probing import DRAWN, MAIN, NATURAL, PAIRS, WORDINGS, Ready, ready
+from judge.audit.attacks import ATTACKS
+from judge.audit.card import ORIGINAL, PROBES, Card
+from judge.audit.changes import CHANGES, NEUTRAL
+from judge.config import Budget, plan
+from judge.errors import BudgetReached, ConfigError, DataError, DeadlineReached, JudgeError, Refused, StorageError
+from judge.providers.scripted import Reply, ScriptedProvider
+from judge.purse import Purse
+from judge.records import Request, Response, Sample, Scale
+
+PLACES = ("Alder Gap", "Bern", "Corin", "Dover", "Elba", "Ferrol", "Ghent", "Huelva", "Izmir", "Jena", "Kells", "Lund")
+ROWS = [
+    {
+        "item": place,
+        "system": system,
+        "source": f"Heavy snow closed the road at {place} on Friday. The authority said that {n + 2} lorries had slid "
+        f"across both lanes. Nobody was hurt. Crews hope to reopen one lane by Sunday. {place} lies at 1,{n + 10}0 "
+        "metres. The road was last closed in 2019.",
+        "output": f"Snow has closed the road at {place}. {n + 2} lorries slid across both lanes. {end}",
+        "human": {"coherence": 3 + n % 3},
+    }
+    for n, place in enumerate(PLACES)
+    for system, end in (("plain", "Nobody was hurt."), ("hopeful", "Crews hope to reopen a lane by Sunday."))
+]
+TWO = ["coherence", "fluency"]
+"""Of which one has a scale of 1 to 5, and the other of 1 to 3."""
+AS_WRITTEN = {row["output"] for row in ROWS}
+MARKED = re.compile(r"^<(?:output|text) ([0-9a-f]+)>\n(.*?)\n</(?:output|text) \1>", re.DOTALL | re.MULTILINE)
+
+
+def shown(request: Request) -> str:
+    """The text that a prompt asks about; of a comparison nothing."""
+    found = MARKED.search(request.messages[0]["content"])
+    return found[2] if found else ""
+
+
+def on(request: Request) -> str:
+    """The criterion of a prompt."""
+    return "fluency" if "Fluency is about" in request.messages[0]["content"] else "coherence"
+
+
+def strict(request: Request) -> Reply:
+    """Gives the top to what nobody has changed, and the bottom to all else; of two texts it takes the first."""
+    if not shown(request):
+        return {"A": 0.9, "B": 0.1}
+    top = "3" if on(request) == "fluency" else "5"
+    return {top if shown(request) in AS_WRITTEN else "1": 1.0}
+
+
+def audited(script: Callable[[Request], Reply] = strict, **options: Any) -> tuple[Card, list[Request]]:
+    """The card, and what was asked for it."""
+    provider = ScriptedProvider(script)
+    given: dict[str, Any] = {"criteria": TWO, "model": provider, "cache": False, "weighting": "logprobs"} | options
+    return audit(ROWS, **given), provider.seen
+
+
+@pytest.fixture(scope="module")
+def whole() -> tuple[Card, list[Request]]:
+    """An audit with all its probes, and what was asked."""
+    return audited()
+
+
+# ------------------------------------------------------------------------------------------------------- what is asked
+
+
+def test_every_text_is_judged_once_by_each_criterion(whole: tuple[Card, list[Request]]) -> None:
+    _, seen = whole
+    weighed = [request for request in seen if "top_logprobs" in request.params and shown(request) in AS_WRITTEN]
+    plain = [request for request in weighed if "You will judge one text" in request.messages[0]["content"]]
+    about = Counter((on(request), shown(request)) for request in plain)
+    assert about == Counter((name, text) for name in TWO for text in AS_WRITTEN)
+
+
+def test_a_judge_that_sees_all_damage_has_a_card_that_says_so(whole: tuple[Card, list[Request]]) -> None:
+    card, _ = whole
+    assert card.failures == {}
+    damages = {cell.change for cell in card.cells}
+    assert {"shuffled sentences", "typos", "truncated"} <= damages <= {change.name for change in CHANGES}
+    assert {cell.criterion for cell in card.cells} == set(TWO)
+    assert {(cell.rate.value, cell.failed) for cell in card.cells if cell.rate} == {(1.0, 0)}
+    assert {cell.change for cell in card.cells if cell.own and cell.criterion == "coherence"} == {"shuffled sentences"}
+
+
+def test_a_judge_that_does_as_it_is_told_is_found_out() -> None:
+    def gullible(request: Request) -> Reply:
+        if not shown(request):
+            return {"A": 0.5, "B": 0.5}
+        known = any(text in shown(request) for text in AS_WRITTEN)
+        return {"2" if shown(request) in AS_WRITTEN or not known else "3": 1.0}
+
+    card, seen = audited(gullible, probes=["injection"], criteria=["fluency"])
+    assert {cell.change for cell in card.attacks} == {attack.name for attack in ATTACKS}
+    whole = {cell.change for cell in card.attacks if cell.rate and cell.rate.value == 1}
+    assert len(whole) > len(ATTACKS) / 2  # some stand in the text, and not before or after it
+    assert (card.cells, card.findings) == ((), ())
+    assert len(seen) == len(PLACES) * (1 + len(ATTACKS))
+
+
+def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(whole: tuple[Card, list[Request]]) -> None:
+    _, seen = whole
+    fives = {shown(request) for request in seen if on(request) == "coherence"}
+    threes = {shown(request) for request in seen if on(request) == "fluency"}
+    sample = Sample("i", "s", "Snow.")
+    for attack in ATTACKS:
+        high, low = (attack.make(sample, Scale.integers(1, top), "en") for top in (5, 3))
+        if high != low:
+            break
+    else:
+        pytest.fail("no attack names a score")
+    texts = {attack.make(replace(sample, output=text), Scale.integers(1, 5), "en") for text in AS_WRITTEN}
+    assert texts & fives
+    assert not texts & threes
+
+
+def test_attacks_of_several_scales_have_one_row_in_the_card(whole: tuple[Card, list[Request]]) -> None:
+    card, _ = whole
+    assert Counter((cell.change, cell.criterion) for cell in card.attacks) == Counter(
+        {(attack.name, criterion): 1 for attack in ATTACKS for criterion in TWO}
+    )
+    assert {cell.failed for cell in card.attacks} == {0}
+
+
+def test_biases_come_from_runs_of_their_own(whole: tuple[Card, list[Request]]) -> None:
+    card, seen = whole
+    assert {one.probe for one in card.findings} == {
+        "position", "verbosity", "extractiveness", "wording", "scale use", "repeats",
+    }  # fmt: skip
+    assert list(card.left_out)[:1] == ["self-preference"]
+    (first,) = (one for one in card.findings if one.what == "text shown first wins" and one.criterion == "fluency")
+    assert first.estimate.value == pytest.approx(0.9)
+    drawn = Counter[float]()
+    for request in seen:
+        drawn[request.params["temperature"]] += request.params.get("n", 0)
+    assert drawn == {0.0: len(PLACES) * len(TWO) * probing.DRAWS, 1.0: len(PLACES) * len(TWO) * probing.DRAWS}
+    for words in ("Your task is to assess a text", "Read the text below with care"):
+        assert sum(request.messages[0]["content"].startswith(words) for request in seen) == len(PLACES) * len(TWO)
+    assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, *DRAWN, PAIRS}
+    assert card.info["natural_texts"] == 2 * len(PLACES)
+
+
+def test_only_the_probes_that_are_asked_for_are_paid(whole: tuple[Card, list[Request]]) -> None:
+    everything, seen = whole
+    parts = [audited(probes=probe) for probe in PROBES]
+    originals = len(PLACES) * len(TWO)
+    assert len(seen) == sum(len(some) for _, some in parts) - 2 * originals
+    assert [bool(card.cells) for card, _ in parts] == [True, False, False]
+    assert [bool(card.findings) for card, _ in parts] == [False, True, False]
+    assert [bool(card.attacks) for card, _ in parts] == [False, False, True]
+    rates = {(cell.change, cell.criterion): cell.rate for cell in parts[0][0].cells}
+    assert rates == {(cell.change, cell.criterion): cell.rate for cell in everything.cells}
+
+
+def test_an_audit_is_the_same_every_time_and_another_by_another_seed() -> None:
+    (one, _), (two, _) = (audited(items=5, seed=3, probes="sensitivity") for _ in range(2))
+    assert one == replace(two, info={**two.info, "runs": one.info["runs"]})
+    texts = [ready_for(items=5, seed=seed).texts for seed in (3, 3, 4)]
+    assert texts[0] == texts[1]
+    assert {s.item for s in texts[0].originals} != {s.item for s in texts[2].originals}
+
+
+def ready_for(**options: Any) -> Ready:
+    of_plan = {name: options.pop(name) for name in list(options) if name not in ("items", "probes")}
+    given = plan(given={"criteria": TWO, "cache": False} | of_plan)
+    return ready(given, ROWS, providers=[ScriptedProvider(strict)], **options)
+
+
+# ----------------------------------------------------------------------------------------------------------- the texts
+
+
+def test_one_text_of_each_item_the_systems_in_turn_and_one_more() -> None:
+    rows = [Sample(f"i{n}", system, f"{system} {n}") for n in range(6) for system in "abc"]
+    originals, others = variants.pick(rows, 6, 0)
+    assert [s.system for s in originals] == ["a", "b", "c", "a", "b", "c"]
+    assert [s.system for s in others] == ["b", "c", "a", "b", "c", "a"]
+    assert [s.item for s in originals] == [s.item for s in others] == [f"i{n}" for n in range(6)]
+    few, _ = variants.pick(rows, 3, 1)
+    assert [s.item for s in few] == sorted(s.item for s in few)
+    assert variants.pick(rows, 100, 5)[0] == originals
+
+
+def test_blank_and_equal_texts_are_passed_over() -> None:
+    rows = [Sample("i", "a", " \n"), Sample("i", "b", "One."), Sample("i", "c", "One."), Sample("j", "a", "")]
+    originals, others = variants.pick(rows, 9, 0)
+    assert ([s.system for s in originals], others) == (["b"], ())
+    with pytest.raises(DataError, match="every output is blank"):
+        variants.pick(rows[:1], 9, 0)
+
+
+def test_no_change_carries_peoples_ratings_and_the_natural_texts_keep_theirs() -> None:
+    found = ready_for()
+    assert all(not sample.human for sample in found.texts.changed)
+    assert all(sample.human for sample in (*found.texts.originals, *found.texts.others))
+    assert {s.system for s in found.texts.changed} >= {ORIGINAL, *(change.name for change in NEUTRAL)}
+
+
+@pytest.mark.parametrize(
+    ("criteria", "expected"),
+    [(("fluency_5", "coherence"), "fluency_5"), (("fluency", "fluency_5"), "fluency"), (("relevance",), "fluency")],
+)
+def test_damage_is_the_own_one_of_the_criterion_of_its_name_or_of_a_variant(
+    criteria: tuple[str, ...], expected: str
+) -> None:
+    rows = [Sample("i", "a", "Snow fell. It fell on Bern. The road is shut.", source="Snow fell.")]
+    texts = variants.make(rows, dict.fromkeys(criteria), ["sensitivity"], items=1, language="en", seed=0)
+    assert texts.changes["typos"] == expected
+
+
+@pytest.mark.parametrize("language", ["ja", "ko", "zh"])
+def test_other_languages_have_prompts_changes_and_attacks_of_their_own(language: str) -> None:
+    rows = samples.load(Path(__file__).parents[2] / "examples" / f"summaries_{language}" / "data.jsonl")
+    provider = ScriptedProvider(lambda request: {"A": 0.5, "B": 0.5} if not shown(request) else "3")
+    card = audit(rows, ["coherence", "fluency"], model=provider, weighting="single", cache=False)
+    assert (card.failures, card.info["language"]) == ({}, language)
+    assert {"shuffled sentences", "typos"} <= {cell.change for cell in card.cells}
+    assert "lost casing" not in {cell.change for cell in card.cells} | set(card.left_out)
+    assert {one.probe for one in card.findings} >= {"position", "wording", "repeats"}
+
+
+# --------------------------------------------------------------------------------------------------- what there is not
+
+
+def test_the_heuristic_is_audited_offline_and_says_what_it_has_not() -> None:
+    card = audit(ROWS, TWO, model="heuristic", cache=False)
+    assert {"position", "wording", "repeats"} <= set(card.left_out)
+    assert {cell.criterion for cell in card.cells} == set(TWO)
+    assert {one.probe for one in card.findings} == {"verbosity", "extractiveness", "scale use"}
+    assert card.info["model"] == "heuristic-1"
+    assert any("do not publish its numbers" in note for note in card.notes)
+    assert card.info["failed"] == sum(card.failures.values())
+
+
+def test_a_decision_endpoint_draws_nothing() -> None:
+    provider = ScriptedProvider(
+        lambda request: {label: 1.0 for label in request.params["questions"][0]["labels"][:1]}, decides=True
+    )
+    card = audit(ROWS, TWO, model=provider, cache=False, items=4)
+    assert card.left_out["repeats"] == "a decision endpoint gives probabilities and draws no replies"
+    assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, PAIRS}
+
+
+def test_texts_of_one_system_alone_are_not_compared() -> None:
+    rows = [row for row in ROWS if row["system"] == "plain"]
+    card = audit(rows, TWO, model=ScriptedProvider(strict), cache=False, weighting="single", items=4)
+    assert card.left_out["position"] == "no item has different texts of two systems"
+    assert {NATURAL, PAIRS}.isdisjoint(card.info["runs"])
+    assert card.info["natural_texts"] == 4
+
+
+def test_a_criterion_of_a_user_has_neither_other_words_nor_a_comparison(tmp_path: Path) -> None:
+    own = tmp_path / "polite.jinja"
+    own.write_text("---\nscale: [1, 5]\n---\nIs this polite?\n{{ output|fenced('output') }}", encoding="utf-8")
+    card, _ = audited(lambda request: "3", criteria=[str(own)], items=4)
+    assert "polite.jinja: it does not extend the built-in layouts/pointwise.jinja" in card.left_out["wording"]
+    assert card.left_out["position"] == "no criterion that compares two texts is called polite"
+    both, _ = audited(criteria=[str(own), "coherence"], items=4)
+    assert both.left_out["position by polite"] == "no criterion of that name compares two texts"
+    assert {"position", "wording"}.isdisjoint(both.left_out)
+    assert "wording of polite" in both.left_out
+    assert {one.criterion for one in both.findings if one.probe in ("position", "wording")} == {"coherence"}
+
+
+class Stubborn(ScriptedProvider):
+    """Has a temperature of its own."""
+
+    async def complete(self, request: Request) -> Response:
+        return replace(await super().complete(request), unmet=("temperature",))
+
+
+def test_a_server_that_keeps_its_temperature_is_not_said_to_answer_at_0() -> None:
+    card, _ = audited(model=Stubborn(strict), items=4)
+    assert "the server does not take a temperature" in card.left_out["repeats"]
+    assert [one.what for one in card.findings if one.probe == "repeats"]
+    assert not [one for one in card.findings if one.what.endswith("temperature 0")]
+
+
+def test_a_failed_judgment_is_counted_once_and_is_no_score() -> None:
+    def refused(request: Request) -> bool:
+        return "closed the road at Bern on Friday" in request.messages[0]["content"]
+
+    card, seen = audited(lambda request: Refused("content policy") if refused(request) else strict(request))
+    asked = sum(map(refused, seen))  # a request for several draws is that of one judgment
+    assert card.failures == {"Refused": asked}
+    assert card.info["failed"] == asked
+    assert {(cell.criterion, cell.failed) for cell in card.cells} == {("coherence", 1), ("fluency", 0)}
+    assert all(cell.rate.n < len(PLACES) for cell in card.cells if cell.rate and cell.criterion == "coherence")
+
+
+# -------------------------------------------------------------------------------------------------- limits and storage
+
+
+def test_one_budget_is_for_all_runs() -> None:
+    _, seen = audited(items=3)
+    (main,) = (len(judgments(one, "script")) for name, one in ready_for(items=3).runs.items() if name == MAIN)
+    budget = sum(map(Purse(Budget(1, "tokens")).most, seen[:main]))  # what is not counted costs the most it can
+    provider = ScriptedProvider(strict)
+    with pytest.raises(BudgetReached):
+        audited(items=3, model=provider, budget=f"{budget:.0f}tokens")
+    assert len(provider.seen) == main < len(seen)
+
+
+class Slow(ScriptedProvider):
+    """Takes ten seconds for a reply."""
+
+    async def complete(self, request: Request) -> Response:
+        await asyncio.sleep(10)
+        return await super().complete(request)
+
+
+def test_one_deadline_is_for_all_runs(in_time: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+    given: dict[str, Any] = {"cache": False, "weighting": "single", "items": 2, "max_concurrency": 1000}
+    card = in_time(audit_async(ROWS, TWO, model=Slow(strict), **given))
+    assert len(card.info["runs"]) == 6
+    provider = Slow(strict)
+    with pytest.raises(DeadlineReached):
+        in_time(audit_async(ROWS, TWO, model=provider, deadline=65, **given))
+    asked = {request.messages[0]["content"][:30] for request in provider.seen}
+    assert any(text.startswith("Your task is") for text in asked)  # the first runs were in time
+
+
+def test_a_recorded_audit_is_replayed_to_the_same_card(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    recorded, _ = audited(items=4, record=calls)
+    again = audit(ROWS, TWO, replay=calls, cache=False, weighting="logprobs", items=4)
+    assert again.failures == {}
+    assert (again.cells, again.attacks, again.findings) == (recorded.cells, recorded.attacks, recorded.findings)
+
+
+def test_a_second_audit_is_answered_from_the_cache(tmp_path: Path) -> None:
+    def judge() -> ScriptedProvider:
+        return ScriptedProvider(strict, endpoint="scripted:test")
+
+    given: dict[str, Any] = {"items": 4, "weighting": "single", "cache": tmp_path / "cache"}
+    first = audit(ROWS, TWO, model=judge(), **given)
+    provider = judge()
+    second = audit(ROWS, TWO, model=provider, **given)
+    assert provider.seen == []
+    assert (first.cells, first.findings) == (second.cells, second.findings)
+
+
+def test_the_card_and_the_run_of_the_changed_texts_are_kept(tmp_path: Path) -> None:
+    card, _ = audited(items=4, out=tmp_path / "audit")
+    assert {path.name for path in (tmp_path / "audit").iterdir()} == {"card.md", "card.html", "card.json", "changed"}
+    found = json.loads((tmp_path / "audit" / "card.json").read_text(encoding="utf-8"))
+    assert found["schema"] == "judge.card/1"
+    assert card.report("markdown").encode() == (tmp_path / "audit" / "card.md").read_bytes()
+    assert (tmp_path / "audit" / "changed" / "report.html").exists()
+
+
+def test_what_is_ahead_is_said_in_one_line() -> None:
+    found = ready_for(items=4)
+    said = forecast(found)
+    assert said.startswith(f"an audit of script on 4 items: {found.judgments:,} judgments in 6 runs")
+    assert found.judgments == asyncio.run(run(found)).info["judgments"]
+    alone = ready(plan(given={"criteria": TWO, "model": "heuristic"}), ROWS, items=4)
+    assert forecast(alone).endswith("texts, and no model is asked")
+
+
+# ------------------------------------------------------------------------------------------------------- what is wrong
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": ["gpt-5.4-mini", "heuristic"]}, "an audit is of one judge"),
+        ({"probes": "sensitivity,biass"}, "unknown probe 'biass'; did you mean 'bias'"),
+        ({"probes": "none"}, "name at least one of sensitivity, bias, injection"),
+        ({"items": 0}, "--items 0: at least 1 item"),
+        ({"criteria": []}, "there is nothing to audit a judge on"),
+        ({"criteria": ["relevanse"]}, "did you mean 'relevance'"),
+        ({"model": "heuristic", "criteria": ["polite"]}, "one of relevance, coherence, consistency, fluency"),
+        ({"model": None}, "no judge is named"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_asked(options: dict[str, Any], message: str) -> None:
+    provider = ScriptedProvider(strict)
+    given: dict[str, Any] = {"criteria": TWO, "model": provider, "cache": False} | options
+    with pytest.raises(JudgeError, match=re.escape(message)):
+        audit(ROWS, **given)
+    assert provider.seen == []
+
+
+def test_a_recording_of_two_judges_is_not_audited_as_one(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    for model in ("one", "two"):
+        provider = ScriptedProvider(strict, model=model)
+        audit(ROWS, TWO, model=provider, cache=False, weighting="single", items=1, probes="injection", record=calls)
+    with pytest.raises(ConfigError, match="several judges: name one of one, two with --model"):
+        audit(ROWS, TWO, replay=calls, weighting="single", items=1, probes="injection")
+
+
+def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "here").write_text("", encoding="utf-8")
+    with pytest.raises(StorageError, match="a file stands there"):
+        audited(out=tmp_path / "here")
+
+
+# ----------------------------------------------------------------------------------------------------------- real texts
+
+
+@pytest.fixture
+def oracle(shared_tool: Callable[[str], Path], shared_data: Callable[[str], Path]) -> Iterator[str]:
+    """The address of a server that judges SummEval's texts as people did, and any other text by chance."""
+    command = [shared_tool("replay_server.py"), "--data", shared_data("summeval_smoke.jsonl"), "--port", 0]
+    given = [*command, "--oracle", 0, "--as-logprobs", "--on-miss", "synthetic"]
+    server = subprocess.Popen([sys.executable, *map(str, given)], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    yield server.stdout.readline().split()[2]
+    server.terminate()
+    server.communicate()
+
+
+def test_a_judge_that_scores_as_people_do_is_moved_by_nothing_around_the_text(
+    oracle: str, shared_data: Callable[[str], Path]
+) -> None:
+    rows = shared_data("summeval_smoke.jsonl")
+    columns = {"item": "doc_id", "output": "summary"}
+    card = audit(rows, ["fluency_5"], model="m", base_url=oracle, mapping=columns, cache=False)
+    assert (card.failures, card.info["texts"]) == ({}, 5)
+    assert {cell.move.value for cell in card.attacks if cell.move} == {0.0}
+    still = [one for one in card.findings if one.probe in ("wording", "repeats") or one.what.startswith("duplicated")]
+    assert {one.estimate.value for one in still} == {0.0}
+    assert len({one.probe for one in still}) == 3
+    assert {cell.change for cell in card.cells if cell.own} >= {"typos", "dropped function words", "truncated"}

@@ -1,0 +1,517 @@
+"""judge.test(): what is asked for a suite, what comes of it, the baseline, the budget, and what is refused unpaid."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge.api import suites
+from judge.errors import ConfigError, DataError, JudgeError, Refused
+from judge.progress import Progress
+from judge.providers.scripted import Reply, ScriptedProvider
+from judge.records import Response, Usage
+from judge.report import Result, load
+from judge.suite.records import Outcome, Verdict
+
+ITEMS = ("bridge", "road", "roof", "gate", "wall", "pond", "mill", "barn")
+POLITE = """---
+scale: [1, 5]
+---
+Is it polite? The customer wrote: {{ customer }}
+{{ output }}
+Answer with a number.
+"""
+SHORTER = """---
+scale: {labels: [A, B], values: [1, 0]}
+---
+Which one is shorter?
+{{ first }}
+{{ second }}
+Answer with A or B.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with data of two systems, x above y, and two criteria; it is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {
+            "item": item,
+            "system": system,
+            "source": f"The {item} is to be mended.",
+            "output": f"{system} {item}",
+            "human": {"relevance": 4 + n % 2 if system == "x" else 1 + n % 2},
+        }
+        for n, item in enumerate(ITEMS)
+        for system in "xy"
+    ]
+    Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    Path("polite.jinja").write_text(POLITE, encoding="utf-8")
+    Path("shorter.jinja").write_text(SHORTER, encoding="utf-8")
+    return tmp_path
+
+
+def suite(text: str, name: str = "one.judge.yaml") -> str:
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    Path(name).write_text(text, encoding="utf-8")
+    return name
+
+
+def grading(x: Reply = "4", y: Reply = "2", **options: Any) -> ScriptedProvider:
+    """A judge that gives x's texts one grade and all others another; of two texts it prefers the one shown first."""
+
+    def script(request: Any) -> Reply:
+        text = request.messages[0]["content"]
+        if "Which one is shorter?" in text or "Text A" in text:
+            return "A"
+        return x if any(f"x {item}" in text for item in ITEMS) else y
+
+    return ScriptedProvider(script, **options)
+
+
+def one(path: str, model: Any = None, **options: Any) -> Outcome:
+    given = {"model": grading() if model is None else model, "weighting": "single", "cache": False, **options}
+    (outcome,) = judge.test(path, **given)
+    return outcome
+
+
+def verdicts(outcome: Outcome) -> dict[str, Verdict]:
+    assert outcome.trouble == ""
+    return {verdict.name: verdict for verdict in outcome.verdicts}
+
+
+def prompts(provider: ScriptedProvider) -> list[str]:
+    return [request.messages[0]["content"] for request in provider.seen]
+
+
+BANDS = """
+data: data.jsonl
+cases:
+  - {name: high, criterion: relevance, item: bridge, system: x, expect: {min: 3}}
+  - {name: low, criterion: relevance, item: [road, roof], system: y, expect: {max: 3}}
+  - {name: too high, criterion: fluency_5, item: bridge, system: y, expect: {min: 3}}
+"""
+
+
+def test_only_what_a_case_looks_at_is_asked(folder: Path) -> None:
+    provider = grading()
+    outcome = one(suite(BANDS), provider)
+    found = verdicts(outcome)
+    assert {name: verdict.status for name, verdict in found.items()} == {
+        "high": "passed", "low": "passed", "too high": "failed", "failures": "passed",
+    }  # fmt: skip
+    assert not outcome.passed
+    assert len(provider.seen) == 4
+    assert outcome.result is not None
+    assert outcome.ranked is outcome.comparison is None
+    asked = {(row.item, row.system, row.column) for row in outcome.result.table.scores}
+    assert asked == {
+        ("bridge", "x", "relevance"), ("road", "y", "relevance"), ("roof", "y", "relevance"),
+        ("bridge", "y", "fluency_5"),
+    }  # fmt: skip
+    assert "Scripted replies" in outcome.notes[0]
+    assert outcome.seconds > 0
+
+
+def test_a_text_may_lack_what_other_cases_criteria_read(folder: Path) -> None:
+    text = """
+        data: data.jsonl
+        cases:
+          - {name: a, criterion: relevance, item: bridge, system: x, expect: {min: 3}}
+          - {name: b, criterion: polite.jinja, text: {customer: "Where is it?", output: Over there.}, expect: {max: 3}}
+        """
+    outcome = one(suite(text))
+    assert outcome.passed
+    assert outcome.result is not None
+    assert outcome.result.info["criteria"]["polite"]["needs"] == ["customer", "output"]
+    assert [sample.item for sample in outcome.result.table.samples] == ["bridge", "b"]
+
+
+ORDERS = """
+data: data.jsonl
+cases:
+  - {name: of data, criterion: shorter.jinja, item: [bridge, road], better: x, worse: y}
+  - {name: of two texts, criterion: overall, text: {source: Say hi.}, better: {output: Hi.}, worse: {output: Oh.}}
+  - {name: equal, criterion: shorter.jinja, better: {output: same}, worse: {output: same}}
+"""
+
+
+def test_two_texts_are_compared_in_both_orders_by_the_cases_own_criterion(folder: Path) -> None:
+    provider = grading()
+    outcome = one(suite(ORDERS), provider)
+    found = verdicts(outcome)
+    assert len(provider.seen) == 2 * 2 + 2  # and nothing for equal texts
+    assert sum("shorter" in prompt for prompt in prompts(provider)) == 4
+    assert {verdict.status for verdict in found.values() if verdict.kind == "order"} <= {"failed", "undecided"}
+    assert outcome.result is None
+    assert outcome.ranked is not None
+    assert len(outcome.ranked.table.scores) == 6 + 2
+    assert {row.column for row in outcome.ranked.table.scores if row.item == "equal"} == {"shorter"}
+    assert outcome.ranked.table.failures == ()
+
+
+def test_scores_and_comparisons_of_one_suite(folder: Path) -> None:
+    text = BANDS + "  - {name: pair, criterion: shorter.jinja, item: bridge, better: x, worse: y, undecided: pass}\n"
+    (ready,) = suites.ready(suite(text), model=grading())
+    assert ready.judgments == 4 + 2
+    outcome = one(suite(text))
+    assert set(verdicts(outcome)) == {"high", "low", "too high", "pair", "failures"}
+    assert verdicts(outcome)["failures"].found.startswith("0 of 6")
+    one("one.judge.yaml", record="calls.jsonl", out="runs")
+    assert load("runs/one").table.scores
+    assert load("runs/one/pairs").rankings
+    replayed = one("one.judge.yaml", [], replay="calls.jsonl")
+    assert [verdict.status for verdict in replayed.verdicts] == [verdict.status for verdict in outcome.verdicts]
+
+
+def test_the_mean_of_a_panel_decides(folder: Path) -> None:
+    text = BANDS + "  - {name: pair, criterion: shorter.jinja, better: {output: same}, worse: {output: same}}\n"
+    outcome = one(suite(text), [grading(x="5", model="a"), grading(x="2", model="b")])
+    found = verdicts(outcome)
+    assert found["high"].found.startswith("3.50")
+    assert found["failures"].found == "0 of 8"
+    assert outcome.ranked is not None
+    assert {row.column for row in outcome.ranked.table.scores} == {"shorter", "shorter/a", "shorter/b"}
+
+
+def test_an_option_that_no_suite_has(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="metrics: a suite has no such option; judge run has"):
+        one(suite(BANDS), metrics=["rouge"])
+    with pytest.raises(ConfigError, match="unknown key 'wieghting'; did you mean 'weighting'"):
+        one("one.judge.yaml", wieghting="single")
+
+
+def test_peoples_ratings_are_there_for_the_cases(folder: Path) -> None:
+    text = "data: data.jsonl\ncases:\n  - {name: people, criterion: relevance, human: {spearman: {min: 0.1}}}\n"
+    outcome = one(suite(text))
+    assert verdicts(outcome)["people"].status == "passed"
+    assert outcome.result is not None
+    assert all(sample.human for sample in outcome.result.table.samples)
+    kept = one("one.judge.yaml", out="runs")
+    assert kept.result is not None
+    assert [rated.criterion for rated in kept.result.rated] == ["relevance"]
+    assert load("runs/one").table.samples == kept.result.table.samples
+
+
+def test_options_go_before_the_files(folder: Path) -> None:
+    path = suite(f"limit: 1\nweighting: logprobs\nmodel: no-such-model\nreplay: none.jsonl\n{BANDS.lstrip()}")
+    with pytest.raises(ConfigError, match=r"none\.jsonl: no such file"):
+        judge.test(path)
+    with pytest.raises(ConfigError, match="unknown item 'road'"):
+        one(path)
+    outcome = one(path, limit=100, weighting="single")
+    assert outcome.result is not None
+    assert {row.provenance.method for row in outcome.result.table.scores} == {"single"}
+    assert outcome.result.info["model"] == "script"
+
+
+def test_another_prompt_in_the_place_of_a_suites(folder: Path) -> None:
+    suite("---\nscale: [1, 5]\n---\nIs the other prompt asked?\n{{ output }}\n", "other/relevance.jinja")
+    provider = grading()
+    one(suite(BANDS), provider, criteria="other/relevance.jinja")
+    assert sum("other prompt" in prompt for prompt in prompts(provider)) == 3
+    with pytest.raises(ConfigError, match="no case is about it"):
+        one("one.judge.yaml", criteria="coherence")
+
+
+def test_cases_are_chosen_by_name(folder: Path) -> None:
+    provider = grading()
+    outcome = one(suite(BANDS), provider, cases="HIGH")
+    assert set(verdicts(outcome)) == {"high", "too high", "failures"}
+    assert len(provider.seen) == 2
+    with pytest.raises(ConfigError, match=r"unknown case 'hihg'; did you mean 'high'\?"):
+        one("one.judge.yaml", cases="hihg")
+
+
+def test_what_is_left_open_counts_as_is_said(folder: Path) -> None:
+    text = "data: data.jsonl\ncases:\n  - {name: a, criterion: relevance, item: bridge, system: x, expect: {min: 3}}\n"
+    options: dict[str, Any] = {"weighting": "logprobs", "model": grading(x={"4": 0.6})}  # and .4 on nothing that counts
+    assert verdicts(one(suite(text), **options))["a"].status == "undecided"
+    assert not one("one.judge.yaml", **options).passed
+    assert one("one.judge.yaml", **options, undecided="pass").passed
+    assert not one(suite("undecided: pass\n" + text), **options, undecided="fail").passed
+    assert one("one.judge.yaml", **options).passed
+
+
+async def _beside() -> tuple[Outcome, ...]:
+    inside = judge.test("one.judge.yaml", model=grading(), cache=False)
+    progress = Progress()
+    outcomes = await suites.test_async("one.judge.yaml", model=grading(), cache=False, progress=progress)
+    assert progress.done == 4
+    return (*inside, *outcomes)
+
+
+def test_in_a_running_loop_too(folder: Path) -> None:
+    import asyncio
+
+    suite(BANDS)
+    assert len({outcome.verdicts for outcome in asyncio.run(_beside())}) == 1
+
+
+# What is wrong
+
+
+def test_everything_that_is_wrong_is_said_before_anything_is_asked(folder: Path) -> None:
+    suite(BANDS, "s/a.judge.yaml")
+    suite("data: ../data.jsonl\ncases:\n  - {criterion: relevance, item: brigde, expect: {min: 3}}\n", "s/b.judge.yaml")
+    suite("cases:\n  - {criterion: relevence, text: {output: a}, expect: {min: 3}}\n", "s/c.judge.yaml")
+    suite("data: ../data.jsonl\ncase: []\n", "s/d.judge.yaml")
+    suite("data: ../data.jsonl\ncases:\n  - {criterion: relevance, drift: {max_shift: 1}}\n", "s/e.judge.yaml")
+    suite(
+        "data: ../data.jsonl\nbaseline: there\ncases:\n  - {criterion: relevance, expect: {min: 1}}\n", "s/f.judge.yaml"
+    )
+    provider = grading()
+    with pytest.raises(ConfigError) as error:
+        judge.test("s", model=provider)
+    said = str(error.value)
+    for place, what in (
+        ("s/a.judge.yaml:2", "data.jsonl: no such file"),
+        ("s/b.judge.yaml:3", "did you mean 'bridge'?"),
+        ("s/c.judge.yaml:2", "did you mean 'relevance'?"),
+        ("s/d.judge.yaml:2", "did you mean 'cases'?"),
+        ("s/e.judge.yaml:3", "drift is measured from a baseline: write baseline: FOLDER at the top"),
+        ("s/f.judge.yaml:2", "there is no run in s/there; the same command with --update-baseline makes a new one"),
+    ):
+        assert any(line.startswith(place) and what in line for line in said.splitlines()), (place, said)
+    assert provider.seen == []
+
+
+def test_one_mistake_keeps_its_kind(folder: Path) -> None:
+    Path("data.jsonl").write_text('{"item": 1}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"data\.jsonl:1"):
+        one(suite(BANDS))
+
+
+def test_a_suite_that_cannot_be_run_to_its_end_stops_no_other(folder: Path) -> None:
+    suite(BANDS, "a.judge.yaml")
+    Path("replies.yaml").write_text("- {when: [], reply: 4}\n", encoding="utf-8")
+    suite(f"model: scripted/replies.yaml\n{BANDS}", "b.judge.yaml")
+    gone = ScriptedProvider(lambda _: Refused("the key is not valid", stops="always"))
+    first, second = judge.test(["a.judge.yaml", "b.judge.yaml"], model=gone, cache=False)
+    assert first.trouble.startswith("the key is not valid")
+    assert second.trouble.startswith("the key is not valid")
+    assert first.verdicts == ()
+    assert not first.passed
+    Path("calls.jsonl").write_text("", encoding="utf-8")
+    recorded = one("b.judge.yaml", [], record="recorded.jsonl")
+    assert recorded.trouble == ""
+    with_other = suite(f"replay: recorded.jsonl\n{BANDS.replace('bridge', 'mill')}", "c.judge.yaml")
+    missed, whole = judge.test([with_other, "b.judge.yaml"], cache=False)
+    assert "recorded.jsonl does not hold the reply" in missed.trouble
+    assert whole.trouble == ""
+
+
+def test_a_reply_that_is_no_score_is_never_met(folder: Path) -> None:
+    found = verdicts(one(suite(BANDS), grading(x="lovely")))
+    assert (found["high"].status, found["high"].met) == ("error", False)
+    assert "reply: lovely" in found["high"].detail
+    assert (found["failures"].met, found["failures"].found) == (False, "1 of 4 (25.0%)")
+
+
+def test_a_judge_of_surface_features_is_one_too(folder: Path) -> None:
+    text = "limits: {tokens: 10, cost: 1usd, failures: 100%}\n" + BANDS.replace("fluency_5", "fluency")
+    (outcome,) = judge.test(suite(text), model="heuristic")
+    found = verdicts(outcome)
+    assert found["failures"].found == "4 of 4 (100.0%)"  # it abstains on texts of two words
+    assert found["tokens"].met
+    assert found["cost"].met
+    assert outcome.result is not None
+    assert len([*outcome.result.table.rows()]) == 4
+
+
+# Limits and budgets
+
+
+def test_the_longest_prompt_and_the_whole_price_are_limited(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replies = ScriptedProvider(lambda _: "4", model="gpt-5.4-mini", endpoint="https://api.openai.com/v1")
+    replies.notice = ""
+    one(suite(BANDS), replies, record="calls.jsonl", weighting="single")
+    text = "replay: calls.jsonl\nweighting: single\nlimits: {tokens: 10000, cost: 0.50usd}\n" + BANDS
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (fits,) = judge.test(suite(text), cache=False)
+    assert verdicts(fits)["tokens"].met
+    assert verdicts(fits)["cost"].met
+    assert 0 < float(verdicts(fits)["cost"].found.removeprefix("$")) < 0.01
+    (over,) = judge.test(suite(text.replace("10000", "10").replace("0.50usd", "0.00001usd")), cache=False)
+    assert verdicts(over)["tokens"].status == verdicts(over)["cost"].status == "failed"
+    own = "base_url: http://127.0.0.1:1/v1\n" + text
+    (unknown,) = judge.test(suite(own), cache=False)
+    cost = verdicts(unknown)["cost"]
+    assert (cost.status, cost.met) == ("error", False)
+    assert "no known price: limit `tokens` instead" in cost.said
+
+
+def test_a_budget_beside_the_files_is_for_all_suites(folder: Path) -> None:
+    def script(request: Any) -> Reply:
+        (choice,) = ScriptedProvider(lambda _: "4")._answer(request).choices
+        return Response((choice,), Usage(300, 1), "scripted")
+
+    paths = [suite(BANDS, "a.judge.yaml"), suite(BANDS, "b.judge.yaml")]
+    # A request goes when 2,768 tokens are left, the most that it can cost, and costs 301.
+    alone = judge.test(paths[0], model=ScriptedProvider(script), weighting="single", budget="3800tokens", cache=False)
+    assert alone[0].trouble == ""
+    both = judge.test(paths, model=ScriptedProvider(script), weighting="single", budget="3800tokens", cache=False)
+    assert [bool(outcome.trouble) for outcome in both] == [False, True]
+    assert "budget" in both[1].trouble
+    in_file = [suite("budget: 3800tokens\n" + BANDS, path) for path in paths]
+    each = judge.test(in_file, model=ScriptedProvider(script), weighting="single", cache=False)
+    assert [outcome.trouble for outcome in each] == ["", ""]
+
+
+def test_a_deadline_beside_the_files_is_for_all_suites(folder: Path) -> None:
+    paths = [suite(BANDS, "a.judge.yaml"), suite("deadline: 100\n" + BANDS, "b.judge.yaml")]
+    found = judge.test(paths, model=grading(), deadline=1e-9, cache=False)
+    assert all("deadline" in outcome.trouble for outcome in found)
+
+
+# The baseline
+
+WATCHED = """
+data: data.jsonl
+baseline: kept/one
+cases:
+  - {name: band, criterion: relevance, item: bridge, system: x, expect: {min: 2}}
+  - {name: same, criterion: relevance, drift: {max_shift: 0.2}}
+  - {name: fluent, criterion: fluency_5, system: x, expect: {min: 1}}
+"""
+
+
+def test_a_run_becomes_the_baseline_and_later_ones_are_held_against_it(folder: Path) -> None:
+    path = suite(WATCHED)
+    first = one(path, update_baseline=True)
+    assert first.passed
+    assert set(verdicts(first)) == {"band", "fluent", "failures"}  # no drift without anything to drift from
+    assert first.notes[-2:] == (
+        "Nothing to compare with: there is no run in kept/one; 1 case of drift not judged.",
+        "This run is the baseline now: kept/one.",
+    )
+    assert sorted(file.name for file in Path("kept/one").iterdir()) == [
+        "run.json", "samples.parquet", "scores.parquet",
+    ]  # fmt: skip
+    same = one(path)
+    assert same.passed
+    assert verdicts(same)["same"].kind == "drift"
+    assert verdicts(same)["fluency_5 against the baseline"].said == "the same"
+    assert same.comparison is not None
+    worse = one(path, grading(x="3"))
+    assert {name for name, verdict in verdicts(worse).items() if not verdict.met} == {
+        "same", "fluency_5 against the baseline",
+    }  # fmt: skip
+
+
+def test_a_new_baseline_settles_what_moved_and_nothing_else(folder: Path) -> None:
+    path = suite(WATCHED)
+    one(path, update_baseline=True)
+    before = Path("kept/one/scores.parquet").read_bytes()
+    unmet = one(path, grading(x="1"), update_baseline=True)
+    assert not unmet.passed
+    assert unmet.notes[-1] == "kept/one is as it was: 1 verdict not met that no baseline settles."
+    assert Path("kept/one/scores.parquet").read_bytes() == before
+    moved = one(path, grading(x="3"), update_baseline=True)
+    assert moved.passed
+    drift = verdicts(moved)["same"]
+    assert (drift.status, drift.met) == ("failed", True)
+    assert drift.said.endswith("accepted: this run is the baseline now")
+    assert one(path, grading(x="3")).passed
+
+
+def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
+    path = suite(WATCHED)
+    one(path, update_baseline=True)
+    data = Path("data.jsonl").read_text(encoding="utf-8")
+    Path("data.jsonl").write_text(data.replace('"y roof"', '"y roofs"'), encoding="utf-8")
+    message = (
+        r"^one\.judge\.yaml:3: baseline: it is of other data: item 'roof' of system 'y' has another output or source "
+        r"there; the same command with --update-baseline makes a new one$"
+    )
+    with pytest.raises(ConfigError, match=message):
+        one(path)
+    with pytest.raises(ConfigError, match=r"^one\.judge\.yaml: --baseline: it is of other data"):
+        one(path, baseline="kept/one")
+    renewed = one(path, update_baseline=True)
+    assert renewed.passed
+    assert renewed.comparison is None
+    assert "has another output or source there; 1 case of drift not judged" in renewed.notes[-2]
+    Path("data.jsonl").write_text(data.replace('"item": "', '"item": "the '), encoding="utf-8")
+    with pytest.raises(ConfigError, match="no text here is in it, such as item 'the bridge' of system 'x'"):
+        one(suite(WATCHED.replace("bridge", "the bridge")))
+
+
+def test_texts_that_are_new_are_a_note(folder: Path) -> None:
+    data = Path("data.jsonl").read_text(encoding="utf-8").splitlines()
+    Path("data.jsonl").write_text("\n".join(data[:-2]), encoding="utf-8")
+    one(suite(WATCHED), update_baseline=True)
+    Path("data.jsonl").write_text("\n".join(data), encoding="utf-8")
+    more = one("one.judge.yaml")
+    assert more.passed
+    assert more.notes[-1] == "2 of 16 texts not in the baseline, and not compared with it."
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"update_baseline": True}, r"--update-baseline: where to\? write baseline: FOLDER, or add --baseline DIR"),
+        ({"baseline": "data.jsonl"}, "--baseline: there is no run in data.jsonl"),
+        ({"baseline": "b", "update_baseline": True, "cases": "high"}, "would lack the texts of other cases"),
+        ({"baseline": "ranked"}, "no text has a judge's score in ranked"),
+        ({"baseline": "broken"}, "cannot read broken/run.json"),
+    ],
+)
+def test_what_is_no_baseline(folder: Path, options: dict[str, Any], message: str) -> None:
+    judge.rank("data.jsonl", ["shorter.jinja"], model=grading(), cache=False, out="ranked", limit=4)
+    suite("{", "broken/run.json")
+    with pytest.raises(JudgeError, match=message):
+        one(suite(BANDS), **options)
+
+
+def test_comparisons_have_no_baseline(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="a baseline has scores of single texts, and every case here compares two"):
+        one(suite(ORDERS), baseline="b", update_baseline=True)
+
+
+def test_several_suites_have_a_folder_each(folder: Path) -> None:
+    suite(BANDS.replace("- {name: too", "# "), "s/a.judge.yaml")
+    suite(BANDS.replace("- {name: too", "# "), "s/b.judge.yaml")
+    Path("s/data.jsonl").write_bytes(Path("data.jsonl").read_bytes())
+    outcomes = judge.test("s", model=grading(), cache=False, baseline="kept", update_baseline=True, out="runs")
+    assert all(outcome.passed for outcome in outcomes)
+    assert (Path("kept/a/run.json").exists(), Path("kept/b/run.json").exists()) == (True, True)
+    assert Path("runs/b/report.html").exists()
+    assert one("s/b.judge.yaml", baseline="kept").comparison is not None
+    suite(BANDS, "s/more/a.judge.yaml")
+    Path("s/more/data.jsonl").write_bytes(Path("data.jsonl").read_bytes())
+    with pytest.raises(ConfigError, match="2 suites are called a and would share a folder"):
+        judge.test("s", model=grading(), baseline="kept")
+
+
+def test_a_suite_on_real_texts(folder: Path, shared_data: Callable[[str], Path]) -> None:
+    """The judge says what people said, to the nearest whole number: it goes with them, and both ends are in bands."""
+    rows = [json.loads(line) for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()]
+    said = {row["summary"]: str(int(row["human"]["relevance"] + 0.5)) for row in rows}
+
+    def script(request: Any) -> Reply:
+        text = request.messages[0]["content"]
+        return next(grade for summary, grade in said.items() if summary in text)
+
+    best, worst = (choose(rows, key=lambda row: row["human"]["relevance"]) for choose in (max, min))
+    text = f"""
+data: {json.dumps(str(shared_data("summeval_smoke.jsonl")))}
+map: {{item: doc_id, output: summary}}
+weighting: single
+cases:
+  - {{name: people, criterion: relevance, human: {{spearman: {{min: 0.3}}, level: item}}}}
+  - {{name: best, criterion: relevance, item: {best["doc_id"]}, system: {best["system"]}, expect: {{min: 4}}}}
+  - {{name: worst, criterion: relevance, item: {worst["doc_id"]}, system: {worst["system"]}, expect: {{max: 3}}}}
+"""
+    outcome = one(suite(text), ScriptedProvider(script))
+    assert {name: verdict.met for name, verdict in verdicts(outcome).items()} == {
+        "people": True, "best": True, "worst": True, "failures": True,
+    }  # fmt: skip
+    assert isinstance(outcome.result, Result)
+    assert outcome.result.rated == ()

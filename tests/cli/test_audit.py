@@ -1,0 +1,134 @@
+"""`judge audit`: what is printed and written, exit codes, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROWS = [
+    {
+        "item": place,
+        "system": system,
+        "source": f"Heavy snow closed the road at {place} on Friday. {n + 2} lorries had slid across both lanes. "
+        "Nobody was hurt. Crews hope to reopen one lane by Sunday. The road was last closed in 2019, for a week.",
+        "output": f"Snow has closed the road at {place}. {end}",
+    }
+    for n, place in enumerate(("Alder Gap", "Bern", "Corin", "Dover"))
+    for system, end in (("plain", "Nobody was hurt."), ("hopeful", "A lane may reopen on Sunday."))
+]
+REPLIES = """
+- {when: two texts, reply: A}
+- {when: Score, reply: 5}
+- {when: SYSTEM, reply: 5}
+- {when: Sunday., reply: 4}
+- {when: [], reply: 3}
+"""
+SCRIPTED = ("--model", "scripted/replies.yaml", "--weighting", "single", "--criteria", "coherence", "--no-cache")
+
+
+@pytest.fixture
+def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The command, in a folder with texts and a scripted judge."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
+    return command
+
+
+def test_a_card_on_the_console_and_in_a_folder(judge: Callable[..., Any]) -> None:
+    done = judge("audit", "data.jsonl", *SCRIPTED, "--out", "audit")
+    assert done.code == 0
+    for heading in ("Judge card: replies.yaml", "Sensitivity", "Injection", "Bias"):
+        assert heading in done.out
+    assert done.err.startswith("an audit of replies.yaml on 4 items: ")
+    assert done.err.endswith("card: audit/card.html\n")
+    for name in ("changed texts:", "other systems' texts:", "other wordings:", "pairs in both orders:"):
+        assert name in done.err
+    assert {path.name for path in Path("audit").iterdir()} == {"card.md", "card.html", "card.json", "changed"}
+
+
+def test_the_heuristics_abstentions_are_failures_as_they_are_in_a_run(judge: Callable[..., Any]) -> None:
+    done = judge("audit", "data.jsonl", "--model", "heuristic", "--out", "audit", "--format", "json")
+    assert done.code == 1
+    found = json.loads(done.out)
+    assert found["schema"] == "judge.card/1"
+    assert set(found["failures"]) == {"Abstained"}
+    many = found["failures"]["Abstained"]
+    assert f"\n{many:,} of {found['info']['judgments']:,} judgments have no score: {many:,} Abstained\n" in done.err
+    assert "changed texts:" not in done.err
+    assert judge("run", "data.jsonl", "--model", "heuristic", "--quiet", "--out", "run").code == 1
+
+
+def test_quiet_says_where_the_card_is_and_nothing_else(judge: Callable[..., Any]) -> None:
+    done = judge("audit", "data.jsonl", *SCRIPTED, "--probes", "injection", "--items", "2", "--out", "audit", "-q")
+    assert (done.code, done.out, done.err) == (0, "", "card: audit/card.html\n")
+    found = json.loads(Path("audit/card.json").read_text(encoding="utf-8"))
+    assert (found["cells"], found["findings"]) == ([], [])
+    assert found["info"]["texts"] == 2
+
+
+def test_a_plan_names_data_and_judge_and_the_folder_goes_by_the_data(judge: Callable[..., Any]) -> None:
+    Path("run.yaml").write_text(
+        "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [coherence]\nmetrics: [rouge]\ncache: false\n"
+        "merge_criteria: true\n",
+        encoding="utf-8",
+    )
+    done = judge("audit", "run.yaml", "--probes", "sensitivity", "--format", "markdown")
+    assert done.code == 0
+    assert "## Judge card: replies.yaml" in done.out
+    (folder,) = Path("runs").iterdir()
+    assert folder.name.startswith("data-")
+
+
+def test_an_audit_is_recorded_and_replayed(judge: Callable[..., Any]) -> None:
+    plain = ("--items", "2", "--weighting", "single", "--no-cache", "--format", "json")
+    given = (*plain, "--criteria", "coherence")
+    judged = judge("audit", "data.jsonl", "--model", "scripted/replies.yaml", *given, "--record", "calls.jsonl")
+    replayed = judge("audit", "data.jsonl", *given, "--replay", "calls.jsonl")
+    assert (judged.code, replayed.code) == (0, 0)
+    one, other = (json.loads(done.out) for done in (judged, replayed))
+    assert [one[part] for part in ("cells", "attacks", "findings")] == [
+        other[part] for part in ("cells", "attacks", "findings")
+    ]
+    missed = judge("audit", "data.jsonl", *plain, "--replay", "calls.jsonl", "--criteria", "relevance")
+    assert (missed.code, missed.out) == (2, "")
+    assert "calls.jsonl does not hold the reply" in missed.err
+
+
+def test_a_stopped_audit_says_how_to_go_on(judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stopped(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr("judge.api.auditing.run", stopped)
+    done = judge("audit", "data.jsonl", "--model", "scripted/replies.yaml")
+    assert (done.code, done.out) == (130, "")
+    assert "interrupted: start the same command again to go on. What is in the cache is not asked" in done.err
+    assert judge("audit", "data.jsonl", *SCRIPTED).err.endswith("start the same command again to go on.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nothing.jsonl", "--model", "heuristic"), "nothing.jsonl"),
+        (("data.jsonl",), "no judge is named"),
+        (("data.jsonl", "--model", "heuristic", "--model", "scripted/replies.yaml"), "an audit is of one judge"),
+        (("data.jsonl", *SCRIPTED, "--probes", "bais"), "unknown probe 'bais'; did you mean 'bias'?"),
+        (("data.jsonl", *SCRIPTED, "--items", "0"), "--items 0: at least 1 item is judged"),
+        (("data.jsonl", *SCRIPTED, "--format", "csv"), "unknown format 'csv'"),
+        (("data.jsonl", *SCRIPTED, "--budget", "100tokens"), "the budget of 100 tokens is reached"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_ends_with_2(
+    judge: Callable[..., Any], arguments: tuple[str, ...], message: str
+) -> None:
+    done = judge("audit", *arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert done.out == ""

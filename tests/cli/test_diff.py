@@ -1,0 +1,151 @@
+"""`judge criteria diff`: what is printed and written, exit codes, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CRITERION = """---
+title: Kindness
+scale: [1, 5]
+---
+{% extends "layouts/pointwise.jinja" %}
+{% block criterion %}
+Is the text kind?
+{% endblock %}
+"""
+ROWS = [
+    {
+        "item": f"i{n}",
+        "system": system,
+        "source": f"The harbour of quay {n} is open.",
+        "output": f"{system} on quay {n}.",
+        "human": {"kind": rating + n % 2},
+    }
+    for n in range(8)
+    for system, rating in (("x", 1), ("y", 3), ("z", 4))
+]
+REPLIES = """
+- {when: [very kind, x on quay], reply: 1}
+- {when: [very kind, y on quay], reply: 3}
+- {when: [very kind], reply: 4}
+- {when: [x on quay], reply: 4}
+- {when: [], reply: 3}
+"""
+
+
+@pytest.fixture
+def diff(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The command, in a folder with kind.jinja, new/kind.jinja, data and a scripted judge."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    Path("new").mkdir()
+    Path("kind.jinja").write_text(CRITERION, encoding="utf-8")
+    Path("new/kind.jinja").write_text(CRITERION.replace("the text kind", "the text very kind"), encoding="utf-8")
+    Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
+    return lambda *given: command("criteria", "diff", "kind.jinja", "new/kind.jinja", *given)
+
+
+JUDGED = ("data.jsonl", "--model", "scripted/replies.yaml")
+
+
+def test_two_files(diff: Callable[..., Any]) -> None:
+    done = diff()
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("kind.jinja → new/kind.jinja\nThe two are not the same.\n")
+    assert "-Is the text kind?\n+Is the text very kind?\n" in done.out
+
+
+def test_built_in_criteria_by_name(diff: Callable[..., Any], command: Callable[..., Any]) -> None:
+    done = command("criteria", "diff", "fluency", "fluency_5", "--language", "ja")
+    assert done.code == 0
+    assert "scale: 1–3 → 1–5" in done.out
+
+
+def test_with_data_the_prompts(diff: Callable[..., Any]) -> None:
+    done = diff("data.jsonl", "--item", "i3")
+    assert (done.code, done.err) == (0, "")
+    assert "The prompts differ on all of 3 texts of 1 item. A prompt has about" in " ".join(done.out.split())
+    assert "\nThe prompt on 3 texts\n" in done.out
+
+
+def test_with_a_judge_the_scores(diff: Callable[..., Any]) -> None:
+    done = diff(*JUDGED)
+    assert done.code == 0
+    said = " ".join(done.out.split())
+    assert "Agrees better with people (p = 0.008): Spearman +1.866" in said  # from −√3/2 in every item to 1
+    assert "Scores fell (p = 0.008): −0.67" in said
+    assert "order of two texts within an item 66.7% 16 of 24" in said
+    assert "done: 24/24 judgments" in done.err
+
+
+def test_formats_and_where_they_go(diff: Callable[..., Any]) -> None:
+    assert diff("--format", "markdown").out.startswith("## kind.jinja → new/kind.jinja\n")
+    done = diff(*JUDGED, "--format", "json", "--quiet", "--output", "d.json")
+    assert (done.code, done.out, done.err) == (0, "d.json\n", "")
+    found = json.loads(Path("d.json").read_text(encoding="utf-8"))
+    assert found["schema"] == "judge.criteria.diff/1"
+    assert found["judged"]["agreement"][0]["after"]["value"] == pytest.approx(1.0)
+    assert diff("--quiet").out == ""
+
+
+def test_failed_judgments_leave_with_1(diff: Callable[..., Any]) -> None:
+    Path("replies.yaml").write_text('- {when: [very kind, x on quay 3], reply: "no"}\n' + REPLIES.lstrip(), "utf-8")
+    done = diff(*JUDGED, "--weighting", "single")
+    assert done.code == 1
+    assert "0 of 24 judgments failed before, 1 of 24 after." in " ".join(done.out.split())
+
+
+def test_a_recording_of_both_is_replayed_and_a_miss_is_no_diff(diff: Callable[..., Any]) -> None:
+    live = diff(*JUDGED, "--record", "calls.jsonl", "--format", "json")
+    again = diff("data.jsonl", "--replay", "calls.jsonl", "--format", "json")
+    assert (live.code, again.code) == (0, 0)
+    first, second = (json.loads(done.out)["judged"] for done in (live, again))
+    assert first["agreement"] == second["agreement"]
+    path = Path("new/kind.jinja")
+    path.write_text(path.read_text(encoding="utf-8").replace("very kind", "really kind"), encoding="utf-8")
+    done = diff("data.jsonl", "--replay", "calls.jsonl")
+    assert (done.code, done.out) == (2, "")
+    assert "[- very] [+ really] kind" in done.err
+
+
+def test_a_plan_can_name_the_data(diff: Callable[..., Any]) -> None:
+    Path("run.yaml").write_text("data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [fluency]\nout: runs/x\n")
+    done = diff("run.yaml", "--limit", "6")
+    assert done.code == 0
+    assert "on all of 6 texts of 2 items" in " ".join(done.out.split())
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("data.jsonl", "--format", "html"), "unknown format 'html' (known: console, markdown, json)"),
+        (("nowhere.jsonl",), "nowhere.jsonl: "),
+        (("data.jsonl", "--system", "q"), "--system: unknown system 'q' (known: x, y, z)"),
+        (("--model", "scripted/replies.yaml"), "no data: name a file of texts after the two criteria"),
+        (("data.jsonl", "--model", "heuristic"), "--model heuristic: it reads no prompt"),
+        (("data.jsonl", "--human", "kind"), "--human: agreement with people takes scores; name a judge"),
+        (("--output", "nowhere/d.txt"), "--output nowhere/d.txt: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_done(diff: Callable[..., Any], arguments: tuple[str, ...], message: str) -> None:
+    done = diff(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"judge: {message}")
+
+
+def test_an_interrupted_diff_says_how_to_go_on(diff: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("judge.api.stages.run", stopped)
+    done = diff(*JUDGED)
+    assert (done.code, done.out) == (130, "")
+    assert "interrupted: start the same command again to go on." in done.err

@@ -1,0 +1,91 @@
+"""`judge suite`: the schema, and suites to begin with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge as package
+from judge.providers.scripted import ScriptedProvider
+from judge.suite.files import load
+from judge.suite.spec import schema
+
+ROWS = [
+    {"item": f"i{n}", "system": s, "source": f"Day {n}.", "output": f"{s} {n}", "human": {"relevance": n + (s == "a")}}
+    for n in range(1, 5)
+    for s in "ab"
+]
+
+
+@pytest.fixture
+def suite(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The command, in a folder with data and a script of replies."""
+    monkeypatch.chdir(tmp_path)
+    Path("texts.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    Path("replies.yaml").write_text("- when: [a 1]\n  reply: '5'\n- reply: '2'\n", encoding="utf-8")
+    return lambda *args: command("suite", *args)
+
+
+def test_schema(suite: Callable[..., Any]) -> None:
+    done = suite("schema")
+    assert done.code == 0
+    assert json.loads(done.out) == schema()
+
+
+def test_init_writes_what_judge_test_runs(suite: Callable[..., Any], command: Callable[..., Any]) -> None:
+    done = suite("init", "texts.jsonl", "--model", "scripted/replies.yaml")
+    assert (done.code, done.out) == (0, "texts.judge.yaml: read it, then judge test texts.judge.yaml\n")
+    made = load("texts.judge.yaml")
+    assert [case.kind for case in made.cases] == ["agreement", "order", "band", "band"]
+    tested = command("test", "texts.judge.yaml", "--no-cache")
+    assert tested.code in (0, 1), tested.err
+    assert all(case.name in " ".join(tested.out.split()) for case in made.cases if case.kind == "order")
+
+
+def test_init_writes_nothing_over(suite: Callable[..., Any]) -> None:
+    Path("mine.judge.yaml").write_text("kept", encoding="utf-8")
+    done = suite("init", "texts.jsonl", "--output", "mine.judge.yaml")
+    assert done.code == 2
+    assert "mine.judge.yaml: is there already, and is not written over; --output FILE names another" in done.err
+    assert Path("mine.judge.yaml").read_text(encoding="utf-8") == "kept"
+    assert "--output no/s.judge.yaml: No such file" in suite("init", "texts.jsonl", "--output", "no/s.judge.yaml").err
+
+
+def test_init_to_the_console(suite: Callable[..., Any]) -> None:
+    done = suite("init", "texts.jsonl", "--criteria", "fluency,coherence", "--map", "system=system", "--output", "-")
+    assert done.code == 0
+    assert "\ndata: texts.jsonl\nmap: {system: system}\ncriteria: [fluency, coherence]\n" in done.out
+    assert not list(Path().glob("*.judge.yaml"))
+
+
+def test_init_of_a_run(suite: Callable[..., Any]) -> None:
+    Path("tone.jinja").write_text("---\nscale: [1, 5]\n---\nTone?\n{{ output }}\n", encoding="utf-8")
+    package.evaluate(
+        "texts.jsonl", ["relevance", "tone.jinja"], model="scripted/replies.yaml", metrics=[], draws=3, out="runs/first"
+    )
+    assert suite("init", "runs/first").code == 0
+    made = load("first.judge.yaml")
+    assert made.baseline == Path("runs/first")
+    assert made.options["criteria"] == ("relevance", "tone.jinja")
+    assert (made.options["draws"], made.options["model"][0].name) == (3, "scripted/replies.yaml")
+    assert "retries" not in made.options
+    Path("texts.jsonl").rename("gone.jsonl")
+    done = suite("init", "runs/first", "--output", "other.judge.yaml")
+    assert done.code == 2
+    assert "runs/first: its data (texts.jsonl) is not there; name the data file instead" in done.err
+
+
+def test_init_of_no_run(suite: Callable[..., Any]) -> None:
+    Path("empty").mkdir()
+    done = suite("init", "empty")
+    assert done.code == 2
+    assert "empty: no run in this folder; name a data file, or the folder of a run" in done.err
+    package.rank("texts.jsonl", model=ScriptedProvider(lambda request: "1"), out="ranked")
+    assert "ranked: texts were compared two by two there" in suite("init", "ranked").err
+    package.evaluate(ROWS, ["fluency"], model=ScriptedProvider(lambda request: "1"), metrics=[], out="rows")
+    assert "rows: its data (no file) is not there" in suite("init", "rows").err
+    assert "no such file" in suite("init", "nowhere.jsonl").err

@@ -1,0 +1,160 @@
+"""`judge test`: what is printed and written, exit codes, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import judge
+from judge.api import suites
+from judge.providers.scripted import ScriptedProvider
+
+REPLIES = """
+- {when: [It was mended.], reply: 4}
+- {when: [It is lovely.], reply: lovely}
+- {when: [], reply: 2}
+"""
+SUITE = """
+model: scripted/replies.yaml
+weighting: single
+cases:
+  - {name: says it, criterion: relevance, text: {source: A mill was mended., output: It was mended.}, expect: {min: 3}}
+  - {name: says nothing, criterion: relevance, text: {source: A mill was mended., output: "?"}, expect: {max: 3}}
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The command, in a folder with a suite whose two cases are met."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
+    Path("s.judge.yaml").write_text(SUITE, encoding="utf-8")
+    return lambda *args: command("test", *args)
+
+
+def edit(old: str, new: str, path: str = "s.judge.yaml") -> None:
+    Path(path).write_text(Path(path).read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+
+def test_all_met(run: Callable[..., Any]) -> None:
+    done = run("s.judge.yaml")
+    assert done.code == 0
+    assert "All 2 cases met." in done.out
+    assert done.err.startswith("1 suite, 2 judgments to make\n")
+
+
+def test_one_is_not_met(run: Callable[..., Any]) -> None:
+    edit("min: 3", "min: 5")
+    done = run(".", "--junit", "made/here/junit.xml", "--markdown", "summary.md")
+    assert done.code == 1
+    assert "1 of 2 cases not met: 1 failed." in done.out
+    tree = ElementTree.parse("made/here/junit.xml").getroot()
+    assert [len(tree.findall(f".//{kind}")) for kind in ("testcase", "failure", "error")] == [3, 1, 0]
+    assert "s.judge.yaml:5" in Path("summary.md").read_text(encoding="utf-8")
+
+
+def test_a_failed_judgment_is_no_pass(run: Callable[..., Any]) -> None:
+    edit("It was mended.", "It is lovely.")
+    edit("min: 3", "min: 1")
+    done = run("s.judge.yaml")
+    assert done.code == 1
+    assert "1 without a score" in done.out
+    assert "lovely" in done.out
+
+
+def test_formats(run: Callable[..., Any]) -> None:
+    found = json.loads(run("s.judge.yaml", "--format", "json").out)
+    assert found["schema"] == "judge.test/1"
+    assert "**All 2 cases met.**" in run("s.judge.yaml", "--format", "markdown").out
+    quiet = run("s.judge.yaml", "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+
+
+def test_what_cannot_be_run(run: Callable[..., Any]) -> None:
+    done = run("s.judge.yaml", "--replay", "nothing.jsonl")
+    assert done.code == 2
+    assert done.err.startswith("judge: s.judge.yaml: ")
+    assert "nothing.jsonl" in done.err
+    assert run("s.judge.yaml", "--record", "calls.jsonl", "--no-cache").code == 0
+    assert run("s.judge.yaml", "--replay", "calls.jsonl", "--no-cache").code == 0
+    edit("output: It was", "output: It has been")
+    edit('"?"', "Hm.")
+    missed = run("s.judge.yaml", "--replay", "calls.jsonl", "--no-cache")
+    assert missed.code == 2
+    assert "calls.jsonl does not hold the reply" in missed.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.judge.yaml"], "none.judge.yaml: no such file or folder; did you mean 's.judge.yaml'?"),
+        (["s.judge.yaml", "--format", "pdf"], "--format pdf: verdicts are shown on the console, as markdown or json"),
+        (["s.judge.yaml", "--undecided", "maybe"], "--undecided maybe: a case that the numbers leave open counts as"),
+        (["s.judge.yaml", "--cases", "sais it"], "--cases: unknown case 'sais it'; did you mean 'says it'?"),
+        (["s.judge.yaml", "--baseline", "b"], "s.judge.yaml: --baseline: there is no run in b; the same command with"),
+        (["s.judge.yaml", "--draws", "0"], "--draws: input should be greater than or equal to 1, not 0"),
+        (["s.judge.yaml", "--criteria", "fluency"], "no case is about it"),
+        (["s.judge.yaml", "--junit", "replies.yaml/x"], "--junit replies.yaml/x: "),
+    ],
+)
+def test_what_is_refused(run: Callable[..., Any], arguments: list[str], message: str) -> None:
+    done = run(*arguments)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_the_baseline(run: Callable[..., Any]) -> None:
+    assert run("s.judge.yaml", "--baseline", "kept", "--update-baseline").code == 0
+    assert "the same" in run("s.judge.yaml", "--baseline", "kept").out
+    Path("calls.jsonl").touch()
+    edit("output: It was", "output: It has been")
+    changed = run("s.judge.yaml", "--baseline", "kept")
+    assert changed.code == 2
+    assert "it is of other data: item 'says it' of system 'text' has another output or source there" in changed.err
+
+
+def test_what_a_model_is_going_to_cost_is_said_before(run: Callable[..., Any], chat_server: Any) -> None:
+    edit("model: scripted/replies.yaml\n", "")
+    done = run("s.judge.yaml", "--model", "m", "--base-url", chat_server.url, "--undecided", "pass")
+    assert done.code == 1  # it says 4 of both
+    assert done.err.startswith("1 suite, 2 judgments to make, about 2 requests, price unknown\n")
+    assert len(chat_server.bodies) == 2
+
+
+def test_runs_are_kept_to_look_at(run: Callable[..., Any]) -> None:
+    assert run("s.judge.yaml", "--out", "runs", "--quiet").code == 0
+    assert Path("runs/s/report.html").exists()
+
+
+def test_ctrl_c(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    complete = ScriptedProvider.complete
+
+    async def interrupted(self: ScriptedProvider, request: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return await complete(self, request)
+
+    monkeypatch.setattr(ScriptedProvider, "complete", interrupted)
+    done = run("s.judge.yaml")
+    assert done.code == 130
+    assert "interrupted: there are no verdicts. What is in the cache is not asked or paid again" in done.err
+    assert "not asked" not in run("s.judge.yaml", "--no-cache").err
+
+
+def test_the_options_of_the_command_are_those_of_the_function(run: Callable[..., Any]) -> None:
+    from inspect import signature
+
+    from judge.cli.testing import suites_command
+
+    shown = {"ctx", "suites", "junit", "markdown", "format", "quiet", "no_cache"}
+    offered = set(signature(suites_command).parameters) - shown
+    assert offered <= {*suites.SuiteOptions.__annotations__}
+    assert judge.test is suites.test

@@ -1,0 +1,146 @@
+"""Results of a judge built by hand, and golden files of suites."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.report import Result
+from judge.report.compared import Change, RunComparison
+from judge.stats.conclude import conclude
+from judge.stats.runs import compare_runs
+from judge.suite.records import Band, Case, Drift, Label, Order, Outcome, Suite
+from judge.suite.verdicts import against, judge, limits
+
+GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "suite"
+LABELS = ("1", "2", "3", "4", "5")
+RELEVANCE = Column("relevance", "criterion", "relevance@1", 1.0, 5.0, LABELS, criterion="relevance")
+
+
+class Made:
+    """Scores of one criterion from draws, probabilities or single replies; `by` are (item, system, rival) or less."""
+
+    column = RELEVANCE
+
+    @staticmethod
+    def values(column: Column) -> Mapping[str, float]:
+        ends = (column.low or 0.0, column.high or 1.0)
+        return dict(zip(column.labels, ends if len(column.labels) == 2 else map(float, column.labels), strict=True))
+
+    def drawn(self, draws: Mapping[str, int], *by: str, column: Column = RELEVANCE, asked: int = 0) -> Score:
+        """`asked` draws, of which so many had each label."""
+        n = sum(draws.values())
+        counts, asked = self.values(column), asked or n
+        value = sum(counts[label] * k for label, k in draws.items()) / n
+        unread = asked - n
+        low, high = ((value * n + unread * end) / asked for end in (column.low or 0.0, column.high or 1.0))
+        shares = {label: k / asked for label, k in draws.items()}
+        top = max(draws, key=draws.__getitem__)
+        made = Provenance("samples", n / asked, shares, 0.5, top, low, high, n, "It says so.", "[]")
+        return Score(*by[:2], column.name, value, made, *by[2:])
+
+    def weighed(self, shares: Mapping[str, float], *by: str, column: Column = RELEVANCE) -> Score:
+        """Token probabilities; what they lack to 1 was not seen."""
+        mass, counts = sum(shares.values()), self.values(column)
+        seen = sum(counts[label] * p for label, p in shares.items())
+        low, high = (seen + (1 - mass) * end for end in (column.low or 0.0, column.high or 1.0))
+        made = Provenance("logprobs", mass, shares, 0.5, max(shares, key=shares.__getitem__), low, high, raw="4")
+        return Score(*by[:2], column.name, seen / mass, made, *by[2:])
+
+    def single(self, label: str, *by: str, column: Column = RELEVANCE) -> Score:
+        made = Provenance("single", argmax=label, raw=label)
+        return Score(*by[:2], column.name, self.values(column)[label], made, *by[2:])
+
+    def failed(self, *by: str, column: Column = RELEVANCE, raw: str = "I would rather not.") -> Failure:
+        return Failure(*by[:2], column.name, "parse", "ParseError", "no score in the reply", raw, *by[2:])
+
+    def result(
+        self,
+        *rows: Score | Failure,
+        columns: tuple[Column, ...] = (RELEVANCE,),
+        human: Mapping[tuple[str, str], float] | None = None,
+        info: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """A result of these rows, with a text for each; of rows with a rival, comparisons in both orders."""
+        texts = dict.fromkeys((row.item, system) for row in rows for system in (row.system, row.rival) if system)
+        rated = human or {}
+        samples = [
+            Sample(item, system, f"{system} says", "A source.", (), {"relevance": rated[key]} if key in rated else {})
+            for key in texts
+            for item, system in [key]
+        ]
+        orders = 2 if any(row.rival for row in rows) else None
+        return Result(conclude(samples, columns, rows, orders=orders).table, info=info or {"model": "small-judge"})
+
+
+@pytest.fixture(scope="session")
+def made() -> Made:
+    return Made()
+
+
+@pytest.fixture(scope="session")
+def golden() -> Callable[[str, str], None]:
+    """Holds a text to a file a person has read; JUDGE_GOLDEN=write writes it anew, for reading again."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if os.environ.get("JUDGE_GOLDEN") == "write":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+        assert text == path.read_bytes().decode()
+
+    return check
+
+
+HOSTILE = "<script>alert(1)</script> | `x` **b** @you #1 \x1b[31m\x00\ufffe\u202e"
+DRAWS = {"4": 13, "3": 7}
+
+
+def _results(made: Made) -> tuple[Result, Result]:
+    """Before and after: 12 texts that lose a little, two of the suite's own, one without a score."""
+    before, after = [], []
+    for k in range(6):
+        for system, fives in (("draft", 3), ("edited", 8)):
+            before.append(made.drawn({"5": fives, "3": 10 - fives}, f"doc-{k}", system))
+            after.append(made.drawn({"5": fives - 1 - k % 2, "3": 11 - fives + k % 2}, f"doc-{k}", system))
+    own = [made.drawn(DRAWS, "the bridge", "text"), made.failed("文書", "text", raw=f"Sorry. {HOSTILE}")]
+    return made.result(*before, made.drawn({"4": 20}, "the bridge", "text")), made.result(*after, *own)
+
+
+@pytest.fixture
+def outcomes(made: Made) -> list[Outcome]:
+    """Verdicts of every status beside a baseline with another prompt; a suite that is met, and one that was not run."""
+    before, after = _results(made)
+    data = [(s.item, s.system) for s in after.table.samples if s.system != "text"]
+    wanted: dict[Case, list[tuple[str, str]]] = {
+        Case("the bridge is relevant", 5, "relevance", Band(4)): [("the bridge", "text")],
+        Case("the bridge is not bad", 6, "relevance", Band(3, 5)): [("the bridge", "text")],
+        Case("the bridge is a 4", 7, "relevance", Label("4")): [("the bridge", "text")],
+        Case(f"要約は原文に忠実である {HOSTILE}", 8, "relevance", Band(2)): [("文書", "text")],
+        Case("edited beats draft", 9, "relevance", Order("edited", "draft", 0.5)): data,
+        Case("nothing moves much", 10, "relevance", Drift(max_shift=0.3, max_flips=0.5)): data,
+    }
+    suite = Suite(
+        Path("suites/summaries.judge.yaml"), "summaries", {}, tuple(wanted), lines={"limits": 3, "baseline": 2}
+    )
+    verdicts = [judge(case, texts, after, before) for case, texts in wanted.items()]
+    verdicts += [*limits(suite, after), *against(after, before)]
+    diff = ("--- relevance.jinja (before)", "+++ relevance.jinja (after)", "@@ -1 +1 @@", "-Be fair.", f"+```{HOSTILE}")
+    changes = (Change("prompt", "3f2a91", "77aa01", ("relevance",), diff),)
+    runs = compare_runs(before.table, after.table, n_resamples=200)
+    compared = RunComparison(("baselines/a", "this run"), before, after, runs, changes)
+    notes = ("scripted replies: no model was asked",)
+    met = replace(suite, path=Path("suites/met.judge.yaml"), name="met", cases=suite.cases[1:2])
+    stuck = replace(suite, path=Path("suites/stuck.judge.yaml"), name="stuck")
+    trouble = "suites/stuck.judge.yaml:4: calls.jsonl has no reply to this prompt\nrecord it with --record"
+    return [
+        Outcome(suite, tuple(verdicts), after, None, compared, notes, seconds=1.25),
+        Outcome(met, (verdicts[1], *limits(met, before)), before, seconds=0.5),
+        Outcome(stuck, trouble=trouble),
+    ]

@@ -1,0 +1,186 @@
+"""A suite to begin with: it loads as it is, and its cases follow from the ratings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from judge import samples
+from judge.errors import ConfigError, CriterionError
+from judge.records import Sample
+from judge.suite.begin import begin
+from judge.suite.files import load
+from judge.suite.records import Agreement, Band, Order, Suite
+from judge.suite.spec import schema
+from judge.suite.texts import Asked, gather, language, load_criteria, read
+
+Begun = Callable[..., tuple[str, Suite, Asked]]
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Begun:
+    """The text that rows begin with, as it is read again and asks."""
+
+    def of(rows: Sequence[dict[str, Any]], criteria: Sequence[str] = (), **options: Any) -> tuple[str, Suite, Asked]:
+        data = tmp_path / "texts.jsonl"
+        data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        path = tmp_path / "suites" / "s.judge.yaml"
+        path.parent.mkdir(exist_ok=True)
+        text = begin(samples.load(data), path, criteria, options={"data": data, **options})
+        path.write_text(text, encoding="utf-8")
+        Draft202012Validator(schema()).validate(yaml.safe_load(text))
+        suite = load(path)
+        found = read(suite)
+        return text, suite, gather(suite, found, load_criteria(suite, language(suite, found)))
+
+    return of
+
+
+def _rows(ratings: dict[tuple[str, str], dict[str, float]]) -> list[dict[str, Any]]:
+    return [
+        {"item": item, "system": system, "source": "s", "output": f"{item} {system}", "human": human}
+        for (item, system), human in ratings.items()
+    ]
+
+
+RATED = _rows(
+    {
+        ("a", "x"): {"relevance": 4, "overall_impression": 2},
+        ("a", "y"): {"relevance": 2},
+        ("b", "x"): {"relevance": 5},
+        ("b", "y"): {"relevance": 3},
+        ("c", "x"): {"relevance": 3},
+        ("c", "y"): {"relevance": 1.5},
+    }
+)
+
+
+def test_cases_follow_from_ratings(begun: Begun) -> None:
+    text, suite, asked = begun(RATED)
+    assert suite.options["criteria"] == ("relevance",)
+    assert [(case.expected, case.items, case.systems) for case in suite.cases] == [
+        (Agreement({"spearman": 0}), (), ()),
+        (Order("x", "y"), (), ()),
+        (Band(3), ("b",), ("x",)),
+        (Band(None, 3), ("c",), ("y",)),
+    ]
+    assert len(asked.texts) == len(RATED)
+    assert "people say 5; the middle of the scale is 3" in text
+    assert "# People rated overall_impression as well" in text
+    assert suite.limits.failures == 0
+
+
+def test_ratings_that_say_less_make_fewer_cases(begun: Begun) -> None:
+    def kinds(*rows: tuple[str, str, float]) -> list[str]:
+        _, suite, _ = begun(_rows({(item, system): {"relevance": rating} for item, system, rating in rows}))
+        return [case.kind for case in suite.cases]
+
+    assert kinds(("a", "x", 90), ("b", "x", 20), ("c", "x", 50)) == [
+        "agreement"
+    ]  # ratings of another scale, one system
+    assert kinds(("a", "x", 4), ("a", "y", 4)) == ["band"]  # the best one
+    assert kinds(("a", "x", 4), ("b", "y", 2)) == ["band", "band"]  # no item that both have
+    assert kinds(("a", "x", 3)) == ["band"]  # as without ratings
+    assert kinds(("a", "x", 2), ("b", "x", 2), ("c", "x", 2)) == ["band"]
+
+
+def test_the_level_is_over_texts_where_ratings_differ_between_items_alone(begun: Begun) -> None:
+    _, suite, _ = begun(_rows({(i, s): {"relevance": n} for n, i in enumerate("abc", 2) for s in "xy"}))
+    assert suite.cases[0].expected == Agreement({"spearman": 0}, "item")
+
+
+def test_without_ratings_there_is_a_case_that_holds(begun: Begun) -> None:
+    rows = [{key: value for key, value in row.items() if key != "human"} for row in RATED]
+    text, suite, _ = begun(rows)
+    assert suite.options["criteria"] == ("relevance", "coherence", "consistency", "fluency")
+    assert [case.expected for case in suite.cases] == [Band(1)] * 4
+    assert "#  - {criterion: relevance, better: x, worse: y}" in text
+
+
+def test_criteria_that_the_data_do_not_serve_are_left_out(begun: Begun, tmp_path: Path) -> None:
+    rows = [{"output": "It is so.", "question": "q"}, {"output": "It is.", "question": "q"}]
+    _, suite, _ = begun(rows)
+    assert set(suite.options["criteria"]) < {"relevance", "coherence", "consistency", "fluency"}
+    own = tmp_path / "mine.jinja"
+    own.write_text("---\nscale: [0, 10]\n---\n{{ question }} {{ output }}\n", encoding="utf-8")
+    text, suite, _ = begun(rows, [str(own)])
+    assert "criteria: [../mine.jinja]" in text
+    assert suite.cases[0].expected == Band(0)
+    assert "text: {question: ..., output: ...}" in text
+    own.write_text("---\nscale: [0, 10]\n---\n{{ answer }} {{ output }}\n", encoding="utf-8")
+    with pytest.raises(CriterionError, match="unknown variable 'answer'"):
+        begun(rows, [str(own)])
+
+
+def test_no_built_in_criterion_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judge.suite.begin.DEFAULT_CRITERIA", ("relevance",))
+    with pytest.raises(
+        ConfigError, match=r"no built-in criterion fits: .*source.*; name one of yours: --criteria mine"
+    ):
+        begin([Sample("a", "s", "o")], Path("s.judge.yaml"), options={"data": Path("d.jsonl")})
+
+
+def test_options_are_the_suite_s(begun: Begun, tmp_path: Path) -> None:
+    script = tmp_path / "replies.yaml"
+    script.write_text("", encoding="utf-8")
+    judge = [{"name": f"scripted/{script}", "base_url": None, "key_env": None}, {"name": "b", "key_env": "KEY"}]
+    text, suite, _ = begun(RATED, model=judge, draws=3, map={"output": "output"})
+    assert [(one.name, one.key_env) for one in suite.options["model"]] == [
+        (f"scripted/{tmp_path / 'suites' / '..' / 'replies.yaml'}", None),
+        ("b", "KEY"),
+    ]
+    assert (suite.options["draws"], suite.options["map"]) == (3, {"output": "output"})
+    assert "gpt-5.4-mini" not in text
+    assert suite.options["data"] == tmp_path / "suites" / ".." / "texts.jsonl"
+
+
+def test_many_judgments_are_said(begun: Begun) -> None:
+    text, *_ = begun(_rows({(f"i{n}", "x"): {"relevance": 1 + n % 5} for n in range(600)}))
+    assert "# limit: 100  # texts; all of them are up to 600 judgments" in text
+    assert "# limit" not in begun(RATED)[0]
+
+
+def test_a_baseline(tmp_path: Path) -> None:
+    rows = [Sample("a", "s", "o", "src")]
+    text = begin(rows, tmp_path / "s.judge.yaml", options={"data": tmp_path / "d"}, baseline=tmp_path / "runs/x")
+    assert "\nbaseline: runs/x  #" in text
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6), min_size=2, max_size=2))
+def test_whatever_items_and_systems_are_called(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
+    item, system = (f"{name}n" for name in names)  # no name is white space alone
+    folder = tmp_path_factory.getbasetemp() / "names"
+    folder.mkdir(exist_ok=True)
+    (folder / "d.jsonl").write_text("", encoding="utf-8")
+    rows = [
+        Sample(item, system, "o", "s", human={"relevance": 5}),
+        Sample(item, "other", "p", "s", human={"relevance": 2}),
+        Sample("a", system, "q", "s", human={"relevance": 4}),
+        Sample("a", "other", "r", "s", human={"relevance": 3}),
+    ]
+    path = folder / "s.judge.yaml"
+    path.write_bytes(begin(rows, path, options={"data": folder / "d.jsonl"}).encode())
+    suite = load(path)
+    assert [case.expected for case in suite.cases[:2]] == [Agreement({"spearman": 0}), Order(system, "other")]
+    assert (suite.cases[2].items, suite.cases[2].systems) == ((item,), (system,))
+    assert gather(suite, rows, load_criteria(suite)).texts == tuple(rows)
+
+
+def test_summeval(shared_data: Callable[[str], Path]) -> None:
+    path, mapping = shared_data("summeval.jsonl"), {"item": "doc_id", "output": "summary"}
+    text = begin(samples.load(path, mapping=mapping), Path("s.judge.yaml"), options={"data": path, "map": mapping})
+    frame = pd.read_json(path, lines=True)
+    for name in ("coherence", "consistency", "fluency", "relevance"):
+        means = frame.human.map(lambda human, name=name: human[name]).groupby(frame.system).mean()
+        order = f"criterion: {name}\n    better: {means.idxmax()}\n    worse: {means.idxmin()}\n"
+        assert order in text
+    assert text.count("human: {spearman: {min: 0}}") == 4

@@ -1,0 +1,138 @@
+"""One text's score as evidence: held to scipy's tests over the draws, and to sums made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from judge.criteria import load, sources
+from judge.records import Column, Provenance, Score
+from judge.suite.draws import chance, counts, lead, reading, shares, total
+from judge.suite.records import Band
+
+FIVE = {str(n): float(n) for n in range(1, 6)}
+PASS = Column("ok", "criterion", "ok@1", 0.0, 1.0, ("fail", "pass"), criterion="ok")
+some_draws = st.dictionaries(st.sampled_from(list(FIVE)), st.integers(1, 12), min_size=2)
+
+
+def listed(draws: dict[str, int]) -> list[float]:
+    return list(chain.from_iterable(repeat(FIVE[label], n) for label, n in draws.items()))
+
+
+@given(some_draws, st.floats(0.5, 5.5))
+def test_of_draws_the_interval_and_p_are_those_of_a_t_test(made: Any, draws: dict[str, int], limit: float) -> None:
+    found = total([(1.0, reading(made.drawn(draws, "i", "s"), FIVE))], limit).estimate
+    oracle = stats.ttest_1samp(listed(draws), limit)
+    ends = oracle.confidence_interval(0.95)
+    assert found.p == pytest.approx(oracle.pvalue, abs=1e-12)
+    assert (found.low, found.high) == pytest.approx((ends.low - limit, ends.high - limit))
+    assert found.n == sum(draws.values())
+
+
+@given(some_draws, some_draws)
+def test_of_two_texts_it_is_welchs_test(made: Any, one: dict[str, int], other: dict[str, int]) -> None:
+    sides = [(1.0, made.drawn(one, "i", "a")), (-1.0, made.drawn(other, "i", "b"))]
+    found = total([(c, reading(score, FIVE)) for c, score in sides]).estimate
+    oracle = stats.ttest_ind(listed(one), listed(other), equal_var=False)
+    assert found.p == pytest.approx(oracle.pvalue, abs=1e-12)
+    assert (found.low, found.high) == pytest.approx(tuple(oracle.confidence_interval(0.95)))
+
+
+def test_the_interval_holds_the_judges_mean_about_as_often_as_it_says(made: Any) -> None:
+    random = np.random.default_rng(0)
+    held = 0
+    for drawn in random.choice([2, 3, 4], p=[0.2, 0.3, 0.5], size=(500, 20)):
+        labels, n = np.unique(drawn, return_counts=True)
+        score = made.drawn({str(label): int(k) for label, k in zip(labels, n, strict=True)}, "i", "s")
+        e = total([(1.0, reading(score, FIVE))]).estimate
+        held += e.low <= 3.3 <= e.high
+    assert 0.92 < held / 500 < 0.98
+
+
+def test_draws_that_did_not_parse_widen_it_by_what_they_may_have_been(made: Any) -> None:
+    whole, torn = (total([(1.0, reading(made.drawn({"4": 19}, "i", "s", asked=n), FIVE))]).estimate for n in (19, 20))
+    assert (whole.low, whole.high) == (4.0, 4.0)
+    assert (torn.low, torn.high) == pytest.approx(((19 * 4 + 1) / 20, (19 * 4 + 5) / 20))
+
+
+def test_probability_that_was_not_seen_bounds_the_value(made: Any) -> None:
+    one = total([(1.0, reading(made.weighed({"4": 0.6, "5": 0.3}, "i", "s"), FIVE))])
+    assert one.estimate.value == pytest.approx(3.9 / 0.9)
+    assert (one.estimate.low, one.estimate.high) == pytest.approx((4.0, 4.4))
+    assert one.estimate.p is None
+    assert not one.single
+
+
+def test_one_reply_bounds_nothing_also_among_others(made: Any) -> None:
+    parts = [(0.5, reading(made.single("4", "i", "a"), FIVE)), (0.5, reading(made.drawn({"4": 9}, "i", "b"), FIVE))]
+    found = total(parts)
+    assert found.single
+    assert (found.estimate.value, found.estimate.low, found.estimate.high, found.estimate.p) == (4.0, None, None, None)
+
+
+def test_a_score_that_no_judge_gave_leaves_nothing_open() -> None:
+    found = reading(Score("i", "s", "c", -0.7, Provenance("heuristic-1", reason="novel bigrams")), {})
+    assert (found.low, found.high) == (-0.7, -0.7)
+
+
+def test_labels_count_what_their_criterions_header_says(made: Any) -> None:
+    header = "---\nscale: {labels: [bad, fair, good], values: [1, 2, 10]}\n---\n{{ output }}"
+    words = Column("c", "criterion", "c@1", 1.0, 10.0, ("bad", "fair", "good"), criterion="c")
+    info = {"criteria": {"c": {"templates": {"c.jinja": header, "layouts/x.jinja": "x"}}}}
+    assert counts(words, info) == {"bad": 1.0, "fair": 2.0, "good": 10.0}
+    assert counts(words, {}) == {}
+    assert counts(made.column, {}) == FIVE
+    builtin = load("relevance")
+    assert counts(made.column, {"criteria": {"relevance": {"templates": sources(builtin)}}}) == FIVE
+
+
+def test_where_it_is_not_known_what_labels_count_there_is_no_interval(made: Any) -> None:
+    score = made.drawn({"4": 12, "5": 8}, "i", "s")
+    assert total([(1.0, reading(score, {}))]).single
+    assert total([(1.0, reading(replace(score, value=1.0), FIVE))]).single
+    assert chance(score, Band(4.5), {}) is None
+
+
+def test_chance_is_the_share_of_single_replies_outside(made: Any) -> None:
+    score = made.drawn({"3": 7, "4": 12, "5": 1}, "i", "s")
+    assert chance(score, Band(4), FIVE) == pytest.approx(0.35)
+    assert chance(score, Band(4, 4), FIVE) == pytest.approx(0.4)
+    assert chance(score, Band(None, 3.5), FIVE) == pytest.approx(0.65)
+    assert chance(made.weighed({"4": 0.6, "5": 0.2}, "i", "s"), Band(4.5), FIVE) == pytest.approx(0.75)
+    assert chance(made.single("4", "i", "s"), Band(4), FIVE) is None
+
+
+@pytest.mark.parametrize("values", [{"fail": 0.0, "pass": 1.0}, {"fail": 1.0, "pass": 0.0}])
+def test_of_two_labels_chance_does_not_depend_on_which_end_is_whose(made: Any, values: dict[str, float]) -> None:
+    score = made.drawn({"pass": 15, "fail": 5}, "i", "s", column=PASS)
+    assert score.value == 0.75
+    assert chance(score, Band(0.5), values) == pytest.approx(0.25)
+
+
+@given(some_draws)
+def test_a_labels_lead_is_the_mean_of_its_draws(made: Any, draws: dict[str, int]) -> None:
+    found = total([(1.0, lead(made.drawn(draws, "i", "s"), "4", "3"))]).estimate
+    votes = [(value == 4) - (value == 3) for value in listed(draws)]
+    assert found.value == pytest.approx(np.mean(votes))
+    if np.std(votes) > 0:
+        assert found.p == pytest.approx(stats.ttest_1samp(votes, 0).pvalue, abs=1e-12)
+
+
+def test_a_labels_lead_may_be_undone_by_what_was_not_seen(made: Any) -> None:
+    found = total([(1.0, lead(made.weighed({"4": 0.5, "3": 0.3}, "i", "s"), "4", "3"))]).estimate
+    assert (found.low, found.high) == pytest.approx((0.0, 0.4))
+    assert shares(made.weighed({"4": 0.5, "3": 0.3}, "i", "s")) == pytest.approx({"4": 0.625, "3": 0.375})
+    assert shares(made.single("4", "i", "s")) == {"4": 1.0}
+
+
+@given(st.lists(st.tuples(st.floats(-2, 2), some_draws), min_size=1, max_size=4), st.floats(-5, 5))
+def test_an_interval_encloses_its_value(made: Any, parts: list[tuple[float, dict[str, int]]], limit: float) -> None:
+    found = total([(c, reading(made.drawn(draws, "i", "s", asked=60), FIVE)) for c, draws in parts], limit).estimate
+    assert found.low <= found.value <= found.high

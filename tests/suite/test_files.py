@@ -1,0 +1,388 @@
+"""Files to suites: what is read, and that every mistake is said with its line and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.config import Budget, Judge, plan
+from judge.errors import ConfigError
+from judge.suite.files import find, load
+from judge.suite.records import Agreement, Band, Drift, Label, Limits, Order, Suite
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """A suite's text into a file beside some data."""
+    (tmp_path / "data.jsonl").write_text('{"output": "x"}\n', encoding="utf-8")
+
+    def to(text: str, name: str = "s.judge.yaml") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return to
+
+
+@pytest.fixture
+def said(write: Write) -> Callable[..., list[str]]:
+    """What is said against a suite, `LINE: message`, without the file's name."""
+
+    def against(text: str) -> list[str]:
+        path = write(text)
+        with pytest.raises(ConfigError) as caught:
+            load(path)
+        lines = str(caught.value).splitlines()
+        assert all(line.startswith(f"{path}:") for line in lines)
+        return [line.removeprefix(f"{path}:") for line in lines]
+
+    return against
+
+
+FULL = """\
+data: data.jsonl
+map: {output: summary}
+criteria: [relevance, mine/politeness.jinja]
+model: [scripted/replies.yaml, {name: other, key_env: KEY}]
+replay: kept
+cache: false
+budget: 2usd
+limits: {failures: 2%, tokens: 1500, cost: 0.50usd}
+baseline: runs/first
+undecided: pass
+cases:
+  - name: first
+    criterion: relevance
+    item: [7, doc-1]
+    system: edited
+    expect: {min: 4, max: 5}
+  - criterion: politeness
+    text: {source: S, output: O, customer_message: hello}
+    expect: {label: 1}
+    undecided: fail
+  - criterion: relevance
+    better: edited
+    worse: draft
+    margin: 0.5
+  - name: two texts
+    criterion: relevance
+    text: {source: S}
+    better: {output: good}
+    worse: {output: bad, references: [r]}
+  - {criterion: relevance, human: {spearman: {min: 0.4}, kendall: {min: 0}}}
+  - {criterion: relevance, drift: {max_shift: 0.2, max_flips: 0.1}}
+"""
+
+
+@pytest.fixture
+def full(write: Write, tmp_path: Path) -> Suite:
+    for name in ("replies.yaml", "kept"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    return load(write(FULL, "full.judge.yaml"))
+
+
+def test_options_are_a_plan_s_with_paths_from_the_file(full: Suite, tmp_path: Path) -> None:
+    assert full.options == {
+        "data": tmp_path / "data.jsonl",
+        "map": {"output": "summary"},
+        "criteria": ("relevance", str(tmp_path / "mine/politeness.jinja")),
+        "model": (Judge(name=f"scripted/{tmp_path / 'replies.yaml'}"), Judge(name="other", key_env="KEY")),
+        "replay": tmp_path / "kept",
+        "cache": False,
+        "budget": Budget(2, "usd"),
+    }
+    made = plan(given=full.options)
+    assert (made.mapping, made.model, made.cache) == ({"output": "summary"}, full.options["model"], False)
+
+
+def test_the_suite(full: Suite, tmp_path: Path) -> None:
+    assert (full.name, full.undecided, full.baseline) == ("full", "pass", tmp_path / "runs/first")
+    assert full.limits == Limits(0.02, True, 1500, Budget(0.5, "usd"))
+    assert full.lines["data"] == 1
+    assert full.lines["cases"] == 11
+    assert [case.line for case in full.cases] == [12, 17, 21, 25, 30, 31]
+    assert [case.kind for case in full.cases] == ["band", "label", "order", "order", "agreement", "drift"]
+
+
+def test_the_cases(full: Suite, tmp_path: Path) -> None:
+    band, label, order, inline, agreement, drift = full.cases
+    assert (band.items, band.systems, band.expected) == (("7", "doc-1"), ("edited",), Band(4, 5))
+    assert (label.criterion, label.undecided) == ("mine/politeness.jinja", "fail")
+    assert label.expected == Label("1")
+    (text,) = label.texts
+    assert (text.item, text.system, text.output, text.source) == (label.name, "text", "O", "S")
+    assert text.extra == {"customer_message": "hello"}
+    assert text.where == f"{tmp_path / 'full.judge.yaml'}:18"
+    assert (order.expected, order.texts) == (Order("edited", "draft", 0.5), ())
+    assert inline.expected == Order("better", "worse")
+    assert [(t.item, t.system, t.output, t.source) for t in inline.texts] == [
+        ("two texts", "better", "good", "S"),
+        ("two texts", "worse", "bad", "S"),
+    ]
+    assert inline.texts[1].references == ("r",)
+    assert agreement.expected == Agreement({"spearman": 0.4, "kendall": 0})
+    assert drift.expected == Drift(0.2, None, 0.1)
+
+
+def test_names_say_the_case_and_differ(full: Suite, write: Write) -> None:
+    assert [case.name for case in full.cases] == [
+        "first",
+        "politeness of “O”: 1",
+        "relevance: edited above draft",
+        "two texts",
+        "relevance of all texts goes with people's ratings",
+        "relevance of all texts stays as it was",
+    ]
+    same = "{criterion: relevance, item: x, system: a, expect: {max: 2.5}}"
+    many = "{criterion: relevance, item: [a, b, c, d], expect: {min: 1, max: 2}}"
+    most = "{criterion: relevance, expect: {label: '1', share: 0.9}}"
+    taken = "{name: 'relevance of x by a ≤ 2.5 (2)', criterion: relevance, expect: {min: 1}}"
+    made = load(write(f"data: data.jsonl\ncases: [{same}, {same}, {taken}, {same}, {many}, {most}]\n"))
+    assert [case.name for case in made.cases] == [
+        "relevance of x by a ≤ 2.5",
+        "relevance of x by a ≤ 2.5 (3)",
+        "relevance of x by a ≤ 2.5 (2)",
+        "relevance of x by a ≤ 2.5 (4)",
+        "relevance of 4 items: 1 to 2",
+        "relevance of all texts: 1 for 90%",
+    ]
+
+
+def test_anchors_and_merged_keys(write: Write, said: Callable[..., list[str]]) -> None:
+    merged = "data: data.jsonl\ncases:\n  - &base\n    criterion: relevance\n    expect: {min: 3}\n  - <<: *base\n"
+    made = load(write(merged + "    item: x\n  - {<<: *base, expect: {max: 2}}\n"))
+    assert [case.expected for case in made.cases] == [Band(3), Band(3), Band(None, 2)]
+    assert made.cases[1].items == ("x",)
+    assert said(merged.replace("min: 3", "min: x")) == [
+        "5: min: input should be a valid number, not 'x'",  # where it stands, once
+    ]
+
+
+def test_a_criterion_may_be_left_out_where_there_is_one(write: Write) -> None:
+    one = load(write("data: data.jsonl\ncriteria: mine.jinja\ncases: [{expect: {min: 3}}]\n"))
+    assert one.cases[0].criterion == "mine.jinja"
+    named = load(write("data: data.jsonl\ncases: [{expect: {min: 3}}, {criterion: fluency, expect: {max: 3}}]\n"))
+    assert [case.criterion for case in named.cases] == ["fluency", "fluency"]
+    assert named.options["criteria"] == ("fluency",)
+
+
+def test_a_text_may_stand_in_the_place_of_data(write: Write) -> None:
+    made = load(write("cases: [{criterion: relevance, text: {source: s, output: o}, expect: {min: 3}}]\n"))
+    assert "data" not in made.options
+
+
+HEAD = "data: data.jsonl\ncriteria: [relevance, fluency]\ncases:\n  - {criterion: fluency, expect: {min: 1}}\n"
+ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("expect: {min: 4}\n    better: a\n    worse: b", "has expect (line 6) and better (line 7) and worse (line 8)"),
+        ("expect: {min: 4}\n    human: {kendall: {min: 0}}", "expect (line 6) and human (line 7); make 2 cases of it"),
+        ("item: x", "nothing is expected: write expect, better and worse, human, or drift"),
+        ("better: a", "better stands alone: write better and worse"),
+        ("better: a\n    worse: a", "better and worse are both a"),
+        ("better: a\n    worse: {output: b}", "better and worse are two systems of the data, or two texts"),
+        ("better: a\n    worse: b\n    system: c", "better and worse name the systems; leave system out"),
+        ("better: a\n    worse: b\n    text: {output: o}", "better names a system of the data; beside text, write"),
+        ("better: {output: a}\n    worse: {output: b}\n    text: {output: o}", "output stands in better and worse"),
+        ("better: {output: a}\n    worse: {source: b}", "worse: write output:, the text to judge"),
+        ("expect: {min: 4}\n    margin: 1", "margin goes with better and worse"),
+        ("text: {output: o}\n    item: x\n    expect: {min: 3}", "item chooses texts of the data, and text stands in"),
+        ("text: {output: o}\n    human: {pearson: {min: 0}}", "people's ratings are the data's; leave text out"),
+        ("text: {source: o}\n    expect: {min: 3}", "text: write output:, the text to judge"),
+        ("text: {output: o, source: [1]}\n    expect: {min: 3}", "text: source is of type list ([1]), not text"),
+        ("text: {output: o, item: x}\n    expect: {min: 3}", "text: item is a column of the data; here stands"),
+        ("text: {output: o, on: x}\n    expect: {min: 3}", "the key on: YAML takes it for no text; put it in quotes"),
+        ("text: {output: o, when: 2026-01-01}\n    expect: {min: 3}", "when: YAML takes it for a date; put it in"),
+        ("text: o\n    expect: {min: 3}", "text: write the columns of a text, such as {source: ..., output: ...}"),
+        ("expect: {label: no}", "label: YAML takes it for false, a truth value; put it in quotes"),
+        ("expect: {label: 1.0}", "label: YAML takes it for a float; put it in quotes"),
+        ("expect: {label: 1, min: 2}", "expect: min and label are two expectations; make two cases of them"),
+        ("expect: {min: 3, share: 0.5}", "expect: share goes with label"),
+        ("expect: {min: 4, max: 3}", "expect: min 4 is above max 3"),
+        ("expect: {min: .inf}", "min: input should be a finite number, not inf"),
+        ("expect: {min: true}", "min: input should be a valid number, not True"),
+        ("expect: 4", "expect: write keys and values (label, max, min, share)"),
+        ("expect: {mim: 4}", "unknown key 'mim'; did you mean 'min'? (known: label, max, min, share)"),
+        ("exspect: {min: 4}", "unknown key 'exspect'; did you mean 'expect'?"),
+        ("human: {spearmann: {min: 0}}", "unknown key 'spearmann'; did you mean 'spearman'?"),
+        ("human: {spearman: {min: 0, max: 1}}", "unknown key 'max'"),
+        ("human: {spearman: {}}", "min is missing"),
+        ("human: {spearman: {min: 0}, level: text}", "level: input should be 'document', 'item' or 'system', not"),
+        ("human: {level: item}", "human: write spearman, kendall or pearson"),
+        ("drift: {}", "drift: write max_shift, max_drop or max_flips"),
+        ("drift: {max_flips: 3}", "max_flips: input should be less than or equal to 1, not 3"),
+        ("item: [x, no]\n    expect: {min: 3}", "item: YAML takes it for false, a truth value"),
+        ("item: {x: y}\n    expect: {min: 3}", "item: write a name"),
+        ("item: ''\n    expect: {min: 3}", "item: nothing stands here"),
+        ("expect: {min: 3}\n    expect: {min: 4}", "expect stands here for the second time"),
+    ],
+)  # fmt: skip
+def test_a_case_that_is_wrong(said: Callable[..., list[str]], case: str, message: str) -> None:
+    (found,) = said(f"{HEAD}  - criterion: relevance\n    {case}\n")
+    assert message in found
+    line = int(found.partition(":")[0])
+    assert 5 <= line <= 6 + case.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dada: x\n" + HEAD + ONE, "1: unknown key 'dada'; did you mean 'data'?"),
+        ("metrics: [rouge]\n" + HEAD + ONE, "1: metrics is for judge run and not for a suite; leave it out"),
+        ("draws: many\n" + HEAD + ONE, "1: draws: input should be a valid integer, unable to parse string"),
+        ("model: [{nmae: x}]\n" + HEAD + ONE, "1: unknown key 'nmae'; did you mean 'name'?"),
+        ("limits: {failures: 0.02}\n" + HEAD + ONE, "1: failures: write a number of judgments, such as 0, or a share"),
+        ("limits: {failures: 101%}\n" + HEAD + ONE, "1: failures: write a number of judgments"),
+        ("limits: {failures: yes}\n" + HEAD + ONE, "1: failures: write a number of judgments"),
+        ("limits: {cost: 5ktokens}\n" + HEAD + ONE, "1: cost: write dollars, such as 0.50usd"),
+        ("limits: {tokens: 1.5}\n" + HEAD + ONE, "1: tokens: input should be a valid integer, not 1.5"),
+        ("limits: 0\n" + HEAD + ONE, "1: limits: write keys and values (cost, failures, tokens)"),
+        ("undecided: no\n" + HEAD + ONE, "1: undecided: input should be 'pass' or 'fail', not False"),
+        ("on: x\n" + HEAD + ONE, "1: the key on: YAML takes it for no text; put it in quotes"),
+        (HEAD, "2: criteria: no case is about relevance; write one, or leave it out"),
+        (HEAD + "  - {expect: {min: 1}}\n", "5: no criterion: write criterion: and a name or a .jinja file; c"),
+        (HEAD + "  - {criterion: relevanec, expect: {min: 1}}\n", "5: unknown criterion 'relevanec'; did you mean 're"),
+        ("data: dada.jsonl\n" + HEAD.partition("\n")[2] + ONE, "1: data: "),
+        ("cases: [{criterion: relevance, expect: {min: 1}}]\n", "1: no texts: write text: {output: ...} in the case, "),
+        ("cases: [{expect: {min: 1}, text: {output: x}}]\n", "1: no criterion: write criterion: and a name"),
+        ("data: data.jsonl\ncases: []\n", "2: cases: write at least one, such as - {criterion"),
+        ("data: data.jsonl\ncases: {}\n", "2: cases: write a list"),
+        ("data: data.jsonl\n", "1: cases is missing"),
+        ("data: data.jsonl\ncases: [3]\n", "2: cases: write keys and values (better, criterion, drift"),
+        ("- data\n", "1: expected keys such as data: and cases:"),
+        ("", "1: expected keys such as data: and cases:"),
+        ("data: data.jsonl\ncases: [\n", "3: not YAML: "),
+        ("data: data.jsonl\ncases: !!python/object:os.system []\n", "2: not YAML: could not determine a constructor"),
+        ("data: data.jsonl\nx: *nowhere\n", "2: not YAML: found undefined alias"),
+        ("a: \x01\n", " not YAML: unacceptable character"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_wrong(said: Callable[..., list[str]], text: str, message: str) -> None:
+    found = said(text)
+    assert found[0].startswith(message)
+    assert len(found) == 1
+
+
+def test_names_are_given_once(said: Callable[..., list[str]]) -> None:
+    cases = "".join(f"  - {{name: {name}, expect: {{min: 3}}}}\n" for name in ("a", "b", "a"))
+    assert said(f"data: data.jsonl\ncriteria: fluency\ncases:\n{cases}") == [
+        "6: name: 'a' is already the case at line 4; every case has a name of its own"
+    ]
+
+
+def test_all_mistakes_are_said_at_once_from_the_top(said: Callable[..., list[str]]) -> None:
+    cases = "".join(f"  - {{expect: {{mim: {n}}}}}\n" for n in range(30))
+    found = said(f"daat: x\ndraws: 0\ncases:\n{cases}")
+    assert [int(line.partition(":")[0]) for line in found[:-1]] == [1, 2, *range(4, 22)]
+    assert found[-1] == " 12 more"
+
+
+def test_files_that_are_not_there(write: Write, said: Callable[..., list[str]], tmp_path: Path) -> None:
+    text = "data: dta.jsonl\nreplay: kept\nmodel: scripted/no.yaml\n" + HEAD.partition("\n")[2] + ONE
+    assert said(text) == [
+        f"1: data: {tmp_path / 'dta.jsonl'}: no such file; did you mean 'data.jsonl'?",
+        f"2: replay: {tmp_path / 'kept'}: no such file",
+        f"3: model: {tmp_path / 'no.yaml'}: no such file",
+    ]
+    assert said(HEAD.replace("data.jsonl", ".") + ONE) == [f"1: data: {tmp_path}: is a folder, not a file"]
+    fine = load(write(text.replace("dta", "data")), given=("replay", "model"))
+    assert fine.options["replay"] == tmp_path / "kept"
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no\.judge\.yaml: No such file"):
+        load(tmp_path / "no.judge.yaml")
+    (tmp_path / "x.judge.yaml").write_bytes(b"data: \xff\n")
+    with pytest.raises(ConfigError, match=r"x\.judge\.yaml: not UTF-8 text"):
+        load(tmp_path / "x.judge.yaml")
+
+
+def test_what_would_blow_up_does_not(write: Write) -> None:
+    layers = "".join(f"  x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9) if n else 'lol'}]\n" for n in range(12))
+    with pytest.raises(ConfigError, match="unknown key 'x'") as caught:
+        load(write(f"x:\n{layers}cases: [{{expect: {{min: *x11}}}}]\n"))
+    assert len(str(caught.value)) < 3000
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        load(write(f"x: {'[' * 5000}\n"))
+    with pytest.raises(ConfigError, match="cases: write keys and values"):
+        load(write("data: data.jsonl\ncases: &c [*c]\n"))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=3) | st.dates(),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["min", "x", ""]), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [at, *(place for key, one in inner for place in _places(one, (*at, key)))]
+
+
+def _with(value: Any, at: tuple[Any, ...], new: Any) -> Any:
+    if not at:
+        return new
+    pairs = dict(value.items() if isinstance(value, dict) else enumerate(value))
+    pairs[at[0]] = _with(pairs[at[0]], at[1:], new)
+    return pairs if isinstance(value, dict) else list(pairs.values())
+
+
+@given(st.data())
+def test_whatever_stands_somewhere_makes_a_suite_or_a_message_with_a_line(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "anything"
+    folder.mkdir(exist_ok=True)
+    for name in ("data.jsonl", "replies.yaml", "kept"):
+        (folder / name).write_text("", encoding="utf-8")
+    valid = yaml.safe_load(FULL)
+    text = yaml.safe_dump(_with(valid, data.draw(st.sampled_from(_places(valid)[1:])), data.draw(VALUES)))
+    path = folder / "s.judge.yaml"
+    path.write_text(text, encoding="utf-8")
+    try:
+        assert load(path).cases
+    except ConfigError as error:
+        for line in str(error).splitlines():
+            found = re.match(re.escape(f"{path}:") + r"(\d+): \S", line)
+            assert found, line
+            assert 1 <= int(found[1]) <= text.count("\n") + 1
+
+
+# Finding
+
+
+def test_find(tmp_path: Path, write: Write) -> None:
+    for name in ("b.judge.yaml", "sub/a.judge.yaml", ".hidden/c.judge.yaml", "run.yaml", "judge.yaml"):
+        write("", name)
+    found = [tmp_path / "b.judge.yaml", tmp_path / "sub/a.judge.yaml"]
+    assert find([tmp_path]) == found
+    assert find([str(tmp_path / "run.yaml")]) == [tmp_path / "run.yaml"]
+    assert find([tmp_path / "sub", tmp_path, tmp_path / "sub/../b.judge.yaml"]) == found[::-1]
+    assert find([tmp_path / ".hidden"]) == [tmp_path / ".hidden/c.judge.yaml"]
+
+
+def test_find_nothing(tmp_path: Path, write: Write) -> None:
+    write("", "b.judge.yaml")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match=r"no such file or folder; did you mean 'b\.judge\.yaml'\?"):
+        find([tmp_path / "c.judge.yaml"])
+    with pytest.raises(
+        ConfigError, match=r"empty: no \*\.judge\.yaml in this folder; judge suite init DATA writes one"
+    ):
+        find([tmp_path, tmp_path / "empty"])
+    with pytest.raises(ConfigError, match="no suites: name a"):
+        find([])

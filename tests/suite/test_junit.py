@@ -1,0 +1,72 @@
+"""Outcomes as JUnit XML and as JSON: golden files, what parsers read of them, and characters that XML forbids."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.report.words import clean, line
+from judge.suite import junit, plain
+from judge.suite.records import Outcome, Suite, Verdict
+
+
+def test_golden(outcomes: list[Outcome], golden: Any) -> None:
+    golden("junit.xml", junit.render(outcomes))
+
+
+def test_a_parser_reads_the_verdicts(outcomes: list[Outcome]) -> None:
+    root = ElementTree.fromstring(junit.render(outcomes))
+    assert {name: root.get(name) for name in ("tests", "failures", "errors")} == {
+        "tests": "11",
+        "failures": "4",
+        "errors": "2",
+    }
+    first, met, stuck = root.findall("testsuite")
+    assert [one.get("name") for one in (first, met, stuck)] == ["summaries", "met", "stuck"]
+    assert (first.get("failures"), first.get("errors"), first.get("time")) == ("4", "1", "1.250")
+    failed = [(case.get("line"), case[0].tag, case[0].get("type")) for case in first if case[0].tag != "system-out"]
+    assert failed == [
+        ("5", "failure", "failed"),
+        ("7", "failure", "undecided"),
+        ("8", "error", "without a score"),
+        ("3", "failure", "failed"),
+        ("1", "failure", "failed"),
+    ]
+    assert not met.findall(".//failure")
+    error = stuck.find("testcase/error")
+    assert error is not None
+    assert error.text is not None
+    assert error.text.endswith("record it with --record")
+
+
+SUITE = Suite(Path("a.judge.yaml"), "a", {}, ())
+any_text = st.text(st.characters(codec=None), max_size=40)
+
+
+@given(any_text, any_text, st.sampled_from(["failed", "error", "passed"]))
+def test_any_text_is_xml(name: str, said: str, status: Any) -> None:
+    verdict = Verdict(name, 1, "band", "c", status, status == "passed", "≥ 4", said, said, detail=f"{said}\n{name}")
+    text = junit.render([Outcome(SUITE, (verdict,))])
+    case = ElementTree.fromstring(text.encode()).find(".//testcase")
+    assert case is not None
+    escaped = line(name, 80).replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+    assert case.get("name") == escaped
+    assert clean(text) == text
+
+
+def test_json_is_strict_and_whole(outcomes: list[Outcome], golden: Any) -> None:
+    text = plain.render([replace(outcomes[1], verdicts=outcomes[1].verdicts[:1]), outcomes[2]])
+    golden("test.json", text)
+    found = json.loads(plain.render(outcomes), parse_constant=lambda name: (_ for _ in ()).throw(ValueError(name)))
+    assert (found["schema"], found["passed"]) == ("judge.test/1", False)
+    first = found["suites"][0]
+    assert (first["model"], first["comparison"]["schema"]) == ("small-judge", "judge.compare/1")
+    assert [one["status"] for one in first["verdicts"]][:4] == ["failed", "passed", "undecided", "error"]
+    assert found["suites"][2]["trouble"].startswith("suites/stuck.judge.yaml:4")
+    assert found["suites"][2]["comparison"] is None

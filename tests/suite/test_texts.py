@@ -1,0 +1,205 @@
+"""What a suite has judged, and what is refused once its data and criteria are known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from judge.errors import ConfigError
+from judge.suite.files import load
+from judge.suite.texts import Asked, gather, language, load_criteria, read
+
+ROWS = [
+    {
+        "item": item,
+        "system": system,
+        "source": f"On {item}.",
+        "output": f"{system} on {item}",
+        "human": {"relevance": n},
+    }
+    for n, item in enumerate(("mon", "tue", "wed"), 1)
+    for system in ("edited", "draft", "lead")
+    if (item, system) != ("wed", "draft")
+]
+LABELS = (
+    "---\nscale: {labels: [fail, pass], values: [0, 1]}\n---\n{{ tone }} {{ output | fenced('output') }} yes or no?\n"
+)
+
+Gather = Callable[..., Asked]
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Gather:
+    """What cases ask for, which are written after three lines; `top` stands in the first."""
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    (tmp_path / "tone.jinja").write_text(LABELS, encoding="utf-8")
+
+    def of(*cases: str, top: str = "undecided: fail", over: tuple[str, ...] = ()) -> Asked:
+        path = tmp_path / "s.judge.yaml"
+        lines = [top, "data: data.jsonl", "cases:", *(f"  - {case}" for case in cases)]
+        path.write_text("\n".join(lines), encoding="utf-8")
+        suite = load(path)
+        data = read(suite)
+        return gather(suite, data, load_criteria(suite, language(suite, data), over))
+
+    return of
+
+
+def test_scores_of_the_texts_that_cases_are_about(asked: Gather) -> None:
+    found = asked(
+        "{name: a, criterion: relevance, item: tue, expect: {min: 4}}",
+        "{name: b, criterion: relevance, system: lead, expect: {min: 4}}",
+        "{name: c, criterion: fluency, item: [wed, mon], system: [lead, edited], expect: {min: 2}}",
+        "{name: d, criterion: fluency, better: edited, worse: draft}",
+        "{name: e, criterion: tone.jinja, text: {output: o, tone: t}, expect: {label: pass}}",
+    )
+    keys = {(row["item"], row["system"]) for row in ROWS}
+    assert found.about["a"] == (("tue", "edited"), ("tue", "draft"), ("tue", "lead"))
+    assert set(found.about["b"]) == {key for key in keys if key[1] == "lead"}
+    assert found.about["c"] == (("wed", "edited"), ("wed", "lead"), ("mon", "edited"), ("mon", "lead"))
+    assert found.about["d"] == (("mon", "edited"), ("mon", "draft"), ("tue", "edited"), ("tue", "draft"))
+    assert found.about["e"] == (("e", "text"),)
+    assert found.wanted == {
+        "relevance": {*found.about["a"], *found.about["b"]},
+        "fluency": {*found.about["c"], *found.about["d"]},
+        "tone": {("e", "text")},
+    }
+    assert [(text.item, text.system) for text in found.texts] == [
+        *((row["item"], row["system"]) for row in ROWS),
+        ("e", "text"),
+    ]
+    assert found.pairs == {}
+    assert {name: one.name for name, one in found.criteria.items()} == {
+        "relevance": "relevance",
+        "fluency": "fluency",
+        "tone.jinja": "tone",
+    }
+
+
+def test_texts_that_no_case_is_about_are_not_judged(asked: Gather) -> None:
+    found = asked("{criterion: relevance, item: tue, system: lead, expect: {min: 4}}")
+    assert [(text.item, text.system) for text in found.texts] == [("tue", "lead")]
+
+
+def test_comparisons_have_items_of_their_own_case(asked: Gather) -> None:
+    found = asked(
+        "{name: a, criterion: overall, better: edited, worse: draft}",
+        "{name: b, criterion: pairwise/fluency, better: lead, worse: edited, item: wed}",
+        "{name: c, criterion: overall, text: {source: s}, better: {output: x}, worse: {output: y}}",
+    )
+    assert found.texts == ()
+    assert found.wanted == {}
+    assert {name: [(t.item, t.system, t.output) for t in texts] for name, texts in found.pairs.items()} == {
+        "a": [(f"a: {i}", s, f"{s} on {i}") for i in ("mon", "tue") for s in ("edited", "draft")],
+        "b": [(f"b: {i}", s, f"{s} on {i}") for i in ("wed",) for s in ("edited", "lead")],
+        "c": [("c", "better", "x"), ("c", "worse", "y")],
+    }
+    assert all([(t.item, t.system) for t in found.pairs[name]] == list(about) for name, about in found.about.items())
+    assert found.criteria["pairwise/fluency"].pairwise
+
+
+def test_no_data_and_a_limit(asked: Gather) -> None:
+    found = asked("{criterion: relevance, expect: {min: 4}}", top="limit: 2")
+    assert len(found.texts) == 2
+
+
+def test_the_language_is_the_texts_own(asked: Gather) -> None:
+    case = "{criterion: fluency, text: {output: %s}, expect: {min: 2}}"
+    assert asked(case % "o").criteria["fluency"].language == "en"
+    top = "language: ko"
+    assert asked(case % "o", top=top).criteria["fluency"].language == "ko"
+
+
+def test_a_criterion_in_the_place_of_the_suite_s(asked: Gather, tmp_path: Path) -> None:
+    other = tmp_path / "other/tone.jinja"
+    other.parent.mkdir()
+    other.write_text(LABELS.replace("yes or no", "well"), encoding="utf-8")
+    case = "{criterion: tone.jinja, text: {output: o, tone: t}, expect: {label: pass}}"
+    assert asked(case, over=(str(other),)).criteria["tone.jinja"].path == str(other)
+    with pytest.raises(ConfigError, match=r"s\.judge\.yaml: unknown criterion 'tine'; did you mean 'tone'\?"):
+        asked(case, over=("tine.jinja",))
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("criterion: relevanec, expect: {min: 3}", "unknown criterion 'relevanec'; did you mean 'relevance'?"),
+        ("criterion: tune.jinja, expect: {min: 3}", "tune.jinja: no such file"),
+        ("criterion: overall, expect: {min: 0.5}", "overall compares two texts: give the case better and worse, or a"),
+        ("criterion: relevance, item: mom, expect: {min: 3}", "unknown item 'mom'; did you mean 'mon'? (known: mon,"),
+        ("criterion: relevance, system: leed, expect: {min: 3}", "unknown system 'leed'; did you mean 'lead'?"),
+        ("criterion: relevance, better: edited, worse: draught", "unknown system 'draught'; did you mean 'draft'?"),
+        ("criterion: relevance, better: lead, worse: draft, item: wed", "item 'wed' has not a text of both 'lead' and"),
+        ("criterion: relevance, item: wed, system: draft, expect: {min: 3}", "none of these items has a text of '"),
+        ("criterion: relevance, expect: {min: 0}", "min: 0 is not on the scale of relevance, from 1 to 5"),
+        ("criterion: relevance, expect: {min: 2, max: 5.5}", "max: 5.5 is not on the scale of relevance, from 1 to 5"),
+        ("criterion: relevance, expect: {label: 6}", "label: unknown label of relevance '6' (known: 1, 2, 3, 4, 5)"),
+        ("criterion: relevance, better: lead, worse: draft, margin: 4", "margin: 4 cannot be exceeded; the largest"),
+        ("criterion: overall, better: lead, worse: draft, margin: 0.5", "margin: 0.5 cannot be exceeded; the large"),
+        ("criterion: fluency, human: {spearman: {min: 0}}", "human: no text has people's rating 'fluency' (they"),
+        ("criterion: relevance, item: mon, system: lead, expect: {label: 4, share: 0.5}", "share: it is for several"),
+        ("criterion: relevance, text: {output: o}, expect: {min: 3}", "relevance reads source, which the text in"),
+        (
+            "criterion: tone.jinja, text: {output: o, tones: t}, expect: {label: pass}",
+            "tone reads tone, which the text in the case lacks; is that 'tones'?",
+        ),
+        ("criterion: tone.jinja, text: {output: o, tone: t}, expect: {label: Pass}", "unknown label of tone 'Pass'"),
+        ("criterion: tone.jinja, item: mon, expect: {label: pass}", "tone.jinja:4: unknown variable 'tone'"),
+    ],
+)  # fmt: skip
+def test_a_case_that_cannot_be(asked: Gather, tmp_path: Path, case: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        asked("{criterion: relevance, item: tue, expect: {min: 3}}", f"{{{case}}}")
+    said = str(caught.value)
+    assert said.startswith(f"{tmp_path / 's.judge.yaml'}:5: ")
+    assert message in said
+    assert "\n" not in said
+
+
+def test_all_cases_are_checked_at_once(asked: Gather, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        asked(
+            "{criterion: relevance, item: x, expect: {min: 3}}",
+            "{criterion: relevance, expect: {min: 3}}",
+            "{criterion: relevance, expect: {min: 9}}",
+        )
+    assert [line.partition(" ")[0] for line in str(caught.value).splitlines()] == [
+        f"{tmp_path / 's.judge.yaml'}:{n}:" for n in (4, 6)
+    ]
+
+
+def test_two_criteria_of_one_name(asked: Gather, tmp_path: Path) -> None:
+    other = tmp_path / "relevance.jinja"
+    other.write_text(LABELS, encoding="utf-8")
+    with pytest.raises(
+        ConfigError, match=r"s\.judge\.yaml:5: .* would both be called relevance: rename one of the files"
+    ):
+        asked("{criterion: relevance, expect: {min: 3}}", "{criterion: relevance.jinja, expect: {label: pass}}")
+    same = asked("{criterion: relevance, expect: {min: 3}}", "{criterion: summarization/relevance, expect: {max: 3}}")
+    assert len(same.wanted) == 1
+
+
+def test_a_case_called_like_a_text_of_the_data(asked: Gather, tmp_path: Path) -> None:
+    (tmp_path / "data.jsonl").write_text('{"item": "a", "system": "text", "output": "x"}\n', encoding="utf-8")
+    (tmp_path / "s.judge.yaml").write_text("", encoding="utf-8")
+    path = tmp_path / "t.judge.yaml"
+    path.write_text("data: data.jsonl\ncases: [{name: a, criterion: fluency, text: {output: o}, expect: {min: 2}}]\n")
+    suite = load(path)
+    with pytest.raises(
+        ConfigError, match=r"t\.judge\.yaml:2: the data has an item 'a' of system 'text'.*; rename the case"
+    ):
+        gather(suite, read(suite), load_criteria(suite))
+
+
+def test_names_in_messages_are_few(asked: Gather, tmp_path: Path) -> None:
+    rows = [{"item": f"doc-{n}", "system": "s", "output": "x"} for n in range(500)]
+    path = tmp_path / "many.judge.yaml"
+    (tmp_path / "many.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    path.write_text("data: many.jsonl\ncases: [{criterion: fluency, item: doc-x, expect: {min: 2}}]\n")
+    suite = load(path)
+    with pytest.raises(ConfigError, match=r"did you mean 'doc-\d+'\? \(known: doc-.*, \.\.\.: 500 items\)") as caught:
+        gather(suite, read(suite), load_criteria(suite))
+    assert len(str(caught.value)) < 500

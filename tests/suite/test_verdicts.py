@@ -1,0 +1,511 @@
+"""Verdicts of every kind: from what is shown, from what is counted, and without a score never met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from judge.config import Budget
+from judge.records import IDENTICAL, Column, Failure, Provenance, Score
+from judge.stats.differences import mean_differences
+from judge.suite.records import Agreement, Band, Case, Drift, Label, Limits, Order, Suite, Verdict
+from judge.suite.verdicts import against, judge, limits
+
+ONE = [("i", "s")]
+AB = Column("relevance", "criterion", "relevance@2|orders=2", 0.0, 1.0, ("B", "A"), criterion="relevance")
+THIRTEEN = {"4": 13, "3": 7}  # mean 3.65, its interval from 3.42 to 3.88
+
+
+def case(expected: Any, criterion: str = "relevance", **fields: Any) -> Case:
+    return Case("a case", 7, criterion, expected, **fields)
+
+
+def suite(*cases: Case, **fields: Any) -> Suite:
+    return Suite(Path("a.judge.yaml"), "a", {}, cases, lines={"limits": 3, "baseline": 4}, **fields)
+
+
+def texts(n: int, *systems: str) -> list[tuple[str, str]]:
+    return [(f"i{k}", system) for k in range(n) for system in systems or ("s",)]
+
+
+def spread(made: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
+    """Texts of each system with draws of 3, 4 and 5 whose means these are."""
+    rows = []
+    for system, values in means.items():
+        for k, value in enumerate(values):
+            fives = round((value - 3) * 5)
+            rows.append(made.drawn({"5": fives, "3": 10 - fives}, f"i{k}", system))
+    return rows
+
+
+# Bands
+
+
+@pytest.mark.parametrize(
+    ("band", "status", "said"),
+    [
+        (Band(3), "passed", ""),
+        (Band(3.4, 3.9), "passed", ""),
+        (Band(3.5), "undecided", "not told apart from 3.5 (would take n ≈ 84 draws); flaky: 35% of single replies"),
+        (Band(4), "failed", "below 4 (p = 0.005); flaky: 65% of single replies reach 4"),
+        (Band(None, 3), "failed", "above 3 (p < 0.001); flaky: 35% of single replies keep to 3"),
+        (Band(1, 3.6), "undecided", "not told apart from 3.6 (would take n ≈ 750 draws)"),
+    ],
+)
+def test_a_band_is_held_against_the_interval(made: Any, band: Band, status: str, said: str) -> None:
+    found = judge(case(band), ONE, made.result(made.drawn(THIRTEEN, *ONE[0])))
+    assert (found.status, found.met, found.line, found.kind) == (status, status == "passed", 7, "band")
+    assert found.found == "3.65 [3.42, 3.88]"
+    assert found.said.startswith(said) if said else found.said == ""
+
+
+def test_what_a_band_expects_is_short(made: Any) -> None:
+    result = made.result(made.single("4", *ONE[0]))
+    bands = (Band(4), Band(None, 4), Band(2, 4.5), Band(4, 4), Band(-1))
+    assert [judge(case(one), ONE, result).expected for one in bands] == ["≥ 4", "≤ 4", "2 to 4.5", "= 4", "≥ −1"]
+
+
+def test_one_reply_decides_by_its_value_and_says_so(made: Any) -> None:
+    result = made.result(made.single("4", *ONE[0]))
+    assert [(v.status, v.found, v.said, v.flaky) for v in (judge(case(Band(n)), ONE, result) for n in (4, 5))] == [
+        ("passed", "4.00", "one reply", None),
+        ("failed", "4.00", "below 5; one reply", None),
+    ]
+
+
+def test_probability_that_was_not_seen_may_leave_it_open(made: Any) -> None:
+    result = made.result(made.weighed({"4": 0.7, "5": 0.2}, *ONE[0]))
+    found = judge(case(Band(4)), ONE, result)
+    assert (found.status, found.said) == ("undecided", "not told apart from 4 (probability that was not seen decides)")
+    assert judge(case(Band(3.8)), ONE, result).status == "passed"
+
+
+def test_an_interval_does_not_leave_the_scale(made: Any) -> None:
+    found = judge(case(Band(4)), ONE, made.result(made.drawn({"5": 19, "4": 1}, *ONE[0])))
+    assert found.found == "4.95 [4.85, 5.00]"
+
+
+@pytest.mark.parametrize(("share", "named"), [(1, False), (2, True), (38, True), (39, False)])
+def test_a_flaky_case_is_one_that_some_single_replies_would_have_turned(made: Any, share: int, named: bool) -> None:
+    found = judge(case(Band(4)), ONE, made.result(made.drawn({"4": 40 - share, "3": share}, *ONE[0])))
+    assert (found.flaky is not None) == named
+
+
+def test_undecided_counts_as_the_case_says(made: Any) -> None:
+    result = made.result(made.drawn(THIRTEEN, *ONE[0]))
+    for policy, met in (("pass", True), ("fail", False), (None, False)):
+        found = judge(case(Band(3.5), undecided=policy), ONE, result)
+        assert (found.status, found.met) == ("undecided", met)
+
+
+def test_of_six_items_or_more_the_interval_is_over_items(made: Any) -> None:
+    means = [3.4, 3.8, 4.0, 4.2, 4.4, 4.8, 3.6, 4.6]
+    found = judge(case(Band(3.5)), texts(8), made.result(*spread(made, {"s": means})))
+    (oracle,) = mean_differences(np.array([means]))
+    assert oracle is not None
+    assert found.estimate is not None
+    assert (found.estimate.low, found.estimate.high) == pytest.approx((oracle.low, oracle.high))
+    assert found.estimate.n == 8
+    assert found.status == "passed"
+    assert judge(case(Band(4)), texts(8), made.result(*spread(made, {"s": means}))).status == "undecided"
+
+
+def test_of_fewer_items_it_is_over_the_draws_of_these_texts(made: Any) -> None:
+    rows = [made.drawn({"4": 10 + k, "3": 10 - k}, f"i{k}", "s") for k in range(3)]
+    found = judge(case(Band(3)), texts(3), made.result(*rows))
+    errors = [np.std([4] * (10 + k) + [3] * (10 - k), ddof=1) / np.sqrt(20) for k in range(3)]
+    assert found.estimate is not None
+    assert found.estimate.value == pytest.approx(3.55)
+    assert found.estimate.high - 3.55 == pytest.approx(np.linalg.norm(errors) / 3 * stats.t.ppf(0.975, 57), rel=1e-3)
+
+
+def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
+    rows = [made.single("5", "i0", "a"), made.single("3", "i0", "b"), made.single("2", "i1", "a")]
+    found = judge(case(Band(3)), [("i0", "a"), ("i0", "b"), ("i1", "a")], made.result(*rows))
+    assert found.found == "3.00"
+
+
+# Labels
+
+
+@pytest.mark.parametrize(
+    ("draws", "status", "said"),
+    [
+        ({"4": 20}, "passed", ""),
+        ({"4": 15, "3": 5}, "passed", "flaky: 25% of single replies say 3"),
+        ({"4": 13, "3": 7}, "undecided", "not told apart from 3 (would take n ≈ 84 draws); flaky: 35% of"),
+        ({"4": 10, "3": 10}, "undecided", "not told apart from 3 (p = 1.000); flaky: 50% of"),
+        ({"3": 15, "4": 5}, "failed", "flaky: 25% of single replies say 4"),
+        ({"3": 14, "5": 3, "4": 3}, "failed", "flaky: 15% of single replies say 4"),
+        ({"4": 16, "5": 2, "3": 2}, "passed", "flaky: 20% of single replies say another label"),
+    ],
+)
+def test_a_label_has_to_lead(made: Any, draws: dict[str, int], status: str, said: str) -> None:
+    found = judge(case(Label("4")), ONE, made.result(made.drawn(draws, *ONE[0])))
+    assert (found.status, found.expected) == (status, "label 4")
+    assert found.said.startswith(said)
+
+
+def test_a_single_reply_is_its_label(made: Any) -> None:
+    result = made.result(made.single("4", *ONE[0]))
+    found = [judge(case(Label(one)), ONE, result) for one in ("4", "5")]
+    assert [(v.status, v.found, v.said) for v in found] == [("passed", "4", "one reply"), ("failed", "4", "one reply")]
+
+
+def test_a_share_of_labels_is_counted(made: Any) -> None:
+    rows = [made.single("4" if k < 9 else "2", f"i{k}", "s") for k in range(10)]
+    met, unmet = (judge(case(Label("4", share)), texts(10), made.result(*rows)) for share in (0.9, 1.0))
+    assert (met.status, met.found, met.said, met.expected) == ("passed", "9 of 10 (90.0%)", "", "label 4 for ≥ 90%")
+    assert (unmet.status, unmet.said, unmet.expected) == ("failed", "i9 s: 2", "label 4 for all")
+    assert met.estimate is not None
+    assert (met.estimate.low, met.estimate.high) == pytest.approx((0.59585, 0.98213), abs=1e-5)  # Wilson
+
+
+def test_in_a_share_a_text_without_a_score_has_not_the_label(made: Any) -> None:
+    rows = [made.single("4", f"i{k}", "s") for k in range(9)]
+    found = judge(case(Label("4", 0.95)), texts(10), made.result(*rows, made.failed("i9", "s")))
+    assert (found.status, found.found) == ("failed", "9 of 10 (90.0%)")
+    assert found.said == "1 text without a score"
+
+
+# Order
+
+
+def test_an_order_of_one_item_takes_the_draws_of_both_texts(made: Any) -> None:
+    rows = [made.drawn({"4": 12, "3": 8}, "i", "a"), made.drawn({"4": 4, "3": 16}, "i", "b")]
+    both = [("i", "a"), ("i", "b")]
+    found = judge(case(Order("a", "b")), both, made.result(*rows))
+    oracle = stats.ttest_ind([4] * 12 + [3] * 8, [4] * 4 + [3] * 16, equal_var=False)
+    assert found.estimate is not None
+    assert found.estimate.p == pytest.approx(oracle.pvalue)
+    assert (found.status, found.found, found.said) == ("passed", "+0.40 [0.11, 0.69]", "better (p = 0.009)")
+    assert (found.expected, found.flaky) == ("a > b", None)
+    turned = judge(case(Order("b", "a")), both, made.result(*rows))
+    assert (turned.status, turned.said) == ("failed", "worse (p = 0.009)")
+    margin = judge(case(Order("a", "b", 0.3)), both, made.result(*rows))
+    assert margin.status == "undecided"
+    assert margin.said == "not told apart from a lead of 0.3 (would take n ≈ 330 draws)"
+    far = judge(case(Order("a", "b", 0.9)), both, made.result(*rows))
+    assert (far.status, far.said, far.expected) == ("failed", "not better by 0.9 (p = 0.001)", "a > b + 0.9")
+
+
+def test_an_order_of_many_items_is_a_paired_test(made: Any) -> None:
+    low = [3.4, 3.6, 3.8, 4.0, 4.2, 4.4, 3.6, 4.0]
+    high = [value + lead for value, lead in zip(low, (0.2, 0.4, 0.2, 0.4, 0.2, 0.0, 0.4, 0.2), strict=True)]
+    result = made.result(*spread(made, {"a": high, "b": low}))
+    found = judge(case(Order("a", "b")), texts(8, "a", "b"), result)
+    (oracle,) = mean_differences(np.array([np.subtract(high, low)]))
+    assert oracle is not None
+    assert found.estimate is not None
+    assert (found.estimate.value, found.estimate.p) == (pytest.approx(oracle.value), oracle.p)
+    assert (found.status, found.said) == ("passed", "better (p = 0.016)")
+    level = [high[k] if k % 2 else low[k] - 0.2 for k in range(8)]
+    open_ = judge(case(Order("a", "b")), texts(8, "a", "b"), made.result(*spread(made, {"a": level, "b": low})))
+    assert open_.status == "undecided"
+    assert open_.said.startswith("not told apart (would take n ≈ ")
+    assert open_.said.endswith(" items)")
+
+
+def test_equal_texts_are_not_better(made: Any) -> None:
+    rows = [made.single("4", "i", "a"), made.single("4", "i", "b")]
+    found = judge(case(Order("a", "b")), [("i", "a"), ("i", "b")], made.result(*rows))
+    assert (found.status, found.said) == ("failed", "not better; one reply each")
+
+
+def test_an_order_without_an_item_that_has_both_is_an_error(made: Any) -> None:
+    result = made.result(made.single("4", "i0", "a"), made.single("4", "i1", "b"))
+    found = judge(case(Order("a", "b")), [("i0", "a"), ("i1", "b")], result)
+    assert (found.status, found.met, found.said) == ("error", False, "no item has texts of both a and b")
+
+
+def test_of_comparisons_both_orders_count(made: Any) -> None:
+    rows = [
+        made.weighed({"A": 0.9, "B": 0.1}, "c: i", "a", "b", column=AB),
+        made.weighed({"A": 0.4, "B": 0.6}, "c: i", "b", "a", column=AB),
+    ]
+    ranked = made.result(*rows, columns=(AB,))
+    scored = made.result(made.single("1", "i", "a"), made.single("5", "i", "b"))
+    both = [("c: i", "a"), ("c: i", "b")]
+    found = judge(case(Order("a", "b")), both, scored, ranked=ranked)
+    assert (found.status, found.found, found.expected) == ("passed", "75%", "a wins > 50% against b")
+    assert found.said == "better"
+    assert judge(case(Order("b", "a")), both, scored, ranked=ranked).status == "failed"
+    turned = made.weighed({"A": 0.8, "B": 0.2}, "c: i", "b", "a", column=AB)
+    biased = judge(case(Order("a", "b")), both, scored, ranked=made.result(rows[0], turned, columns=(AB,)))
+    assert (biased.status, biased.found) == ("passed", "55%")
+    assert biased.said == "better; the order shown changed 1 of 1 answer"
+    assert judge(case(Order("a", "b", 0.3)), both, scored, ranked=ranked).said == "not better by 0.3"
+    lacking = made.result(rows[0], made.failed("c: i", "b", "a", column=AB), columns=(AB,))
+    torn = judge(case(Order("a", "b")), both, None, ranked=lacking)
+    assert (torn.status, torn.said, torn.detail[:10]) == ("error", "ParseError", "ParseError")
+
+
+def test_identical_texts_are_a_tie(made: Any) -> None:
+    equal = Provenance(IDENTICAL, n=0)
+    rows = [Score("c", x, "relevance", 0.5, equal, y) for x, y in (("a", "b"), ("b", "a"))]
+    found = judge(case(Order("a", "b")), [("c", "a"), ("c", "b")], None, ranked=made.result(*rows, columns=(AB,)))
+    assert (found.status, found.found) == ("failed", "50%")
+
+
+# Agreement
+
+
+def test_agreement_is_the_coefficient_with_peoples_ratings(made: Any) -> None:
+    random = np.random.default_rng(3)
+    human = {key: float(random.integers(1, 6)) for key in texts(30)}
+    rows = [
+        made.drawn({"5": int(5 * rating / 5 + random.integers(0, 4)), "1": 3}, *key) for key, rating in human.items()
+    ]
+    result = made.result(*rows, human=human)
+    oracle = stats.spearmanr([row.value for row in rows], list(human.values())).statistic
+    found = judge(case(Agreement({"spearman": 0.1}), "prompts/relevance.jinja"), texts(30), result)
+    assert found.estimate is not None
+    assert found.estimate.value == pytest.approx(oracle)
+    assert (found.status, found.said) == ("passed", "item level, of 30 texts")
+    high = judge(case(Agreement({"spearman": 0.1, "pearson": 0.999})), texts(30), result)
+    assert (high.status, high.said.split(";")[0]) == ("failed", "pearson below 0.999")
+    near = judge(case(Agreement({"spearman": round(oracle, 2) + 0.01})), texts(30), result)
+    assert near.status == "undecided"
+    assert "spearman not told apart from" in near.said
+
+
+def test_agreement_that_is_undefined_is_an_error(made: Any) -> None:
+    human = {key: float(k) for k, key in enumerate(texts(5))}
+    flat = made.result(*(made.single("4", *key) for key in human), human=human)
+    found = judge(case(Agreement({"spearman": 0.1})), texts(5), flat)
+    assert (found.status, found.said) == ("error", "all values are equal")
+    unrated = judge(case(Agreement({"spearman": 0.1})), texts(5), made.result(*(made.single("4", *k) for k in human)))
+    assert unrated.said == "none of the texts has a rating by people for relevance"
+
+
+def test_agreement_within_items_is_the_level_where_there_are_several_systems(made: Any) -> None:
+    human = {(item, system): float(rank) for item, system in texts(4, "a", "b", "c") for rank in ["abc".index(system)]}
+    rows = [made.single(str(2 + "abc".index(system)), item, system) for item, system in human]
+    result = made.result(*rows, human=human)
+    assert "document level, of 4 items" in judge(case(Agreement({"kendall": 0.9})), list(human), result).said
+    assert "system level, of 3 systems" in judge(case(Agreement({"kendall": 0.9}, "system")), list(human), result).said
+
+
+# Drift and the baseline
+
+BEFORE = [3.6, 4.0, 4.4, 3.8, 4.2, 4.0, 3.6, 4.4]
+
+
+def moved(by: Sequence[float]) -> list[float]:
+    return [value + one for value, one in zip(BEFORE, by, strict=True)]
+
+
+DOWN = [-0.4, -0.2, -0.4, -0.2, -0.4, -0.2, -0.4, -0.2]
+NOISE = [0.2, -0.2, 0.2, 0.0, -0.2, 0.2, -0.2, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("by", "drift", "status"),
+    [
+        (DOWN, Drift(max_shift=0.5), "passed"),
+        (DOWN, Drift(max_shift=0.3), "undecided"),
+        (DOWN, Drift(max_shift=0.1), "failed"),
+        (DOWN, Drift(max_drop=0.1), "failed"),
+        ([-x for x in DOWN], Drift(max_drop=0.1), "passed"),
+        ([-x for x in DOWN], Drift(max_shift=0.1), "failed"),
+        ([0.0] * 8, Drift(max_shift=0.0, max_flips=0.0), "passed"),
+        (NOISE, Drift(max_shift=0.05), "undecided"),
+    ],
+)
+def test_drift_has_to_be_shown(made: Any, by: Sequence[float], drift: Drift, status: str) -> None:
+    before, after = (made.result(*spread(made, {"s": values})) for values in (BEFORE, moved(by)))
+    found = judge(case(drift), texts(8), after, before)
+    assert (found.status, found.met) == (status, status != "failed")
+    assert found.before == "4.00"
+
+
+def test_flips_are_counted(made: Any) -> None:
+    before = made.result(*(made.single("4", f"i{k}", "s") for k in range(8)))
+    after = made.result(*(made.single("3" if k < 2 else "4", f"i{k}", "s") for k in range(8)))
+    met, unmet = (judge(case(Drift(max_flips=most)), texts(8), after, before) for most in (0.25, 0.24))
+    assert (met.status, met.found, met.expected) == ("passed", "2 of 8 flipped (25.0%)", "flips ≤ 25%")
+    assert (unmet.status, unmet.said) == ("failed", "flipped: i0 (s), i1 (s)")
+
+
+def test_drift_without_a_baseline_or_on_another_scale_is_an_error(made: Any) -> None:
+    after = made.result(made.single("4", *ONE[0]))
+    other = replace(made.column, high=7.0)
+    cases = {
+        "there is no baseline: name one with --baseline": None,
+        "its scale was 1 to 7 and is 1 to 5": made.result(made.single("4", *ONE[0]), columns=(other,)),
+        "no text has a score both here and in the baseline": made.result(made.single("4", "j", "s")),
+        "relevance is not in the baseline": made.result(columns=()),
+    }
+    for said, before in cases.items():
+        found = judge(case(Drift(max_shift=1)), ONE, after, before)
+        assert (found.status, found.met, found.said.startswith(said)) == ("error", False, True)
+
+
+def test_the_baseline_tells_what_was_found_before(made: Any) -> None:
+    before, after = (made.result(made.drawn(draws, *ONE[0])) for draws in ({"5": 20}, THIRTEEN))
+    assert judge(case(Band(4)), ONE, after, before).before == "5.00"
+    assert judge(case(Label("4")), ONE, after, before).before == "5 (100.0%)"
+    assert judge(case(Band(4)), ONE, after, made.result(made.single("4", "j", "s"))).before == ""
+
+
+def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(made: Any) -> None:
+    before = made.result(*spread(made, {"s": BEFORE}))
+    for by, met, said in (
+        (DOWN, False, "worse (p"),
+        (NOISE, True, "not told apart (would take n ≈ "),
+        (DOWN, True, ""),
+    ):
+        after = made.result(*spread(made, {"s": moved(by)}))
+        named = suite(case(Drift(0.1))) if not said else suite()
+        found = against(after, before, named)
+        assert [(v.met, v.kind, v.line, v.said.startswith(said)) for v in found] == (
+            [(met, "baseline", 4, True)] if said else []
+        )
+    (better,) = against(before, made.result(*spread(made, {"s": moved(DOWN)})))
+    assert (better.status, better.said[:9], better.found[:5]) == ("passed", "better (p", "+0.30")
+    (same,) = against(before, before)
+    assert (same.status, same.said) == ("passed", "the same")
+
+
+def test_p_against_the_baseline_is_corrected_over_the_criteria(made: Any) -> None:
+    columns = tuple(replace(made.column, name=f"c{k}", criterion=f"c{k}") for k in range(4))
+    sides = []
+    for by in ([0.0] * 8, [-0.2, -0.4, -0.2, -0.4, -0.2, -0.4, -0.2, 0.2]):
+        rows = spread(made, {"s": moved(by)})
+        sides.append(made.result(*(replace(row, column=c.name) for c in columns for row in rows), columns=columns))
+    found = against(sides[1], sides[0])
+    assert found[0].estimate is not None
+    assert found[0].estimate.p is not None
+    assert found[0].estimate.p < 0.05 < 4 * found[0].estimate.p
+    assert [v.met for v in found] == [True] * 4
+
+
+def test_a_few_replies_are_never_told_worse(made: Any) -> None:
+    before, after = (made.result(made.weighed({one: 0.99}, *ONE[0])) for one in ("5", "1"))
+    (found,) = against(after, before)
+    assert (found.met, found.said) == (True, "not told apart (nothing to test on fewer than 6 items)")
+
+
+# Panels, and what has no score
+
+
+def panel(made: Any, one: Mapping[str, int], other: Mapping[str, int]) -> Any:
+    judges = [replace(made.column, name=f"relevance/{name}", judge=name) for name in ("x", "y")]
+    mean = replace(made.column, signature="mean of 2 judges")
+    rows = [made.drawn(draws, *ONE[0], column=c) for draws, c in zip((one, other), judges, strict=True)]
+    return made.result(*rows, columns=(mean, *judges))
+
+
+def test_a_panels_mean_decides_with_the_draws_of_its_judges(made: Any) -> None:
+    found = judge(case(Band(4)), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
+    error = np.std([5] * 15 + [4] * 5, ddof=1) / np.sqrt(20) / 2
+    assert found.estimate is not None
+    assert found.estimate.value == pytest.approx(4.375)
+    assert found.estimate.high == pytest.approx(4.375 + error * stats.t.ppf(0.975, 19))
+    label = judge(case(Label("4")), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
+    assert (label.status, label.found) == ("passed", "4 (62.5%)")
+
+
+def test_without_a_score_a_case_is_an_error_and_shows_the_reply(made: Any) -> None:
+    kinds = [Band(1), Label("4"), Order("s", "s"), Agreement({"spearman": -1.0}), Drift(max_shift=4)]
+    result = made.result(made.failed(*ONE[0]), human={ONE[0]: 3.0})
+    for expected in kinds:
+        found = judge(case(expected, undecided="pass"), ONE, result, made.result(made.single("4", *ONE[0])))
+        assert (found.status, found.met, found.found) == ("error", False, "no score")
+        if not isinstance(expected, Agreement):
+            assert found.detail == "ParseError: no score in the reply\nreply: I would rather not."
+
+
+def test_what_was_not_asked_or_not_judged_is_an_error(made: Any) -> None:
+    result = made.result(made.single("4", "i0", "s"), made.single("4", "i1", "s"))
+    part = judge(case(Band(4)), texts(3), result)
+    assert (part.status, part.said) == ("error", "not judged: i2 (s)")
+    assert judge(case(Band(4), "style"), texts(2), result).said == "style was not judged in this run"
+    assert judge(case(Band(4)), [], result).said == "the case is about no text"
+    assert judge(case(Band(4)), texts(2), None).status == "error"
+
+
+def test_of_several_texts_those_without_a_score_are_said_and_left_to_the_limit(made: Any) -> None:
+    result = made.result(made.single("4", "i0", "s"), made.failed("i1", "s"))
+    found = judge(case(Band(4)), texts(2), result)
+    assert (found.status, found.said) == ("passed", "one reply each; 1 text without a score")
+    assert found.detail.startswith("ParseError")
+    assert [(v.name, v.met) for v in limits(suite(), result)] == [("failures", False)]
+
+
+@given(st.sampled_from([Band(1, 5), Label("4"), Label("4", 0.0), Order("a", "b"), Drift(4, 4, 1)]), st.data())
+def test_nothing_but_failures_is_never_met(made: Any, expected: Any, data: st.DataObject) -> None:
+    keys = texts(data.draw(st.integers(1, 8)), "a", "b")
+    result = made.result(*(made.failed(*key) for key in keys))
+    scored = made.result(*(made.single("4", *key) for key in keys))
+    assert not judge(case(expected, undecided="pass"), keys, result, scored).met
+
+
+def test_the_heuristic_alone_decides_by_its_own_column(made: Any) -> None:
+    own = Column("extractive_support", "criterion", "heuristic", -3.0, 3.0, criterion="consistency")
+    row = Score("i", "s", "extractive_support", 0.5, Provenance("heuristic-1", reason="novel bigrams 2%"))
+    found = judge(case(Band(0), "consistency"), ONE, made.result(row, columns=(own,)))
+    assert (found.status, found.found, found.said) == ("passed", "0.50", "")
+    label = judge(case(Label("4"), "consistency"), ONE, made.result(row, columns=(own,)))
+    assert label.said == "scores of extractive_support are made of no labels: expect a band of values"
+
+
+# Limits
+
+
+def failures(*found: Verdict) -> list[tuple[str, bool, str, str]]:
+    return [(v.status, v.met, v.expected, v.found) for v in found]
+
+
+def test_failures_are_limited_by_number_or_share(made: Any) -> None:
+    result = made.result(*(made.single("4", *key) for key in texts(9)), made.failed("i9", "s"))
+    (none,) = limits(suite(), result)
+    assert failures(none) == [("failed", False, "≤ 0", "1 of 10 (10.0%)")]
+    assert (none.said, none.line, none.kind) == ("1 ParseError", 3, "limit")
+    assert failures(*limits(suite(limits=Limits(1)), result)) == [("passed", True, "≤ 1", "1 of 10 (10.0%)")]
+    assert [limits(suite(limits=Limits(share, True)), result)[0].met for share in (0.1, 0.09)] == [True, False]
+    assert failures(*limits(suite(), made.result(made.single("4", *ONE[0])))) == [("passed", True, "≤ 0", "0 of 1")]
+
+
+def test_judgments_are_those_of_judges_and_of_both_runs(made: Any) -> None:
+    both = panel(made, {"4": 5}, {"4": 5})
+    tie = Score("c", "a", "relevance", 0.5, Provenance(IDENTICAL, n=0), "b")
+    asked = made.weighed({"A": 1.0}, "d", "a", "b", column=AB)
+    ranked = made.result(tie, asked, columns=(AB,))
+    assert limits(suite(), both, ranked)[0].found == "0 of 3"
+
+
+def test_tokens_and_cost_are_compared_as_they_are(made: Any) -> None:
+    result = made.result(made.single("4", *ONE[0]))
+    wanted = suite(limits=Limits(tokens=1500, cost=Budget(0.5, "usd")))
+    _, tokens, cost = limits(wanted, result, tokens=1500, cost=0.31)
+    assert failures(tokens, cost) == [
+        ("passed", True, "≤ 1,500 a judgment", "1,500"),
+        ("passed", True, "≤ $0.50", "$0.31"),
+    ]
+    _, tokens, cost = limits(wanted, result, tokens=1501, cost=0.51)
+    assert [(v.status, v.met, v.said) for v in (tokens, cost)] == [("failed", False, "over the limit")] * 2
+    _, tokens, cost = limits(wanted, result, unpriced="nobody publishes a price")
+    assert [(v.status, v.met, v.found) for v in (tokens, cost)] == [("error", False, "unknown")] * 2
+    assert cost.said == "nobody publishes a price: limit `tokens` instead"
+
+
+def test_a_failed_panel_counts_once_for_each_judge_that_failed(made: Any) -> None:
+    judges = [replace(made.column, name=f"relevance/{name}", judge=name) for name in ("x", "y")]
+    mean = replace(made.column, signature="mean of 2 judges")
+    rows: list[Score | Failure] = [
+        made.single("4", "i", "s", column=judges[0]),
+        made.failed("i", "s", column=judges[1]),
+    ]
+    result = made.result(*rows, columns=(mean, *judges))
+    assert limits(suite(), result)[0].found == "1 of 2 (50.0%)"
+    found = judge(case(Band(1)), ONE, result)
+    assert (found.status, found.detail[:29]) == ("error", "ParseError: no score in the r")

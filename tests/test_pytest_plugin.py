@@ -1,0 +1,466 @@
+"""The plugin in sessions of its own: what it loads, what the fixture finds, and that nobody is asked unasked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge import ScriptedProvider
+from judge.api.asserting import Asking, Session
+
+pytest_plugins = ["pytester"]
+
+REPLIES = """
+- {when: [Clear.], reply: {4: 0.3, 5: 0.7}}
+- {when: [Muddled.], reply: {1: 0.5, 2: 0.5}}
+- {when: [Silent.], reply: I would rather not say.}
+- {when: [Reasons.], reply: "4\\nIt has two."}
+"""
+SUITE = """\
+model: scripted/replies.yaml
+cache: false
+cases:
+  - name: clear
+    criterion: coherence
+    text: {source: A., output: Clear.}
+    expect: {min: 4}
+  - name: muddled
+    criterion: coherence
+    text: {source: A., output: Muddled.}
+    expect: {min: 4}
+"""
+ASKING = "weighting: single\n" + SUITE.replace("scripted/replies.yaml", "gpt-5.4-mini")
+SCORE = """
+import pytest
+
+@pytest.mark.judge(weighting="single")
+def test_score(judge):
+    assert judge.score("coherence", source="A.", output="Clear.") == 4
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> None:
+    """What judges is loaded here, and not by each of the sessions inside: numpy can be loaded only once."""
+    judge = Asking(Session(), {"model": ScriptedProvider(lambda _: "A"), "cache": False}, Path())
+    assert not judge.prefers("One.", over="Another.", criterion="overall", source="A.")
+
+
+@pytest.fixture
+def folder(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A session of its own in a folder with scripted replies."""
+    pytester.makefile(".yaml", replies=REPLIES)
+    return pytester
+
+
+@pytest.fixture
+def server(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A server that says 4 and keeps what it was asked, at the address that OpenAI's has."""
+    monkeypatch.setenv("OPENAI_BASE_URL", chat_server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "no key")
+    return chat_server
+
+
+def run(folder: pytest.Pytester, *args: str, **outcomes: int) -> pytest.RunResult:
+    """A session in this process, which has these outcomes and no warning."""
+    result = folder.runpytest_inprocess("-W", "error", "-p", "no:cacheprovider", *args)
+    result.assert_outcomes(**outcomes)
+    return result
+
+
+def test_importing_it_loads_nothing_else() -> None:
+    code = (
+        "import sys, importlib, typing, pytest; before = set(sys.modules); import judge.pytest_plugin;"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["judge", "judge.pytest_plugin"]
+
+
+def test_a_session_that_does_not_use_it_loads_no_more(folder: pytest.Pytester) -> None:
+    folder.makepyfile(
+        """
+        import sys
+
+        def test_nothing(record_property):
+            assert [name for name in sys.modules if name.startswith("judge")] == ["judge", "judge.pytest_plugin"]
+        """
+    )
+    folder.runpytest_subprocess("-W", "error", "--strict-markers").assert_outcomes(passed=1)
+
+
+def test_it_can_be_left_out(folder: pytest.Pytester) -> None:
+    folder.makefile(".judge.yaml", suite=SUITE)
+    folder.makepyfile("def test_nothing(request):\n    assert not request.config.pluginmanager.hasplugin('judge')")
+    run(folder, "-p", "no:judge", passed=1)
+
+
+def test_a_score_is_a_number_with_what_it_was_made_of(folder: pytest.Pytester) -> None:
+    folder.makepyfile(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.judge(model="scripted/replies.yaml", cache=False)
+
+        def test_probabilities(judge):
+            score = judge.score("coherence", source="A.", output="Clear.")
+            assert score == pytest.approx(4.7)
+            assert round(score, 1) - 0.7 == 4.0
+            assert (score.low, score.high) == (score, score)
+            assert score.distribution == {"4": pytest.approx(0.3), "5": pytest.approx(0.7)}
+            assert (score.label, score.reason, f"{score:.3f}") == ("5", None, "4.700")
+            assert f"{score}" == f"{float(score)}"
+
+        @pytest.mark.judge(weighting="samples", draws=10)
+        def test_draws(judge):
+            from scipy.stats import sem, t
+
+            score = judge.score("coherence", source="A.", output="Clear.")
+            fives = round(10 * score.distribution["5"])
+            draws = [5] * fives + [4] * (10 - fives)
+            assert score == pytest.approx(sum(draws) / 10)
+            assert (score.low, score.high) == pytest.approx(t.interval(0.95, 9, sum(draws) / 10, sem(draws)))
+
+        @pytest.mark.judge(weighting="single", reply="score_then_reason")
+        def test_one_reply(judge):
+            score = judge.score("coherence", source="A.", output="Reasons.")
+            assert (score, score.reason, score.low, score.high) == (4, "It has two.", None, None)
+
+        @pytest.mark.judge(model="heuristic")
+        def test_heuristic(judge):
+            source = "The ferry has room for 12 cars. It leaves at noon and comes back at five in the afternoon."
+            assert -3 <= judge.score("coherence", source=source, output="The ferry has room for 12 cars.") <= 3
+        """
+    )
+    run(folder, "--strict-markers", passed=4)
+
+
+def test_the_texts_columns_reach_the_criterion(folder: pytest.Pytester) -> None:
+    (folder.mkdir("deep") / "polite.jinja").write_text(
+        '---\nscale: [1, 5]\n---\n{% extends "layouts/pointwise.jinja" %}\n'
+        "{% block source %}{{ customer }} {{ references }}{% endblock %}{% block criterion %}Polite?{% endblock %}"
+    )
+    (folder.path / "deep" / "says.yaml").write_text('- {when: ["Where is it?", Over there.], reply: 2}')
+    (folder.path / "deep" / "test_columns.py").write_text(
+        "import pytest\n"
+        '@pytest.mark.judge(model="scripted/says.yaml", cache=False)\n'
+        "def test_columns(judge):\n"
+        '    told = {"customer": "Where is it?", "references": ["Over there."]}\n'
+        '    assert judge.score("polite.jinja", output="Look for it.", **told) == 2\n'
+    )
+    run(folder, passed=1)
+
+
+def test_a_failed_comparison_shows_what_the_score_was_made_of(folder: pytest.Pytester) -> None:
+    folder.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.judge(model="scripted/replies.yaml", cache=False)
+        def test_score(judge):
+            assert judge.score("coherence", source="A.", output="Muddled.") >= 4
+        """
+    )
+    result = run(folder, failed=1)
+    result.stdout.fnmatch_lines(["E  *assert 1.50 >= 4", "E  *coherence, by logprobs: 1 50.0%, 2 50.0%"])
+
+
+def test_a_failed_judgment_is_no_number(folder: pytest.Pytester) -> None:
+    folder.makepyfile(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.judge(model="scripted/replies.yaml", cache=False)
+
+        def test_score(judge):
+            assert judge.score("coherence", source="A.", output="Silent.") != 4
+
+        def test_preference(judge):
+            assert not judge.prefers("Silent.", over="Clear.", criterion="coherence", source="A.")
+
+        @pytest.mark.judge(model="heuristic")
+        def test_abstention(judge):
+            assert judge.score("coherence", source="A.", output="Yes.") != 4
+
+        def test_no_reply(judge):
+            assert judge.score("coherence", source="A.", output="Nobody wrote a reply to this.") != 4
+        """
+    )
+    result = run(folder, failed=4)
+    result.stdout.fnmatch_lines(
+        ["E *JudgmentFailed: coherence: no score.*ParseError*", "E *reply: I would rather not say.", "E *Abstained*"]
+    )
+    result.stdout.no_fnmatch_line("*asserting.py*")
+
+
+def test_what_is_asked_wrongly_is_said_where_it_was_asked(folder: pytest.Pytester) -> None:
+    folder.makepyfile(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.judge(model="scripted/replies.yaml", cache=False)
+
+        def test_criterion(judge):
+            judge.score("coherance", output="Clear.")
+
+        def test_columns(judge):
+            judge.score("coherence", source="A.", output="Clear.", system="bart")
+
+        @pytest.mark.judge(wieghting="single")
+        def test_option(judge):
+            judge.score("coherence", source="A.", output="Clear.")
+
+        @pytest.mark.judge(out="runs")
+        def test_folder(judge):
+            pass
+
+        @pytest.mark.judge("heuristic")
+        def test_position(judge):
+            pass
+
+        def test_compared(judge):
+            judge.score("overall", source="A.", output="Clear.")
+        """
+    )
+    result = run(folder, failed=4, errors=2)
+    result.stdout.fnmatch_lines_random(
+        [
+            "E *did you mean 'coherence'?*", "E *system: a text alone has none*", "E *did you mean 'weighting'?*",
+            "*out is for whole runs*", "*takes keywords, such as model='heuristic'", "E *compares two texts*",
+        ]
+    )  # fmt: skip
+    result.stdout.no_fnmatch_line("*asserting.py*")
+
+
+def test_a_preference_has_to_be_shown(folder: pytest.Pytester) -> None:
+    folder.makepyfile(
+        """
+        import judge as package
+        import pytest
+
+        def said(scores):
+            def script(request):
+                prompt = request.messages[-1]["content"]
+                return next(reply for text, reply in scores.items() if text in prompt)
+            return package.ScriptedProvider(script)
+
+        def first_longer(request):
+            prompt = request.messages[-1]["content"]
+            return "A" if prompt.index("Long and winding.") < prompt.index("Short.") else "B"
+
+        @pytest.mark.judge(model=said({"Good.": {4: 0.2, 5: 0.8}, "Bad.": {1: 0.5, 2: 0.5}}), weighting="samples")
+        def test_difference(judge):
+            better = judge.prefers("Good.", over="Bad.", criterion="coherence", source="A.")
+            assert better
+            assert "preferred by coherence: +3" in repr(better)
+            assert judge.prefers("Good.", over="Bad.", criterion="coherence", source="A.", margin=2)
+            assert not judge.prefers("Good.", over="Bad.", criterion="coherence", source="A.", margin=4)
+            worse = judge.prefers("Bad.", over="Good.", criterion="coherence", source="A.")
+            assert not worse
+            assert "not preferred by coherence: −3" in repr(worse)
+
+        @pytest.mark.judge(model=said({"One.": {4: 0.5, 5: 0.5}, "Two.": {4: 0.6, 5: 0.4}}), weighting="samples")
+        def test_what_is_not_told_apart_is_not_preferred(judge):
+            for one, other in (("One.", "Two."), ("Two.", "One.")):
+                preference = judge.prefers(one, over=other, criterion="coherence", source="A.")
+                assert not preference
+                assert "not told apart" in repr(preference)
+
+        @pytest.mark.judge(model=package.ScriptedProvider(first_longer))
+        def test_both_orders(judge):
+            assert judge.prefers("Long and winding.", over="Short.", criterion="overall", source="A.")
+            assert not judge.prefers("Short.", over="Long and winding.", criterion="overall", source="A.")
+
+        @pytest.mark.judge(model=package.ScriptedProvider(lambda request: "A"))
+        def test_the_first_one_shown_is_not_the_better_one(judge):
+            assert not judge.prefers("Long and winding.", over="Short.", criterion="overall", source="A.")
+            assert not judge.prefers("Short.", over="Long and winding.", criterion="overall", source="A.")
+
+        @pytest.mark.judge(model=package.ScriptedProvider(first_longer))
+        def test_explained(judge):
+            assert judge.prefers("Short.", over="Long and winding.", criterion="overall", source="A.")
+        """
+    )
+    result = run(folder, passed=4, failed=1)
+    result.stdout.fnmatch_lines(["E *assert <not preferred by overall: 0%*"])
+
+
+@pytest.mark.parametrize("where", ["nowhere", "ini", "marker", "addopts", "environment"])
+def test_no_server_is_asked_unless_a_model_is_typed(
+    folder: pytest.Pytester, server: Any, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marked = 'import pytest\npytestmark = pytest.mark.judge(model="gpt-5.4-mini")\n'
+    folder.makepyfile((marked if where == "marker" else "") + SCORE)
+    ini = {"ini": "judge_model = gpt-5.4-mini", "addopts": "addopts = --judge-model=gpt-5.4-mini"}
+    folder.makeini(f"[pytest]\n{ini.get(where, '')}")
+    if where == "environment":
+        monkeypatch.setenv("PYTEST_ADDOPTS", "--judge-model gpt-5.4-mini")
+    named = "" if where == "nowhere" else "*would ask gpt-5.4-mini."
+    result = run(folder, failed=1)
+    result.stdout.fnmatch_lines([f"E *no test asks a server unless --judge-model is typed{named}*", "*--judge-replay*"])
+    assert not server.bodies
+
+
+@pytest.mark.parametrize("typed", [["--judge-model", "gpt-5.4-mini"], ["--judge-model=gpt-5.4-mini"]])
+def test_a_model_that_is_typed_is_asked(folder: pytest.Pytester, server: Any, typed: list[str]) -> None:
+    folder.makepyfile(SCORE)
+    folder.makeini("[pytest]\naddopts = --judge-model another\njudge_model = a-third")
+    run(folder, *typed, passed=1).stdout.fnmatch_lines(["judge: gpt-5.4-mini may be asked"])
+    assert {body["model"] for body in server.bodies} == {"gpt-5.4-mini"}
+
+
+def test_a_suite_asks_nobody_unless_a_model_is_typed(folder: pytest.Pytester, server: Any) -> None:
+    folder.makefile(".judge.yaml", suite=ASKING)
+    run(folder, failed=3).stdout.fnmatch_lines(["no test asks a server*would ask gpt-5.4-mini*"])
+    assert not server.bodies
+    run(folder, "--judge-model", "gpt-5.4-mini", passed=3)
+    assert server.bodies
+
+
+def test_what_was_recorded_answers_later(folder: pytest.Pytester, server: Any) -> None:
+    folder.makepyfile(SCORE)
+    folder.makefile(".judge.yaml", suite=ASKING)
+    run(folder, "--judge-model", "gpt-5.4-mini", "--judge-record", "kept/calls.jsonl", passed=4)
+    asked = len(server.bodies)
+    run(folder, "--judge-replay", "kept/calls.jsonl", passed=4)
+    folder.makeini("[pytest]\njudge_replay = kept/calls.jsonl")
+    run(folder, passed=4)
+    folder.makepyfile(test_marked='import pytest\npytestmark = pytest.mark.judge(replay="kept/calls.jsonl")' + SCORE)
+    folder.makeini("[pytest]")
+    run(folder, "test_marked.py", passed=1)
+    folder.makepyfile(test_other=SCORE.replace("Clear.", "Never recorded."))
+    missed = run(folder, "--judge-replay", "kept/calls.jsonl", "test_other.py", failed=1)
+    missed.stdout.fnmatch_lines(["E *- recorded, + asked*", "*Never recorded.*"])
+    assert len(server.bodies) == asked
+
+
+def test_a_model_that_is_typed_comes_before_recordings(folder: pytest.Pytester, server: Any) -> None:
+    folder.makepyfile(SCORE)
+    typed = ("--judge-model", "gpt-5.4-mini", "--judge-record")
+    run(folder, *typed, "calls.jsonl", passed=1)
+    asked, recorded = len(server.bodies), (folder.path / "calls.jsonl").read_bytes()
+    folder.makeini("[pytest]\njudge_replay = calls.jsonl\naddopts = --judge-model gpt-5.4-mini")
+    folder.makefile(".judge.yaml", suite="replay: calls.jsonl\n" + ASKING)
+    run(folder, "-k", "score or clear", passed=2, deselected=2)
+    assert len(server.bodies) == asked
+    run(folder, *typed, "again.jsonl", passed=4)
+    assert len(server.bodies) > asked
+    assert set(recorded.splitlines()) < set((folder.path / "again.jsonl").read_bytes().splitlines())
+
+
+def test_a_judge_that_asks_nobody_is_not_answered_for_by_an_ini_file(folder: pytest.Pytester) -> None:
+    folder.makeini("[pytest]\njudge_replay = not_there.jsonl")
+    folder.makefile(".judge.yaml", suite=SUITE)
+    run(folder, passed=2, failed=1)
+
+
+def test_a_suite_is_a_test_for_each_case(folder: pytest.Pytester) -> None:
+    folder.makefile(".judge.yaml", suite=SUITE)
+    result = run(folder, "-v", "--junit-xml", "junit.xml", passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "suite.judge.yaml::clear PASSED*",
+            "suite.judge.yaml::muddled FAILED*",
+            "suite.judge.yaml::(limits) PASSED*",
+            "*below 4*",
+            "*expected ≥ 4, found 1.50*",
+            "*suite.judge.yaml:8",
+            "FAILED suite.judge.yaml::muddled - *below 4*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
+    assert 'value="4.70' in (folder.path / "junit.xml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("args", "outcomes"),
+    [
+        (("-m", "judge"), {"passed": 2, "failed": 1, "deselected": 1}),
+        (("-m", "not judge"), {"passed": 1, "deselected": 3}),
+        (("suite.judge.yaml::clear",), {"passed": 1}),
+        (("-k", "muddled"), {"failed": 1, "deselected": 3}),
+        (("--collect-only",), {}),
+    ],
+)
+def test_cases_are_chosen_as_tests_are(folder: pytest.Pytester, args: Any, outcomes: dict[str, int]) -> None:
+    folder.makefile(".judge.yaml", suite=SUITE)
+    folder.makepyfile("def test_nothing():\n    pass")
+    run(folder, *args, **outcomes)
+
+
+def test_a_suite_is_run_once(folder: pytest.Pytester, server: Any) -> None:
+    folder.makefile(".judge.yaml", suite=ASKING)
+    run(folder, "--judge-model", "gpt-5.4-mini", passed=3)
+    assert len(server.bodies) == 2
+
+
+def test_of_one_case_nothing_else_is_asked(folder: pytest.Pytester, server: Any) -> None:
+    folder.makefile(".judge.yaml", suite=ASKING)
+    run(folder, "--judge-model", "gpt-5.4-mini", "suite.judge.yaml::clear", passed=1)
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (SUITE.replace("criterion", "criterium", 1), "suite.judge.yaml:5: *did you mean 'criterion'*"),
+        (SUITE.replace("expect: {min: 4}", "expect: {min: 4}\n    better: a\n    worse: b", 1), "suite.judge.yaml:*"),
+        (SUITE.replace("replies.yaml", "nowhere.yaml"), "suite.judge.yaml:1: *no such file*"),
+        ("cases: []\n", "suite.judge.yaml:1: *"),
+    ],
+)
+def test_a_wrong_suite_is_an_error_with_its_line(folder: pytest.Pytester, wrong: str, said: str) -> None:
+    folder.makefile(".judge.yaml", suite=wrong)
+    run(folder, errors=1).stdout.fnmatch_lines([f"*{said}"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (SUITE.replace("coherence", "coherance", 1), "*suite.judge.yaml:4: *did you mean 'coherence'*"),
+        (SUITE.replace("min: 4", "min: 7", 1), "*suite.judge.yaml:4: *7*"),
+        ("baseline: nowhere\n" + SUITE, "*suite.judge.yaml:1: *nowhere*"),
+    ],
+)
+def test_no_case_passes_of_a_suite_that_cannot_run(folder: pytest.Pytester, wrong: str, said: str) -> None:
+    folder.makefile(".judge.yaml", suite=wrong)
+    run(folder, failed=wrong.startswith("baseline") + 3).stdout.fnmatch_lines([said])
+
+
+def test_a_case_without_a_score_fails_with_the_reply(folder: pytest.Pytester) -> None:
+    folder.makefile(".judge.yaml", suite=SUITE.replace("output: Clear.", "output: Silent."))
+    run(folder, failed=3).stdout.fnmatch_lines(["error: *", "*reply: I would rather not say.", "*:4"])
+
+
+@pytest.fixture
+def workers(folder: pytest.Pytester, server: Any, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A suite of eight texts, whose replies are not kept, and six tests of one text, of a judge that is asked."""
+    pytest.importorskip("xdist")
+    monkeypatch.setenv("TMPDIR", str(folder.mkdir("temporary")))
+    cases = "".join(
+        SUITE.partition("cases:\n")[2].replace("name: ", f"name: {n} ").replace("A.", f"No. {n}.") for n in range(4)
+    )
+    folder.makefile(".judge.yaml", suite=f"weighting: single\ncache: false\ncases:\n{cases}")
+    folder.makepyfile("\n".join(SCORE.replace("test_score", f"test_{n}") for n in range(6)))
+    return folder
+
+
+def test_several_workers_pay_once_and_record_into_one_file(workers: pytest.Pytester, server: Any) -> None:
+    args = ("-W", "error", "-p", "no:cacheprovider")
+    typed = ("-n", "2", "--judge-model", "gpt-5.4-mini", "--judge-record", "calls.jsonl")
+    workers.runpytest_subprocess(*args, *typed).assert_outcomes(passed=15)
+    assert len(server.bodies) == 8 + 1
+    run(workers, "--judge-replay", "calls.jsonl", passed=15)
+    assert len(server.bodies) == 8 + 1
+    assert not list((workers.path / "temporary").glob("judge-*"))
+
+
+def test_workers_ask_nobody_unless_a_model_is_typed(workers: pytest.Pytester, server: Any) -> None:
+    workers.makeini("[pytest]\naddopts = --judge-model gpt-5.4-mini\njudge_model = gpt-5.4-mini")
+    workers.runpytest_subprocess("-n", "2").assert_outcomes(failed=15)
+    assert not server.bodies
