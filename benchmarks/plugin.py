@@ -87,7 +87,7 @@ def using(folder: Path) -> None:
     (folder / "test_many.py").write_text(_SCORES.format(calls=CASES))
     cases = "".join(_CASE.format(number=number) for number in range(CASES))
     (folder / "many.judge.yaml").write_text(f"model: scripted/replies.yaml\ncache: false\ncases:{cases}\n")
-    sides = in_turns(folder, [("test_one.py",), ("test_many.py",), ("many.judge.yaml",)], 3)
+    sides = in_turns(folder, [("test_one.py",), ("test_many.py",), ("many.judge.yaml",)], 1)
     one, many, suite = map(statistics.median, sides)
     print(f"judge.score: {one:.2f} s of CPU for the first, {1000 * (many - one) / (CASES - 1):.0f} ms for each further")
     print(f"a suite of {CASES} cases as tests: {suite:.2f} s of CPU, {suite / many:.2f} times as many judge.score")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from judge.api.asserting import Asking, Found, Session
     from judge.suite.records import Verdict
 
-_SUITE, _MODEL = ".judge.yaml", "--judge-model"
+_SUITE, _MODEL, _SCRIPTED = ".judge.yaml", "--judge-model", "scripted/"
 _SHARED = pytest.StashKey[str]()
 _MARKER = (
     "judge(model=..., replay=..., weighting=..., ...): what the fixture `judge` asks, and how; keys of a run's plan. "
@@ -115,8 +115,11 @@ def _session(config: pytest.Config) -> Session:
     given: dict[str, Any] = {"model": typed or config.getoption("judge_model")}
     given |= {name: start / path for name in ("replay", "record") if (path := config.getoption(f"judge_{name}"))}
     ini: dict[str, Any] = {"model": config.getini("judge_model")}
+    folder = config.inipath.parent if config.inipath else config.rootpath
     if path := config.getini("judge_replay"):
-        ini["replay"] = (config.inipath.parent if config.inipath else config.rootpath) / path
+        ini["replay"] = folder / path
+    if ini["model"].startswith(_SCRIPTED):
+        ini["model"] = f"{_SCRIPTED}{folder / ini['model'].removeprefix(_SCRIPTED)}"
     command, ini = ({name: value for name, value in one.items() if value} for one in (given, ini))
     return Session(command, ini, typed, Path(shared) if shared and Path(shared).is_dir() else None)
 

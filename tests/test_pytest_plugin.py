@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from judge import ScriptedProvider
+from judge.api import suites
 from judge.api.asserting import Asking, Session
+from judge.config import Judge
+from judge.errors import ConfigError
+from judge.providers.openai import OpenAIProvider
 
 pytest_plugins = ["pytester"]
 
@@ -313,6 +317,48 @@ def test_a_model_that_is_typed_is_asked(folder: pytest.Pytester, server: Any, ty
     assert {body["model"] for body in server.bodies} == {"gpt-5.4-mini"}
 
 
+PROVIDER = OpenAIProvider("heuristic", base_url="http://127.0.0.1:9/v1", needs_key=False)
+"""A server's, whatever its model is called."""
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"model": "gpt-5.4-mini", "replay": None},
+        {"model": ["scripted/replies.yaml", "gpt-5.4-mini"]},
+        {"model": [Judge(name="gpt-5.4-mini")]},
+        {"model": {"name": "gpt-5.4-mini"}},
+        {"model": {"name": "gpt-5.4-mini", "base_url": "http://127.0.0.1:9/v1"}, "replay": None},
+        {"model": PROVIDER},
+        {"model": "Heuristic"},
+        {"model": "openai/scripted/replies.yaml"},
+    ],
+)
+@pytest.mark.parametrize("typed", [(), ("another",), ("scripted/replies.yaml",)])
+def test_whatever_is_a_server_may_not_be_asked(own: dict[str, Any], typed: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError, match="would ask"):
+        Session(typed=typed).options(own)
+    if own.get("replay", "") is None:
+        with pytest.raises(ConfigError, match="would ask"):
+            Session(ini={"replay": "calls.jsonl"}, typed=typed).options(own)
+
+
+@pytest.mark.parametrize(
+    ("ini", "own", "command", "found"),
+    [
+        ({"replay": "a"}, {"model": "not-typed"}, {}, {"replay": "a", "model": "not-typed"}),
+        ({"replay": "a"}, {"model": "heuristic"}, {}, {"model": "heuristic"}),
+        ({"replay": "a"}, {"replay": "b"}, {}, {"replay": "b"}),
+        ({"model": "heuristic"}, {"replay": "b"}, {}, {"model": "heuristic", "replay": "b"}),
+        ({}, {"replay": "b"}, {"model": "gpt-5.4-mini"}, {"model": "gpt-5.4-mini"}),
+        ({}, {"replay": "b"}, {"model": "not-typed"}, {"model": "not-typed", "replay": "b"}),
+        ({}, {"model": "heuristic"}, {"replay": "c"}, {"model": "heuristic", "replay": "c"}),
+    ],
+)
+def test_what_is_said_closer_counts(ini: Any, own: Any, command: Any, found: dict[str, str]) -> None:
+    assert Session(command, ini, ("gpt-5.4-mini",)).options(own) == found
+
+
 def test_a_suite_asks_nobody_unless_a_model_is_typed(folder: pytest.Pytester, server: Any) -> None:
     folder.makefile(".judge.yaml", suite=ASKING)
     run(folder, failed=3).stdout.fnmatch_lines(["no test asks a server*would ask gpt-5.4-mini*"])
@@ -358,6 +404,13 @@ def test_a_judge_that_asks_nobody_is_not_answered_for_by_an_ini_file(folder: pyt
     run(folder, passed=2, failed=1)
 
 
+def test_paths_in_an_ini_file_start_from_its_folder(folder: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.makeini("[pytest]\njudge_model = scripted/replies.yaml")
+    folder.makefile(".judge.yaml", suite="cache: false\n" + SUITE.partition("cache: false\n")[2])
+    monkeypatch.chdir(folder.mkdir("elsewhere"))
+    run(folder, "..", passed=2, failed=1)
+
+
 def test_a_suite_is_a_test_for_each_case(folder: pytest.Pytester) -> None:
     folder.makefile(".judge.yaml", suite=SUITE)
     result = run(folder, "-v", "--junit-xml", "junit.xml", passed=2, failed=1)
@@ -369,7 +422,7 @@ def test_a_suite_is_a_test_for_each_case(folder: pytest.Pytester) -> None:
             "*below 4*",
             "*expected ≥ 4, found 1.50*",
             "*suite.judge.yaml:8",
-            "FAILED suite.judge.yaml::muddled - *below 4*",
+            "FAILED suite.judge.yaml::muddled*",
         ]
     )
     result.stdout.no_fnmatch_line("*Traceback*")
@@ -430,6 +483,21 @@ def test_a_wrong_suite_is_an_error_with_its_line(folder: pytest.Pytester, wrong:
 def test_no_case_passes_of_a_suite_that_cannot_run(folder: pytest.Pytester, wrong: str, said: str) -> None:
     folder.makefile(".judge.yaml", suite=wrong)
     run(folder, failed=wrong.startswith("baseline") + 3).stdout.fnmatch_lines([said])
+
+
+def test_a_baseline_is_a_test(folder: pytest.Pytester) -> None:
+    cases = "".join(
+        f"  - {{name: {n}, criterion: coherence, text: {{source: No. {n}., output: Clear.}}, expect: {{min: 1}}}}\n"
+        for n in range(8)
+    )
+    folder.makefile(".judge.yaml", suite=f"model: scripted/replies.yaml\ncache: false\nbaseline: was\ncases:\n{cases}")
+    (made,) = suites.test(folder.path / "suite.judge.yaml", update_baseline=True)
+    assert made.passed
+    run(folder, passed=10)
+    folder.makefile(".yaml", replies="- reply: {3: 0.3, 4: 0.7}")
+    run(folder, passed=9, failed=1).stdout.fnmatch_lines(
+        ["_* (baseline) _*", "failed: worse (p*", "*coherence: *", "*suite.judge.yaml:3"]
+    )
 
 
 def test_a_case_without_a_score_fails_with_the_reply(folder: pytest.Pytester) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import spearmanr
 
 import judge
 
@@ -40,7 +41,7 @@ def replay(shared_tool: Callable[[str], Path], shared_data: Callable[[str], Path
     servers: list[Replay] = []
 
     def start(data: str, *options: object) -> Replay:
-        command = (shared_tool("replay_server.py"), "--data", shared_data(data), "--port", 0, *options)
+        command = (shared_tool("replay_server.py"), "--data", *map(shared_data, data.split()), "--port", 0, *options)
         servers.append(Replay(*command))
         return servers[-1]
 
@@ -217,6 +218,63 @@ def test_a_wild_run_ends_with_the_table_of_a_calm_one(
         wild = judge.evaluate(shared_data(name), criteria, **options)
         assert server.stats()["requests"] - asked <= 3 * left + 10
     assert values(wild) == values(calm)
+
+
+TEXTS, REPLIES = "summeval_smoke.jsonl", "summeval_judged_smoke.jsonl"
+
+
+def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
+    replay: Callable[..., Replay], shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Agreement, order and drift of 20 rated summaries, against scipy's and against counts of the recorded replies."""
+    server = replay(f"{TEXTS} {REPLIES}")
+    suite = {
+        "data": str(shared_data(TEXTS)), "map": {"item": "doc_id", "output": "summary"}, "criteria": ["consistency"],
+        "base_url": server.url, "model": "gpt-4-0314:rts", "weighting": "single", "reply": "reason_then_score",
+        "cache": False, "baseline": "before",
+        "cases": [
+            {"name": "people", "human": {"spearman": {"min": 0.1}, "level": "item"}},
+            {"name": "order", "better": "M22", "worse": "M11"},
+            {"name": "flips", "drift": {"max_flips": 0}},
+        ],
+    }  # fmt: skip
+    (tmp_path / "gpt.judge.yaml").write_text(json.dumps(suite), "utf-8")
+    (first,) = judge.test(tmp_path, update_baseline=True)
+    rows = [json.loads(line) for line in shared_data(REPLIES).read_text("utf-8").splitlines()]
+    found = {
+        (row["judge"], row["item_id"]): float(re.findall(r"[1-5]", row["responses"][0])[-1])
+        for row in rows
+        if row["criterion"] == "consistency" and row["variant"] == "rts"
+    }
+    rated = [json.loads(line) for line in shared_data(TEXTS).read_text("utf-8").splitlines()]
+    gpt4 = {row["id"]: found["gpt-4-0314", row["id"]] for row in rated}
+    people = [row["human"]["consistency"] for row in rated]
+    agreement = next(verdict for verdict in first.verdicts if verdict.name == "people")
+    assert agreement.estimate is not None
+    assert agreement.estimate.value == pytest.approx(float(spearmanr([*gpt4.values()], people).statistic))
+    assert agreement.met
+    (second,) = judge.test(tmp_path, model="gpt-3.5-turbo-0301:rts")
+    flips = next(verdict for verdict in second.verdicts if verdict.name == "flips")
+    turned = sum(found.get(("gpt-3.5-turbo-0301", key), value) != value for key, value in gpt4.items())
+    assert turned > 0
+    assert flips.found.startswith(f"{turned} of ")
+    assert not second.passed
+
+
+def test_an_audit_of_people_and_of_chance(
+    replay: Callable[..., Replay], shared_data: Callable[[str], Path]
+) -> None:
+    """The originals' scores are people's, those of changed texts are drawn: what is noticed then is nothing."""
+    server = replay(TEXTS, "--oracle", 0, "--on-miss", "synthetic")
+    card = judge.audit(
+        shared_data(TEXTS), ["consistency"], model="m", base_url=server.url, cache=False,
+        mapping={"item": "doc_id", "output": "summary"}, weighting="single",
+    )  # fmt: skip
+    assert {cell.change for cell in card.cells} >= {"swapped number", "negated sentence", "shuffled sentences"}
+    assert len(card.attacks) == 5
+    assert {finding.probe for finding in card.findings} >= {"verbosity", "scale use"}
+    assert sum(cell.failed for cell in (*card.cells, *card.attacks)) == 0
+    assert not any(cell.move and cell.move.p is not None and cell.move.p < 0.05 for cell in card.cells)
 
 
 def values(result: judge.Result) -> dict[tuple[str, str, str], float]:

@@ -73,7 +73,7 @@ class Session:
             if layer.get("model") and not self._refused(layer["model"]):
                 found.pop("replay", None)
             found |= layer
-        if "replay" not in found:
+        if found.get("replay") is None:
             model = found.get("model")
             refused = self._refused(model)
             if refused or not model:
@@ -98,8 +98,9 @@ def _place(shared: Path, what: object, kind: str) -> Path:
 
 def _offline(model: Any) -> bool:
     """Whether a judge asks no server: scripted replies, the heuristic."""
-    name = _name(model)
-    return isinstance(model, ScriptedProvider) or name == HEURISTIC or name.startswith("scripted/")
+    if not isinstance(model, str | Mapping | Judge):
+        return isinstance(model, ScriptedProvider)
+    return _name(model) == HEURISTIC or _name(model).startswith("scripted/")
 
 
 def _name(model: Any) -> str:

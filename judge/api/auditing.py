@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from judge import config
 from judge.api import stages
@@ -63,7 +63,7 @@ class AuditOptions(TypedDict, total=False):
     tpm: int
     deadline: float
     budget: str
-    cache: str | Path | bool
+    cache: str | Path | Literal[False]
     replay: str | Path
     record: str | Path
     out: str | Path

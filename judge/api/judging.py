@@ -78,7 +78,8 @@ async def judge(
             keep(score)
         if prepared.pairs is not None:
             for tie in prepared.pairs.ties([c.name for c in found if c.judge or len(prepared.judges) == 1]):
-                keep(tie)
+                if _wanted(prepared, tie, found):
+                    keep(tie)
         runs = []
         for name, retrier in retriers.items():
             left = again.left(judgments(prepared, name), kept, suffix(prepared, name))
@@ -187,10 +188,18 @@ def _asked_by(prepared: Prepared, judge: str) -> list[Criterion]:
     return [for_provider(criterion, prepared.judges[judge]) for criterion in prepared.criteria]
 
 
+def _wanted(prepared: Prepared, tie: Score, columns: Sequence[Column]) -> bool:
+    if prepared.wanted is None:
+        return True
+    criterion = next(column.criterion for column in columns if column.name == tie.column)
+    return (tie.item, tie.system) in prepared.wanted.get(criterion, ())
+
+
 def judgments(prepared: Prepared, judge: str) -> Sequence[Judgment]:
     criteria = _asked_by(prepared, judge)
     if prepared.pairs is not None:
-        return prepared.pairs.judgments(criteria)
+        every = prepared.pairs.judgments(criteria)
+        return [one for one in every if asked_about(prepared, one.sample, one.criterion)]
     return [
         Judgment(sample, criterion)
         for sample in prepared.samples

@@ -89,7 +89,7 @@ def prepare(
     given = made.model if providers is None else providers
     asked, floor = of_plan.asked(made, given)
     alone = floor is not None and not asked and made.replay is None
-    chosen = [] if alone else _criteria(made, rows, named["name"], own or {}, pairwise=isinstance(made, RankPlan))
+    chosen = [] if alone else _criteria(made, rows, named["name"], own or {}, wanted)
     if made.calibrate:
         _check_calibrated(made, rows, chosen, alone=alone)
     measured = Measured()
@@ -209,7 +209,8 @@ def prompt(
     made = plan(given={**options, "criteria": [criterion]})
     rows = samples.load(data, mapping=made.mapping, systems=made.systems)
     language = made.language or text.language(t for s in rows for t in (s.output, s.source or ""))
-    (chosen,) = _criteria(made, rows, language, {}, pairwise=None)
+    either = criteria_module.load(criterion, language=language, pairwise=None)
+    (chosen,) = _criteria(made, rows, language, {criterion: either}, None)
     first = _first(rows, item=item, system=system)
     renderer = Renderer(chosen, criteria_module.bodies(chosen))
     if not chosen.pairwise:
@@ -265,16 +266,17 @@ def check_out(out: Path | None) -> None:
 
 
 def _criteria(
-    made: Plan, rows: Sequence[Sample], language: str, own: Mapping[str, Criterion], *, pairwise: bool | None
+    made: Plan, rows: Sequence[Sample], language: str, own: Mapping[str, Criterion], wanted: Wanted | None
 ) -> list[Criterion]:
-    """The criteria of a plan in the form it wants them, checked against the data."""
+    """The criteria of a plan in the form it wants them, checked against the texts that they are asked about."""
     chosen = []
     for name in made.criteria:
-        criterion = own.get(name) or criteria_module.load(name, language=language, pairwise=pairwise)
+        criterion = own.get(name) or criteria_module.load(name, language=language, pairwise=isinstance(made, RankPlan))
         form = "json" if made.structured else criterion.form
         own_kind = made.reply or criterion.reply
         chosen.append(replace(criterion, reply=own_kind, form=form, merged=made.merge_criteria))
-        criteria_module.check(chosen[-1], rows)
+        texts = None if wanted is None else wanted.get(criterion.name, ())
+        criteria_module.check(chosen[-1], [s for s in rows if texts is None or (s.item, s.system) in texts])
     refuse_twins([c.name for c in chosen])
     if made.merge_criteria:
         _check_merged(chosen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,8 @@ from judge.api.prepare import Prepared, Wanted, prepare
 from judge.config import Judge, Plan
 from judge.errors import ConfigError
 from judge.providers import Provider
-from judge.records import Criterion, Sample, Score
+from judge.records import Criterion, Sample
 from judge.report import Result
-from judge.runner import Judgment
 from judge.suite.records import Suite
 from judge.suite.texts import Asked, Key
 from judge.table import Table
@@ -98,7 +97,7 @@ def comparing(suite: Suite, asked: Asked, given: Given, language: str) -> Prepar
         wanted.setdefault(names[case], set()).update((one.item, one.system) for one in samples)
     rows = [sample for samples in asked.pairs.values() for sample in samples]
     prepared = _prepared(made, rows, criteria, given, wanted)
-    prepared.pairs = _Pairs.of([(names[case], samples) for case, samples in asked.pairs.items()])
+    prepared.pairs = _pairs(asked.pairs.values())
     return prepared
 
 
@@ -126,40 +125,16 @@ def _options(suite: Suite, criteria: Mapping[str, Criterion], language: str, out
 def _prepared(
     made: Plan, rows: list[Sample], criteria: Mapping[str, Criterion], given: Given, wanted: Wanted
 ) -> Prepared:
-    """A run on these texts. Raises JudgeError.
-
-    Its criteria may lack variables in texts that they are not asked about, of which `prepare` knows nothing; for the
-    others `gather` has seen that they are there.
-    """
-    shown = frozenset({"output", "first", "second"})
-    own = {name: replace(one, needs=one.needs & shown) for name, one in criteria.items()}
-    prepared = prepare(made, rows, providers=given.judges(made), own=own, wanted=wanted)
-    prepared.criteria = [replace(one, needs=criteria[one.name].needs) for one in prepared.criteria]
+    """A run on these texts. Raises JudgeError."""
+    prepared = prepare(made, rows, providers=given.judges(made), own=criteria, wanted=wanted)
     if prepared.rest is not None:
         raise ConfigError(f"a suite is about {len(prepared.samples):,} texts at the most: give it a limit:")
     return prepared
 
 
-@dataclass(frozen=True, slots=True)
-class _Pairs(Pairs):
-    """Pairs of several cases. `criteria` has by item the name of the one criterion that compares its texts."""
-
-    criteria: Mapping[str, str]
-
-    @classmethod
-    def of(cls, cases: Sequence[tuple[str, Sequence[Sample]]]) -> _Pairs:
-        """The pairs of every case's samples, in both orders, by its criterion."""
-        every = [choose(samples, orders=2, budget=None, seed=0) for _, samples in cases]
-        compared = tuple(pair for one in every for pair in one.compared)
-        equal = tuple(pair for one in every for pair in one.equal)
-        number = sum(one.chosen for one in every)
-        items = {sample.item: name for name, samples in cases for sample in samples}
-        return cls(compared, equal, number, number, 0, items)
-
-    def judgments(self, criteria: Sequence[Criterion]) -> list[Judgment]:
-        every = Pairs.judgments(self, criteria)
-        return [one for one in every if self.criteria[one.sample.item] == one.criterion.name]
-
-    def ties(self, columns: Sequence[str]) -> Iterator[Score]:
-        every = Pairs.ties(self, columns)  # of a panel, columns are called CRITERION/JUDGE
-        return (one for one in every if self.criteria[one.item] == one.column.partition("/")[0])
+def _pairs(cases: Iterable[Sequence[Sample]]) -> Pairs:
+    """The pairs of every case's samples, in both orders."""
+    every = [choose(samples, orders=2, budget=None, seed=0) for samples in cases]
+    number = sum(one.chosen for one in every)
+    compared = tuple(pair for one in every for pair in one.compared)
+    return Pairs(compared, tuple(pair for one in every for pair in one.equal), number, number, 0)

@@ -129,27 +129,30 @@ def ready(
     found = _chosen(_loaded(paths, given, wrong), cases, wrong)
     if update_baseline and cases is not None:
         wrong.append(ConfigError("--update-baseline: with --cases the baseline would lack the texts of other cases"))
-    several = len(found) > 1
-    if several and (baseline or out):
+    if (several := len(found) > 1) and (baseline or out):
         wrong += _twins(found)
     limit = config.plan(given={"budget": given.options.get("budget")}).budget
     purse = None if limit is None else Purse(limit)
+    folder = None if baseline is None else Path(baseline)
     checked = []
     for suite in found:
         policy = [replace(case, undecided=undecided or case.undecided or suite.undecided) for case in suite.cases]
         suite = replace(suite, options=given.over(suite.options), cases=tuple(policy))
         try:
             asked, runs = _prepared(suite, given)
-            folder = None if baseline is None else Path(baseline)
             held = baselines.find(suite, asked.texts, folder=folder, several=several, update=update_baseline)
             own = purse or Purse(next(one.plan.budget for one in runs if one is not None))
             checked.append(Ready(suite, asked, *runs, held, own, "deadline" in given.options))
         except JudgeError as error:
-            here = str(error).startswith(str(suite.path))
-            wrong.append(error if here else type(error)(f"{suite.path}: {error}"))
+            wrong.append(_named(error, suite.path))
     if wrong:
         raise wrong[0] if len(wrong) == 1 else ConfigError("\n".join(map(str, wrong)))
     return checked
+
+
+def _named(error: JudgeError, path: Path) -> JudgeError:
+    """The error, beginning with the suite's file."""
+    return error if str(error).startswith(str(path)) else type(error)(f"{path}: {error}")
 
 
 def _loaded(paths: Paths, given: Given, wrong: list[JudgeError]) -> list[Suite]:

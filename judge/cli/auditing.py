@@ -107,7 +107,7 @@ def _carried_out(found: Ready, *, quiet: bool) -> Card:
     import asyncio
 
     from judge.api.auditing import forecast, run
-    from judge.cli.running import _until_stopped, say
+    from judge.cli.running import say, until_stopped
     from judge.cli.watch import watch
     from judge.progress import Progress
 
@@ -123,7 +123,7 @@ def _carried_out(found: Ready, *, quiet: bool) -> Card:
     if not quiet:
         say(forecast(found))
     try:
-        return asyncio.run(_until_stopped(run(found, progress, shown), progress))
+        return asyncio.run(until_stopped(run(found, progress, shown), progress))
     except (KeyboardInterrupt, asyncio.CancelledError):
         kept = " What is in the cache is not asked or paid again." if found.plan.cache is not False else ""
         say(f"interrupted: start the same command again to go on.{kept}")

@@ -123,7 +123,7 @@ def _carried_out(found: Ready, *, quiet: bool) -> PromptDiff:
 
     from judge import api
     from judge.api.diffing import run
-    from judge.cli.running import _until_stopped, say
+    from judge.cli.running import say, until_stopped
     from judge.cli.watch import watch
     from judge.progress import Progress
 
@@ -133,7 +133,7 @@ def _carried_out(found: Ready, *, quiet: bool) -> PromptDiff:
     progress = Progress()
     work = run(found, progress, lambda prepared: watch(prepared, progress, quiet=quiet))
     try:
-        return asyncio.run(_until_stopped(work, progress))
+        return asyncio.run(until_stopped(work, progress))
     except (KeyboardInterrupt, asyncio.CancelledError):
         say("interrupted: start the same command again to go on. What is in the cache is not asked or paid again.")
         raise typer.Exit(130) from None

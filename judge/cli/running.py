@@ -97,13 +97,13 @@ def _carried_out(
     progress = Progress()
     try:
         with watch(prepared, progress, quiet=quiet):
-            return asyncio.run(_until_stopped(api.run(prepared, progress), progress)), progress
+            return asyncio.run(until_stopped(api.run(prepared, progress), progress)), progress
     except (KeyboardInterrupt, asyncio.CancelledError):
         say(_how_to_go_on(progress, folder, made.cache is not False))
         raise typer.Exit(130) from None
 
 
-async def _until_stopped(run: Coroutine[Any, Any, T], progress: Progress) -> T:
+async def until_stopped(run: Coroutine[Any, Any, T], progress: Progress) -> T:
     """Have Ctrl-C, and a CI job that is cancelled, wait for the replies under way, which are paid for.
 
     A second one does not wait. Raises CancelledError where the run was stopped, and KeyboardInterrupt for a third one.

@@ -127,7 +127,7 @@ def _carried_out(found: Sequence[Ready], *, quiet: bool) -> Sequence[Outcome]:
 
     from judge.api.suites import carry_out
     from judge.api.worth import ahead
-    from judge.cli.running import _until_stopped, say
+    from judge.cli.running import say, until_stopped
     from judge.cli.watch import watch
     from judge.progress import Progress
     from judge.report.words import count
@@ -139,7 +139,7 @@ def _carried_out(found: Sequence[Ready], *, quiet: bool) -> Sequence[Outcome]:
     progress = Progress()
     work = carry_out(found, progress, lambda prepared: watch(prepared, progress, quiet=quiet))
     try:
-        return asyncio.run(_until_stopped(work, progress))
+        return asyncio.run(until_stopped(work, progress))
     except (KeyboardInterrupt, asyncio.CancelledError):
         kept = all(one.cached for one in found)
         say(

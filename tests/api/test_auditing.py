@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import judge
 from judge import samples
 from judge.api import probing, variants
 from judge.api.auditing import audit, audit_async, forecast, run
@@ -292,6 +293,18 @@ def test_a_server_that_keeps_its_temperature_is_not_said_to_answer_at_0() -> Non
     assert "the server does not take a temperature" in card.left_out["repeats"]
     assert [one.what for one in card.findings if one.probe == "repeats"]
     assert not [one for one in card.findings if one.what.endswith("temperature 0")]
+
+
+def test_draws_at_temperature_0_are_drawn_and_the_report_says_what_they_show() -> None:
+    provider = ScriptedProvider(strict)
+    asked: dict[str, Any] = {"weighting": "samples", "draws": 3, "metrics": [], "cache": False}
+    result = judge.evaluate(ROWS[:4], ["fluency"], model=provider, temperature=0.0, **asked)
+    assert {score.provenance.n for score in result.table.scores} == {3}
+    assert {request.params["temperature"] for request in provider.seen} == {0.0}
+    told = [note for note in result.info["notes"] if "temperature 0" in note]
+    assert len(told) == 1
+    warm = judge.evaluate(ROWS[:4], ["fluency"], model=ScriptedProvider(strict), **asked)
+    assert not [note for note in warm.info["notes"] if "temperature 0" in note]
 
 
 def test_a_failed_judgment_is_counted_once_and_is_no_score() -> None:
