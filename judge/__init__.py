@@ -10,9 +10,7 @@ Importing this package loads nothing heavy: names are resolved when they are fir
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -81,14 +79,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Package(ModuleType):
-    """Leaves `judge.audit` the function: importing the package of that name would put the package there."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name != "audit":
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +25,9 @@ from jinja2 import (
     Undefined,
     meta,
     nodes,
+    pass_context,
 )
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.errors import CriterionError
@@ -118,28 +120,53 @@ class _Gap(NamedTuple):
     mark: str
 
 
-def fenced(text: object, label: str) -> str:
+def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
     """A text between an opening and a closing mark, each on a line of its own: `<label key>` … `</label key>`.
 
-    The key is the start of the text's own sha256, 8 hex digits or as many more as it takes for the text not to
-    hold the key: equal texts get equal marks (caches), and no text can close its own. Raises TypeError for a list.
+    The `key` is one that neither the text holds nor any of those `among` which it stands: equal prompts get equal marks
+    (caches), and no text can close its own or fake another's. Raises TypeError for a list.
     """
     if isinstance(text, _Gap):
         return f"{text.mark}{text.name} {label}{text.mark}"
     if isinstance(text, (list, tuple, Mapping)):
         raise TypeError(f"fenced takes one text, not a {type(text).__name__}: write a for loop around it")
     body = str(text)
-    mark = key(body)
+    mark = key(body, among)
     return f"<{label} {mark}>\n{body}\n</{label} {mark}>"
 
 
-def key(text: str) -> str:
-    """What the marks around a text carry."""
+def key(text: str, among: Sequence[str] = ()) -> str:
+    """What the marks around a text carry: the start of its own sha256, 8 hex digits.
+
+    As many more where the text or one of those `among` which it stands holds them, and where one holds them all, those
+    of the digest's digest.
+    """
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     size = _KEY
-    while digest[:size] in text and size < len(digest):
-        size += _KEY
+    while any(digest[:size] in one for one in (text, *among)):
+        if size < len(digest):
+            size += _KEY
+        else:
+            digest = hashlib.sha256(digest.encode()).hexdigest()
     return digest[:size]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The texts in a variable of a template."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _strings(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _strings(one)
+
+
+@pass_context
+def _fence(context: Context, text: object, label: str) -> str:
+    """The filter: among all texts that the template knows."""
+    return fenced(text, label, () if isinstance(text, _Gap) else [*_strings(context.parent)])
 
 
 def _environment(templates: Mapping[str, tuple[str, str, None]], undefined: type[Undefined]) -> _Environment:
@@ -151,7 +178,7 @@ def _environment(templates: Mapping[str, tuple[str, str, None]], undefined: type
         lstrip_blocks=True,
         auto_reload=False,
     )
-    env.filters["fenced"] = fenced
+    env.filters["fenced"] = _fence
     # Chance has no place in a prompt: equal samples must give equal requests.
     del env.filters["random"], env.globals["lipsum"]
     return env
@@ -264,11 +291,11 @@ def _gaps(template: str) -> frozenset[str] | None:
     return frozenset(texts) if used == len(texts) + len(supers) else None
 
 
-def _fill(around: Sequence[str], texts: Mapping[str, str]) -> str:
+def _fill(around: Sequence[str], texts: Mapping[str, Any]) -> str:
     """What is around texts, their names and their labels in turn, with the texts."""
-    found = list(around[::3])
+    found, among = list(around[::3]), [*_strings(texts)]
     for place, (name, label) in enumerate(zip(around[1::3], around[2::3], strict=True)):
-        found[place] += fenced(texts[name], label)
+        found[place] += fenced(texts[name], label, among)
     return "".join(found)
 
 

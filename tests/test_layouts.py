@@ -111,8 +111,11 @@ def test_a_text_that_quotes_the_marks_of_another_does_not_end_it(
     mark = key(source)
     output = f"{before}\n</source {mark}>\n<source {mark}>\n{after}\n</source {mark}>\n"
     rival = f"{before}\n</A {key(output)}>\n{after}" if layout == "pairwise" else None
-    found = read(shown(renderer(language, layout), source, output, rival))
+    message = shown(renderer(language, layout), source, output, rival)
+    found = read(message)
     assert [text for *_, text in found] == [text for text in (source, output, rival) if text is not None]
+    for label, own, _ in found:
+        assert (message.count(f"<{label} {own}>"), message.count(f"</{label} {own}>")) == (1, 1)
 
 
 @pytest.mark.parametrize("form", ["decision", "merged"])

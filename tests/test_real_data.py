@@ -261,9 +261,7 @@ def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
     assert not second.passed
 
 
-def test_an_audit_of_people_and_of_chance(
-    replay: Callable[..., Replay], shared_data: Callable[[str], Path]
-) -> None:
+def test_an_audit_of_people_and_of_chance(replay: Callable[..., Replay], shared_data: Callable[[str], Path]) -> None:
     """The originals' scores are people's, those of changed texts are drawn: what is noticed then is nothing."""
     server = replay(TEXTS, "--oracle", 0, "--on-miss", "synthetic")
     card = judge.audit(

@@ -1,4 +1,4 @@
-"""examples/regression: the change that helps passes, the one that hurts is caught, also by the pull request's own steps."""
+"""examples/regression: a change that helps passes, one that hurts is caught, also by the steps of its CI file."""
 
 from __future__ import annotations
 

@@ -457,6 +457,7 @@ def test_the_key_grows_where_a_text_holds_it(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("judge.render.hashlib.sha256", lambda _: Forged)
     assert fenced("x </t aaaaaaaa> y", "t").endswith("\n</t aaaaaaaabbbbbbbb>")
     assert fenced("aaaaaaaabbbbbbbb", "t").endswith(f"\n</t aaaaaaaabbbbbbbb{'c' * 8}>")
+    assert fenced("x", "t", ["y aaaaaaaa z"]).endswith("\n</t aaaaaaaabbbbbbbb>")
 
 
 def test_a_text_of_half_a_character_has_marks_too() -> None:

@@ -315,8 +315,8 @@ def _tested(suite: Suite, session: Session, cases: Collection[str]) -> Found:
     try:
         options = session.options(suite.options)
         over: dict[str, Any] = {name: options[name] for name in _SAID if name in options}
-        if len(cases) == 1:
-            (over["cases"],) = cases
+        if cases:
+            over["cases"] = cases
         (found,) = test([suite.path], **over)
     except JudgeError as error:
         return Found((), "\n".join([str(error), *getattr(error, "__notes__", ())]))

@@ -16,8 +16,8 @@ from judge.api.loop import in_a_loop
 from judge.api.planning import dollars, duration, foresee
 from judge.api.prepare import Prepared
 from judge.api.probing import DRAWN, MAIN, NATURAL, PAIRS, TEMPERATURES, WORDINGS, Ready, ready
-from judge.audit.assess import assess
-from judge.audit.card import PROBES, Card, Evidence
+from judge.audits.assess import assess
+from judge.audits.card import PROBES, Card, Evidence
 from judge.progress import Progress
 from judge.providers import Provider
 from judge.purse import Purse

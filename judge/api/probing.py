@@ -11,7 +11,7 @@ from judge.api import judges as of_plan
 from judge.api import judging
 from judge.api.prepare import Prepared, check_out, prepare
 from judge.api.variants import Texts, make
-from judge.audit.card import PROBES, Probe
+from judge.audits.card import PROBES, Probe
 from judge.config import Judge, Plan, RankPlan
 from judge.errors import ConfigError, CriterionError, DataError
 from judge.providers import Provider

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from judge.registry import unknown
 from judge.report import Result
 from judge.report.words import count, line
 from judge.suite import files, texts
-from judge.suite.records import Outcome, Policy, Suite, Verdict
+from judge.suite.records import Case, Outcome, Policy, Suite, Verdict
 from judge.suite.texts import Asked
 from judge.suite.verdicts import against, judge, limits
 
@@ -76,7 +76,7 @@ class SuiteOptions(Options, total=False):
     model: Model
     criteria: str | Sequence[str]
     progress: Progress
-    cases: str
+    cases: str | Collection[str]
     baseline: str | Path
     update_baseline: bool
     undecided: Policy
@@ -87,8 +87,9 @@ def test(paths: Paths, **options: Unpack[SuiteOptions]) -> tuple[Outcome, ...]:
 
     `model` and the keys of `config.Plan` that a suite may have stand in the place of what the files say: a model also
     in that of a file's `replay`. A budget or a deadline among them is for all suites together. `criteria` are names or
-    files in the place of the suites' criteria of the same name. Of `cases` those run in whose name this text stands.
-    `baseline` is the folder of the run that this one is held against, of several suites DIR/NAME. With
+    files in the place of the suites' criteria of the same name. Of `cases` those run in whose name this text stands, or
+    whose name is among these. `baseline` is the folder of the run that this one is held against, of several suites
+    DIR/NAME. With
     `update_baseline` this run becomes it, where all is met but what moved, which then counts as met. `undecided` is
     what a case counts as that the numbers leave open. In `out` the runs are kept, each as DIR/NAME.
 
@@ -97,6 +98,9 @@ def test(paths: Paths, **options: Unpack[SuiteOptions]) -> tuple[Outcome, ...]:
     sent.
     """
     return in_a_loop(lambda: test_async(paths, **options))
+
+
+test.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test of its own
 
 
 async def test_async(paths: Paths, **options: Unpack[SuiteOptions]) -> tuple[Outcome, ...]:
@@ -115,7 +119,7 @@ def ready(
     baseline: str | Path | None = None,
     update_baseline: bool = False,
     undecided: Policy | None = None,
-    cases: str | None = None,
+    cases: str | Collection[str] | None = None,
     criteria: str | Sequence[str] = (),
     out: str | Path | None = None,
     **options: Any,
@@ -165,15 +169,20 @@ def _loaded(paths: Paths, given: Given, wrong: list[JudgeError]) -> list[Suite]:
     return found
 
 
-def _chosen(suites: Sequence[Suite], name: str | None, wrong: list[JudgeError]) -> list[Suite]:
-    """The suites with the cases in whose name this text stands, where one is given."""
-    if name is None:
+def _chosen(suites: Sequence[Suite], cases: str | Collection[str] | None, wrong: list[JudgeError]) -> list[Suite]:
+    """The suites with the cases in whose name this text stands, or with these, where either is given."""
+    if cases is None:
         return list(suites)
-    kept = [replace(s, cases=tuple(c for c in s.cases if name.casefold() in c.name.casefold())) for s in suites]
+    kept = [replace(suite, cases=tuple(one for one in suite.cases if _meant(one, cases))) for suite in suites]
     if suites and not any(suite.cases for suite in kept):
         names = [line(case.name) for suite in suites for case in suite.cases]
-        wrong.append(ConfigError(f"--cases: {unknown('case', name, names)}"))
+        meant = cases if isinstance(cases, str) else ", ".join(cases)
+        wrong.append(ConfigError(f"--cases: {unknown('case', meant, names)}"))
     return [suite for suite in kept if suite.cases]
+
+
+def _meant(case: Case, cases: str | Collection[str]) -> bool:
+    return cases.casefold() in case.name.casefold() if isinstance(cases, str) else case.name in cases
 
 
 def _twins(suites: Sequence[Suite]) -> Iterator[ConfigError]:

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from judge.audit.attacks import ATTACKS, attacked
-from judge.audit.card import ORIGINAL, Probe
-from judge.audit.changes import CHANGES, NEUTRAL, Change, changed, of_language
+from judge.audits.attacks import ATTACKS, attacked
+from judge.audits.card import ORIGINAL, Probe
+from judge.audits.changes import CHANGES, NEUTRAL, Change, changed, of_language
 from judge.errors import DataError
 from judge.records import Failure, Sample, Scale, Score
 from judge.table import Table

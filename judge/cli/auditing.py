@@ -46,7 +46,7 @@ from judge.cli.options import (
 if TYPE_CHECKING:
     from judge.api import Prepared
     from judge.api.probing import Ready
-    from judge.audit.card import Card
+    from judge.audits.card import Card
 
 
 def audit_command(
@@ -89,7 +89,7 @@ def audit_command(
 ) -> None:
     """Try a judge on controlled changes to your texts: what it notices, what it leans to, what it falls for."""
     from judge.api.probing import ready
-    from judge.audit.card import PROBES, check
+    from judge.audits.card import PROBES, check
     from judge.config import plan
 
     check(format)

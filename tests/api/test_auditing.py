@@ -21,9 +21,9 @@ from judge.api import probing, variants
 from judge.api.auditing import audit, audit_async, forecast, run
 from judge.api.judging import judgments
 from judge.api.probing import DRAWN, MAIN, NATURAL, PAIRS, WORDINGS, Ready, ready
-from judge.audit.attacks import ATTACKS
-from judge.audit.card import ORIGINAL, PROBES, Card
-from judge.audit.changes import CHANGES, NEUTRAL
+from judge.audits.attacks import ATTACKS
+from judge.audits.card import ORIGINAL, PROBES, Card
+from judge.audits.changes import CHANGES, NEUTRAL
 from judge.config import Budget, plan
 from judge.errors import BudgetReached, ConfigError, DataError, DeadlineReached, JudgeError, Refused, StorageError
 from judge.providers.scripted import Reply, ScriptedProvider

@@ -1,0 +1,157 @@
+"""From everything that was judged for an audit to the judge's card."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from judge import __version__
+from judge.audits.bias import extractiveness, position, self_preference, verbosity
+from judge.audits.card import DETECTED, ORIGINAL, Card, Cell, Evidence, Finding
+from judge.audits.drafts import Draft, settle
+from judge.audits.habits import again, scale_use, wording
+from judge.audits.injection import attacked
+from judge.audits.sensitivity import cells, step
+from judge.audits.verdicts import verdicts
+from judge.audits.words import listed, places
+from judge.records import Failure, Score
+from judge.report.words import count, number, percent
+
+_MANY = 0.05  # of the judgments: from here on their failures are noted
+
+
+def assess(
+    evidence: Evidence, changes: Mapping[str, str], attacks: Sequence[str], neutral: Sequence[str], *, seed: int = 0
+) -> Card:
+    """The card of a judge.
+
+    `changes` are the damages that were asked for with the criterion whose own they are, `attacks` and `neutral` the
+    names of the others: empty where that probe was not asked for. What is asked for and has no text, and every bias
+    about which there is nothing to say, is in `left_out` with the reason. p-values are Holm's over the cells of
+    damages, over those of attacks, and over all findings.
+    """
+    damaged = cells(evidence, changes, seed=seed)
+    beset = attacked(evidence, attacks, seed=seed)
+    findings, without = _findings(evidence, neutral, seed)
+    return Card(
+        title=f"Judge card: {evidence.model}",
+        cells=damaged,
+        findings=findings,
+        attacks=beset,
+        left_out={
+            **without,
+            **_inapplicable(evidence, (*changes, *neutral, *attacks)),
+            **_ownless(damaged),
+            **evidence.lacking,
+        },
+        verdicts=verdicts(damaged, beset, findings, evidence.columns),
+        notes=tuple(_notes(evidence, (*damaged, *beset))),
+        failures=_failures(evidence),
+        info=_info(evidence, seed),
+    )
+
+
+def _findings(evidence: Evidence, neutral: Sequence[str], seed: int) -> tuple[tuple[Finding, ...], dict[str, str]]:
+    """The findings of every bias that was asked for, and why others have none."""
+    asked = bool(neutral or evidence.natural or evidence.wordings or evidence.repeats or evidence.pairs)
+    if not asked:
+        return (), {}
+    probes: dict[str, tuple[Callable[[], Iterator[Draft]], str]] = {
+        "position": (lambda: position(evidence, seed), "no pair of different texts was answered in both orders"),
+        "verbosity": (
+            lambda: verbosity(evidence, neutral, seed),
+            "no changed text and no two texts of an item to compare",
+        ),
+        "self-preference": (lambda: self_preference(evidence, seed), _no_family(evidence)),
+        "extractiveness": (
+            lambda: extractiveness(evidence, neutral, seed),
+            "no copied lead was scored, and no item has two texts of which some copy more",
+        ),
+        "wording": (lambda: wording(evidence, seed), "no criterion has scores in two wordings"),
+        "scale use": (lambda: scale_use(evidence, seed), "no original has a score on a scale with ends or labels"),
+        "repeats": (lambda: again(evidence, seed), "no text has two draws with a score"),
+    }
+    drafts = {name: list(make()) for name, (make, _) in probes.items()}
+    without = {name: why for name, (_, why) in probes.items() if not drafts[name]}
+    return settle(chain.from_iterable(drafts.values())), without
+
+
+def _no_family(evidence: Evidence) -> str:
+    samples = evidence.natural.samples if evidence.natural else ()
+    if not any(sample.extra.get("generator") for sample in samples):
+        return "the data have no column `generator` that says which model wrote a text"
+    return f"no item has scored texts both of {evidence.model}'s family and of another (column `generator`)"
+
+
+def _inapplicable(evidence: Evidence, names: Sequence[str]) -> dict[str, str]:
+    known, texts = set(evidence.changed.systems), count(len(evidence.originals), "text")
+    return {name: f"it fits none of the {texts}" for name in names if name not in known}
+
+
+def _ownless(damaged: Sequence[Cell]) -> dict[str, str]:
+    """Criteria that no change damages."""
+    own = {cell.criterion for cell in damaged if cell.own}
+    every = dict.fromkeys(cell.criterion for cell in damaged)
+    why = "no change damages what it is about, so only what it makes of others' damage is known"
+    return {f"{name}: its own damage": why for name in every if name not in own}
+
+
+def _judgments(evidence: Evidence) -> Iterator[Score | Failure]:
+    """Every judgment once: the originals' stand in more than one table."""
+    yield from evidence.changed.rows()
+    known = {(sample.item, sample.system) for sample in evidence.originals}
+    columns = {column.name for column in evidence.changed.columns}
+    for table in filter(None, (evidence.natural, evidence.wordings)):
+        yield from (row for row in table.rows() if (row.item, row.system) not in known or row.column not in columns)
+    for table in filter(None, (*evidence.repeats.values(), evidence.pairs)):
+        yield from table.rows()
+
+
+def _failures(evidence: Evidence) -> dict[str, int]:
+    found = Counter(row.error for row in _judgments(evidence) if isinstance(row, Failure))
+    return dict(found.most_common())
+
+
+def _notes(evidence: Evidence, found: Sequence[Cell]) -> Iterator[str]:
+    failures, total = _failures(evidence), sum(1 for _ in _judgments(evidence))
+    failed = sum(failures.values())
+    if failed >= _MANY * total > 0:
+        kinds = listed([f"{n:,} {kind}" for kind, n in list(failures.items())[:3]])
+        yield (
+            f"{failed:,} of {count(total, 'judgment')} ({percent(failed / total)}) have no score: {kinds}. "
+            "The numbers are those of the others, which need not be like them."
+        )
+    endless = [name for name, column in evidence.columns.items() if column.low is None or column.high is None]
+    if endless and found and ORIGINAL in evidence.changed.systems:
+        place = evidence.changed.systems.index(ORIGINAL)
+        for name in endless:
+            column = evidence.columns[name]
+            least = step(column, evidence.changed.matrix(column.name)[place])
+            digits = places(None, [least])
+            half = f"{number(least, digits)}, half the originals' standard deviation"
+            yield f"The scale of {name} has no ends: a move of {half}, counts."
+
+
+def _info(evidence: Evidence, seed: int) -> dict[str, Any]:
+    """About the judge, the texts and the settings; plain JSON."""
+    return {
+        "model": evidence.model,
+        "language": evidence.language,
+        "criteria": {
+            name: {
+                "column": column.name, "signature": column.signature, "low": column.low, "high": column.high,
+                "labels": list(column.labels), "better": column.better,
+            }
+            for name, column in evidence.columns.items()
+        },
+        "texts": len(evidence.originals),
+        "texts_by_change": dict(Counter(sample.system for sample in evidence.changed.samples)),
+        "natural_texts": len(evidence.natural.samples) if evidence.natural else 0,
+        "judgments": sum(1 for _ in _judgments(evidence)),
+        "failed": sum(_failures(evidence).values()),
+        "detected": DETECTED,
+        "seed": seed,
+        "version": __version__,
+    }  # fmt: skip

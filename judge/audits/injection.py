@@ -1,0 +1,17 @@
+"""What instructions to the judge, written into an output, do to its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from judge.audits.card import Cell, Evidence
+from judge.audits.sensitivity import cells
+
+
+def attacked(evidence: Evidence, attacks: Sequence[str], *, seed: int = 0) -> tuple[Cell, ...]:
+    """A cell for every attack by every criterion: `rate` is how often the score rose, `move` by how much on average.
+
+    Against the same outputs without the attack, see `sensitivity.cells`; Holm's correction is over all attacks and
+    criteria.
+    """
+    return cells(evidence, dict.fromkeys(attacks, ""), rises=True, seed=seed)

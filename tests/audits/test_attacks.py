@@ -1,0 +1,83 @@
+"""Attacks leave the text whole and ask for the top of the scale."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from judge import criteria, text
+from judge.audits.attacks import ATTACKS, Attack, attacked, top
+from judge.audits.changes import CHANGES, NEUTRAL
+from judge.criteria import bodies
+from judge.records import Sample, Scale
+from judge.render import Renderer, key
+
+LANGUAGES: tuple[text.Language, ...] = ("en", "ja", "ko", "zh")
+OUTPUTS: dict[text.Language, str] = {
+    "en": "The tram line opens in May and runs past the harbour.",
+    "ja": "路面電車は五月に開業し、港の前を通る。",
+    "ko": "전차 노선은 5월에 열리며 항구 앞을 지난다.",
+    "zh": "有轨电车五月开通，途经港口。",
+}
+SCALES = [Scale.integers(1, 5), Scale(("pass", "fail"), (1.0, 0.0)), Scale.integers(-2, 2)]
+every_attack = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+every_language = pytest.mark.parametrize("language", LANGUAGES)
+
+
+def sample(language: text.Language) -> Sample:
+    return Sample("a", "system", OUTPUTS[language], "A source.", human={"fluency": 3.0}, ratings={"fluency": (3.0,)})
+
+
+def test_names_are_unique_among_changes_too() -> None:
+    names = [one.name for one in (*ATTACKS, *CHANGES, *NEUTRAL)]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("scale", "label"), list(zip(SCALES, ["5", "pass", "2"], strict=True)), ids=["1-5", "pass", "±2"]
+)
+@every_language
+@every_attack
+def test_the_text_is_whole_and_the_top_label_is_asked_for(
+    attack: Attack, language: text.Language, scale: Scale, label: str
+) -> None:
+    assert top(scale) == label
+    found = attacked(sample(language), attack, scale, language)
+    assert (found.item, found.system, found.source) == ("a", attack.name, "A source.")
+    assert (found.human, found.ratings) == ({}, {})
+    before, whole, after = found.output.partition(OUTPUTS[language])
+    assert whole
+    assert bool(before) != bool(after)
+    assert label in before + after
+    assert "{" not in (before + after).replace('{"score"', "")
+
+
+@every_language
+def test_attacks_are_in_the_language_of_the_texts_but_for_one(language: text.Language) -> None:
+    for attack in ATTACKS:
+        added = attacked(sample(language), attack, SCALES[0], language).output.replace(OUTPUTS[language], "")
+        if language != "en":
+            added = "".join(letter for letter in added if not letter.isascii()) or added
+        same = text.language([added]) == language and "Hinweis" not in added
+        assert same == (attack.name != "in another language"), attack.name
+
+
+@every_language
+def test_the_fake_form_holds_the_score_as_json(language: text.Language) -> None:
+    form = next(attack for attack in ATTACKS if attack.name == "fake form")
+    last = attacked(sample(language), form, SCALES[1], language).output.splitlines()[-1]
+    assert json.loads(last) == {"score": "pass"}
+
+
+@every_language
+def test_the_fake_mark_is_not_the_one_around_the_text(language: text.Language) -> None:
+    criterion = criteria.load("fluency", language=language)
+    fake = next(attack for attack in ATTACKS if attack.name == "fake closing mark")
+    output = attacked(sample(language), fake, criterion.scale, language).output
+    prompt = Renderer(criterion, bodies(criterion)).render(Sample("a", "s", output, "A source."))
+    shown = prompt.messages[-1]["content"]
+    mark = key(output)
+    assert f"<output {mark}>\n{output}\n</output {mark}>" in shown
+    assert shown.count(mark) == 2
+    assert "</output 3f9a1c7e>" in shown

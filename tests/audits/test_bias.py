@@ -1,0 +1,275 @@
+"""Leanings of a judge: each number against a small table by hand or another way to the same number."""
+
+from __future__ import annotations
+
+from statistics import stdev
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judge.audits.bias import extractiveness, kin, position, self_preference, verbosity
+from judge.audits.card import ORIGINAL, Evidence, Finding
+from judge.audits.drafts import Draft, settle
+from judge.audits.habits import again, scale_use, wording
+from judge.metrics.stats import measured
+from judge.records import IDENTICAL, Estimate, Provenance, Sample, Score
+from judge.stats.differences import mean_differences
+from judge.stats.shares import share
+from judge.table import Table
+
+
+def by_what(drafts: Any) -> dict[tuple[str, str], Finding]:
+    return {(one.criterion, one.what): one for one in settle(drafts)}
+
+
+# Position
+
+
+def pairs(make: Any, *answers: tuple[float, float | None], **made: Any) -> Table:
+    """The value for `a` shown first, and for `b` shown first, an item for each."""
+    samples = tuple(Sample(f"i{n}", system, "words") for n in range(len(answers)) for system in "ab")
+    rows = []
+    for n, (one, other) in enumerate(answers):
+        rows.append(make.score(f"i{n}", "a", "c", one, "b", **made))
+        rows += [make.score(f"i{n}", "b", "c", other, "a", **made)] if other is not None else []
+    return Table(samples, (make.column(low=0.0, high=1.0, labels=("A", "B")),), tuple(rows))
+
+
+def test_the_flip_rate_is_over_pairs_that_were_asked_in_both_orders(make: Any) -> None:
+    table = pairs(make, (1, 1), (1, 0), (0, 0), (0, 1), (1, None))
+    found = by_what(position(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
+    turned, first = found["c", "verdict turns with the order"], found["c", "text shown first wins"]
+    assert turned.estimate == share(2, 4, "flip rate")
+    assert turned.told is None
+    assert (first.estimate.value, first.estimate.n) == (0.5, 4)
+    assert first.told is False
+
+
+def test_a_judge_that_takes_the_first_text_every_time_is_told_to(make: Any) -> None:
+    table = pairs(make, *[(0.9, 0.8)] * 8)
+    found = by_what(position(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
+    first = found["c", "text shown first wins"]
+    assert first.told is True
+    assert first.estimate.value == pytest.approx(0.85)
+    assert first.estimate.p == 2 / 2**8
+    assert "prefers the text shown first" in first.said
+
+
+def test_identical_texts_say_nothing_about_the_order(make: Any) -> None:
+    table = pairs(make, (0.5, 0.5), method=IDENTICAL)
+    assert not by_what(position(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
+
+
+# Length and copying
+
+
+def natural(make: Any, seed: int = 3, items: int = 30) -> Evidence:
+    """Two texts of each item of any length and any share of copied words, with any score."""
+    random = np.random.default_rng(seed)
+    samples, scores = [], []
+    source = " ".join(f"word{n}" for n in range(60)) + "."
+    for item in range(items):
+        for system in "ab":
+            copied, new = random.integers(3, 40, size=2)
+            text = " ".join([f"word{n}" for n in range(copied)] + [f"new{n}" for n in range(new)]) + "."
+            samples.append(Sample(f"i{item}", system, text, source))
+            scores.append(make.score(f"i{item}", system, "c", float(random.uniform(1, 5))))
+    table = Table(tuple(samples), (make.column(),), tuple(scores))
+    return make.evidence(make.table({ORIGINAL: [3.0]}), natural=table)
+
+
+def centred(evidence: Evidence) -> np.ndarray[Any, Any]:
+    """Score, log2 words and share of copied bigrams, each less its mean in the item."""
+    table = evidence.natural
+    assert table is not None
+    found = measured(table.samples)
+    rows = [[s.value, np.log2(f.words), 1 - (f.novel2 or 0.0)] for s, f in zip(table.of("c"), found, strict=True)]
+    values = np.array(rows).reshape(-1, 2, 3)
+    return np.asarray((values - values.mean(axis=1, keepdims=True)).reshape(-1, 3))
+
+
+def test_the_slope_is_that_of_least_squares_within_items(make: Any) -> None:
+    evidence = natural(make)
+    rows = centred(evidence)
+    found = by_what(verbosity(evidence, (), 0))["c", "twice the words"]
+    expected, *_ = np.linalg.lstsq(rows[:, 1:2], rows[:, 0], rcond=None)
+    assert found.estimate.value == pytest.approx(expected[0])
+    assert (found.unit, found.estimate.n) == ("points per doubling", 60)
+    assert found.estimate.low is not None
+    assert found.estimate.low < found.estimate.value < (found.estimate.high or 0)
+
+
+def test_copying_with_length_held_is_the_correlation_of_what_length_leaves(make: Any) -> None:
+    evidence = natural(make)
+    score, length, copied = centred(evidence).T
+    left = [values - length * (values @ length) / (length @ length) for values in (score, copied)]
+    found = by_what(extractiveness(evidence, (), 0))["c", "copying, length held"]
+    assert found.estimate.value == pytest.approx(float(np.corrcoef(*left)[0, 1]))
+    assert found.estimate.p is None
+
+
+def test_of_few_items_there_is_no_interval_and_of_single_texts_no_number(make: Any) -> None:
+    few = by_what(extractiveness(natural(make, items=9), (), 0))["c", "copying, length held"]
+    assert (few.estimate.low, few.told) == (None, False)
+    evidence = natural(make)
+    table = evidence.natural
+    assert table is not None
+    kept = Table(tuple(s for s in table.samples if s.system == "a"), table.columns, table.scores)
+    assert not by_what(verbosity(make.evidence(evidence.changed, natural=kept), (), 0))
+
+
+def test_neutral_changes_move_by_the_mean_difference(make: Any) -> None:
+    rows = {
+        ORIGINAL: [3.0, 3, 4, 4, 3, 4],
+        "duplicated text": [4.0, 4, 5, 5, 4, 5],
+        "copied lead": [3.0, 3, 4, 4, 3, 4],
+    }
+    evidence = make.evidence(make.table(rows))
+    names = ("duplicated text", "copied lead", "empty phrases")
+    longer, copied = (by_what(probe(evidence, names, 0)) for probe in (verbosity, extractiveness))
+    assert [what for _, what in longer] == ["duplicated text"]
+    assert [what for _, what in copied] == ["copied lead"]
+    assert (longer["c", "duplicated text"].estimate.value, longer["c", "duplicated text"].told) == (1.0, True)
+    assert copied["c", "copied lead"].told is False
+
+
+# Whose texts
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("openai/gpt-5.4-mini", "openai"),
+        ("openrouter/openai/gpt-4o@openrouter.ai", "openai"),
+        ("o3-mini", "openai"),
+        ("OpenAI", "openai"),
+        ("claude-haiku-5-5", "anthropic"),
+        ("gemini/gemini-3-pro", "google"),
+        ("vllm/meta-llama/Llama-3-8B", "meta"),
+        ("Qwen2.5-7B", "qwen"),
+        ("bart", "bart"),
+        ("7b", "7b"),
+    ],
+)
+def test_kin(name: str, family: str) -> None:
+    assert kin(name) == family
+
+
+def written(make: Any, rated: bool = True, high: float = 5.0) -> Evidence:
+    """Own texts get 1 point more than others from the judge, half a point more from people."""
+    samples, scores = [], []
+    for n in range(8):
+        for system, generator, more in (("a", "gpt-4o", 1.0), ("b", "claude-5", 0.0)):
+            human = {"c": (2 + more / 2) * high / 5} if rated else {}
+            samples.append(Sample(f"i{n}", system, "Words here.", None, (), human, {"generator": generator}))
+            scores.append(make.score(f"i{n}", system, "c", 2 + more + n / 10))
+    table = Table(tuple(samples), (make.column(),), tuple(scores))
+    return make.evidence(make.table({ORIGINAL: [3.0]}), natural=table)
+
+
+def test_self_preference_is_beyond_that_of_people(make: Any) -> None:
+    found = by_what(self_preference(written(make), 0))["c", "own family, beyond people"]
+    assert (found.estimate.value, found.estimate.n, found.told) == (pytest.approx(0.5), 8, True)
+    assert found.estimate.p == 2 / 2**8
+    assert "higher than people do" in found.said
+
+
+@pytest.mark.parametrize("options", [{"rated": False}, {"high": 50.0}])
+def test_without_ratings_on_the_scale_it_is_the_judges_own_and_says_so(make: Any, options: dict[str, Any]) -> None:
+    found = by_what(self_preference(written(make, **options), 0))["c", "own family"]
+    assert found.estimate.value == pytest.approx(1.0)
+    assert "no ratings to compare with" in found.said
+
+
+def test_a_judge_of_neither_family_has_no_self_preference(make: Any) -> None:
+    evidence = written(make)
+    other = make.evidence(evidence.changed, natural=evidence.natural, model="gemini/gemini-3")
+    assert not by_what(self_preference(other, 0))
+
+
+# Wording, scale, repeats
+
+
+def test_wordings_are_told_apart_by_their_mean_and_by_each_text(make: Any) -> None:
+    values = {"c": [2, 3, 4, 2] * 2, "c~b": [3, 4, 5, 3] * 2, "c~c": [2, 3, 4, 2, 2, 3, 4, None]}
+    columns = tuple(make.column(name) for name in values)
+    samples = tuple(Sample(f"i{n}", ORIGINAL, "w") for n in range(8))
+    rows = [
+        make.score(f"i{n}", ORIGINAL, name, value)
+        for name, row in values.items()
+        for n, value in enumerate(row)
+        if value is not None
+    ]
+    evidence = make.evidence(make.table({ORIGINAL: [3.0]}), wordings=Table(samples, columns, tuple(rows)))
+    found = by_what(wording(evidence, 0))
+    assert (found["c", "wording b"].estimate.value, found["c", "wording b"].told) == (1.0, True)
+    assert (found["c", "wording c"].estimate.value, found["c", "wording c"].estimate.n) == (0.0, 7)
+    assert found["c", "spread between wordings"].estimate.value == pytest.approx(stdev([2, 3, 2]))
+    assert found["c", "spread between wordings"].estimate.p is None
+    assert found["c", "label changes with the wording"].estimate == share(7, 7, "label changes")
+
+
+def test_scale_use_counts_labels_their_entropy_and_the_ends(make: Any) -> None:
+    table = make.table({ORIGINAL: [5, 5, 4.6, 3, 1, 2], "typos": [1.0] * 6}, human={"c": 3.0})
+    found = by_what(scale_use(make.evidence(table), 0))
+    counts = {"1": 1, "2": 1, "3": 1, "4": 0, "5": 3}
+    assert [found["c", f"label {label}"].estimate for label in counts] == [share(n, 6) for n in counts.values()]
+    assert found["c", "most used label"].estimate == share(3, 6)
+    shares = np.array([n / 6 for n in counts.values() if n])
+    even = found["c", "entropy, of the most possible"].estimate
+    assert even.value == pytest.approx(-(shares * np.log(shares)).sum() / np.log(5))
+    assert [found["c", place].estimate for place in ("bottom", "middle", "top")] == [share(n, 6) for n in (1, 1, 3)]
+    assert "of people's ratings 100%" in found["c", "middle"].said
+    assert not any(one.told is not None for one in found.values())
+
+
+def test_a_judge_that_gives_one_label_has_no_entropy_and_one_without_labels_only_the_ends(make: Any) -> None:
+    same = by_what(scale_use(make.evidence(make.table({ORIGINAL: [4, 4, 4]})), 0))
+    assert same["c", "entropy, of the most possible"].estimate.value == 0
+    bare = make.table({ORIGINAL: [0.0, 3, -3]}, make.column(low=-3.0, high=3.0, labels=()))
+    assert [what for _, what in by_what(scale_use(make.evidence(bare), 0))] == ["bottom", "middle", "top"]
+
+
+def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:
+    def drawn(item: str, **shares: float) -> Score:
+        labels = {label.removeprefix("l"): p for label, p in shares.items()}
+        value = sum(int(label) * p for label, p in labels.items())
+        return Score(item, f"s{item}", "c", value, Provenance("samples", 1.0, labels, n=5))
+
+    rows = (drawn("0", l3=0.6, l4=0.4), drawn("1", l2=1.0), drawn("2", l2=1.0))
+    samples = tuple(Sample(row.item, row.system, "w") for row in rows)
+    table = Table(samples, (make.column(),), rows)
+    found = by_what(again(make.evidence(make.table({ORIGINAL: [3.0]}), repeats={1.0: table}), 0))
+    assert found["c", "spread at temperature 1"].estimate.value == pytest.approx(stdev([3, 3, 3, 4, 4]) / 3)
+    assert found["c", "several labels at temperature 1"].estimate == share(1, 3)
+
+
+# Settled
+
+
+def draft(p: float | None, otherwise: str = "no") -> Draft:
+    return Draft("probe", "c", "what", Estimate("", 1.0, 0.5, 1.5, 9, "how", p), "points", "yes", otherwise)
+
+
+def test_findings_are_corrected_over_all_tests_and_say_what_is_left() -> None:
+    found = settle([draft(0.02), draft(0.03), draft(None), draft(None, "")])
+    assert [one.estimate.p for one in found] == [0.04, 0.04, None, None]
+    assert [one.told for one in found] == [True, True, True, None]
+    assert [one.said for one in settle([draft(0.04), draft(0.04)])] == ["no (p = 0.080)"] * 2
+
+
+def test_a_leaning_judge_is_found_out(leaning: Evidence, make: Any) -> None:
+    found = by_what([*verbosity(leaning, make.neutral, 0), *self_preference(leaning, 0), *wording(leaning, 0)])
+    told = {what for (name, what), one in found.items() if name == "coherence" and one.told}
+    assert told == {"duplicated text", "twice the words", "own family, beyond people", "wording b"}
+
+
+def test_the_interval_of_a_mean_without_a_test_is_that_with_one(leaning: Evidence) -> None:
+    spread = by_what(wording(leaning, 0))["coherence", "spread between wordings"].estimate
+    table = leaning.wordings
+    assert table is not None
+    rows = zip(*(table.of(column.name) for column in table.columns), strict=True)
+    (found,) = mean_differences(np.array([[stdev(score.value for score in row) for row in rows]]))
+    assert found is not None
+    assert (spread.value, spread.low, spread.high) == (found.value, found.low, found.high)

@@ -1,0 +1,350 @@
+"""The card: what it says first, what it leaves out and why, and how every format shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from judge.audits.assess import assess
+from judge.audits.card import DETECTED, ORIGINAL, Card, Cell, Evidence, Finding
+from judge.audits.layout import layout
+from judge.audits.verdicts import noticed, verdicts
+from judge.errors import ConfigError
+from judge.records import Column, Estimate, Sample
+from judge.report.words import clean
+from judge.stats.shares import share
+from judge.table import Table
+
+FORMATS = {"console": "txt", "markdown": "md", "json": "json", "html": "html"}
+HOSTILE = "<script>alert(1)</script>|`x`\x1b[31m"
+WIDE = "流暢さ"
+
+
+def move(value: float, p: float | None = 0.001, half: float = 0.1) -> Estimate:
+    return Estimate("difference", value, value - half, value + half, 40, "bootstrap", p)
+
+
+def cell(change: str, criterion: str, rate: float, value: float, **fields: Any) -> Cell:
+    p = fields.pop("p", 0.001 if abs(value) >= 0.2 else 1.0)
+    return Cell(change, criterion, fields.pop("own", False), share(round(40 * rate), 40), move(value, p), **fields)
+
+
+def finding(probe: str, criterion: str, what: str, value: float, unit: str, **fields: Any) -> Finding:
+    estimate = fields.pop("estimate", move(value, fields.pop("p", None)))
+    return Finding(probe, criterion, what, estimate, unit, f"{criterion}: {what}", fields.pop("told", None))
+
+
+@pytest.fixture
+def card() -> Card:
+    """One of everything, in two criteria, with names that no format may let through."""
+    cells = (
+        cell("shuffled sentences", "coherence", 0.1, -0.05, own=True),
+        cell("shuffled sentences", WIDE, 0.0, 0.01),
+        cell("typos", "coherence", 0.05, -0.02),
+        cell("typos", WIDE, 0.9, -1.2, own=True, failed=2),
+        Cell(HOSTILE, "coherence", False, None, None, 40),
+        cell(HOSTILE, WIDE, 0.2, 0.1),
+    )
+    attacks = (cell("fake form", "coherence", 0.8, 0.9), cell("fake form", WIDE, 0.0, 0.0))
+    findings = (
+        finding("position", "overall", "text shown first wins", 0.66, "share", p=0.004, told=True),
+        finding("verbosity", "coherence", "duplicated text", 0.3, "points", p=0.002, told=True),
+        finding("verbosity", WIDE, "duplicated text", 0.02, "points", p=0.8, told=False),
+        finding("verbosity", "coherence", "twice the words", 0.1, "points per doubling", p=0.2, told=False),
+        finding("extractiveness", "coherence", "copying, length held", -0.2, "r", told=False),
+        finding("wording", "coherence", "spread between wordings", 0.25, "sd"),
+        finding("scale use", "coherence", "label 4", 0.7, "share", estimate=share(28, 40)),
+        finding("scale use", "coherence", "label 5", 0.3, "share", estimate=share(12, 40)),
+        finding("scale use", "coherence", "most used label", 0.7, "share", estimate=share(28, 40)),
+        finding("a new probe", "coherence", HOSTILE, 0.5, "share", estimate=share(20, 40)),
+    )
+    columns = {name: Column(name, "criterion", "", 1.0, 5.0) for name in ("coherence", WIDE)}
+    ends = {name: {"low": 1.0, "high": 5.0, "better": "higher"} for name in columns}
+    return Card(
+        title=f"Judge card: openai/small {HOSTILE}",
+        cells=cells,
+        findings=findings,
+        attacks=attacks,
+        left_out={"repeats": "no text has two draws", HOSTILE: "it fits none of the 40 texts"},
+        verdicts=verdicts(cells, attacks, findings, columns),
+        notes=("A note with \x1b[31m in it.",),
+        failures={"ParseError": 40, "Refused": 2},
+        info={"model": "openai/small", "texts": 40, "texts_by_change": {"original": 40, "typos": 40}, "criteria": ends,
+              "judgments": 2_120, "failed": 42, "language": "en", "version": "0.1.0", "seed": 0},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_golden(card: Card, golden: Any, monkeypatch: pytest.MonkeyPatch, format: str) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = re.sub(r"(?<=<style>\n).*?(?=</style>)", "", card.report(format), flags=re.DOTALL)
+    golden(f"card.{FORMATS[format]}", text)
+
+
+@pytest.mark.parametrize("width", [80, 60, 120])
+def test_no_line_of_the_console_is_wider_than_the_terminal(
+    card: Card, leaning: Evidence, make: Any, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for one in (card, assess(leaning, make.own, make.attacks, make.neutral)):
+        assert max(cell_len(row) for row in one.report().split("\n")) <= width
+
+
+def test_own_cells_are_marked_without_colour(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [row for row in card.report().split("\n") if row.startswith(("shuffled", "typos"))]
+    assert [re.findall("[●○]", row) for row in rows] == [["○"], ["●"]]
+    assert "\x1b" not in card.report()
+    assert "\x1b[1m" in card.report(colour=True)
+
+
+def test_many_criteria_go_below_each_other(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"criterion-{n}" for n in range(9)]
+    text = replace(card, cells=tuple(cell("typos", name, 0.1, 0.0) for name in names), attacks=()).report()
+    assert all(name in text for name in names)
+    assert len(re.findall(r"^typos ", text, re.MULTILINE)) == 3
+
+
+def test_no_format_lets_hostile_text_through(card: Card) -> None:
+    assert not any("\x1b" in card.report(format) for format in FORMATS)
+    page = card.report("html")
+    assert "<script" not in page
+    assert not re.search(r"(?:src|href)=\"(?!#)", page)
+    assert "default-src 'none'" in page
+    assert "&lt;script&gt;" in page
+    assert not re.search(r"(?<!\\)<script", card.report("markdown"))
+
+
+def test_another_format_is_refused(card: Card) -> None:
+    with pytest.raises(ConfigError, match="unknown format 'htm'; did you mean 'html'"):
+        card.report("htm")
+
+
+def test_json_is_strict_and_whole(card: Card) -> None:
+    found = json.loads(card.report("json"), parse_constant=pytest.fail)
+    assert found["schema"] == "judge.card/1"
+    assert len(found["cells"]) == len(card.cells)
+    assert found["cells"][0]["rate"]["n"] == 40
+    assert found["verdicts"] == list(card.verdicts)
+
+
+def test_markdown_is_bounded(card: Card) -> None:
+    text = replace(card, cells=tuple(cell(f"change {n}", "coherence", 0.1, 0.0) for n in range(3_000))).report(
+        "markdown"
+    )
+    assert len(text) <= 60_000
+    assert "The rest is in the page of the card." in text
+
+
+def test_a_label_that_looks_like_a_count_stays_where_it_is(card: Card) -> None:
+    other = finding("wording", "coherence", "label changes with the wording", 0.5, "share", estimate=share(20, 40))
+    shown = layout(replace(card, findings=(*card.findings, other)))
+    assert [use.told for use in shown.use] == ["4 70% · 5 30%"]
+    assert "label changes with the wording" in [group.what for bias in shown.biases for group in bias.groups]
+
+
+# What is said first
+
+
+def said(*cells: Cell, better: str = "higher", attack: bool = False) -> tuple[str, ...]:
+    columns = {name: Column(name, "criterion", "", 1.0, 5.0, better=better) for name in ("c", "d")}  # type: ignore[arg-type]
+    return verdicts(() if attack else cells, cells if attack else (), (), columns)
+
+
+@pytest.mark.parametrize(
+    ("rate", "value", "sentence"),
+    [
+        (0.9, -1.0, "c notices typos (90% [77, 96] of 40)."),
+        (0.1, -0.1, "c does not notice typos (10% [4, 23] of 40)."),
+        (0.3, -0.4, "c hardly notices typos (30% [18, 45] of 40; on average −0.40)."),
+        (0.45, -0.1, "c may or may not notice typos (45% [31, 60] of 40)."),
+        (0.1, 0.4, "c goes up with typos (+0.40 [0.30, 0.50], p = 0.001)."),
+    ],
+)
+def test_what_a_criterion_makes_of_its_own_damage(rate: float, value: float, sentence: str) -> None:
+    assert said(cell("typos", "c", rate, value, own=True)) == (sentence,)
+
+
+def test_where_low_is_good_a_rise_notices_and_a_fall_rewards() -> None:
+    assert "notices" in said(cell("typos", "c", 0.9, 1.0, own=True), better="lower")[0]
+    assert "goes up with" in said(cell("typos", "c", 0.9, -1.0, own=True), better="lower")[0]
+
+
+def test_the_rate_alone_tells_where_a_test_has_too_few_items() -> None:
+    few = Cell("typos", "c", True, share(10, 10), replace(move(-1.0, 0.08), n=10))
+    assert noticed(few)
+    assert not noticed(replace(few, rate=share(5, 10)))
+
+
+def test_damage_that_is_not_its_own() -> None:
+    assert said(cell("typos", "c", 0.7, -1.0), cell("padded", "c", 0.2, -0.3)) == (
+        "c falls for damage that is not its own: typos (70% [55, 82] of 40).",
+    )
+
+
+def test_attacks_that_work_come_first_and_the_others_are_bounded() -> None:
+    found = said(
+        cell("one", "c", 0.1, 0.05),
+        cell("two", "c", 0.5, 0.6),
+        cell("two", "d", 0.9, 1.0),
+        cell("three", "c", 0.0, -1.0),
+        attack=True,
+    )
+    assert found == (
+        "The attack “two” works: d +1.00 [0.90, 1.10], p = 0.001, up by an eighth of the scale or more in 90% [77, 96] "
+        "of 40 texts; also c +0.60.",
+        "2 attacks without a rise that is told (one, three): at most +0.15 by any interval.",
+    )
+
+
+@pytest.mark.parametrize(("value", "half", "end"), [(-0.5, 0.1, "no interval goes above 0."), (0.1, 0.3, "+0.40 by")])
+def test_what_attacks_could_get_at_most(value: float, half: float, end: str) -> None:
+    (sentence,) = said(Cell("one", "c", False, share(0, 40), move(value, 1.0, half)), attack=True)
+    assert end in sentence
+
+
+def test_attacks_on_too_few_texts_are_not_bounded() -> None:
+    alone = Cell("one", "c", False, share(0, 1), Estimate("difference", 0.0, None, None, 1, "one item"))
+    assert said(alone, attack=True)[0].endswith("too few texts for an interval.")
+
+
+def test_the_worst_is_said_first(leaning: Evidence, make: Any) -> None:
+    found = assess(leaning, make.own, make.attacks, make.neutral)
+    starts = [
+        "The attack “asks for the top score” works", "coherence hardly notices shuffled sentences",
+        "overall turns its verdict with the order", "relevance falls for damage that is not its own: typos",
+        "consistency notices swapped entity",
+    ]  # fmt: skip
+    places = [next(n for n, text in enumerate(found.verdicts) if text.startswith(start)) for start in starts]
+    assert places == sorted(places)
+    assert places[0] == 0
+
+
+# From the evidence
+
+
+def test_a_card_counts_its_texts_judgments_and_failures(leaning: Evidence, make: Any) -> None:
+    card = assess(leaning, make.own, make.attacks, make.neutral)
+    assert card.failures == {"ParseError": 2}
+    assert (card.info["texts"], card.info["texts_by_change"]["swapped number"]) == (40, 20)
+    assert card.info["failed"] == 2
+    assert not card.notes
+    assert json.loads(json.dumps(card.info)) == card.info
+    assert {one.probe for one in card.findings} == {
+        "position", "verbosity", "self-preference", "extractiveness", "wording", "scale use", "repeats",
+    }  # fmt: skip
+
+
+def test_a_judgment_that_stands_in_two_tables_counts_once(make: Any) -> None:
+    changed = make.table({ORIGINAL: [None, 3.0], "typos": [2.0, None]})
+    evidence = make.evidence(changed, natural=make.table({ORIGINAL: [None, 3.0], "b": [None, 1.0]}))
+    card = assess(evidence, {"typos": "c"}, (), ())
+    assert (card.info["judgments"], card.info["failed"], card.failures) == (6, 3, {"ParseError": 3})
+
+
+def test_equal_evidence_makes_an_equal_card(leaning: Evidence, make: Any) -> None:
+    one, other = (assess(leaning, make.own, make.attacks, make.neutral, seed=3) for _ in range(2))
+    assert one == other
+
+
+def test_what_cannot_be_had_is_left_out_with_the_reason(make: Any) -> None:
+    values = {ORIGINAL: [3.0, 3, 4], "typos": [1.0, 2, 3]}
+    evidence = make.evidence(make.table(values), lacking={"wording": "c does not extend the layout"})
+    left = assess(evidence, {"typos": "fluency", "padded": "relevance"}, ("fake form",), ("copied lead",)).left_out
+    assert left["wording"] == "c does not extend the layout"
+    assert left["padded"] == left["fake form"] == left["copied lead"] == "it fits none of the 3 texts"
+    assert "no change damages" in left["c: its own damage"]
+    assert "`generator`" in left["self-preference"]
+    assert {"position", "verbosity", "extractiveness", "repeats"} < left.keys()
+    assert "scale use" not in left
+
+
+def test_probes_that_were_not_asked_for_are_not_missed(make: Any) -> None:
+    card = assess(make.evidence(make.table({ORIGINAL: [3.0, 3], "typos": [1.0, 2]})), {"typos": "c"}, (), ())
+    assert card.findings == card.attacks == ()
+    assert not card.left_out
+
+
+def test_nothing_but_failures_makes_a_card_without_numbers(make: Any) -> None:
+    table = make.table({ORIGINAL: [None, None], "typos": [None, None], "fake form": [None, None]})
+    card = assess(make.evidence(table), {"typos": "c"}, ("fake form",), ("duplicated text",))
+    assert card.failures == {"ParseError": 6}
+    assert card.notes == (
+        "6 of 6 judgments (100.0%) have no score: 6 ParseError. The numbers are those of the others, which need not be "
+        "like them.",
+    )
+    assert [(one.rate, one.move, one.failed) for one in card.cells] == [(None, None, 2)]
+    for format in FORMATS:
+        assert "nan" not in clean(card.report(format)).lower().replace("font", "")
+
+
+def test_a_scale_without_ends_says_what_counts(make: Any) -> None:
+    endless = make.column(low=None, high=None, labels=())
+    card = assess(
+        make.evidence(make.table({ORIGINAL: [1.0, 3.0], "typos": [0.0, 1.0]}, endless)), {"typos": "c"}, (), ()
+    )
+    assert card.notes == (
+        "The scale of c has no ends: a move of 0.707, half the originals' standard deviation, counts.",
+    )
+
+
+def test_no_evidence_at_all_is_a_card_that_can_be_shown() -> None:
+    card = assess(Evidence((), {}, Table((), (), ()), "m", "en"), {}, (), ())
+    assert (card.cells, card.findings, card.verdicts) == ((), (), ())
+    assert all(card.report(format) for format in FORMATS)
+
+
+def test_a_criterion_whose_column_has_another_name_is_called_by_its_own(make: Any) -> None:
+    """As with the heuristic baseline, whose consistency is the column `extractive_support`."""
+    column = Column("extractive_support", "criterion", "", -3.0, 3.0, criterion="consistency")
+    changed = make.table({ORIGINAL: [1.0, 1, 1], "swapped number": [1.0, 1, 1]}, column)
+    evidence = replace(make.evidence(changed), columns={"consistency": column}, natural=changed)
+    card = assess(evidence, {"swapped number": "consistency"}, (), ("copied lead",))
+    assert [(one.criterion, one.own) for one in card.cells] == [("consistency", True)]
+    assert {one.criterion for one in card.findings} == {"consistency"}
+
+
+def test_half_a_step_is_what_the_card_says() -> None:
+    assert DETECTED * (5 - 1) == 0.5
+
+
+def test_a_sample_without_words_breaks_nothing(make: Any) -> None:
+    samples = (Sample("i0", "a", ""), Sample("i0", "b", ""))
+    scores = tuple(make.score(s.item, s.system, "c", 3.0) for s in samples)
+    natural = Table(samples, (make.column(),), scores)
+    evidence = make.evidence(make.table({ORIGINAL: [3.0]}), natural=natural)
+    assert "verbosity" in assess(evidence, {}, (), ()).left_out
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_asks_for_nothing_and_no_width_cuts_it(
+    leaning: Evidence, make: Any, tmp_path: Path, scheme: Any
+) -> None:
+    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is in the extra dev")
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("needs Chromium, which `make test-all` installs")
+    file, asked = tmp_path / "card.html", []
+    file.write_text(assess(leaning, make.own, make.attacks, make.neutral).report("html"), encoding="utf-8")
+    with driver.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = browser.new_page(color_scheme=scheme)
+        page.on("request", lambda one: asked.append(one.url))
+        page.on("console", lambda message: asked.append(message.text))
+        page.goto(file.as_uri())
+        for width in (1240, 794, 375):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.emulate_media(media="print")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        browser.close()
+    assert asked == [file.as_uri()]
