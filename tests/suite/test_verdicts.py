@@ -375,6 +375,35 @@ def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(made: A
     assert (same.status, same.said) == ("passed", "the same")
 
 
+def rated(made: Any, orders: Sequence[Sequence[float]], drop: float = 0.0) -> Any:
+    """One text of each of three systems an item, scored as its row says less `drop`, and rated 1, 2 and 3 by people."""
+    rows = [
+        made.weighed({"1": (5 - value + drop) / 4, "5": (value - drop - 1) / 4}, f"i{k}", system)
+        for k, values in enumerate(orders)
+        for system, value in zip("abc", values, strict=True)
+    ]
+    human = {(f"i{k}", system): float(rank) for k in range(len(orders)) for rank, system in enumerate("abc", 1)}
+    return made.result(*rows, human=human)
+
+
+def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disagrees_is(made: Any) -> None:
+    right, wrong = (2.0, 3.0, 4.0), (3.0, 4.0, 2.0)
+    before = rated(made, [right] * 6 + [wrong] * 2)
+    (stricter,) = against(rated(made, [right] * 6 + [wrong] * 2, drop=0.8), before)
+    assert (stricter.met, stricter.expected) == (True, "goes no worse with people")
+    assert stricter.said == "agreement not told apart; scores −0.80"
+    (worse,) = against(rated(made, [wrong] * 8), before)
+    rho = float(stats.spearmanr(wrong, (1, 2, 3)).statistic)
+    assert worse.estimate is not None
+    assert worse.estimate.value == pytest.approx(rho - (6 + 2 * rho) / 8)
+    assert worse.estimate.p == 2 / 2**6  # six items turn, all one way
+    assert (worse.status, worse.met, worse.said.partition(";")[0]) == (
+        "failed", False, "agrees worse with people (p = 0.031)",
+    )  # fmt: skip
+    (better,) = against(before, rated(made, [wrong] * 8))
+    assert (better.met, better.said.partition(" (")[0]) == (True, "agrees better with people")
+
+
 def test_p_against_the_baseline_is_corrected_over_the_criteria(made: Any) -> None:
     columns = tuple(replace(made.column, name=f"c{k}", criterion=f"c{k}") for k in range(4))
     sides = []
