@@ -3,7 +3,7 @@
 `judge.evaluate(...)` scores texts on criteria with a judge model, beside ROUGE, BLEU and chrF, with intervals;
 `judge.rank(...)` compares them two by two; `judge.validate(...)` holds a judge against people's ratings;
 `judge.compare(...)` says what moved from one run to another; `judge.test(...)` holds a judge against a suite of cases,
-`judge.audit(...)` against controlled changes to texts;
+`judge.audit(...)` against controlled changes to texts; `judge.diff(...)` lays two wordings of a criterion side by side;
 `judge.metrics` are for lists of texts, as in `judge.metrics.rouge.score`.
 Importing this package loads nothing heavy: names are resolved when they are first used.
 """
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from judge.api import rank_async as rank_async
     from judge.api.auditing import audit as audit
     from judge.api.compare import compare as compare
+    from judge.api.diffing import diff as diff
     from judge.api.suites import test as test
     from judge.api.validate import validate as validate
     from judge.criteria import load as load_criterion
@@ -39,6 +40,7 @@ _WHERE = {
     "ScriptedProvider": "judge.providers.scripted:ScriptedProvider",
     "audit": "judge.api.auditing:audit",
     "compare": "judge.api:compare",
+    "diff": "judge.api.diffing:diff",
     "evaluate": "judge.api:evaluate",
     "evaluate_async": "judge.api:evaluate_async",
     "load_criterion": "judge.criteria:load",
@@ -57,6 +59,7 @@ __all__ = [
     "__version__",
     "audit",
     "compare",
+    "diff",
     "evaluate",
     "evaluate_async",
     "load_criterion",

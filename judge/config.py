@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from judge.errors import ConfigError
 from judge.records import ReplyKind
@@ -21,6 +21,16 @@ _PATHS = ("data", "out", "cache", "replay", "record")
 _OPTION_PATHS = ("stopwords", "exceptions", "baseline", "model", "bertscore_model", "questions", "answers")
 
 
+def _variable(given: str) -> str:
+    """The name of an environment variable: a key itself, which may have been meant, would be written into run.json."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", given):
+        raise ValueError("names the environment variable that holds the key, such as OPENAI_API_KEY, and not the key")
+    return given
+
+
+Variable = Annotated[str, AfterValidator(_variable)]
+
+
 class Judge(BaseModel):
     """One judge of a panel; an address or a key's variable of its own goes before the plan's."""
 
@@ -28,7 +38,7 @@ class Judge(BaseModel):
 
     name: str = Field(min_length=1)
     base_url: str | None = None
-    key_env: str | None = None
+    key_env: Variable | None = None
 
 
 def _judges(given: Any) -> Any:
@@ -113,7 +123,7 @@ class Plan(BaseModel):
     language: Literal["en", "ja", "ko", "zh"] | None = None
     model: Annotated[tuple[Judge, ...], BeforeValidator(_judges)] = ()
     base_url: str | None = None
-    key_env: str = "OPENAI_API_KEY"
+    key_env: Variable = "OPENAI_API_KEY"
     weighting: Literal["auto", "logprobs", "decisions", "samples", "single"] = "auto"
     draws: int = Field(20, ge=1, le=1000)
     min_mass: float = Field(0.5, ge=0, le=1)
@@ -198,7 +208,7 @@ def _reason(first: Any, key: str, keys: list[str]) -> str:
         if key in RankPlan.model_fields:
             return "it is for judge rank; to judge plan, add --rank"
         return unknown("key", key, sorted(keys))
-    got = "" if isinstance(first["input"], dict) else f", not {first['input']!r}"
+    got = "" if isinstance(first["input"], dict) or key == "key_env" else f", not {first['input']!r}"
     said = first["msg"].removeprefix("Value error, ")
     return f"{said[0].lower()}{said[1:]}{got}"
 

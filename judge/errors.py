@@ -10,6 +10,7 @@
     ├── ProviderError     the judge model's endpoint
     │   ├── Transient     worth asking again: 408, 409, 429, 5xx, time-outs, dropped connections
     │   └── Refused       not worth asking again: 400, 401, 403, 404, content policy, not an API
+    │       └── Unrecorded   a recording that holds no reply to a prompt
     └── Reached           a limit that the run was given; what was answered is kept, and it can be gone on with
         ├── BudgetReached    the next request might cost more than is left (`--budget`)
         └── DeadlineReached  the time is up (`--deadline`)
@@ -112,6 +113,10 @@ class Refused(ProviderError):
         self.status = status
         self.param = param
         self.billed = billed
+
+
+class Unrecorded(Refused):
+    """A recording holds no reply to this prompt."""
 
 
 class Reached(JudgeError):

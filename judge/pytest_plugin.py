@@ -15,14 +15,15 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judge.api.asserting import Asking, Found, Session
+    from judge.api.asserting import Asking
+    from judge.api.pytest_session import Found, Session
     from judge.suite.records import Verdict
 
-_SUITE, _MODEL, _SCRIPTED = ".judge.yaml", "--judge-model", "scripted/"
+_SUITE, _MODEL, _ADDRESS, _SCRIPTED = ".judge.yaml", "--judge-model", "--judge-base-url", "scripted/"
 _SHARED = pytest.StashKey[str]()
 _MARKER = (
     "judge(model=..., replay=..., weighting=..., ...): what the fixture `judge` asks, and how; keys of a run's plan. "
-    "Suites in *.judge.yaml carry it too: -m 'not judge' leaves all of them out."
+    "Tests that use the fixture and suites in *.judge.yaml carry it anyway: -m 'not judge' leaves all of them out."
 )
 
 
@@ -34,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="the judge to ask, which may cost money: without this option no test asks a server (several: a panel)",
     )
+    group.addoption(_ADDRESS, metavar="URL", help="where --judge-model is asked: an OpenAI-compatible server's address")
     group.addoption("--judge-replay", metavar="CALLS.jsonl", help="recorded replies that answer in the judge's place")
     group.addoption("--judge-record", metavar="CALLS.jsonl", help="where to add the replies to --judge-model")
     parser.addini("judge_model", "the judge of tests that name none; a server is asked by --judge-model alone")
@@ -42,6 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
+    if config.getoption("judge_base_url") and not _typed(config, _ADDRESS):
+        raise pytest.UsageError(f"{_ADDRESS} has to be typed: no ini file or variable says who is asked")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -63,28 +67,40 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    return f"judge: {', '.join(typed)} may be asked" if (typed := _typed(config)) else None
+    return f"judge: {', '.join(typed)} may be asked" if (typed := _typed(config, _MODEL)) else None
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
     return SuiteFile.from_parent(parent, path=file_path) if file_path.name.endswith(_SUITE) else None
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests that use the fixture, and not those whose `judge` is another fixture or a parameter."""
+    defined = [*getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).get("judge", ())]
+    while defined and "judge" in defined[-1].argnames:  # one that is made from the one it overrides
+        defined.pop()
+    if defined and getattr(defined[-1].func, "__module__", "") == __name__:
+        item.add_marker("judge")
+
+
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """What a score was made of, below the comparison that failed."""
+    """What a score was made of, behind the comparison that failed (all that a short summary shows) and below it."""
     if "judge.api.asserting" not in sys.modules:
         return None
     from judge.api.asserting import Judged
 
-    found = [one.explained for one in (left, right) if isinstance(one, Judged)]
-    return [f"{left!r} {op} {right!r}", *(line for lines in found for line in lines)] if found else None
+    found = [one for one in (left, right) if isinstance(one, Judged)]
+    if not found:
+        return None
+    why = "; ".join(one.short for one in found)
+    return [f"{left!r} {op} {right!r} ({why})", *(line for one in found for line in one.explained)]
 
 
 @pytest.fixture
 def judge(request: pytest.FixtureRequest) -> Asking:
     """Scores a text, or compares two: `judge.score(criterion, output=...)`, `judge.prefers(a, over=b, criterion=...)`.
 
-    Criteria and files that are named start from the folder of the test.
+    Criteria and files that a test or its marker names start from the folder of the test's file.
     """
     from judge.api.asserting import Asking
     from judge.errors import ConfigError
@@ -97,22 +113,26 @@ def judge(request: pytest.FixtureRequest) -> Asking:
     try:
         return Asking(_session(request.config), own, request.path.parent)
     except ConfigError as error:
-        pytest.fail(str(error), pytrace=False)
+        said = str(error)
+    pytest.fail(said, pytrace=False)
 
 
-def _typed(config: pytest.Config) -> list[str]:
-    """The judges that somebody typed: what an ini file or the environment adds to a command is no leave to pay."""
+def _typed(config: pytest.Config, option: str) -> list[str]:
+    """What somebody typed for an option: what an ini file or the environment adds to a command is no leave to pay."""
     args = [str(arg) for arg in config.invocation_params.args]
     pairs = [(one.partition("="), following) for one, following in zip(args, [*args[1:], ""], strict=True)]
-    return [value or ("" if mark else following) for (name, mark, value), following in pairs if name == _MODEL]
+    return [value or ("" if mark else following) for (name, mark, value), following in pairs if name == option]
 
 
 def _session(config: pytest.Config) -> Session:
-    from judge.api.asserting import Session
+    from judge.api.pytest_session import Session
 
-    typed = _typed(config)
+    typed = _typed(config, _MODEL)
     start, shared = config.invocation_params.dir, getattr(config, "workerinput", {}).get("judge_shared", "")
-    given: dict[str, Any] = {"model": typed or config.getoption("judge_model")}
+    given: dict[str, Any] = {
+        "model": typed or config.getoption("judge_model"),
+        "base_url": config.getoption("judge_base_url"),
+    }
     given |= {name: start / path for name in ("replay", "record") if (path := config.getoption(f"judge_{name}"))}
     ini: dict[str, Any] = {"model": config.getini("judge_model")}
     folder = config.inipath.parent if config.inipath else config.rootpath
@@ -146,7 +166,7 @@ class SuiteFile(pytest.File):
     def found(self) -> Found:
         """What came of the cases that run here; the suite is run by the first test that asks."""
         if self._found is None:
-            from judge.api.asserting import verdicts
+            from judge.api.pytest_session import verdicts
 
             here = [one for one in self.session.items if isinstance(one, SuiteItem) and one.parent is self]
             self._found = verdicts(self.suite, _session(self.config), frozenset(o.what for o in here if not o.whole))
@@ -168,7 +188,7 @@ class SuiteItem(pytest.Item):
         self.add_marker("judge")
 
     def runtest(self) -> None:
-        from judge.api.asserting import unmet
+        from judge.api.pytest_session import unmet
 
         found = self.parent.found()
         if found.trouble:

@@ -128,3 +128,10 @@ def test_paths_among_options_start_from_the_files_folder(tmp_path: Path) -> None
 def test_options_of_a_metric_that_are_no_mapping_are_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--set: .*dictionary, not 3"):
         plan(write(tmp_path, "set: {rouge: 3}\n"), {"set": {"bleu": {"smooth": "floor"}}})
+
+
+@pytest.mark.parametrize("given", ["key_env: sk-1234", "model: {name: m, key_env: sk-1234}"])
+def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(tmp_path: Path, given: str) -> None:
+    with pytest.raises(ConfigError, match="key_env: names the environment variable") as refused:
+        plan(write(tmp_path, f"data: d.jsonl\n{given}\n"))
+    assert "1234" not in str(refused.value)

@@ -39,7 +39,7 @@ def test_every_public_name_is_there(name: str) -> None:
 def test_the_public_face_is_this_and_no_more() -> None:
     assert set(judge.__all__) == {
         "JudgeError", "Result", "Sample", "ScriptedProvider", "__version__",
-        "audit", "compare", "evaluate", "evaluate_async", "load_criterion", "load_samples", "metrics",
+        "audit", "compare", "diff", "evaluate", "evaluate_async", "load_criterion", "load_samples", "metrics",
         "rank", "rank_async", "test", "validate",
     }  # fmt: skip
 

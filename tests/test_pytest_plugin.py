@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ import pytest
 
 from judge import ScriptedProvider
 from judge.api import suites
-from judge.api.asserting import Asking, Session
+from judge.api.asserting import Asking
+from judge.api.pytest_session import Session
 from judge.config import Judge
 from judge.errors import ConfigError
 from judge.providers.openai import OpenAIProvider
@@ -161,16 +164,27 @@ def test_the_texts_columns_reach_the_criterion(folder: pytest.Pytester) -> None:
 
 def test_a_failed_comparison_shows_what_the_score_was_made_of(folder: pytest.Pytester) -> None:
     folder.makepyfile(
-        """
+        test_it="""
         import pytest
 
         @pytest.mark.judge(model="scripted/replies.yaml", cache=False)
         def test_score(judge):
             assert judge.score("coherence", source="A.", output="Muddled.") >= 4
+
+        @pytest.mark.judge(model="scripted/replies.yaml", cache=False, weighting="single", reply="score_then_reason")
+        def test_reason(judge):
+            assert judge.score("coherence", source="A.", output="Reasons.") > 4
         """
     )
-    result = run(folder, failed=1)
-    result.stdout.fnmatch_lines(["E  *assert 1.50 >= 4", "E  *coherence, by logprobs: 1 50.0%, 2 50.0%"])
+    result = run(folder, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "E  *assert 1.50 >= 4 (coherence: 1 50.0%, 2 50.0%)",
+            "E  *coherence, by logprobs: 1 50.0%, 2 50.0%",
+            "FAILED *::test_score - assert 1.50 >= 4 (coherence: *",
+            "FAILED *::test_reason - assert 4.00 > 4 (coherence: It has two.)",
+        ]
+    )
 
 
 def test_a_failed_judgment_is_no_number(folder: pytest.Pytester) -> None:
@@ -230,14 +244,16 @@ def test_what_is_asked_wrongly_is_said_where_it_was_asked(folder: pytest.Pyteste
             judge.score("overall", source="A.", output="Clear.")
         """
     )
-    result = run(folder, failed=4, errors=2)
+    result = run(folder, failed=3, errors=3)
     result.stdout.fnmatch_lines_random(
         [
-            "E *did you mean 'coherence'?*", "E *system: a text alone has none*", "E *did you mean 'weighting'?*",
+            "E *did you mean 'coherence'?*", "E *system: a text alone has none*",
+            "@pytest.mark.judge: unknown key 'wieghting'; did you mean 'weighting'?",
             "*out is for whole runs*", "*takes keywords, such as model='heuristic'", "E *compares two texts*",
         ]
     )  # fmt: skip
     result.stdout.no_fnmatch_line("*asserting.py*")
+    result.stdout.no_fnmatch_line("During handling*")
 
 
 def test_a_preference_has_to_be_shown(folder: pytest.Pytester) -> None:
@@ -293,6 +309,34 @@ def test_a_preference_has_to_be_shown(folder: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["E *assert <not preferred by overall: 0%*"])
 
 
+@pytest.mark.parametrize("weighting", ["logprobs", "samples", "single"])
+def test_a_preference_is_decided_as_a_case_of_a_suite(folder: pytest.Pytester, weighting: str) -> None:
+    """Of a score that is all of the probability, or one reply, the difference decides: by 0.00 none is better."""
+    folder.makefile(".yaml", replies="- {when: [Good.], reply: {4: 0.4, 5: 0.6}}\n- reply: {4: 0.5, 5: 0.5}")
+    outputs = {"a": "Good.", "b": "As good.", "c": "Fair.", "d": "Just as fair."}
+    rows = [{"item": 1, "source": "A.", "system": name, "output": output} for name, output in outputs.items()]
+    (folder.path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    asked = [(*pair, margin) for pair in permutations(outputs, 2) for margin in (0, 0.05, 2)]
+    cases = [{"name": f"{case}", "better": case[0], "worse": case[1], "margin": case[2]} for case in asked]
+    options = {"model": "scripted/replies.yaml", "cache": False, "weighting": weighting}
+    suite = {**options, "data": "texts.jsonl", "criteria": ["coherence"], "cases": cases}
+    (folder.path / "suite.judge.yaml").write_text(json.dumps(suite))
+    (outcome,) = suites.test(folder.path / "suite.judge.yaml")
+    asking = Asking(Session(), options, folder.path)
+    for (one, other, margin), verdict in zip(asked, outcome.verdicts[: len(asked)], strict=True):
+        preference = asking.prefers(outputs[one], outputs[other], criterion="coherence", source="A.", margin=margin)
+        found = preference.verdict
+        assert (bool(preference), found.found, found.said) == (verdict.met, verdict.found, verdict.said)
+        assert bool(preference) == found.said.startswith(("better", "ahead"))
+        assert not (preference and found.found.startswith(("0.00", "−")))
+
+
+@pytest.mark.parametrize("margin", [-100, float("-inf"), float("nan"), "1", True])
+def test_a_margin_that_would_prefer_anything_is_refused(tmp_path: Path, margin: Any) -> None:
+    with pytest.raises(ConfigError, match="margin is a number of points"):
+        Asking(Session(), {}, tmp_path).prefers("A.", over="B.", criterion="coherence", margin=margin)
+
+
 @pytest.mark.parametrize("where", ["nowhere", "ini", "marker", "addopts", "environment"])
 def test_no_server_is_asked_unless_a_model_is_typed(
     folder: pytest.Pytester, server: Any, where: str, monkeypatch: pytest.MonkeyPatch
@@ -315,6 +359,38 @@ def test_a_model_that_is_typed_is_asked(folder: pytest.Pytester, server: Any, ty
     folder.makeini("[pytest]\naddopts = --judge-model another\njudge_model = a-third")
     run(folder, *typed, passed=1).stdout.fnmatch_lines(["judge: gpt-5.4-mini may be asked"])
     assert {body["model"] for body in server.bodies} == {"gpt-5.4-mini"}
+
+
+def test_a_server_of_ones_own_is_asked_where_the_command_says(
+    folder: pytest.Pytester, chat_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    folder.makepyfile(SCORE.replace('"single"', '"single", base_url="http://127.0.0.1:9/v1"'))
+    folder.makefile(".judge.yaml", suite=ASKING, scripted=SUITE.replace("min: 4", "min: 1"))
+    run(
+        folder,
+        "--judge-model",
+        "own",
+        "--judge-base-url",
+        chat_server.url,
+        "-k",
+        "not scripted",
+        passed=4,
+        deselected=3,
+    )
+    assert {body["model"] for body in chat_server.bodies} == {"own"}
+    run(folder, "--judge-base-url", chat_server.url, "scripted.judge.yaml", passed=3)
+
+
+def test_an_address_has_to_be_typed(folder: pytest.Pytester, chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", f"--judge-base-url {chat_server.url}")
+    folder.makepyfile(SCORE)
+    result = folder.runpytest_inprocess("-p", "no:cacheprovider", "--judge-model", "gpt-5.4-mini")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--judge-base-url has to be typed*"])
+    assert not chat_server.bodies
+    run(folder, "--judge-model", "gpt-5.4-mini", f"--judge-base-url={chat_server.url}", passed=1)
 
 
 PROVIDER = OpenAIProvider("heuristic", base_url="http://127.0.0.1:9/v1", needs_key=False)
@@ -433,17 +509,51 @@ def test_a_suite_is_a_test_for_each_case(folder: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("args", "outcomes"),
     [
-        (("-m", "judge"), {"passed": 2, "failed": 1, "deselected": 1}),
-        (("-m", "not judge"), {"passed": 1, "deselected": 3}),
+        (("-m", "judge"), {"passed": 3, "failed": 1, "errors": 1, "deselected": 3}),
+        (("-m", "not judge"), {"passed": 3, "deselected": 5}),
         (("suite.judge.yaml::clear",), {"passed": 1}),
-        (("-k", "muddled"), {"failed": 1, "deselected": 3}),
+        (("-k", "muddled"), {"failed": 1, "deselected": 7}),
         (("--collect-only",), {}),
     ],
 )
 def test_cases_are_chosen_as_tests_are(folder: pytest.Pytester, args: Any, outcomes: dict[str, int]) -> None:
     folder.makefile(".judge.yaml", suite=SUITE)
-    folder.makepyfile("def test_nothing():\n    pass")
-    run(folder, *args, **outcomes)
+    folder.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def answer(judge):
+            return judge.score("coherence", output="Clear.")
+
+        def test_fixture(answer):
+            pass
+
+        def test_nothing():
+            pass
+
+        @pytest.mark.parametrize("judge", ["Dredd"])
+        def test_parameter(judge):
+            pass
+
+        class TestCourt:
+            @pytest.fixture
+            def judge(self):
+                return "Dredd"
+
+            def test_another_fixture(self, judge):
+                pass
+
+        class TestOverridden:
+            @pytest.fixture
+            def judge(self, judge):
+                return judge
+
+            def test_the_fixture_all_the_same(self, judge):
+                pass
+        """
+    )
+    run(folder, "--strict-markers", *args, **outcomes)
 
 
 def test_a_suite_is_run_once(folder: pytest.Pytester, server: Any) -> None:

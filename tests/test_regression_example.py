@@ -52,13 +52,21 @@ def repository(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
         author = ("-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
         subprocess.run(["git", *author, *map(str, command)], cwd=work, check=True, capture_output=True)
 
-    def pull(change: str) -> subprocess.CompletedProcess[str]:
+    def pull(main: str, branch: str, broken: str = "") -> subprocess.CompletedProcess[str]:
+        """Both are changes of the example's prompt, or where nothing is changed "."; main "" has no suites yet."""
         git("init")
-        shutil.copytree(EXAMPLE, work / "evals")
+        (work / "evals").mkdir()
+        (work / "evals" / "README.md").write_text("Suites are to come.", encoding="utf-8")
+        if main:
+            shutil.copytree(EXAMPLE, work / "evals", dirs_exist_ok=True)
+            shutil.copy(EXAMPLE / main / "grounded.jinja", work / "evals")
+        if broken:
+            (work / "evals" / "broken.judge.yaml").write_text(broken, encoding="utf-8")
         git("add", ".")
         git("commit", "-m", "main")
         git("update-ref", "refs/remotes/origin/main", "HEAD")
-        shutil.copy(EXAMPLE / change / "grounded.jinja", work / "evals")
+        shutil.copytree(EXAMPLE, work / "evals", dirs_exist_ok=True)
+        shutil.copy(EXAMPLE / branch / "grounded.jinja", work / "evals")
         job = yaml.safe_load((EXAMPLE / "github-actions.yml").read_text("utf-8"))["jobs"]["judge"]
         script = "\n".join(step["run"] for step in job["steps"] if "judge test" in step.get("run", ""))
         surroundings = os.environ | {
@@ -72,11 +80,35 @@ def repository(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
     return pull
 
 
-@pytest.mark.parametrize(("change", "code", "first"), [("helps", 0, "✓"), ("hurts", 1, "✗")])
+@pytest.mark.parametrize(
+    ("main", "branch", "code", "first", "said"),
+    [
+        (".", "helps", 0, "✓", "agrees better with people"),
+        (".", "hurts", 1, "✗", "agrees worse with people"),
+        ("hurts", ".", 0, "✓", "agrees better with people"),  # main is red, and the branch repairs it
+        ("", ".", 0, "✓", "Nothing to compare with: there is no run in"),
+    ],
+)
 def test_a_pull_request_that_hurts_is_stopped(
-    repository: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, change: str, code: int, first: str
+    repository: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path: Path,
+    main: str,
+    branch: str,
+    code: int,
+    first: str,
+    said: str,
 ) -> None:
-    done = repository(change)
+    done = repository(main, branch)
     assert done.returncode == code, done.stderr
-    assert (tmp_path / "work" / "summary.md").read_text("utf-8").startswith(f"## {first}")
+    summary = (tmp_path / "work" / "summary.md").read_text("utf-8")
+    assert summary.startswith(f"## {first}")
+    assert said in summary.replace("\\", "")
     assert (tmp_path / "work" / "judge.xml").read_text("utf-8").startswith("<?xml")
+
+
+def test_a_main_that_cannot_be_run_is_not_passed_over(
+    repository: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    done = repository(".", ".", broken="cases: []")
+    assert done.returncode != 0
+    assert "before/evals/broken.judge.yaml:1: cases: write at least one" in done.stderr

@@ -1,6 +1,7 @@
 """The stages of a run in their order.
 
-Suites and audits, which other runs do without, are in `judge.api.suites` and `judge.api.auditing`.
+Suites, audits and diffs of criteria, which other runs do without, are in `judge.api.suites`, `.auditing` and
+`.diffing`.
 """
 
 from judge.api.compare import compare

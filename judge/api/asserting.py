@@ -1,113 +1,36 @@
-"""What tests ask of a judge: one text's score, which of two texts is better, the verdicts of a suite.
-
-Whatever asks a server is refused unless whoever started the tests named the judge.
-"""
+"""What a test asks by the fixture `judge`: one text's score, or which of two texts is better."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
 from judge import criteria, text
-from judge.api.entry import evaluate, rank
-from judge.api.judges import HEURISTIC
-from judge.api.suites import test
-from judge.config import Judge
+from judge.api.entry import Options, evaluate, rank
+from judge.api.pytest_session import Session
 from judge.errors import ConfigError, JudgeError
-from judge.locks import held
-from judge.providers.scripted import ScriptedProvider
 from judge.records import Provenance
 from judge.report import Result
 from judge.report.words import clean, line, number, percent, span
 from judge.suite import verdicts as of_suite
 from judge.suite.draws import total
-from judge.suite.records import Case, Order, Suite, Verdict
+from judge.suite.records import Case, Order, Verdict
 from judge.suite.scored import NoScore, Scored
 
 T = TypeVar("T")
 _TEXT, _BETTER, _WORSE = "text", "better", "worse"
-_FIXED = ("data", "criteria", "metrics", "mapping", "systems", "limit", "out", "retry_failed", "calibrate", "engine")
+_FIXED = {"data", "criteria", "metrics", "mapping", "set", "workers", "systems", "limit", "out"}
+_FIXED |= {"retry_failed", "calibrate", "engine"}
 """Options of a run that mean nothing for one text."""
-_SAID = ("model", "replay", "record")
-"""Who answers: settled here, and not by the rules of a suite."""
+_OWN = sorted({"model", *Options.__annotations__} - _FIXED)
 _OF_DATA = ("item", "system", "human")
-_OFFLINE = (
-    "no test asks a server unless --judge-model is typed on the command line{why}. Ways to go on:\n"
-    "  --judge-replay CALLS.jsonl   recorded replies; or judge_replay in pytest's ini file, replay: in the suite,\n"
-    "                               @pytest.mark.judge(replay=...)\n"
-    "  --judge-model NAME           asks that judge, which may cost money; --judge-record CALLS.jsonl keeps replies\n"
-    "  model scripted/REPLIES.yaml, or heuristic: these ask nobody, and may stand in any of these places"
-)
 
 
 class JudgmentFailed(AssertionError):
     """A judgment without a usable reply. It is no number, and no test passes on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """What was said of judges where the tests were started (`command`: model, replay, record) and in an ini file.
-
-    `typed` are the judges that whoever started them typed: these may be asked, though they be servers. `shared` is a
-    folder of all processes that run these tests, where there are several.
-    """
-
-    command: Mapping[str, Any] = field(default_factory=dict)
-    ini: Mapping[str, Any] = field(default_factory=dict)
-    typed: Collection[str] = ()
-    shared: Path | None = None
-
-    def options(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of a run: `own` (a marker's, a suite's) before those of the ini file, the command's before all.
-
-        A judge that may be asked comes before a recording of a farther place. Raises ConfigError where a server would
-        be asked that may not be.
-        """
-        found: dict[str, Any] = {}
-        for layer in (self.ini, own, self.command):
-            if layer.get("model") and not self._refused(layer["model"]):
-                found.pop("replay", None)
-            found |= layer
-        if found.get("replay") is None:
-            model = found.get("model")
-            refused = self._refused(model)
-            if refused or not model:
-                why = f", and this one would ask {line(', '.join(refused), 100)}" if refused else ""
-                raise ConfigError(_OFFLINE.format(why=why))
-        return found
-
-    def _refused(self, model: Any) -> list[str]:
-        """Which judges of a panel, or of one, may not be asked: servers whose names nobody typed."""
-        each = model if isinstance(model, list | tuple) else [model] if model else []
-        return [_name(one) for one in each if not (_offline(one) or _name(one) in self.typed)]
-
-    def alone(self, what: object) -> AbstractContextManager[Any]:
-        """Holds back other processes that are about to do the same."""
-        return nullcontext() if self.shared is None else held(_place(self.shared, what, "lock"))
-
-
-def _place(shared: Path, what: object, kind: str) -> Path:
-    """A file of all processes about something."""
-    return shared / f"{hashlib.sha256(repr(what).encode('utf-8', 'surrogatepass')).hexdigest()}.{kind}"
-
-
-def _offline(model: Any) -> bool:
-    """Whether a judge asks no server: scripted replies, the heuristic."""
-    if not isinstance(model, str | Mapping | Judge):
-        return isinstance(model, ScriptedProvider)
-    return _name(model) == HEURISTIC or _name(model).startswith("scripted/")
-
-
-def _name(model: Any) -> str:
-    """What a judge is called: a name, a mapping with one, a `config.Judge` or a provider."""
-    if isinstance(model, Judge):
-        return model.name
-    return str(model.get("name") if isinstance(model, Mapping) else getattr(model, "model", model))
 
 
 class Judged(float):
@@ -158,12 +81,21 @@ class Judged(float):
     __str__ = float.__repr__
 
     @property
+    def short(self) -> str:
+        """`coherence: ` and the judge's reason; where it gave none, what the number is made of."""
+        return f"{line(self.criterion, 60)}: {line(self.reason, 120) if self.reason else self._made}"
+
+    @property
     def explained(self) -> list[str]:
         """How the number came about, a line each."""
-        by_label = ", ".join(f"{line(label, 30)} {percent(share)}" for label, share in self.distribution.items())
-        made = f"{line(self.criterion)}, by {self.provenance.method}: {by_label or 'one number'}"
+        made = f"{line(self.criterion)}, by {self.provenance.method}: {self._made}"
         reply = self.reason or self.provenance.raw
         return [made, *([f"{'reason' if self.reason else 'reply'}: {line(reply, 500)}"] if reply else [])]
+
+    @property
+    def _made(self) -> str:
+        shares = [f"{line(label, 30)} {percent(share)}" for label, share in self.distribution.items()]
+        return ", ".join(shares) or "one number"
 
 
 class Preference:
@@ -185,8 +117,7 @@ class Asking:
     """The fixture `judge`: what a test asks, by the options of a run in `own`, with paths from `folder` on."""
 
     def __init__(self, session: Session, own: Mapping[str, Any], folder: Path) -> None:
-        if strange := sorted(own.keys() & set(_FIXED)):
-            raise ConfigError(f"@pytest.mark.judge: {strange[0]} is for whole runs, and means nothing for one text")
+        _check(own)
         self._folder = folder
         self._options = session, {name: self._beside(name, value) for name, value in own.items()}
 
@@ -226,10 +157,14 @@ class Asking:
     ) -> Preference:
         """Whether a text is shown to be better than another one, by more than `margin`, as in a suite's case.
 
-        A criterion that compares two texts is asked in both orders; of any other it is the difference of the scores,
-        with what the judge's draws leave open. Raises as `score` does.
+        Shown: the whole interval lies above the margin. A criterion that compares two texts is asked in both orders,
+        and its win rate (0–1) has to be above 0.5 + `margin`. Of any other it is the difference of the scores (in
+        points of the scale) with Student's t over the draws; one reply each, or all of the probability, have no
+        interval and are decided by their difference, of which 0 is not better. Raises as `score` does.
         """
         __tracebackhide__ = True
+        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < inf:
+            raise ConfigError(f"margin is a number of points, 0 or more, not {margin!r}")
         shared = {**columns, "source": source, "references": references}
         rows = {_BETTER: better, _WORSE: over}
         return _from_here(lambda: self._preference(criterion, _rows(rows, shared), margin))
@@ -267,6 +202,17 @@ class Asking:
         return self._folder / value if is_path and isinstance(value, str | Path) else value
 
 
+def _check(own: Iterable[str]) -> None:
+    """Raises ConfigError for a keyword of the marker that is no option of a run, or none for one text."""
+    for name in sorted(own):
+        if name in _FIXED:
+            raise ConfigError(f"@pytest.mark.judge: {name} is for whole runs, and means nothing for one text")
+        if name not in _OWN:
+            near = difflib.get_close_matches(name, _OWN, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_OWN)}"
+            raise ConfigError(f"@pytest.mark.judge: unknown key {name!r}; {hint}")
+
+
 def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The texts as data, with the columns they share. Raises ConfigError for columns that tell texts apart."""
     if strange := sorted(shared.keys() & set(_OF_DATA)):
@@ -282,55 +228,3 @@ def _from_here(work: Callable[[], T]) -> T:
         return work()
     except (JudgeError, JudgmentFailed) as error:
         raise error.with_traceback(None) from None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What came of a suite: its verdicts, or why it could not be run."""
-
-    verdicts: tuple[Verdict, ...]
-    trouble: str = ""
-
-
-def verdicts(suite: Suite, session: Session, cases: Collection[str]) -> Found:
-    """What comes of these cases of a suite (none: of all), of its limits and its baseline; of other cases too.
-
-    Of several processes one runs it, and the others read what it found: nothing is paid twice.
-    """
-    if session.shared is None:
-        return _tested(suite, session, cases)
-    with session.alone(suite.path):
-        kept = _place(session.shared, suite.path, "json")
-        if not kept.exists():
-            found = _tested(suite, session, cases)
-            told = [asdict(replace(one, estimate=None)) for one in found.verdicts]
-            new = kept.with_suffix(".new")
-            new.write_text(json.dumps([told, found.trouble]), encoding="utf-8")
-            new.replace(kept)
-        told, trouble = json.loads(kept.read_text(encoding="utf-8"))
-        return Found(tuple(Verdict(**one) for one in told), trouble)
-
-
-def _tested(suite: Suite, session: Session, cases: Collection[str]) -> Found:
-    try:
-        options = session.options(suite.options)
-        over: dict[str, Any] = {name: options[name] for name in _SAID if name in options}
-        if cases:
-            over["cases"] = cases
-        (found,) = test([suite.path], **over)
-    except JudgeError as error:
-        return Found((), "\n".join([str(error), *getattr(error, "__notes__", ())]))
-    return Found(found.verdicts, found.trouble)
-
-
-def unmet(found: Sequence[Verdict]) -> list[str]:
-    """What is said of the verdicts that are not met, a text of some lines each: the sentence first."""
-    return [_told(one) for one in found if not one.met]
-
-
-def _told(verdict: Verdict) -> str:
-    head = f"{verdict.status}: {verdict.said or verdict.found}"
-    what = f"{verdict.criterion}: " if verdict.criterion else ""
-    lines = [head, f"  {what}expected {verdict.expected}, found {verdict.found}"]
-    lines += [f"  in the baseline: {verdict.before}"] if verdict.before else []
-    return "\n".join([*lines, *(f"  {one}" for one in clean(verdict.detail).splitlines())])

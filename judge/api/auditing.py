@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 from judge import config
-from judge.api import stages
+from judge.api.entry import JudgeOptions, planned, refuse_options
 from judge.api.loop import in_a_loop
 from judge.api.planning import dollars, duration, foresee
-from judge.api.prepare import Prepared
 from judge.api.probing import DRAWN, MAIN, NATURAL, PAIRS, TEMPERATURES, WORDINGS, Ready, ready
+from judge.api.several import Shown, in_turn
 from judge.audits.assess import assess
 from judge.audits.card import PROBES, Card, Evidence
 from judge.progress import Progress
-from judge.providers import Provider
-from judge.purse import Purse
 from judge.records import Criterion, Sample, Usage
 from judge.report import Result
 from judge.report.words import count
@@ -34,40 +31,16 @@ __all__ = ["AuditOptions", "audit", "audit_async", "forecast", "ready", "run"]
 
 _LOOKED_AT = 400
 _PRINTED = {"card.md": "markdown", "card.html": "html", "card.json": "json"}
+_PLACES = ("data", "out", "cache", "replay", "record")
+"""What of a plan says only where files are."""
 _TOLD = ("seconds", "requests", "usage", "cost", "served_by", "unmet")
 """What a card says of each run."""
 
-Shown = Callable[[str, Prepared], AbstractContextManager[Any]]
-"""What shows one of the runs, by its name, while it goes."""
 
-
-class AuditOptions(TypedDict, total=False):
+class AuditOptions(JudgeOptions, total=False):
     """What `audit` takes besides: keys of `config.Plan`."""
 
-    mapping: Mapping[str, str]
-    systems: str | Sequence[str]
-    language: str
-    base_url: str
-    key_env: str
-    weighting: str
-    draws: int
-    min_mass: float
-    reply: str
-    structured: bool
-    temperature: float
-    max_tokens: int
-    max_concurrency: int
-    timeout: float
-    retries: int
-    rpm: int
-    tpm: int
-    deadline: float
-    budget: str
-    cache: str | Path | Literal[False]
-    replay: str | Path
-    record: str | Path
     out: str | Path
-    seed: int
 
 
 def audit(
@@ -106,19 +79,9 @@ async def audit_async(
     **options: Unpack[AuditOptions],
 ) -> Card:
     """`audit` for callers with an event loop of their own."""
-    given: dict[str, Any] = dict(options)
-    if "mapping" in given:
-        given["map"] = given.pop("mapping")
-    own = {c.name: c for c in criteria or () if isinstance(c, Criterion)}
-    if criteria is not None:
-        given["criteria"] = criteria if isinstance(criteria, str) else [getattr(c, "name", c) for c in criteria]
-    if isinstance(data, str | Path):
-        given["data"] = Path(data)
-    listed = list(model) if isinstance(model, list | tuple) else [] if model is None else [model]
-    given["model"] = [one for one in listed if isinstance(one, str | Mapping)]
-    made = config.plan(given=given)
-    providers = cast("list[Provider]", [one for one in listed if not isinstance(one, str | Mapping)])
-    found = ready(made, data, items=items, probes=probes, providers=[*made.model, *providers], own=own)
+    refuse_options(options, AuditOptions, "an audit")
+    made, providers, own = planned(config.plan, data, criteria, model, options)
+    found = ready(made, data, items=items, probes=probes, providers=providers, own=own)
     return await run(found, progress)
 
 
@@ -155,16 +118,7 @@ async def run(found: Ready, progress: Progress | None = None, shown: Shown = lam
 
     Raises what `stages.run` raises.
     """
-    progress = progress if progress is not None else Progress()
-    purse, results = Purse(found.plan.budget), dict[str, Result]()
-    now = asyncio.get_running_loop().time
-    until = None if found.plan.deadline is None else now() + found.plan.deadline
-    for name, one in found.runs.items():
-        if until is not None:
-            one.plan = one.plan.model_copy(update={"deadline": until - now()})
-        progress.stage = "judging"
-        with shown(name, one):
-            results[name] = await stages.run(one, progress, purse)
+    results = await in_turn(found.runs, found.plan, progress, shown)
     card = _card(found, results)
     if found.plan.out is not None:
         store(found.plan.out, {name: card.report(format).encode() for name, format in _PRINTED.items()})
@@ -177,12 +131,18 @@ def _card(found: Ready, results: Mapping[str, Result]) -> Card:
     card = assess(evidence, texts.changes, texts.attacks, texts.neutral, seed=found.plan.seed)
     failures = Counter(row.error for table in tables for row in table.failures)
     notes = dict.fromkeys(results[MAIN].info["notes"])
+    first, plan = results[MAIN].info, found.plan.model_dump(mode="json", by_alias=True, exclude_none=True)
     about = {
         "judgments": sum(len(table.scores) + len(table.failures) for table in tables),
         "failed": sum(failures.values()),
         "probes": list(found.probes),
-        "data": found.runs[MAIN].data,
-        "plan": found.plan.model_dump(mode="json", by_alias=True, exclude_none=True),
+        "data": {"name": _named(first["data"].get("path")), "sha256": first["data"].get("sha256")},
+        "endpoint": first.get("base_url"),
+        "date": str(first.get("started") or "")[:10] if found.runs[MAIN].judges else None,
+        "criteria": _criteria(card, first),
+        "settings": _settings(found, first),
+        "spent": _spent(results),
+        "plan": {key: _named(value) for key, value in plan.items() if key not in _PLACES},
         "runs": {name: {key: result.info[key] for key in _TOLD} for name, result in results.items()},
     }
     return replace(
@@ -191,6 +151,49 @@ def _card(found: Ready, results: Mapping[str, Result]) -> Card:
         failures=dict(failures.most_common()),
         info={**card.info, **about},
     )
+
+
+def _named(value: Any) -> Any:
+    """The same with the last part alone of every path: where a file lies is nobody else's business."""
+    if isinstance(value, Mapping):
+        return {key: _named(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_named(one) for one in value]
+    if isinstance(value, str) and "://" not in value and Path(value.removeprefix("scripted/")).is_absolute():
+        return Path(value).name
+    return value
+
+
+def _criteria(card: Card, info: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of each criterion, with the digest of its prompt and the kind of its reply."""
+    told = info.get("criteria") or {}
+    more = ("digest", "reply")
+    return {
+        name: {**one, **{key: told[name][key] for key in more if key in told.get(name, {})}}
+        for name, one in card.info["criteria"].items()
+    }
+
+
+def _settings(found: Ready, info: Mapping[str, Any]) -> dict[str, Any]:
+    """How the changed texts were judged; of the heuristic, which takes no settings, nothing."""
+    if not found.runs[MAIN].judges:
+        return {}
+    weighting = info.get("weighting") or found.plan.weighting
+    temperature = found.plan.temperature
+    drawn = {"draws": found.plan.draws} if weighting == "samples" else {}
+    default = 1.0 if weighting == "samples" else 0.0
+    return {"weighting": weighting, **drawn, "temperature": default if temperature is None else temperature}
+
+
+def _spent(results: Mapping[str, Result]) -> dict[str, Any]:
+    """Requests, tokens and dollars of all runs; the latter None where a run has no price."""
+    infos = [result.info for result in results.values()]
+    costs = [info["cost"].get("usd") for info in infos if info["requests"].get("sent")]
+    return {
+        "requests": sum(info["requests"].get("sent", 0) for info in infos),
+        "tokens": sum(info["usage"].get(key, 0) for info in infos for key in ("prompt_tokens", "completion_tokens")),
+        "usd": None if None in costs or not costs else sum(costs),
+    }
 
 
 def _evidence(found: Ready, results: Mapping[str, Result]) -> Evidence:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from judge.api.suited import PAIRS
 from judge.errors import ConfigError, JudgeError
 from judge.records import Sample, whole
 from judge.report import Result, load
@@ -25,13 +26,15 @@ class Baseline:
     notes: tuple[str, ...] = ()
 
 
-def find(suite: Suite, samples: Sequence[Sample], *, folder: Path | None, several: bool, update: bool) -> Baseline:
-    """The baseline of a suite, of whose data `samples` are scored. `folder` goes before the suite's own.
+def find(suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update: bool) -> Baseline:
+    """The baseline of a suite, of whose data `samples` are scored.
 
-    Raises ConfigError, with the line, where there is none and a case needs it, where it is no scored run, and where it
-    is of other data; with `update` the last two are notes, as it is going to be replaced.
+    `folder` goes before the suite's own: there it is DIR/NAME, or DIR where that is a run. A suite that is new, and so
+    is not among the runs in it, has nothing to be compared with: a note. Raises ConfigError, with the line, where no
+    baseline is named and a case needs it, where it is no scored run, and where it is of other data; with `update` the
+    last two are notes, as it is going to be replaced.
     """
-    where, place = _place(suite, folder, several)
+    where, place = _place(suite, folder)
     drifts = [case for case in suite.cases if isinstance(case.expected, Drift)]
     if place is None:
         if update:
@@ -45,8 +48,13 @@ def find(suite: Suite, samples: Sequence[Sample], *, folder: Path | None, severa
             )
         return Baseline()
     if not samples:
-        raise ConfigError(f"{where}: a baseline has scores of single texts, and every case here compares two")
-    keep = place if update else None
+        said = "a baseline has scores of single texts, and every case here compares two"
+        if folder is None:
+            raise ConfigError(f"{where}: {said}")
+        return Baseline(notes=(f"Nothing to compare with: {said}.",))
+    keep = folder / suite.name if update and folder is not None else place if update else None
+    if folder is not None and not update and _new(place, folder):
+        return Baseline(notes=(f"Nothing to compare with: there is no run in {folder / suite.name}.",))
     try:
         before = _run(place)
         return Baseline(before, keep, tuple(_lacking(before, samples)))
@@ -64,12 +72,18 @@ def keep(result: Result, folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _place(suite: Suite, folder: Path | None, several: bool) -> tuple[str, Path | None]:
-    """The baseline's folder, and how a message begins that is about it."""
+def _place(suite: Suite, folder: Path | None) -> tuple[str, Path | None]:
+    """The folder where the baseline is looked for, and how a message begins that is about it."""
     if folder is None:
         return f"{suite.path}:{suite.lines.get('baseline', 1)}: baseline", suite.baseline
     own = folder / suite.name
-    return f"{suite.path}: --baseline", own if several or (own / RUN).exists() else folder
+    return f"{suite.path}: --baseline", own if (own / RUN).exists() or not (folder / RUN).exists() else folder
+
+
+def _new(place: Path, folder: Path) -> bool:
+    """Whether a folder is to have a run of each suite, and has none of this one: it is not there, or has others'."""
+    others = (f"*/{RUN}", f"*/{PAIRS}/{RUN}")
+    return not (place / RUN).exists() and (not folder.exists() or any(any(folder.glob(one)) for one in others))
 
 
 def _run(folder: Path) -> Result:

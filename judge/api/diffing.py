@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import unified_diff
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from judge import config, criteria, samples, text, tokens
-from judge.api import stages
-from judge.api.entry import Model, Options
+from judge.api.entry import JudgeOptions, Model, planned, refuse_keys, refuse_options
 from judge.api.forecast import look
 from judge.api.judges import HEURISTIC
 from judge.api.loop import in_a_loop
 from judge.api.pairs import choose
 from judge.api.prepare import Prepared, for_provider, prepare
 from judge.api.prompts import sheets
+from judge.api.several import in_turn
 from judge.api.shifts import shifts
 from judge.config import Judge, Plan
 from judge.errors import ConfigError
 from judge.progress import Progress
 from judge.providers import Provider, prices
-from judge.purse import Purse
 from judge.records import Criterion, Prompt, Request, Sample, Usage
 from judge.registry import unknown
 from judge.render import Renderer
@@ -63,7 +61,7 @@ def diff(
     system: str | None = None,
     human: str | None = None,
     progress: Progress | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[JudgeOptions],
 ) -> PromptDiff:
     """Two criteria side by side: built-in names, paths of .jinja files or Criterion objects.
 
@@ -74,17 +72,9 @@ def diff(
 
     Raises JudgeError.
     """
-    given: dict[str, Any] = dict(options)
-    if "mapping" in given:
-        given["map"] = given.pop("mapping")
-    listed = list(model) if isinstance(model, list | tuple) else [] if model is None else [model]
-    if isinstance(data, str | Path):
-        given["data"] = Path(data)
-    given["model"] = [one for one in listed if isinstance(one, str | Mapping)]
-    made = config.plan(given=given)
-    names = iter(made.model)
-    judges = [next(names) if isinstance(one, str | Mapping) else one for one in listed]
-    found = ready(before, after, made, data, providers=judges, item=item, system=system, human=human)  # type: ignore[arg-type]
+    refuse_options(options, JudgeOptions, "a diff of criteria")
+    made, judges, _ = planned(config.plan, data, None, model, options)
+    found = ready(before, after, made, data, providers=judges, item=item, system=system, human=human)
     return in_a_loop(lambda: run(found, progress))
 
 
@@ -100,6 +90,7 @@ def ready(
     human: str | None = None,
 ) -> Ready:
     """All that can be said of two criteria without asking, and what is to be asked. Raises JudgeError."""
+    refuse_keys(made, "a diff of criteria")
     given = made.model if providers is None else providers
     asking = bool(given or made.replay)
     source = data if data is not None else made.data
@@ -128,16 +119,15 @@ async def run(
     progress: Progress | None = None,
     watch: Callable[[Prepared], AbstractContextManager[Any]] = nullcontext,
 ) -> PromptDiff:
-    """Ask what there is to ask, out of one purse; each run inside what `watch` makes. Raises what `stages.run` does."""
+    """Ask what there is to ask, out of one purse and within one deadline; each run inside what `watch` makes.
+
+    Raises what `stages.run` raises.
+    """
     if ready.runs is None:
         return ready.found
-    progress = progress if progress is not None else Progress()
-    purse, results = Purse(ready.runs[0].plan.budget), []
-    for one in ready.runs:
-        progress.stage = "judging"
-        with watch(one):
-            results.append(await stages.run(one, progress, purse))
-    judged, notes = shifts(results[0], results[1], ready.rows)
+    runs = dict(zip(("before", "after"), ready.runs, strict=True))
+    results = await in_turn(runs, ready.runs[0].plan, progress, lambda _, one: watch(one))
+    judged, notes = shifts(results["before"], results["after"], ready.rows)
     return replace(ready.found, judged=judged, notes=notes)
 
 
@@ -237,9 +227,8 @@ def _runs(
         )
     if any(isinstance(one, Judge) and one.name == HEURISTIC for one in given):
         raise ConfigError(f"--model {HEURISTIC}: it reads no prompt, so two of them are the same to it")
-    own: dict[str, Any] = {"criteria": (rating,), "metrics": (), "mapping": {}, "systems": (), "limit": None}
-    alone = {"out": None, "calibrate": False, "retry_failed": False, "merge_criteria": False}
-    plan = made.model_copy(update=own | alone)
+    read: dict[str, Any] = {"mapping": {}, "systems": (), "limit": None}
+    plan = made.model_copy(update={**read, "criteria": (rating,), "metrics": (), "set": {}, "out": None})
     bare = [replace(row, human={}, ratings={}) for row in rows]
     first, second = (prepare(plan, bare, providers=given, own={rating: replace(side, name=rating)}) for side in sides)
     return first, second

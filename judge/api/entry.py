@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from judge import config
 from judge.api.loop import in_a_loop
 from judge.api.prepare import prepare
 from judge.api.stages import run
-from judge.config import Plan
+from judge.config import Judge, Plan
 from judge.errors import ConfigError
 from judge.progress import Progress
 from judge.providers import Provider
@@ -23,20 +23,18 @@ if TYPE_CHECKING:
     Data = str | Path | pd.DataFrame | Iterable[Mapping[str, Any] | Sample]
 
 _PROVIDER = ("name", "model", "endpoint", "notice", "decides", "learned", "complete", "aclose")
-
+_OF_RUNS = ("merge_criteria", "engine", "retry_failed", "calibrate")
+"""What a file may say of how a judge is asked that is for runs alone."""
 
 Model = str | Provider | Mapping[str, str] | Sequence[str | Provider | Mapping[str, str]]
 
 
-class Options(TypedDict, total=False):
-    """What `evaluate` takes beside data, criteria, model and progress: the keys of `config.Plan`."""
+class JudgeOptions(TypedDict, total=False):
+    """What all that ask a judge take: keys of `config.Plan`."""
 
     mapping: Mapping[str, str]
     systems: str | Sequence[str]
     limit: int
-    metrics: str | Sequence[str]
-    set: Mapping[str, Mapping[str, Any]]
-    workers: int
     language: str
     base_url: str
     key_env: str
@@ -45,7 +43,6 @@ class Options(TypedDict, total=False):
     min_mass: float
     reply: str
     structured: bool
-    merge_criteria: bool
     temperature: float
     max_tokens: int
     max_concurrency: int
@@ -55,14 +52,23 @@ class Options(TypedDict, total=False):
     tpm: int
     deadline: float
     budget: str
-    engine: str
-    retry_failed: bool
     cache: str | Path | Literal[False]
     replay: str | Path
     record: str | Path
+    seed: int
+
+
+class Options(JudgeOptions, total=False):
+    """What `evaluate` takes beside data, criteria, model and progress: the keys of `config.Plan`."""
+
+    metrics: str | Sequence[str]
+    set: Mapping[str, Mapping[str, Any]]
+    workers: int
+    merge_criteria: bool
+    engine: str
+    retry_failed: bool
     calibrate: bool
     out: str | Path
-    seed: int
 
 
 class RankOptions(Options, total=False):
@@ -144,9 +150,27 @@ async def _ask(
     progress: Progress | None,
     given: dict[str, Any],
 ) -> Result:
-    """Arguments to a plan; what a plan cannot hold (providers, criteria, rows) goes beside it."""
-    if "mapping" in given:
-        given["map"] = given.pop("mapping")
+    made, providers, own = planned(make, data, criteria, model, given)
+    return await run(prepare(made, data, providers=providers, own=own), progress)
+
+
+class Planned(NamedTuple):
+    """A plan, and what it cannot hold: the judges in their order (None: those of the plan), and criteria by name."""
+
+    plan: Plan
+    providers: list[Judge | Provider] | None
+    own: dict[str, Criterion]
+
+
+def planned(
+    make: Callable[..., Plan],
+    data: Data | None,
+    criteria: str | Sequence[str | Criterion] | None,
+    model: Model | None,
+    options: Mapping[str, Any],
+) -> Planned:
+    """Arguments as a plan. Raises ConfigError."""
+    given = {"map" if name == "mapping" else name: value for name, value in options.items()}
     own = {c.name: c for c in criteria or () if isinstance(c, Criterion)}
     if criteria is not None:
         given["criteria"] = criteria if isinstance(criteria, str) else [getattr(c, "name", c) for c in criteria]
@@ -157,7 +181,28 @@ async def _ask(
     made = make(given=given)
     names = iter(made.model)
     providers = [next(names) if isinstance(one, str | Mapping) else _checked(one) for one in models]
-    return await run(prepare(made, data, providers=providers if models else None, own=own), progress)
+    return Planned(made, providers if models else None, own)
+
+
+def refuse_options(options: Mapping[str, Any], takes: type, whose: str) -> None:
+    """Raises ConfigError for an option of a run that is none of those that `takes` has."""
+    for name in options:
+        if options[name] is not None and name in Options.__annotations__ and name not in takes.__annotations__:
+            raise _refused(name, whose)
+
+
+def refuse_keys(made: Plan, whose: str) -> None:
+    """Raises ConfigError for what a plan says of how a run asks a judge, which would not be done here.
+
+    What it says of metrics, which ask nobody, may stand in the file of a run.
+    """
+    for name in _OF_RUNS:
+        if getattr(made, name) != Plan.model_fields[name].default:
+            raise _refused(name, whose)
+
+
+def _refused(name: str, whose: str) -> ConfigError:
+    return ConfigError(f"{name}: {whose} has no such option; judge run has")
 
 
 def _listed(model: Model | None) -> list[str | Provider | Mapping[str, str]]:

@@ -25,8 +25,8 @@ _HOW_TO_JUDGE = (
     "  --replay CALLS.jsonl           replies recorded by an earlier run with --record\n"
     "  --model scripted/REPLIES.yaml  a dry run on replies that you write{more}"
 )
-_MORE_WAYS = (
-    "\n  --criteria none                metrics alone"
+_METRICS = "\n  --criteria none                metrics alone"
+_HEURISTIC = (
     "\n  --model heuristic              a baseline of surface features: no language model, and no judge to publish"
 )
 _ALIKE = 0.8
@@ -72,7 +72,8 @@ def unused(made: Plan, given: Sequence[Judge | Provider], *, alone: bool) -> lis
 def opened(made: Plan, given: Sequence[Judge | Provider]) -> dict[str, Provider]:
     """The providers of a plan's judges, by the names that a panel's columns have. Raises ConfigError and DataError."""
     if not given and made.replay is None:
-        raise ConfigError(_HOW_TO_JUDGE.format(more="" if isinstance(made, RankPlan) else _MORE_WAYS))
+        more = ("" if made.metrics == () else _METRICS) + _HEURISTIC  # a suite has no metrics
+        raise ConfigError(_HOW_TO_JUDGE.format(more="" if isinstance(made, RankPlan) else more))
     found: list[Provider]
     if made.replay is None:
         found = [open_judge(made, one) if isinstance(one, Judge) else one for one in given]

@@ -8,11 +8,11 @@ from itertools import combinations, product
 import numpy as np
 
 from judge.api.floors import floors
-from judge.api.held import Held, matrix, taken
+from judge.api.held import Held, taken
 from judge.records import Column, Sample
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.calibration import calibration, edges, levels
-from judge.stats.correlate import LEVELS, Against, ceiling
+from judge.stats.correlate import LEVELS, Against, ceiling, matrix
 from judge.stats.reliability import Agreement, Measure, agree
 from judge.stats.resample import Floats
 from judge.stats.validity import Rated, Row, Versus

@@ -9,6 +9,7 @@ from typing import Any
 from judge import config, criteria, samples, text
 from judge.api import judges as of_plan
 from judge.api import judging
+from judge.api.entry import refuse_keys
 from judge.api.prepare import Prepared, check_out, prepare
 from judge.api.variants import Texts, make
 from judge.audits.card import PROBES, Probe
@@ -63,10 +64,9 @@ def ready(
     _check(made, given, items)
     if source is None:
         raise ConfigError("no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini")
-    rows = samples.load(source, mapping=made.mapping, systems=made.systems)
+    rows = samples.load(source, mapping=made.mapping, systems=made.systems)[: made.limit]
     spoken = made.language or text.language(t for s in rows for t in (s.output, s.source or ""))
-    unused = {name: value for name, value in _UNUSED.items() if getattr(made, name) != value}
-    plain = made.model_copy(update={**unused, "language": spoken})
+    plain = made.model_copy(update={**_READ, "language": spoken})
     scales = _scales(plain, given, own or {})
     texts = make(rows, scales, asked, items=items, language=spoken, seed=made.seed)
     main = {"out": made.out / "changed"} if made.out is not None else {}
@@ -79,11 +79,8 @@ def ready(
     return _with_biases(found) if "bias" in asked else found
 
 
-_UNUSED: dict[str, Any] = {
-    "metrics": (), "set": {}, "mapping": {}, "systems": (), "limit": None, "merge_criteria": False, "calibrate": False,
-    "retry_failed": False, "out": None,
-}  # fmt: skip
-"""What an audit has no use for of a plan."""
+_READ: dict[str, Any] = {"metrics": (), "set": {}, "mapping": {}, "systems": (), "limit": None, "out": None}
+"""What a plan no longer says once its texts are read: no metric is measured, and `out` is the card's."""
 
 
 def _probes(given: str | Sequence[str]) -> tuple[Probe, ...]:
@@ -99,8 +96,9 @@ def _probes(given: str | Sequence[str]) -> tuple[Probe, ...]:
 
 def _check(made: Plan, given: Sequence[Judge | Provider], items: int) -> None:
     """Raises ConfigError and StorageError."""
-    if items < 1:
-        raise ConfigError(f"--items {items}: at least 1 item is judged")
+    refuse_keys(made, "an audit")
+    if not isinstance(items, int) or items < 1:
+        raise ConfigError(f"--items {items!r}: at least 1 item is judged, and a whole number of them")
     if len(given) > 1:
         raise ConfigError("an audit is of one judge: name one, and audit the others of a panel by themselves")
     if not made.criteria:

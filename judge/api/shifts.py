@@ -10,12 +10,11 @@ from statistics import fmean
 import numpy as np
 
 from judge.api.compare import compare
-from judge.api.held import matrix, taken
+from judge.api.held import taken
 from judge.records import Sample
 from judge.report import Result
 from judge.report.prompt_diff import Agreement, Judged, Place, Turned
-from judge.stats.bootstrap import Bootstrap
-from judge.stats.correlate import LEVELS, Against, usual_level
+from judge.stats.correlate import shifted, usual_level
 from judge.stats.resample import Floats
 
 _PLACES = 9  # equal values may differ by rounding
@@ -123,14 +122,6 @@ def _agreement(
 ) -> tuple[tuple[Agreement, ...], str]:
     """Spearman with people before and after, by level, on the texts that have both scores; why a level has none."""
     column, seed = before.table.columns[0], before.info["plan"]["seed"]
-    old, new = (matrix(rated, taken(column, side.table, column.name).values) for side in (before, after))
-    ratings = matrix(rated, {(s.item, s.system): s.human[rating] for s in rated})
-    ratings = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
-    against = Against(ratings, Bootstrap(seed=seed))
-    sides = against.correlate(old), against.correlate(new)
-    found = []
-    for level in LEVELS:
-        had, has = (side.estimates.get((level, "spearman")) for side in sides)
-        if had is not None and has is not None:
-            found.append(Agreement(level, had, has, against.change(old, new, level)))
-    return tuple(found), next((reason for side in sides for reason in side.lacking.values()), "")
+    old, new = (taken(column, side.table, column.name).values for side in (before, after))
+    found, why = shifted(rated, rating, old, new, seed=seed)
+    return tuple(Agreement(level, *shift) for level, shift in found.items()), why

@@ -38,14 +38,16 @@ class Given:
 
     @classmethod
     def of(
-        cls, model: Model | None, options: Mapping[str, Any], criteria: Sequence[str], out: str | Path | None
+        cls, model: Model | None, options: Mapping[str, Any], criteria: Sequence[str] | None, out: str | Path | None
     ) -> Given:
-        """Raises ConfigError for an option that no suite has."""
+        """Raises ConfigError for an option that no suite has, and where there are to be no criteria."""
+        if criteria is not None and not criteria:
+            raise ConfigError("criteria: none: a suite holds a judge's scores against its cases; judge score measures")
         if wrong := [name for name in _MEASURING if options.get(name) is not None]:
             raise ConfigError(f"{wrong[0]}: a suite has no such option; judge run has")
         models: Any = list(model) if isinstance(model, list | tuple) else [] if model is None else [model]
         named = {"map" if name == "mapping" else name: value for name, value in options.items() if value is not None}
-        return cls(models, named, criteria, None if out is None else Path(out))
+        return cls(models, named, criteria or (), None if out is None else Path(out))
 
     @property
     def instead(self) -> Collection[str]:

@@ -27,7 +27,7 @@ from judge.registry import unknown
 from judge.report import Result
 from judge.report.words import count, line
 from judge.suite import files, texts
-from judge.suite.records import Case, Outcome, Policy, Suite, Verdict
+from judge.suite.records import Case, Outcome, Outcomes, Policy, Suite, Verdict
 from judge.suite.texts import Asked
 from judge.suite.verdicts import against, judge, limits
 
@@ -82,14 +82,14 @@ class SuiteOptions(Options, total=False):
     undecided: Policy
 
 
-def test(paths: Paths, **options: Unpack[SuiteOptions]) -> tuple[Outcome, ...]:
+def test(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
     """Run suites, files or folders of *.judge.yaml, and say of every case whether the scores are as it expects.
 
     `model` and the keys of `config.Plan` that a suite may have stand in the place of what the files say: a model also
     in that of a file's `replay`. A budget or a deadline among them is for all suites together. `criteria` are names or
     files in the place of the suites' criteria of the same name. Of `cases` those run in whose name this text stands, or
-    whose name is among these. `baseline` is the folder of the run that this one is held against, of several suites
-    DIR/NAME. With
+    whose name is among these. `baseline` has by suite, as DIR/NAME, the run that this one is held against, or is itself
+    such a run. A suite that is new there is not held against anything; its cases of drift are errors. With
     `update_baseline` this run becomes it, where all is met but what moved, which then counts as met. `undecided` is
     what a case counts as that the numbers leave open. In `out` the runs are kept, each as DIR/NAME.
 
@@ -103,7 +103,7 @@ def test(paths: Paths, **options: Unpack[SuiteOptions]) -> tuple[Outcome, ...]:
 test.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test of its own
 
 
-async def test_async(paths: Paths, **options: Unpack[SuiteOptions]) -> tuple[Outcome, ...]:
+async def test_async(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
     """`test` for callers with an event loop of their own."""
     progress = options.pop("progress", None)
     return await carry_out(ready(paths, **options), progress)
@@ -120,7 +120,7 @@ def ready(
     update_baseline: bool = False,
     undecided: Policy | None = None,
     cases: str | Collection[str] | None = None,
-    criteria: str | Sequence[str] = (),
+    criteria: str | Sequence[str] | None = None,
     out: str | Path | None = None,
     **options: Any,
 ) -> list[Ready]:
@@ -133,7 +133,7 @@ def ready(
     found = _chosen(_loaded(paths, given, wrong), cases, wrong)
     if update_baseline and cases is not None:
         wrong.append(ConfigError("--update-baseline: with --cases the baseline would lack the texts of other cases"))
-    if (several := len(found) > 1) and (baseline or out):
+    if len(found) > 1 and (baseline or out):
         wrong += _twins(found)
     limit = config.plan(given={"budget": given.options.get("budget")}).budget
     purse = None if limit is None else Purse(limit)
@@ -144,7 +144,7 @@ def ready(
         suite = replace(suite, options=given.over(suite.options), cases=tuple(policy))
         try:
             asked, runs = _prepared(suite, given)
-            held = baselines.find(suite, asked.texts, folder=folder, several=several, update=update_baseline)
+            held = baselines.find(suite, asked.texts, folder=folder, update=update_baseline)
             own = purse or Purse(next(one.plan.budget for one in runs if one is not None))
             checked.append(Ready(suite, asked, *runs, held, own, "deadline" in given.options))
         except JudgeError as error:
@@ -207,11 +207,11 @@ def _prepared(suite: Suite, given: Given) -> tuple[Asked, tuple[Prepared | None,
 
 async def carry_out(
     suites: Sequence[Ready], progress: Progress | None = None, shown: Shown = lambda _: nullcontext()
-) -> tuple[Outcome, ...]:
+) -> Outcomes:
     """Run suites one after the other. Raises CancelledError where it is interrupted."""
     progress = progress if progress is not None else Progress()
     start = time.monotonic()
-    return tuple([await _outcome(one, progress, shown, start) for one in suites])
+    return Outcomes([await _outcome(one, progress, shown, start) for one in suites])
 
 
 async def _outcome(one: Ready, progress: Progress, shown: Shown, start: float) -> Outcome:
@@ -243,13 +243,15 @@ def _judged(one: Ready, result: Result | None, ranked: Result | None) -> Outcome
     suite, held = one.suite, one.baseline
     if result is not None and one.scoring is not None:
         result = restored(result, one.scoring, one.asked)
-    cases = [case for case in suite.cases if case.kind != "drift" or held.before is not None]
-    found = [judge(case, one.asked.about[case.name], result, held.before, ranked) for case in cases]
+    first = held.keep is not None and held.before is None  # of which nothing can have drifted yet
+    cases = [case for case in suite.cases if not (first and case.kind == "drift")]
+    seed = one.runs[0].plan.seed
+    found = [judge(case, one.asked.about[case.name], result, held.before, ranked, seed=seed) for case in cases]
     found += _limits(one, result, ranked)
     comparison = None
     if result is not None and held.before is not None:
-        found += against(result, held.before, suite)
-        comparison = compare(held.before, result, seed=one.runs[0].plan.seed)
+        comparison = compare(held.before, result, seed=seed)
+        found += against(result, held.before, suite, runs=comparison.runs, seed=seed)
     notes = [note for of in (result, ranked) if of is not None for note in of.info["notices"]]
     notes += [*(result.info["notes"] if result is not None else ()), *held.notes]
     if held.keep is not None and result is not None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from judge import __version__
-from judge.audits.bias import extractiveness, position, self_preference, verbosity
-from judge.audits.card import DETECTED, ORIGINAL, Card, Cell, Evidence, Finding
+from judge.audits.bias import COPIED, COPYING, LONGER, extractiveness, position, self_preference, verbosity
+from judge.audits.card import DETECTED, FEWEST, ORIGINAL, Card, Cell, Evidence, Finding
 from judge.audits.drafts import Draft, settle
 from judge.audits.habits import again, scale_use, wording
 from judge.audits.injection import attacked
-from judge.audits.sensitivity import cells, step
+from judge.audits.sensitivity import cells, enough, moves, step
 from judge.audits.verdicts import verdicts
 from judge.audits.words import listed, places
 from judge.records import Failure, Score
@@ -35,6 +37,7 @@ def assess(
     damaged = cells(evidence, changes, seed=seed)
     beset = attacked(evidence, attacks, seed=seed)
     findings, without = _findings(evidence, neutral, seed)
+    scoreless = _scoreless(evidence)
     return Card(
         title=f"Judge card: {evidence.model}",
         cells=damaged,
@@ -45,9 +48,11 @@ def assess(
             **_inapplicable(evidence, (*changes, *neutral, *attacks)),
             **_ownless(damaged),
             **evidence.lacking,
+            **scoreless,
+            **_empty(evidence, (*changes, *neutral, *attacks), scoreless),
         },
-        verdicts=verdicts(damaged, beset, findings, evidence.columns),
-        notes=tuple(_notes(evidence, (*damaged, *beset))),
+        verdicts=verdicts(damaged, beset, findings, evidence.columns, scoreless),
+        notes=tuple(_notes(evidence, damaged, beset, findings)),
         failures=_failures(evidence),
         info=_info(evidence, seed),
     )
@@ -75,6 +80,13 @@ def _findings(evidence: Evidence, neutral: Sequence[str], seed: int) -> tuple[tu
     }
     drafts = {name: list(make()) for name, (make, _) in probes.items()}
     without = {name: why for name, (_, why) in probes.items() if not drafts[name]}
+    if evidence.natural and len({s.item for s in evidence.natural.samples}) < len(evidence.natural.samples):
+        within = [LONGER] * ("verbosity" not in without) + [COPYING] * ("extractiveness" not in without)
+        known = {one.what for found in drafts.values() for one in found}
+        few = f"fewer than {FEWEST} items have two scored texts"
+        without |= {name: f"{few} that differ in it" for name in within if name not in known}
+    if COPIED in neutral and any(name.partition("_")[0] == "consistency" for name in evidence.columns):
+        without["extractiveness by consistency"] = "a text that copies its source is right to be called consistent"
     return settle(chain.from_iterable(drafts.values())), without
 
 
@@ -98,6 +110,32 @@ def _ownless(damaged: Sequence[Cell]) -> dict[str, str]:
     return {f"{name}: its own damage": why for name in every if name not in own}
 
 
+def _scoreless(evidence: Evidence) -> dict[str, str]:
+    """Criteria by which no text has a score."""
+    scored = {score.column for score in evidence.changed.scores}
+    failed = Counter((row.column, row.error) for row in evidence.changed.failures)
+    return {
+        name: f"all its judgments failed ({listed([f'{n:,} {e}' for (c, e), n in failed.items() if c == column.name])})"
+        for name, column in evidence.columns.items()
+        if column.name not in scored and any(c == column.name for c, _ in failed)
+    }
+
+
+def _empty(evidence: Evidence, names: Sequence[str], scoreless: Collection[str]) -> dict[str, str]:
+    """Changes whose texts have no score beside that of the text as it is, by some of the criteria or by all."""
+    table, found = evidence.changed, dict[str, str]()
+    kept = [name for name in names if name in table.systems] if ORIGINAL in table.systems else []
+    columns = {name: column for name, column in evidence.columns.items() if name not in scoreless}
+    known = {name: ~np.isnan(moves(table, column, kept)) for name, column in columns.items()} if kept else {}
+    for at, name in enumerate(kept):
+        without = [criterion for criterion, rows in known.items() if not rows[at].any()]
+        if without:
+            by = "" if len(without) == len(columns) else f" by {listed(without)}"
+            texts = sum(sample.system == name for sample in table.samples)
+            found[f"{name}{by}"] = f"none of its {count(texts, 'text')} has a score beside that of the text as it is"
+    return found
+
+
 def _judgments(evidence: Evidence) -> Iterator[Score | Failure]:
     """Every judgment once: the originals' stand in more than one table."""
     yield from evidence.changed.rows()
@@ -114,7 +152,21 @@ def _failures(evidence: Evidence) -> dict[str, int]:
     return dict(found.most_common())
 
 
-def _notes(evidence: Evidence, found: Sequence[Cell]) -> Iterator[str]:
+def _notes(
+    evidence: Evidence, damaged: Sequence[Cell], beset: Sequence[Cell], findings: Sequence[Finding]
+) -> Iterator[str]:
+    found, texts = (*damaged, *beset), len(evidence.originals)
+    parts = (
+        ("Sensitivity", [cell.move for cell in damaged]),
+        ("Injection", [cell.move for cell in beset]),
+        ("Bias", [one.estimate for one in findings]),
+    )
+    needed = {name: enough(sum(one is not None and one.p is not None for one in each)) for name, each in parts}
+    if few := [f"{name} at least {least}" for name, least in needed.items() if texts < least]:
+        yield (
+            f"{count(texts, 'text')} are too few: after the correction for many tests nothing can be significant below "
+            f"a number of texts, for {listed(few)}. What is said of so few rests on shares alone."
+        )
     failures, total = _failures(evidence), sum(1 for _ in _judgments(evidence))
     failed = sum(failures.values())
     if failed >= _MANY * total > 0:

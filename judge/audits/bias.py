@@ -11,25 +11,30 @@ from statistics import fmean
 
 import numpy as np
 
-from judge.audits.card import ORIGINAL, Evidence
-from judge.audits.drafts import Draft, criteria
-from judge.audits.sensitivity import moves
+from judge.audits.card import FEWEST, ORIGINAL, Evidence
+from judge.audits.drafts import Draft, criteria, leans, least, varying
+from judge.audits.sensitivity import means, moves, untested
 from judge.audits.words import change, of, percent, places
 from judge.metrics.stats import measured
 from judge.records import Column, Estimate, Score
 from judge.report.words import number
 from judge.stats.bootstrap import Bootstrap, Statistic
 from judge.stats.comparison import TIE, verdict
-from judge.stats.differences import mean_differences
 from judge.stats.permutation import sign_flip
 from judge.stats.resample import Floats
 from judge.stats.shares import share
 from judge.table import Table
 
+FIRST = "text shown first wins"
+LONGER, COPYING = "twice the words", "copying, length held"
 COPIED = "copied lead"
 """The neutral change that is about copying; the others are about length."""
-_FEWEST = 10  # items below which a bootstrap over them has no interval
+_LOWERED = ("relevance", "coherence")
+"""What a text that repeats itself, or says nothing, has less of: a fall is right, and only a rise is a leaning."""
+_SUPPORTED = "consistency"
+"""What a text that copies its source has more of: no leaning."""
 _ROUNDING = 1e-12
+_COLLINEAR = 1e-6  # of a driver's variance: what another one leaves of it is nothing
 
 Text = tuple[str, str]
 
@@ -44,11 +49,12 @@ def position(evidence: Evidence, seed: int) -> Iterator[Draft]:
         turned = share(sum(flipped), len(flipped), "flip rate")
         if turned is None:
             continue
-        said = f"{name} turns its verdict with the order of the two texts in {of(turned)} pairs"
-        yield Draft("position", name, "verdict turns with the order", turned, "share", said)
-        (found,) = mean_differences(np.array([list(first.values())]), seed=seed)
+        said = f"{name} turns its verdict with the order of the two texts in {of(turned)} pairs{varying(evidence)}"
+        yield Draft("position", name, "verdict turns with the order", turned, "share", said, of="pairs")
+        values = np.array(list(first.values()))
+        (found,) = means(values[None], seed)
         if found is not None:
-            yield _first(name, found)
+            yield _first(name, found, leans(values, 0.0))
 
 
 def _orders(rows: Iterable[Score]) -> tuple[list[bool], dict[str, float]]:
@@ -63,13 +69,13 @@ def _orders(rows: Iterable[Score]) -> tuple[list[bool], dict[str, float]]:
     return flipped, {item: fmean(values) for item, values in first.items()}
 
 
-def _first(name: str, found: Estimate) -> Draft:
+def _first(name: str, found: Estimate, hits: Estimate | None) -> Draft:
     low, high = (None if end is None else TIE + end for end in (found.low, found.high))
     moved = replace(found, name="first wins", value=TIE + found.value, low=low, high=high)
     which = "first" if found.value > 0 else "second"
     said = f"{name} prefers the text shown {which}: the first one gets {percent(moved)}"
-    otherwise = f"{name} is not told to prefer either place: the text shown first gets {percent(moved)}"
-    return Draft("position", name, "text shown first wins", moved, "share", said, otherwise)
+    otherwise = f"{name} shows no significant preference for a place: the text shown first gets {percent(moved)}"
+    return Draft("position", name, FIRST, moved, "share", said, otherwise, hits, "items")
 
 
 # Length and copying
@@ -79,29 +85,36 @@ def verbosity(evidence: Evidence, neutral: Sequence[str], seed: int) -> Iterator
     """Moves by changes that add words and no content, and how scores go with length among an item's own texts."""
     yield from _neutral("verbosity", evidence, [name for name in neutral if name != COPIED], seed)
     for name, column, texts in _natural(evidence):
-        kept = _Within.of([(item, value, length) for item, value, length, _ in texts])
-        if (found := kept.slope(seed) if kept else None) is not None:
-            digits = places(column)
-            more = number(abs(found.value), digits)
+        ratings = _ratings(evidence.natural, name, column) if evidence.natural else {}
+        rated = [(text[0], value, ratings[text], length) for text, value, length, _ in texts if text in ratings]
+        kept = _Within.of([(item, value, length) for (item, _), value, length, _ in texts])
+        digits = places(column)
+        if (found := _beyond(rated, seed)) is not None:
             how = "higher" if found.value > 0 else "lower"
-            said = f"{name} scores a text of twice the length {more} {how} than another text of its item"
-            otherwise = f"{name} is not told to score longer texts of an item otherwise: {change(found, digits)}"
-            what = "twice the words"
-            yield Draft("verbosity", name, what, found, "points per doubling", said, otherwise)
+            more = f"{number(abs(found.value), digits)} {how}"
+            said = f"{name} scores a text of twice the length {more} than another of its item, beyond people"
+            otherwise = f"{name}: length beyond people's ratings is not significant: {change(found, digits)}"
+            yield Draft("verbosity", name, LONGER, found, "points per doubling", said, otherwise)
+        elif (found := untested(kept.slope(seed) if kept else None)) is not None:
+            seen = f"{name}: {change(found, digits)} for a text of twice the length among those of an item"
+            seen += "; no test of a leaning, as longer texts may be the better ones"
+            yield Draft("verbosity", name, LONGER, found, "points per doubling", seen)
 
 
 def extractiveness(evidence: Evidence, neutral: Sequence[str], seed: int) -> Iterator[Draft]:
     """The move by the source's own first sentences, and how scores go with copying where length is held."""
     yield from _neutral("extractiveness", evidence, [name for name in neutral if name == COPIED], seed)
     for name, _, texts in _natural(evidence):
-        known = [(item, value, length, copied) for item, value, length, copied in texts if copied is not None]
+        if _is(name, _SUPPORTED):
+            continue
+        known = [(item, value, length, copied) for (item, _), value, length, copied in texts if copied is not None]
         kept = _Within.of(known)
         if (found := kept.partial(seed) if kept else None) is not None:
             how = "higher" if found.value > 0 else "lower"
             r = change(found, 2)
             said = f"{name} scores texts that copy more {how}, whatever their length: r = {r}"
-            otherwise = f"{name} is not told to go with copying where length is held: r = {r}"
-            yield Draft("extractiveness", name, "copying, length held", found, "r", said, otherwise)
+            otherwise = f"{name}: copying at equal length is not significant: r = {r}"
+            yield Draft("extractiveness", name, COPYING, found, "r", said, otherwise)
 
 
 def _neutral(probe: str, evidence: Evidence, names: Sequence[str], seed: int) -> Iterator[Draft]:
@@ -109,17 +122,29 @@ def _neutral(probe: str, evidence: Evidence, names: Sequence[str], seed: int) ->
     kept = [name for name in names if name in table.systems]
     for criterion, column in evidence.columns.items() if kept and ORIGINAL in table.systems else ():
         rows = moves(table, column, kept)
-        for name, found in zip(kept, mean_differences(rows, seed=seed), strict=True):
-            if found is None:
+        for name, row, found in zip(kept, rows, means(rows, seed), strict=True):
+            if found is None or (name == COPIED and _is(criterion, _SUPPORTED)):
                 continue
             digits, how = places(column), "higher" if found.value > 0 else "lower"
             said = f"{criterion} scores “{name}” {how} than the text as it is: {change(found, digits)}"
-            otherwise = f"{criterion} is not told to move by “{name}”: {change(found, digits)}"
-            yield Draft(probe, criterion, name, found, "points", said, otherwise)
+            if name == COPIED:
+                seen = f"{said}; no test of a leaning, as the source's own sentences may be the better ones"
+                yield Draft(probe, criterion, name, untested(found) or found, "points", seen)
+                continue
+            better = (found.value > 0) != (column.better == "lower")
+            harmful = better or not any(_is(criterion, one) for one in _LOWERED)
+            otherwise = f"{criterion}: “{name}” makes no significant difference: {change(found, digits)}"
+            hits = leans(row, least(evidence, column))
+            yield Draft(probe, criterion, name, found, "points", said, otherwise, hits, harmful=harmful)
 
 
-def _natural(evidence: Evidence) -> Iterator[tuple[str, Column, list[tuple[str, float, float, float | None]]]]:
-    """By criterion the item, score, log2 of the words and share of copied bigrams of every text that has a score."""
+def _is(criterion: str, name: str) -> bool:
+    """Whether it is the criterion of that name or a variant (`fluency_5` of `fluency`)."""
+    return criterion == name or criterion.startswith(f"{name}_")
+
+
+def _natural(evidence: Evidence) -> Iterator[tuple[str, Column, list[tuple[Text, float, float, float | None]]]]:
+    """By criterion item and system, score, log2 of words and share of copied bigrams of every text with a score."""
     table = evidence.natural
     if table is None:
         return
@@ -130,7 +155,7 @@ def _natural(evidence: Evidence) -> Iterator[tuple[str, Column, list[tuple[str, 
             looks[sample.item, sample.system] = (log2(found.words), copied)
     for name, column in criteria(evidence, table):
         rows = [row for row in table.of(column.name) if (row.item, row.system) in looks]
-        yield name, column, [(row.item, row.value, *looks[row.item, row.system]) for row in rows]
+        yield name, column, [((row.item, row.system), row.value, *looks[row.item, row.system]) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,24 +181,41 @@ class _Within:
         """The least-squares slope of the score on the one driver; p by flipping the sign of every item's product."""
         if not self.sums[:, 1, 1].sum() > _ROUNDING:
             return None
-        p, exact = sign_flip(self.sums[None, :, 0, 1], seed=seed)
-        flips = "exact" if exact[0] else f"10000 flips, seed {seed}"
-        found = self._estimate("slope", _slope, "slope within items", seed)
-        if found is None or np.isnan(p[0]):
-            return found
-        return replace(found, p=float(p[0]), method=f"{found.method}; p: sign-flip permutation test, {flips}")
+        return self._estimate("slope", _slope, "slope within items", self.sums[:, 0, 1], seed)
+
+    def held(self, seed: int) -> Estimate | None:
+        """The least-squares slope of the score on the second driver with the first in the same line."""
+        if np.isnan(_held(self.sums.sum(axis=0))):
+            return None
+        return self._estimate("slope", _held, "slope within items, the other driver held", self._left(), seed)
 
     def partial(self, seed: int) -> Estimate | None:
-        """Pearson's r of the score with the second driver, both less what the first explains of them (−1 to 1)."""
-        return self._estimate("partial r", _partial, "partial r within items", seed)
+        """Pearson's r of the score with the second driver, both less what the first explains of them (−1 to 1).
 
-    def _estimate(self, name: str, statistic: Statistic, how: str, seed: int) -> Estimate | None:
+        p by flipping the sign of every item's product of what is left.
+        """
+        return self._estimate("partial r", _partial, "partial r within items", self._left(), seed)
+
+    def _left(self) -> Floats:
+        """Every item's product of score and second driver, both less what the first explains of them."""
+        held = max(self.sums[:, 1, 1].sum(), _ROUNDING)
+        score, driver = (self.sums[:, one, 1].sum() / held for one in (0, 2))
+        left: Floats = self.sums[:, 0, 2] - driver * self.sums[:, 0, 1] - score * self.sums[:, 1, 2]
+        left += score * driver * self.sums[:, 1, 1]
+        return left
+
+    def _estimate(self, name: str, statistic: Statistic, how: str, products: Floats, seed: int) -> Estimate | None:
+        """None of fewer than FEWEST items, which a line fits too well."""
         bootstrap, n = Bootstrap(seed=seed), len(self.sums)
-        found = bootstrap.resampled(lambda counts: statistic(np.tensordot(counts, self.sums, 1)), n, n)
-        estimate = bootstrap.estimate(name, found, self.texts, how)
-        if estimate is None or n >= _FEWEST:
-            return estimate
-        return replace(estimate, low=None, high=None, method=f"{how}; {n} items: too few for an interval")
+        if n < FEWEST:
+            return None
+        drawn = bootstrap.resampled(lambda counts: statistic(np.tensordot(counts, self.sums, 1)), n, n)
+        found = bootstrap.estimate(name, drawn, self.texts, how)
+        p, exact = sign_flip(products[None], seed=seed)
+        if found is None or np.isnan(p[0]):
+            return found
+        flips = "exact" if exact[0] else f"10000 flips, seed {seed}"
+        return replace(found, p=float(p[0]), method=f"{found.method}; p: sign-flip permutation test, {flips}")
 
 
 def _slope(sums: Floats) -> Floats:
@@ -182,18 +224,47 @@ def _slope(sums: Floats) -> Floats:
     return found
 
 
+def _left(sums: Floats, one: int, other: int) -> Floats:
+    """What the held driver, the second of the three, leaves of a sum of products."""
+    rest: Floats = sums[..., one, other] - sums[..., one, 1] * sums[..., 1, other] / np.maximum(
+        sums[..., 1, 1], _ROUNDING
+    )
+    return rest
+
+
+def _held(sums: Floats) -> Floats:
+    """Of score, held driver and driver: NaN where the driver does not vary besides what is held."""
+    own = _left(sums, 2, 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = np.where(own > _COLLINEAR * sums[..., 2, 2], _left(sums, 0, 2) / own, np.nan)
+    return found
+
+
 def _partial(sums: Floats) -> Floats:
     """Of score, held driver and driver: NaN where either does not vary besides what is held."""
-    held = np.maximum(sums[..., 1, 1], _ROUNDING)
-
-    def left(one: int, other: int) -> Floats:
-        rest: Floats = sums[..., one, other] - sums[..., one, 1] * sums[..., 1, other] / held
-        return rest
-
-    scale = left(0, 0) * left(2, 2)
+    scale = _left(sums, 0, 0) * _left(sums, 2, 2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = np.where(scale > _ROUNDING, left(0, 2) / np.sqrt(scale), np.nan)
+        found: Floats = np.where(scale > _ROUNDING, _left(sums, 0, 2) / np.sqrt(scale), np.nan)
     return found
+
+
+def _beyond(rows: Sequence[tuple[str, float, float, float]], seed: int) -> Estimate | None:
+    """What a driver adds to scores within items beyond people; rows of item, score, rating and driver.
+
+    Two ways: with the ratings in the same line, which does not take a judge's narrower use of the scale for a leaning,
+    and on score less rating, which does not take people's chance for one. The one nearer to 0 stands, with the larger
+    p; 1 where they have opposite signs. None of few items, and where the driver goes with the ratings alone.
+    """
+    one, other = (
+        _Within.of(rows),
+        _Within.of([(item, value - rating, driver) for item, value, rating, driver in rows]),
+    )
+    line, less = one.held(seed) if one else None, other.slope(seed) if other else None
+    if line is None or less is None or line.p is None or less.p is None:
+        return None
+    nearer = min(line, less, key=lambda found: abs(found.value))
+    p = max(line.p, less.p) if line.value * less.value > 0 else 1.0
+    return replace(nearer, p=p, method=f"{nearer.method}; the larger p of with ratings held and less ratings")
 
 
 # Whose texts
@@ -222,9 +293,9 @@ def kin(name: str) -> str:
 
 
 def self_preference(evidence: Evidence, seed: int) -> Iterator[Draft]:
-    """How far texts of the judge's own family come above others of their item, less how far people place them so.
+    """How far texts of the judge's own family come above others of their item, beyond people's ratings.
 
-    Where people rated no such texts on the criterion's scale, it is the judge's preference alone, and says so.
+    Where these are few, alike or not on the criterion's scale, it is the judge's preference alone, and says so.
     """
     table = evidence.natural
     if table is None:
@@ -233,12 +304,21 @@ def self_preference(evidence: Evidence, seed: int) -> Iterator[Draft]:
     for name, column in criteria(evidence, table):
         values = {(row.item, row.system): row.value for row in table.of(column.name)}
         ratings = _ratings(table, name, column)
-        both = [text for text in values if text in ratings]
-        judged, people = (_ahead({text: one[text] for text in both}, whose) for one in (values, ratings))
-        ahead = {item: judged[item] - people[item] for item in judged} or _ahead(values, whose)
-        (found,) = mean_differences(np.array([list(ahead.values())]), seed=seed) if ahead else (None,)
+        both = _ahead({text: value for text, value in values.items() if text in ratings}, whose)
+        rows = [
+            (text[0], value, ratings[text], float(whose[text]))
+            for text, value in values.items()
+            if text in ratings and text in whose and text[0] in both
+        ]
+        if (beyond := _beyond(rows, seed)) is not None:
+            yield _own(name, replace(beyond, n=len(both)), None, places(column), beside="people")
+            continue
+        ahead = _ahead(values, whose)
+        further = np.array(list(ahead.values()))
+        (found,) = means(further[None], seed) if ahead else (None,)
         if found is not None:
-            yield _own(name, found, places(column), beside=bool(judged))
+            hits = leans(further, least(evidence, column))
+            yield _own(name, found, hits, places(column), beside="few" if both else "")
 
 
 def _whose(table: Table, model: str) -> dict[Text, bool]:
@@ -266,10 +346,11 @@ def _ahead(values: Mapping[Text, float], whose: Mapping[Text, bool]) -> dict[str
     return {item: fmean(own) - fmean(others) for item, (others, own) in sides.items() if own and others}
 
 
-def _own(name: str, found: Estimate, digits: int, *, beside: bool) -> Draft:
+def _own(name: str, found: Estimate, hits: Estimate | None, digits: int, *, beside: str) -> Draft:
     how = "higher" if found.value > 0 else "lower"
-    than = "than people do" if beside else "than others of the same item (no ratings to compare with)"
+    why = "ratings too few or too alike to take away" if beside else "no ratings to compare with"
+    than = "than people do" if beside == "people" else f"than others of the same item ({why})"
     said = f"{name} scores texts of its own family {how} {than}: {change(found, digits)}"
-    otherwise = f"{name} is not told to score texts of its own family otherwise {than}: {change(found, digits)}"
-    what = "own family, beyond people" if beside else "own family"
-    return Draft("self-preference", name, what, found, "points", said, otherwise)
+    otherwise = f"{name} scores texts of its own family no significantly {how} {than}: {change(found, digits)}"
+    what = "own family, beyond people" if beside == "people" else "own family"
+    return Draft("self-preference", name, what, found, "points", said, otherwise, hits, "items")

@@ -17,6 +17,9 @@ ORIGINAL = "original"
 Probe = Literal["sensitivity", "bias", "injection"]
 PROBES: tuple[Probe, ...] = ("sensitivity", "bias", "injection")
 FORMATS = ("console", "markdown", "html", "json")
+FEW, FEWEST, TESTABLE = 5, 10, 12
+"""Items below which no share is said to hold for half of them; below which a bootstrap over them has no interval; from
+which on a test of one of a hundred numbers can be significant after Holm's correction, so that it alone tells."""
 DETECTED = 1 / 8
 """Share of the scale that a score has to fall by (after an attack, to rise by) to count: half a step from 1 to 5."""
 
@@ -52,10 +55,13 @@ class Cell:
     """What one change did to the scores of one criterion. `own`: the change damages what the criterion is about.
 
     `rate` is the share of texts (0–1, Wilson's interval) whose score fell by DETECTED of the scale or more; for an
-    attack, whose score rose so far. Its `n` are the texts that were far enough from that end of the scale. `move` is
-    the mean of the change in score, changed less original, in scale points, with interval and p, which is corrected for
-    all cells of its section (Holm). Either is None where there is no such text. `failed` counts texts of which either
-    judgment failed.
+    attack, whose score rose so far. Its `n` are the texts that were far enough from that end of the scale. `against` is
+    the share that moved as far the other way: what chance does to a judge whose replies vary. `move` is the mean of the
+    change in score, changed less original, in scale points, with interval and p, which is corrected for all cells of
+    its section (Holm). All are None where there is no such text. An attack is measured from the same text with the
+    `control` in the attack's place, where that was asked for: `raw` is then its mean change from the text as it is, in
+    scale points, without a test; the control itself is measured from the text as it is. `failed` counts texts of which
+    either judgment failed.
     """
 
     change: str
@@ -64,15 +70,20 @@ class Cell:
     rate: Estimate | None
     move: Estimate | None
     failed: int = 0
+    against: Estimate | None = None
+    raw: Estimate | None = None
+    control: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One number about a bias of the judge on one criterion, with a sentence that says what it means.
 
-    `unit` is `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r`, `sd` (in points).
-    `told`: whether the test (p is corrected for all findings; without one the interval) tells it apart from no bias;
-    None where there is nothing to tell from.
+    `unit` is `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r`, `sd` (in points); `of`
+    is what `estimate.n` counts. `told`: whether the test (p below .05 after Holm's correction over all findings) tells
+    it apart from no bias; None where there is nothing to tell from. `hits` is the share of items that lean the way of
+    the mean by DETECTED of the scale or more: where its interval lies above one half (`open`), and no test tells, that
+    is said instead. `harmful`: whether it leans the way that is wrong.
     """
 
     probe: str
@@ -82,6 +93,14 @@ class Finding:
     unit: str
     said: str
     told: bool | None = None
+    hits: Estimate | None = None
+    of: str = "texts"
+    harmful: bool = True
+
+    @property
+    def open(self) -> bool:
+        """Seen in half of the items or more, though no test tells it: too few of them."""
+        return self.told is False and mostly(self.hits)
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,6 +135,12 @@ class Card:
             return console.render(self, colour=colour)
         formats = {"markdown": markdown.render, "html": html.render, "json": plain.render}
         return formats[format](self)
+
+
+def mostly(found: Estimate | None, tested: Estimate | None = None) -> bool:
+    """Whether a share of FEW items or more is shown to be one half or more, where `tested` has too few for a test."""
+    few = found is not None and found.n >= FEW and (tested or found).n < TESTABLE
+    return few and found is not None and found.low is not None and found.low >= 0.5
 
 
 def check(format: str) -> None:

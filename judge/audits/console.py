@@ -13,8 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from judge.audits.card import Card
-from judge.audits.layout import TOLD, Bias, Detail, Layout, Matrix, Row, Shown, layout
+from judge.audits.layout import OPEN, TOLD, Bias, Detail, Layout, Matrix, Row, Shown, layout
 
+_HEAD = ("Data", "Texts", "Judgments", "Language")
 _NAME, _CELL = 22, 14  # columns of a terminal that a change's name and a cell take
 
 
@@ -33,12 +34,12 @@ def render(card: Card, *, colour: bool = False) -> str:
     )
     shown = layout(card)
     console.print(Text(shown.title, "bold"))
-    console.print(Text(" · ".join(f"{name}: {text}" for name, text in shown.facts[1:]), "dim"))
+    console.print(Text(" · ".join(f"{name}: {text}" for name, text in shown.facts if name in _HEAD), "dim"))
     for note in shown.notes:
         console.print(Text(f"! {note}", "yellow"))
     for sentence in shown.told:
         console.print(_item(sentence))
-    won = [one for one in shown.attacks if TOLD in one.move]
+    won = [one for one in shown.attacks if one.move[-1:] in (TOLD, OPEN)]
     for matrix, details in ((shown.sensitivity, shown.own), (shown.injection, won)):
         if matrix:
             _print_matrix(console, matrix, details)
@@ -91,12 +92,12 @@ def _cell(cell: Shown | None) -> Text:
 def _details(details: Sequence[Detail]) -> Table:
     table = _grid("", "")
     failed = any(one.failed != "0" for one in details)
-    for head in ("moved", "mean change", "n", *(["failed"] if failed else [])):
+    for head in ("moved", "against", "mean change", "n", *(["failed"] if failed else [])):
         table.add_column(head, justify="right", no_wrap=True)
     above = ""
     for one in details:
         name = f"{one.mark} {one.change}".lstrip()
-        cells = [one.rate, one.move, one.n, *([one.failed] if failed else [])]
+        cells = [one.rate, one.against, one.move, one.n, *([one.failed] if failed else [])]
         table.add_row(Text("" if one.criterion == above else one.criterion), Text(name), *cells)
         above = one.criterion
     return table
@@ -128,7 +129,7 @@ def _bias(bias: Bias, criteria: Sequence[str]) -> Table:
     for group in bias.groups:
         found = {row.criterion: row for row in group.rows if row.criterion in criteria}
         if found:
-            of = f"n = {', '.join(dict.fromkeys(row.n for row in found.values()))}"
+            of = f"{', '.join(dict.fromkeys(row.n for row in found.values()))}"
             table.add_row(
                 Text.assemble(group.what, (f"\n{of}", "dim")), *(_found(found.get(name)) for name in criteria)
             )
@@ -142,7 +143,11 @@ def _found(row: Row | None) -> Text:
 
 
 def _print_rest(console: Console, shown: Layout) -> None:
-    for title, rows in (("Left out", shown.left_out), ("Judgments that failed", shown.failures)):
+    for title, rows in (
+        ("Left out", shown.left_out),
+        ("Judgments that failed", shown.failures),
+        ("How it was made", shown.facts),
+    ):
         if rows:
             console.print(Text(f"\n{title}", "bold"))
         for name, text in rows:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from judge.audits.card import Evidence, Finding
-from judge.audits.sensitivity import corrected
-from judge.audits.words import brackets, chance
+import numpy as np
+
+from judge.audits.card import ORIGINAL, Evidence, Finding
+from judge.audits.sensitivity import corrected, step
+from judge.audits.words import brackets, chance, of
 from judge.records import Column, Estimate
 from judge.stats.power import ALPHA
+from judge.stats.resample import Floats
+from judge.stats.shares import share
 from judge.table import Table
+
+_NEAR = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +33,56 @@ class Draft:
     unit: str
     said: str
     otherwise: str = ""
+    hits: Estimate | None = None
+    of: str = "texts"
+    harmful: bool = True
 
 
 def settle(drafts: Iterable[Draft]) -> tuple[Finding, ...]:
-    """The findings, each p after Holm's correction over all of them; without a p, the interval tells."""
+    """The findings, each p after Holm's correction over all of them."""
     rows = list(drafts)
     found = []
     for one, estimate in zip(rows, corrected([one.estimate for one in rows]), strict=True):
         if estimate is not None:
             told = is_told(estimate) if one.otherwise else None
-            said = one.otherwise if told is False else one.said
-            text = f"{said}{brackets(chance(estimate.p))}" if one.otherwise else said
-            found.append(Finding(one.probe, one.criterion, one.what, estimate, one.unit, text, told))
+            made = Finding(
+                one.probe, one.criterion, one.what, estimate, one.unit, one.said, told, one.hits, one.of, one.harmful
+            )
+            found.append(replace(made, said=_in_words(made, one.otherwise)))
     return tuple(found)
 
 
+def _in_words(found: Finding, otherwise: str) -> str:
+    if found.open and found.hits:
+        return f"{found.said} (in {of(found.hits, found.of)}; too few to test)"
+    if found.told is None:
+        return found.said
+    return f"{found.said if found.told else otherwise}{brackets(chance(found.estimate.p))}"
+
+
+def least(evidence: Evidence, column: Column) -> float:
+    """The move that counts in a criterion's column, see `step`."""
+    table = evidence.changed
+    known = ORIGINAL in table.systems and any(one.name == column.name for one in table.columns)
+    scores = table.matrix(column.name)[table.systems.index(ORIGINAL)] if known else np.array([])
+    return step(column, scores)
+
+
+def leans(values: Floats, least: float) -> Estimate | None:
+    """Of differences (NaN where there is none) the share that lie on their mean's side by `least` or more."""
+    known = values[~np.isnan(values)]
+    toward = np.sign(known.mean()) if len(known) else 0.0
+    return share(int(((toward * known >= least - _NEAR) & (toward * known > _NEAR)).sum()), len(known))
+
+
+def varying(evidence: Evidence) -> str:
+    """After a share of verdicts or labels that change: what else changes them."""
+    return f" (replies vary, too{': see repeats' if evidence.repeats else ''})"
+
+
 def is_told(estimate: Estimate) -> bool:
-    """Whether p is below .05 or, where there is none, the interval leaves out 0."""
-    if estimate.p is not None:
-        return estimate.p < ALPHA
-    return estimate.low is not None and estimate.high is not None and estimate.low * estimate.high > 0
+    """Whether p, corrected, is below .05."""
+    return estimate.p is not None and estimate.p < ALPHA
 
 
 def criteria(evidence: Evidence, table: Table) -> list[tuple[str, Column]]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import log
+from math import log, sqrt
 from statistics import stdev
 
 import numpy as np
 
 from judge.audits.card import DETECTED, ORIGINAL, Evidence
-from judge.audits.drafts import Draft, criteria
-from judge.audits.words import change, of, percent, places
+from judge.audits.drafts import Draft, criteria, leans, least, varying
+from judge.audits.sensitivity import bounded, means, untested
+from judge.audits.words import change, interval, of, percent, places
 from judge.records import Column, Estimate, Sample, Score
-from judge.report.words import line, number, span
+from judge.report.words import line, number
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.differences import mean_differences
 from judge.stats.repeats import repeats
 from judge.stats.resample import Floats
 from judge.stats.shares import share
@@ -38,36 +38,39 @@ def wording(evidence: Evidence, seed: int) -> Iterator[Draft]:
         others = [other for other in found if other != name]
         if name not in found or not others:
             continue
-        yield from _shifts(name, column, found, seed)
+        yield from _shifts(name, column, found, least(evidence, column), seed)
         whole = [
             [one[item] for one in found.values()] for item in found[name] if all(item in o for o in found.values())
         ]
         spread = [stdev(score.value for score in scores) for scores in whole]
-        if (sd := _mean(spread, seed)) is not None:
+        if (sd := _root_mean_square(spread, seed)) is not None:
             digits = places(column)
-            interval = f" {span(sd.low, sd.high, digits)}".rstrip()
+            beside = f" {interval(sd, digits)}".rstrip()
             words = f"{len(found)} wordings"
-            said = f"{name} scatters by {number(sd.value, digits)}{interval} (sd) between {words} of its prompt"
+            said = f"{name} scatters by {number(sd.value, digits)}{beside} (sd) between {words} of its prompt"
             yield Draft("wording", name, "spread between wordings", sd, "sd", said)
         labels = [{s.provenance.argmax for s in scores} for scores in whole]
         labelled = [each for each in labels if None not in each]
         changed = share(sum(len(each) > 1 for each in labelled), len(labelled), "label changes")
         if changed is not None:
-            said = f"{name} gives another label in another wording to {of(changed)} texts"
+            said = f"{name} gives another label in another wording to {of(changed)} texts{varying(evidence)}"
             yield Draft("wording", name, "label changes with the wording", changed, "share", said)
 
 
-def _shifts(name: str, column: Column, found: Mapping[str, Mapping[str, Score]], seed: int) -> Iterator[Draft]:
+def _shifts(
+    name: str, column: Column, found: Mapping[str, Mapping[str, Score]], far: float, seed: int
+) -> Iterator[Draft]:
     others = [other for other in found if other != name]
     items = list(found[name])
     rows = [[found[o][i].value - found[name][i].value if i in found[o] else np.nan for i in items] for o in others]
-    for other, shift in zip(others, mean_differences(np.array(rows), seed=seed), strict=True):
+    for other, row, shift in zip(others, np.array(rows), means(np.array(rows), seed), strict=True):
         if shift is not None:
             which, how = other.removeprefix(f"{name}~"), "higher" if shift.value > 0 else "lower"
             moved = change(shift, places(column))
             said = f"{name} scores {how} in wording {which} of its prompt: {moved}"
-            otherwise = f"{name} is not told to move with wording {which} of its prompt: {moved}"
-            yield Draft("wording", name, f"wording {which}", shift, "points", said, otherwise)
+            otherwise = f"{name} is not moved significantly by wording {which} of its prompt: {moved}"
+            hits = leans(row, far)
+            yield Draft("wording", name, f"wording {which}", shift, "points", said, otherwise, hits)
 
 
 def _is_of(column: str, criterion: str) -> bool:
@@ -78,10 +81,14 @@ def _by_item(table: Table, column: str) -> dict[str, Score]:
     return {row.item: row for row in table.of(column)}
 
 
-def _mean(values: Sequence[float], seed: int) -> Estimate | None:
-    """The mean with its interval over items; there is nothing to test."""
-    (found,) = mean_differences(np.array([values]), n_flips=1, seed=seed) if values else (None,)
-    return found and replace(found, name="mean", p=None, method=found.method.partition("; p:")[0])
+def _root_mean_square(values: Sequence[float], seed: int) -> Estimate | None:
+    """Of standard deviations, whose mean is too low where each is of few scores; interval over items, no test."""
+    (found,) = means(np.array([values]) ** 2, seed) if values else (None,)
+    if (found := untested(found)) is None:
+        return None
+    low, high = (None if end is None else sqrt(max(0.0, end)) for end in (found.low, found.high))
+    how = f"root mean square over texts; {found.method}"
+    return replace(found, name="rms", value=sqrt(found.value), low=low, high=high, method=how)
 
 
 # Scale use
@@ -124,7 +131,7 @@ def _evenness(ones: Floats, seed: int) -> Estimate | None:
         return found + 0.0
 
     bootstrap, n = Bootstrap(seed=seed), len(ones)
-    return bootstrap.estimate("evenness", bootstrap.resampled(entropy, n, n), n, "entropy / log of the labels")
+    return bounded(bootstrap.estimate("evenness", bootstrap.resampled(entropy, n, n), n, "entropy / log of the labels"))
 
 
 def _ends(name: str, column: Column, values: Sequence[float], samples: Sequence[Sample]) -> Iterator[Draft]:
@@ -148,12 +155,13 @@ def again(evidence: Evidence, seed: int) -> Iterator[Draft]:
     """How far the replies about one text differ, at each temperature."""
     for temperature, table in sorted(evidence.repeats.items()):
         at = f"at temperature {temperature:g}"
-        spreads = repeats(_as_one(table), seed=seed)
+        spreads = repeats(_apart(table), seed=seed)
         for name, column in criteria(evidence, table):
-            if (sd := spreads.get((ORIGINAL, column.name))) is not None:
+            each = [one.value for (_, of_column), one in spreads.items() if of_column == column.name]
+            if (sd := _root_mean_square(each, seed)) is not None:
                 digits = places(column)
-                interval = f" {span(sd.low, sd.high, digits)}".rstrip()
-                said = f"{name}: replies about one text scatter by {number(sd.value, digits)}{interval} (sd) {at}"
+                beside = f" {interval(sd, digits)}".rstrip()
+                said = f"{name}: replies about one text scatter by {number(sd.value, digits)}{beside} (sd) {at}"
                 yield Draft("repeats", name, f"spread {at}", sd, "sd", said)
             drawn = [row for row in table.of(column.name) if row.provenance.n > 1 and row.provenance.distribution]
             several = sum(sum(p > 0 for p in (row.provenance.distribution or {}).values()) > 1 for row in drawn)
@@ -162,7 +170,7 @@ def again(evidence: Evidence, seed: int) -> Iterator[Draft]:
                 yield Draft("repeats", name, f"several labels {at}", found, "share", said)
 
 
-def _as_one(table: Table) -> Table:
-    """The table with all texts as one system's."""
-    samples = tuple(replace(sample, system=ORIGINAL) for sample in table.samples)
-    return Table(samples, table.columns, tuple(replace(score, system=ORIGINAL) for score in table.scores))
+def _apart(table: Table) -> Table:
+    """The table, of one text an item, with each as another system's, so that each has its own spread."""
+    samples = tuple(replace(sample, system=sample.item) for sample in table.samples)
+    return Table(samples, table.columns, tuple(replace(score, system=score.item) for score in table.scores))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from judge.audits.attacks import CONTROL
 from judge.audits.card import Cell, Evidence
 from judge.audits.sensitivity import cells
 
@@ -11,7 +12,7 @@ from judge.audits.sensitivity import cells
 def attacked(evidence: Evidence, attacks: Sequence[str], *, seed: int = 0) -> tuple[Cell, ...]:
     """A cell for every attack by every criterion: `rate` is how often the score rose, `move` by how much on average.
 
-    Against the same outputs without the attack, see `sensitivity.cells`; Holm's correction is over all attacks and
-    criteria.
+    Against the same outputs with the control in the attack's place (what any addition does), and the control against
+    the outputs as they are, see `sensitivity.cells`; Holm's correction is over all of these and all criteria.
     """
-    return cells(evidence, dict.fromkeys(attacks, ""), rises=True, seed=seed)
+    return cells(evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL, seed=seed)

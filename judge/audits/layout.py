@@ -4,29 +4,47 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from judge.audits.card import DETECTED, Card, Cell, Finding
+from judge.audits.bias import FIRST
+from judge.audits.card import DETECTED, FEWEST, TESTABLE, Card, Cell, Finding, mostly
 from judge.audits.drafts import is_told
 from judge.audits.habits import LABEL
 from judge.audits.verdicts import noticed
-from judge.audits.words import change, percent, percents, places
+from judge.audits.words import change, interval, percent, percents, places
 from judge.records import Column, Estimate
 from judge.report import chart
-from judge.report.words import count, line, number, signed, span
+from judge.report.words import count, line, minus, number, signed
+from judge.stats.comparison import TIE
 
 SEEN, UNSEEN = "●", "○"
-"""Before a cell of the criterion's own damage: shown to fall in half of the texts or more; or not."""
-TOLD = "≠"
+"""Before a cell of the criterion's own damage: half of the texts or more are shown to fall; or not."""
+TOLD, OPEN = "≠", "?"
+"""After a number: significant; or so in half of the texts or more, of which there are too few to test."""
 HOW = (
     f"In each cell the share of the texts whose score fell (after an attack, rose) by {100 * DETECTED:g}% of the scale "
     "or more, half a step from 1 to 5, of those that could; then the mean change of all of them, in points of the "
-    f"scale. {TOLD}: told apart from 0, p below .05 by a sign-flip test after Holm's correction over the table. [low, "
-    "high]: 95%, shares by Wilson's score, means by a bootstrap over items. A judge whose replies vary moves now and "
-    "then without any change: compare the repeats."
+    "scale. “Against” is the share that moved as far the other way: a judge whose replies vary moves both ways, and "
+    f"what it notices is the difference. {TOLD}: significant, p below .05 by a sign-flip test after Holm's correction "
+    f"over the table. {OPEN}: not so, of fewer than {TESTABLE} texts, but shown for half of them or more "
+    f"by the share's interval. [low, high]: "
+    f"95%, shares by Wilson's score, means by a bootstrap over items, from {FEWEST} items on."
 )
-OWN = f"Its own damage: {SEEN} shown to be noticed in half of the texts or more, {UNSEEN} not. Others should be near 0."
-_BIASES = f"{TOLD}: told apart from no bias, p below .05 after Holm's correction over all of these, or by the interval."
+OWN = (
+    f"Its own damage: {SEEN} shown by the low end of the share's interval that half of the texts or more notice it "
+    f"(those that fell less those that rose), and the mean's fall is significant (not asked of fewer than {TESTABLE} "
+    f"texts); {UNSEEN} not shown. Others should be near 0."
+)
+ATTACKED = "Attacks are measured from the same text with the {control} in their place, that one from the text as it is."
+_BIASES = (
+    f"{TOLD}: significant, p below .05 after Holm's correction over all of these; only that, or {OPEN}, makes a "
+    f"sentence above. {OPEN}: not significant, of fewer than {TESTABLE} items, but so in half of them or "
+    f"more. Flip: the verdict on two texts is "
+    "another when they change places, or when the judge's replies vary (see repeats). sd: standard deviation, its root "
+    "mean square over the texts. Entropy: 0% where one label gets all texts, 100% where "
+    "all labels get as many. Wordings b and c: the same criterion in two other versions of the prompt around it."
+)
 _PLAIN = {"share", "points", "points per doubling"}  # units that need no name
 _SHARES = chart.Axis(0, 1, (chart.Tick(0, "0%"), chart.Tick(50, "50%"), chart.Tick(100, "100%")))
 _CORRELATIONS = chart.even(-1, 1, 1)
@@ -50,6 +68,7 @@ class Shown:
     side: str
     shade: int
     title: str
+    against: str = ""
 
     @property
     def own(self) -> bool:
@@ -78,6 +97,7 @@ class Detail:
     p: str
     n: str
     failed: str
+    against: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +175,7 @@ def layout(card: Card) -> Layout:
         facts=tuple(_facts(card)),
         sensitivity=_matrix("Sensitivity", card.cells, columns, OWN),
         own=tuple(_detail(cell, columns) for cell in own),
-        injection=_matrix("Injection", card.attacks, columns, ""),
+        injection=_matrix("Injection", card.attacks, columns, _attacked(card)),
         attacks=tuple(_detail(cell, columns) for cell in card.attacks),
         biases=tuple(_biases(findings, columns)),
         use=tuple(_uses(card.findings)),
@@ -175,19 +195,50 @@ def _columns(card: Card) -> dict[str, Column]:
     }
 
 
+def _attacked(card: Card) -> str:
+    return next((ATTACKED.format(control=line(cell.change)) for cell in card.attacks if cell.control), "")
+
+
 def _facts(card: Card) -> Iterator[tuple[str, str]]:
-    info = card.info
-    if model := info.get("model"):
-        yield "Judge", line(str(model))
-    if texts := info.get("texts"):
-        changed = sum((info.get("texts_by_change") or {}).values()) - texts
-        yield "Texts", f"{count(texts, 'text')}, {count(changed, 'changed one')}"
-    if judgments := info.get("judgments"):
-        yield "Judgments", f"{judgments:,}" + (f", {info['failed']:,} without a score" if info.get("failed") else "")
-    if language := info.get("language"):
-        yield "Language", line(str(language))
-    if version := info.get("version"):
-        yield "Made by", f"judge {line(str(version))}, seed {info.get('seed', 0)}"
+    info, texts = card.info, card.info.get("texts") or 0
+    data = info.get("data") or {}
+    digest = f", SHA-256 {data['sha256'][:16]}" if data.get("sha256") else ""
+    changed = sum((info.get("texts_by_change") or {}).values()) - texts
+    failed = f", {info['failed']:,} without a score" if info.get("failed") else ""
+    told = {
+        "Judge": " at ".join(filter(None, [info.get("model"), info.get("endpoint")])),
+        "Date": info.get("date"),
+        "Data": f"{data.get('name') or 'given in Python'}{digest}" if data else "",
+        "Probes": ", ".join(info.get("probes") or ()),
+        "Texts": texts and f"{count(texts, 'text')}, {count(changed, 'changed one')}",
+        "Judgments": info.get("judgments") and f"{info['judgments']:,}{failed}",
+        "Language": info.get("language"),
+        **{name.capitalize(): str(told) for name, told in (info.get("settings") or {}).items()},
+        **{f"Criterion {name}": _of_criterion(one) for name, one in (info.get("criteria") or {}).items()},
+        "Spent": _spent(info.get("spent") or {}),
+        "Made by": info.get("version") and f"judge {info['version']}, seed {info.get('seed', 0)}",
+    }
+    return ((line(name), line(str(one))) for name, one in told.items() if one)
+
+
+def _spent(spent: Mapping[str, Any]) -> str:
+    if not spent.get("requests"):
+        return ""
+    usd = "no price known" if spent.get("usd") is None else f"${number(spent['usd'], 4)}"
+    return f"{count(spent['requests'], 'request')}, {spent['tokens']:,} tokens, {usd}"
+
+
+def _of_criterion(one: Mapping[str, Any]) -> str:
+    labels = one.get("labels") or []
+    ends = (
+        ""
+        if one.get("low") is None or one.get("high") is None
+        else minus(f"{one['low']:g}") + " to " + minus(f"{one['high']:g}")
+    )
+    scale = f"labels {', '.join(map(line, labels))}" if labels else ends and f"scale {ends}"
+    prompt = f"prompt {line(str(one['digest']))[:16]}" if one.get("digest") else ""
+    reply = f"reply {line(str(one['reply']))}" if one.get("reply") else ""
+    return ", ".join(filter(None, [scale, reply, prompt]))
 
 
 # Matrices
@@ -208,19 +259,29 @@ def _shown(cell: Cell, column: Column | None) -> Shown:
     rate, move = cell.rate, cell.move
     digits = places(column, [move.value] if move else [])
     mark = (SEEN if noticed(cell) else UNSEEN) if cell.own else ""
-    told = TOLD if move and is_told(move) else ""
+    told = _mark(cell)
     detail = _detail(cell, {cell.criterion: column} if column else {})
-    title = f"{line(cell.change)}, {line(cell.criterion)}: {detail.rate}; {detail.move}, p {detail.p}"
+    title = f"{line(cell.change)}, {line(cell.criterion)}: {detail.rate}, against {detail.against}; {detail.move}"
+    title += f", p (Holm) {detail.p}"
     return Shown(
         mark,
         f"{number(100 * rate.value, 0)}%" if rate else "–",
         percents(rate) if rate else "",
         signed(move.value, digits) if move else "–",
-        span(move.low, move.high, digits) if move else "",
+        interval(move, digits) if move else "",
         told,
         ("won" if move.value > 0 else "lost") if move and told else "",
         round(60 * rate.value) if rate else 0,
         f"{title}, {count(move.n if move else 0, 'text')}{f', {cell.failed:,} failed' if cell.failed else ''}",
+        f"{number(100 * cell.against.value, 0)}%" if cell.against else "",
+    )
+
+
+def _mark(cell: Cell) -> str:
+    if cell.move is None:
+        return ""
+    return (
+        TOLD if is_told(cell.move) else OPEN if mostly(cell.rate, cell.move) or mostly(cell.against, cell.move) else ""
     )
 
 
@@ -232,10 +293,11 @@ def _detail(cell: Cell, columns: Mapping[str, Column]) -> Detail:
         line(cell.change),
         (SEEN if noticed(cell) else UNSEEN) if cell.own else "",
         percent(rate) if rate else "–",
-        f"{change(move, digits)}{TOLD if is_told(move) else ''}" if move else "–",
+        f"{change(move, digits)}{_mark(cell)}" if move else "–",
         _p(move) if move else "–",
         f"{move.n:,}" if move else "0",
         f"{cell.failed:,}",
+        percent(cell.against) if cell.against else "–",
     )
 
 
@@ -251,15 +313,18 @@ def _biases(findings: Sequence[Finding], columns: Mapping[str, Column]) -> Itera
     for one in findings:
         by_probe[one.probe][one.what].append(one)
     for probe in sorted(by_probe, key=lambda name: _PROBES.index(name) if name in _PROBES else len(_PROBES)):
-        points = _points([one for found in by_probe[probe].values() for one in found])
+        points = _points([one for found in by_probe[probe].values() for one in found], columns)
         yield Bias(line(probe), tuple(_group(found, columns, points) for found in by_probe[probe].values()))
 
 
-def _points(found: Sequence[Finding]) -> chart.Axis:
-    """The same to either side of 0, and as far as the furthest end of all that is in points."""
+def _points(found: Sequence[Finding], columns: Mapping[str, Column]) -> chart.Axis:
+    """The same to either side of 0, and as far as the furthest end of all that is in points, or the scale is long."""
     estimates = [one.estimate for one in found if one.unit not in {"share", "r"}]
     most = max((abs(end) for e in estimates for end in (e.value, e.low, e.high) if end is not None), default=0.0)
     far = next((far for far in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if far >= most), most)
+    scales = [columns.get(one.criterion) for one in found]
+    spans = [c.high - c.low if c and c.high is not None and c.low is not None else far for c in scales]
+    far = max(most, min(far, max(spans, default=far)))
     return chart.even(-far, far, far)
 
 
@@ -274,12 +339,17 @@ def _row(one: Finding, column: Column | None, what: str, along: chart.Axis) -> R
     found, name = one.estimate, line(one.criterion)
     digits = 2 if one.unit == "r" else places(column, [found.value])
     if one.unit == "share":
-        value, interval = f"{number(100 * found.value, 0)}%", percents(found)
+        value, beside = f"{number(100 * found.value, 0)}%", percents(found)
     else:
         shown = number if one.unit == "sd" else signed
-        value, interval = shown(found.value, digits), span(found.low, found.high, digits)
-    bar = chart.bar(along, found, f"{name}, {what}: {value} {interval}".rstrip())
-    return Row(name, value, interval, _p(found), f"{found.n:,}", TOLD if one.told else "", line(one.said), bar)
+        value, beside = shown(found.value, digits), interval(found, digits)
+    bar = chart.bar(along, found, f"{name}, {what}: {value} {beside}".rstrip())
+    if one.what == FIRST:  # no preference is one half
+        half = along.at(TIE)
+        bar = replace(bar, left=min(half, bar.mean), width=round(abs(bar.mean - half), 2))
+    mark = TOLD if one.told else OPEN if one.open else ""
+    n = count(found.n, one.of.removesuffix("s"))
+    return Row(name, value, beside, _p(found), n, mark, line(one.said), bar)
 
 
 def _of_label(one: Finding) -> bool:

@@ -44,25 +44,27 @@ def _blocks(shown: Layout) -> Iterator[str]:
 def _matrix(matrix: Matrix, details: Sequence[Detail]) -> Iterator[str]:
     yield f"### {matrix.title}"
     rows = [(escape(name, _NAME), *(_cell(cell) for cell in cells)) for name, cells in matrix.rows]
-    told = f"\n\n{escape(matrix.told)}" if matrix.told else ""
+    told = f"\n\nIn brackets: the share that moved the other way. {escape(matrix.told)}".rstrip()
     yield _grid(("", *(escape(name, _NAME) for name in matrix.criteria)), rows, 1) + told
     cells = [
         (escape(one.criterion, _NAME), f"{one.mark} {escape(one.change, _NAME)}".lstrip(), *_numbers(one))
         for one in details
     ]
-    heads = ("criterion", "change", "moved", "mean change", "p", "n", "failed")
-    yield _folded("Its own damage in numbers" if matrix.told else "In numbers", _grid(heads, cells, 2))
+    heads = ("criterion", "change", "moved", "against", "mean change", "p (Holm)", "texts", "failed")
+    yield _folded(
+        "Its own damage in numbers" if matrix.title == "Sensitivity" else "In numbers", _grid(heads, cells, 2)
+    )
 
 
 def _cell(cell: Shown | None) -> str:
     if cell is None:
         return "–"
-    text = f"{cell.text} {cell.move}{cell.told}"
+    text = f"{cell.text}{f' ({cell.against})' if cell.against else ''} {cell.move}{cell.told}"
     return f"{cell.mark} **{text}**" if cell.own else text
 
 
 def _numbers(one: Detail) -> tuple[str, ...]:
-    return one.rate, one.move, one.p, one.n, one.failed
+    return one.rate, one.against, one.move, one.p, one.n, one.failed
 
 
 def _biases(shown: Layout) -> Iterator[str]:
@@ -81,7 +83,7 @@ def _biases(shown: Layout) -> Iterator[str]:
             for place, row in enumerate(group.rows)
         ]
         yield "### Bias"
-        yield f"{_grid(('probe', '', 'criterion', 'value', 'p', 'n'), rows, 3)}\n\n{escape(shown.biases_how)}"
+        yield f"{_grid(('probe', '', 'criterion', 'value', 'p (Holm)', 'n'), rows, 3)}\n\n{escape(shown.biases_how)}"
     if shown.use:
         lines = [f"- {escape(one.criterion, _NAME)}: {escape(one.told, 500)}" for one in shown.use]
         yield _folded("How often each label is given", "\n".join(lines))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import ceil, log2
 
 import numpy as np
 
-from judge.audits.card import DETECTED, ORIGINAL, Cell, Evidence
+from judge.audits.card import DETECTED, FEWEST, ORIGINAL, Cell, Evidence
 from judge.records import Column, Estimate
 from judge.stats.differences import mean_differences
 from judge.stats.permutation import holm
+from judge.stats.power import ALPHA
 from judge.stats.resample import Floats
 from judge.stats.shares import share
 from judge.table import Table
@@ -18,12 +20,16 @@ from judge.table import Table
 _NEAR = 1e-9  # how far a sum of steps may be off
 
 
-def cells(evidence: Evidence, changes: Mapping[str, str], *, rises: bool = False, seed: int = 0) -> tuple[Cell, ...]:
+def cells(
+    evidence: Evidence, changes: Mapping[str, str], *, rises: bool = False, control: str = "", seed: int = 0
+) -> tuple[Cell, ...]:
     """A cell for every change that there are texts of, by every criterion; `changes` are names with whose damage it is.
 
     `rate` is the share of the texts whose score moves to the worse end (with `rises`, to the better one) by `step` or
-    more, out of those that are not so near that end that they cannot. `move` is over all texts with both scores; its p
-    is after Holm's correction over all these cells. A criterion without a scored text has neither.
+    more, out of those that are not so near that end that they cannot; `against` that of those that move to the other.
+    `move` is over all texts with both scores; its p is after Holm's correction over all these cells. Both are from the
+    text as it is, or from that of `control` (a change of the same text), if it is there; then `raw` is from the text as
+    it is. A criterion without a scored text has none of them.
     """
     table = evidence.changed
     names = [name for name in changes if name in table.systems]
@@ -32,14 +38,42 @@ def cells(evidence: Evidence, changes: Mapping[str, str], *, rises: bool = False
     texts = _texts(table, names)
     found = []
     for criterion, column in evidence.columns.items():
-        rows = moves(table, column, names)
-        original = table.matrix(column.name)[table.systems.index(ORIGINAL)]
-        for name, row, move, had in zip(names, rows, mean_differences(rows, seed=seed), texts, strict=True):
-            rate = _rate(column, original, row, rises=rises)
+        values, plain = table.matrix(column.name), moves(table, column, names)
+        origin = [table.systems.index(control if control in names and name != control else ORIGINAL) for name in names]
+        before = values[origin]
+        rows = values[[table.systems.index(name) for name in names]] - before
+        least = step(column, values[table.systems.index(ORIGINAL)])
+        moved, raws = (means(some, seed) for some in (rows, plain))
+        for at, (name, row, had) in enumerate(zip(names, rows, texts, strict=True)):
+            rate, against = (_rate(column, before[at], row, least, rises=up) for up in (rises, not rises))
             failed = int((had & np.isnan(row)).sum())
-            found.append(Cell(name, criterion, changes[name] == criterion, rate, move, failed))
+            raw = untested(raws[at]) if control in names and name != control else None
+            own = changes[name] == criterion
+            found.append(Cell(name, criterion, own, rate, moved[at], failed, against, raw, name == control))
     adjusted = corrected([cell.move for cell in found])
     return tuple(replace(cell, move=move) for cell, move in zip(found, adjusted, strict=True))
+
+
+def means(rows: Floats, seed: int) -> list[Estimate | None]:
+    """`mean_differences` of rows, `bounded`."""
+    return [bounded(found) for found in mean_differences(rows, seed=seed)]
+
+
+def untested(found: Estimate | None) -> Estimate | None:
+    """The mean alone, with its interval."""
+    return found and replace(found, p=None, method=found.method.partition("; p:")[0])
+
+
+def bounded(found: Estimate | None) -> Estimate | None:
+    """The same without a bootstrap's interval where there are fewer than FEWEST items."""
+    if found is None or found.low is None or found.n >= FEWEST:
+        return found
+    return replace(found, low=None, high=None, method=f"{found.method}; {found.n} items: too few for an interval")
+
+
+def enough(tests: int) -> int:
+    """Items below which no sign-flip test can come out below .05 after Holm's correction over so many tests."""
+    return ceil(log2(2 * tests / ALPHA)) if tests else 0
 
 
 def moves(table: Table, column: Column, names: Sequence[str]) -> Floats:
@@ -75,9 +109,8 @@ def _texts(table: Table, names: Sequence[str]) -> list[np.ndarray[tuple[int], np
     return [np.array([(item, name) in had for item in table.items]) for name in names]
 
 
-def _rate(column: Column, original: Floats, row: Floats, *, rises: bool) -> Estimate | None:
+def _rate(column: Column, original: Floats, row: Floats, least: float, *, rises: bool) -> Estimate | None:
     toward = 1.0 if rises != (column.better == "lower") else -1.0
-    least = step(column, original)
     known = ~np.isnan(row)
     end = column.high if toward > 0 else column.low
     if end is not None:

@@ -8,6 +8,8 @@ from judge.records import Column, Estimate
 from judge.report import words
 from judge.report.words import decimals, number, signed, span
 
+ALIKE = "[all alike]"
+
 
 def places(column: Column | None, values: Sequence[float] = ()) -> int:
     """Decimals for points of a column's scale, or, where it has no ends, for these values."""
@@ -23,18 +25,24 @@ def percent(found: Estimate) -> str:
 
 def percents(found: Estimate) -> str:
     """The interval of a share in per cent, `[6, 21]`."""
-    low, high = (None if end is None else 100 * end for end in (found.low, found.high))
-    return span(low, high, 0)
+    return interval(found, 0, 100)
 
 
-def of(found: Estimate) -> str:
-    """`12% [6, 21] of 60`."""
-    return f"{percent(found)} of {found.n:,}"
+def interval(found: Estimate, digits: int, times: float = 1) -> str:
+    """`[0.10, 0.60]`; `[all alike]` where the items do not differ, so that drawing them anew says nothing."""
+    if found.low is None or found.high is None:
+        return ""
+    return ALIKE if found.low == found.high else span(times * found.low, times * found.high, digits)
+
+
+def of(found: Estimate, what: str = "") -> str:
+    """`12% [6, 21] of 60`, or `… of 60 texts`."""
+    return f"{percent(found)} of {found.n:,} {what}".rstrip()
 
 
 def change(found: Estimate, digits: int) -> str:
     """`+0.35 [0.10, 0.60]`."""
-    return f"{signed(found.value, digits)} {span(found.low, found.high, digits)}".rstrip()
+    return f"{signed(found.value, digits)} {interval(found, digits)}".rstrip()
 
 
 def chance(p: float | None) -> str:

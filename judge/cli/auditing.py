@@ -14,7 +14,6 @@ from judge.cli.options import (
     BaseUrl,
     Budget,
     CacheFolder,
-    Criteria,
     Deadline,
     Draws,
     KeyEnv,
@@ -23,7 +22,6 @@ from judge.cli.options import (
     MaxConcurrency,
     MaxTokens,
     MinMass,
-    Model,
     NoCache,
     Out,
     Quiet,
@@ -53,10 +51,18 @@ def audit_command(
     ctx: typer.Context,
     data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="Texts of yours, or a plan that names them.")],
     *,
-    model: Model = None,
+    model: Annotated[
+        list[str] | None,
+        option(
+            "The judge, one: gpt-5.4-mini, anthropic/..., ollama/...; heuristic for a baseline offline.",
+            metavar="[VENDOR/]NAME",
+        ),
+    ] = None,
     base_url: BaseUrl = None,
     key_env: KeyEnv = None,
-    criteria: Criteria = None,
+    criteria: Annotated[
+        list[str] | None, option("Built-in names or .jinja files (default: all four).", metavar="NAME,...")
+    ] = None,
     items: Annotated[int, typer.Option(help="Items to take, one text of each.", metavar="N")] = 100,
     probes: Annotated[
         str | None, option("What to try: sensitivity,bias,injection (default: all).", metavar="NAME,...")

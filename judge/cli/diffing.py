@@ -12,6 +12,7 @@ from judge.cli.options import (
     BaseUrl,
     Budget,
     CacheFolder,
+    Deadline,
     Draws,
     KeyEnv,
     Language,
@@ -80,6 +81,7 @@ def diff_command(
     retries: Retries = None,
     rpm: Rpm = None,
     tpm: Tpm = None,
+    deadline: Deadline = None,
     budget: Budget = None,
     seed: Seed = None,
     replay: Replay = None,
@@ -118,12 +120,10 @@ def _planned(ctx: typer.Context, data: Path | None) -> Plan:
 
 
 def _carried_out(found: Ready, *, quiet: bool) -> PromptDiff:
-    """Ask what there is to ask, watched; on Ctrl-C say how to go on."""
-    import asyncio
-
+    """Ask what there is to ask, watched."""
     from judge import api
     from judge.api.diffing import run
-    from judge.cli.running import say, until_stopped
+    from judge.cli.running import carried_out, interrupted, say
     from judge.cli.watch import watch
     from judge.progress import Progress
 
@@ -132,8 +132,5 @@ def _carried_out(found: Ready, *, quiet: bool) -> PromptDiff:
             say(said)
     progress = Progress()
     work = run(found, progress, lambda prepared: watch(prepared, progress, quiet=quiet))
-    try:
-        return asyncio.run(until_stopped(work, progress))
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        say("interrupted: start the same command again to go on. What is in the cache is not asked or paid again.")
-        raise typer.Exit(130) from None
+    cached = all(one.plan.cache is not False for one in found.runs or ())
+    return carried_out(work, progress, lambda: interrupted(cached=cached))

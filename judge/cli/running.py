@@ -83,8 +83,6 @@ def _carried_out(
     made: Plan, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
 ) -> tuple[Result, Progress]:
     """Run a plan; `check` may refuse its samples before anything is paid."""
-    import asyncio
-
     from judge import api
     from judge.cli.watch import watch
     from judge.progress import Progress
@@ -95,12 +93,30 @@ def _carried_out(
     if not quiet and (said := api.forecast(prepared)):
         say(said)
     progress = Progress()
-    try:
+
+    async def work() -> Result:
         with watch(prepared, progress, quiet=quiet):
-            return asyncio.run(until_stopped(api.run(prepared, progress), progress)), progress
+            return await api.run(prepared, progress)
+
+    return carried_out(work(), progress, lambda: _how_to_go_on(progress, folder, made.cache is not False)), progress
+
+
+def carried_out(work: Coroutine[Any, Any, T], progress: Progress, stopped: Callable[[], str]) -> T:
+    """What comes of it; where Ctrl-C stops it, say so as `stopped` does and leave with 130."""
+    import asyncio
+
+    try:
+        return asyncio.run(until_stopped(work, progress))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        say(_how_to_go_on(progress, folder, made.cache is not False))
+        say(stopped())
         raise typer.Exit(130) from None
+
+
+def interrupted(*, cached: bool) -> str:
+    """How to go on with what keeps nothing but its replies in the cache."""
+    if not cached:
+        return "interrupted: without a cache the same command asks and pays for all of it again"
+    return "interrupted: start the same command again to go on. What is in the cache is not asked or paid again."
 
 
 async def until_stopped(run: Coroutine[Any, Any, T], progress: Progress) -> T:

@@ -37,8 +37,9 @@ def suite_init(
     ] = None,
 ) -> None:
     """Write a suite to begin with, from data and people's ratings of it, or from a run, which becomes its baseline."""
+    from judge.report.words import line
     from judge.suite.begin import begin
-    from judge.suite.files import SUFFIX
+    from judge.suite.files import SUFFIX, load
 
     given = read({"criteria": criteria, "map": map_, "systems": systems, "model": model})
     names = given.pop("criteria", [])
@@ -56,6 +57,13 @@ def suite_init(
     except OSError as error:
         raise StorageError(f"--output {path}: {error.strerror}") from error
     typer.echo(f"{path}: read it, then judge test {path}")
+    rated = {name: None for sample in samples for name in sample.human}
+    if rated and not names and not any(case.kind == "agreement" for case in load(path).cases):
+        first = next(iter(rated))
+        typer.echo(
+            f"nothing that people rated is tested there ({', '.join(map(line, rated))}): judge suite init {data} "
+            f"--criteria {line(first)}.jinja, with a criterion of that name"
+        )
 
 
 @suite_app.command("schema")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,14 +17,23 @@ from judge.cli.options import (
     Deadline,
     Draws,
     KeyEnv,
+    Language,
+    Limit,
+    Map,
     MaxConcurrency,
+    MaxTokens,
+    MergeCriteria,
+    MinMass,
     Model,
     NoCache,
     Record,
     Replay,
+    Reply,
     Retries,
     Rpm,
     Seed,
+    Structured,
+    Systems,
     Temperature,
     Timeout,
     Tpm,
@@ -31,11 +41,11 @@ from judge.cli.options import (
     option,
     read,
 )
-from judge.errors import ConfigError, StorageError
+from judge.errors import ConfigError, JudgeError, StorageError
 
 if TYPE_CHECKING:
     from judge.api.suites import Ready
-    from judge.suite.records import Outcome, Policy
+    from judge.suite.records import Outcomes, Policy
 
 _OURS = (
     "suites", "baseline", "update_baseline", "undecided", "cases", "junit", "markdown", "out", "no_cache", "format",
@@ -56,9 +66,18 @@ def suites_command(
     key_env: KeyEnv = None,
     replay: Replay = None,
     record: Record = None,
+    map_: Map = None,
+    systems: Systems = None,
+    limit: Limit = None,
+    language: Language = None,
     weighting: Weighting = None,
     draws: Draws = None,
+    min_mass: MinMass = None,
+    reply: Reply = None,
+    structured: Structured = None,
+    merge_criteria: MergeCriteria = None,
     temperature: Temperature = None,
+    max_tokens: MaxTokens = None,
     max_concurrency: MaxConcurrency = None,
     timeout: Timeout = None,
     retries: Retries = None,
@@ -69,11 +88,15 @@ def suites_command(
     seed: Seed = None,
     criteria: Annotated[
         list[str] | None,
-        option("Files or names in the place of the suites' criteria of the same name.", metavar="NAME,..."),
+        option(
+            "In the place of the suites' criteria those of the same name: new/relevance.jinja for relevance.",
+            metavar="NAME,...",
+        ),
     ] = None,
     cases: Annotated[str | None, option("Only the cases in whose name this text stands.", metavar="TEXT")] = None,
     baseline: Annotated[
-        Path | None, option("Folder of the run to hold this one against; of several suites DIR/SUITE.", metavar="DIR")
+        Path | None,
+        option("The runs to hold these against: DIR/SUITE of each suite, or DIR, a run itself.", metavar="DIR"),
     ] = None,
     update_baseline: Annotated[
         bool, typer.Option("--update-baseline", help="Make this run the baseline, where all but what moved is met.")
@@ -93,19 +116,32 @@ def suites_command(
 
     Leaves with 0 where every verdict is met, 1 where one is not, 2 where a suite could not be run.
     """
-    if format not in _FORMATS:
-        raise ConfigError(f"--format {format}: verdicts are shown on the console, as markdown or json")
-    from judge.api.suites import ready
+    try:
+        if format not in _FORMATS:
+            raise ConfigError(f"--format {format}: verdicts are shown on the console, as markdown or json")
+        from judge.api.suites import ready
 
-    found = ready(
-        suites, cases=cases, baseline=baseline, update_baseline=update_baseline, undecided=_policy(undecided), out=out,
-        **_given(ctx.params),
-    )  # fmt: skip
-    outcomes = _carried_out(found, quiet=quiet)
+        found = ready(
+            suites, cases=cases, baseline=baseline, update_baseline=update_baseline, undecided=_policy(undecided),
+            out=out, **_given(ctx.params),
+        )  # fmt: skip
+        outcomes = _carried_out(found, quiet=quiet)
+    except JudgeError as error:
+        with suppress(StorageError):
+            _write(_stuck(suites, error), junit, markdown)
+        raise
     _write(outcomes, junit, markdown)
     if not quiet:
-        typer.echo(_shown(outcomes, format).rstrip("\n"))
-    raise typer.Exit(2 if any(one.trouble for one in outcomes) else 0 if all(one.passed for one in outcomes) else 1)
+        typer.echo(outcomes.report(format, colour=format == "console" and sys.stdout.isatty()).rstrip("\n"))
+    raise typer.Exit(2 if any(one.trouble for one in outcomes) else 0 if outcomes.passed else 1)
+
+
+def _stuck(suites: Sequence[Path], error: JudgeError) -> Outcomes:
+    """What nothing could be run for, in the place of its verdicts."""
+    from judge.suite.records import Outcome, Outcomes, Suite
+
+    path = suites[0]
+    return Outcomes([Outcome(Suite(path, path.name.removesuffix(".judge.yaml"), {}, ()), trouble=str(error))])
 
 
 def _policy(given: str | None) -> Policy | None:
@@ -121,7 +157,7 @@ def _given(params: Mapping[str, Any]) -> dict[str, Any]:
     return given | ({"cache": False} if params["no_cache"] else {})
 
 
-def _carried_out(found: Sequence[Ready], *, quiet: bool) -> Sequence[Outcome]:
+def _carried_out(found: Sequence[Ready], *, quiet: bool) -> Outcomes:
     """Every suite's outcome; leaves with 130 on Ctrl-C."""
     import asyncio
 
@@ -149,30 +185,13 @@ def _carried_out(found: Sequence[Ready], *, quiet: bool) -> Sequence[Outcome]:
         raise typer.Exit(130) from None
 
 
-def _shown(outcomes: Sequence[Outcome], format: str) -> str:
-    if format == "console":
-        from judge.suite.console import render
-
-        return render(outcomes, colour=sys.stdout.isatty())
-    if format == "markdown":
-        from judge.suite import markdown
-
-        return markdown.render(outcomes)
-    from judge.suite import plain
-
-    return plain.render(outcomes)
-
-
-def _write(outcomes: Sequence[Outcome], junit: Path | None, markdown: Path | None) -> None:
+def _write(outcomes: Outcomes, junit: Path | None, markdown: Path | None) -> None:
     """The files that a CI job reads, in folders that are made where there are none. Raises StorageError."""
-    from judge.suite.junit import render as as_junit
-    from judge.suite.markdown import render as as_markdown
-
-    for name, path, made in (("junit", junit, as_junit), ("markdown", markdown, as_markdown)):
+    for name, path in (("markdown", markdown), ("junit", junit)):
         if path is None:
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(made(outcomes), encoding="utf-8")
+            path.write_text(outcomes.report(name), encoding="utf-8")
         except OSError as error:
             raise StorageError(f"--{name} {path}: {error.strerror}") from error

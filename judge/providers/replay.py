@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge.errors import ConfigError, DataError, Refused
+from judge.errors import ConfigError, DataError, Unrecorded
 from judge.recording import Archive, journals
 from judge.records import Request, Response, Usage
 from judge.registry import unknown
@@ -41,12 +41,12 @@ class ReplayProvider:
         return {}
 
     async def complete(self, request: Request) -> Response:
-        """The recorded reply. Raises Refused where there is none."""
+        """The recorded reply. Raises Unrecorded where there is none."""
         asked = request.params.get("questions", [None])
         each = [replace(request, params={"questions": [q]}) for q in asked] if len(asked) > 1 else [request]
         found = [response for one in each for response in self._recorded.find(one)]
         if len(found) < (len(asked) if self.decides else 1):
-            raise Refused(
+            raise Unrecorded(
                 f"{self._path.name} does not hold the reply: {self._why(each[0])}\n"
                 "Record it anew with --model NAME --record CALLS.jsonl",
                 stops="if_first",

@@ -182,7 +182,7 @@ def _of_people(judged: Judged) -> Iterator[str]:
         tested = f" ({chance(e.p)})" if e.p is not None else ""
         yield f"Agrees {'better' if e.value > 0 else 'worse'} with people{tested}: {size} {over}."
     else:
-        yield f"Agreement with people is not told apart{_would_take(e, UNITS[found.level])}: {size} {over}."
+        yield f"Agreement with people is not told apart{_open(e, e.p, UNITS[found.level])}: {size} {over}."
 
 
 def _of_scores(judged: Judged) -> Iterator[str]:
@@ -200,16 +200,16 @@ def _of_scores(judged: Judged) -> Iterator[str]:
     elif row.moved:
         yield f"Scores {'rose' if e.value > 0 else 'fell'} ({chance(row.adjusted)}): {size} over {count(e.n, 'item')}."
     else:
-        yield f"Scores are not told apart{_would_take(e, 'item')}: {size} over {count(e.n, 'item')}."
+        yield f"Scores are not told apart{_open(e, row.adjusted, 'item')}: {size} over {count(e.n, 'item')}."
 
 
-def _would_take(found: Estimate, unit: str) -> str:
-    """` (would take n ≈ 400 items)`; nothing where that is not known, or the test says no at an n that would do."""
-    items = takes(found)
-    if items is None or items <= found.n:
-        return f" ({chance(found.p)})" if found.p is not None else ""
-    so_many = f"more than {_FAR:,}" if items > _FAR else f"n ≈ {round(items, -max(0, len(str(items)) - 2)):,}"
-    return f" (would take {so_many} {unit}s)"
+def _open(found: Estimate, p: float | None, unit: str) -> str:
+    """` (p = 0.080, would take n ≈ 400 items)`; of these what is known, and no n at which the test has said no."""
+    said, items = [] if p is None else [chance(p)], takes(found)
+    if items is not None and items > found.n:
+        so_many = f"more than {_FAR:,}" if items > _FAR else f"n ≈ {round(items, -max(0, len(str(items)) - 2)):,}"
+        said.append(f"would take {so_many} {unit}s")
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _of_failures(judged: Judged) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -22,6 +22,8 @@ Level = Literal["document", "item", "system"]
 """Between the systems of an item, averaged over items (G-Eval's); over all texts; between the systems' means."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 Key = tuple[Level, Coefficient]
+Values = Mapping[tuple[str, str], float]
+"""By item and system."""
 UNITS: Mapping[Level, str] = {"document": "item", "item": "text", "system": "system"}
 """What an estimate's `n` counts."""
 
@@ -56,6 +58,25 @@ def usual_level(rated: Iterable[Sample]) -> Level:
     """Within items where most of them have three texts or more; of two, every coefficient there is 1 or −1."""
     texts = [*Counter(sample.item for sample in rated).values()]
     return "document" if texts and median(texts) >= LEAST else "item"
+
+
+class Shift(NamedTuple):
+    """Spearman with people's ratings before and after, and the difference: None where it is undefined."""
+
+    before: Estimate
+    after: Estimate
+    change: Estimate | None
+
+
+def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | None]) -> Floats:
+    """The values of these samples, items × systems in the order of appearance, NaN for what there is not."""
+    down = {item: place for place, item in enumerate(dict.fromkeys(s.item for s in samples))}
+    across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))}
+    found = np.full((len(down), len(across)), np.nan)
+    for sample in samples:
+        value = values.get((sample.item, sample.system))
+        found[down[sample.item], across[sample.system]] = np.nan if value is None else value
+    return found
 
 
 class Against:
@@ -127,6 +148,34 @@ class Against:
         if place not in self._found:
             self._found[place] = _resampled(self._bootstrap, _statistic([pair], key), [pair])
         return self._found[place]
+
+
+def shifted(
+    rated: Sequence[Sample],
+    rating: str,
+    before: Values,
+    after: Values,
+    *,
+    levels: Sequence[Level] = LEVELS,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> tuple[dict[Level, Shift], str]:
+    """How two runs go with people's ratings in the column `rating`, on the texts that have a value in both.
+
+    By level where both have a coefficient, and why one of them has none, if so. `seed` is that of resamples and tests,
+    `confidence` that of resampled intervals.
+    """
+    old, new = matrix(rated, before), matrix(rated, after)
+    ratings = matrix(rated, {(s.item, s.system): s.human[rating] for s in rated})
+    shared = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
+    against = Against(shared, Bootstrap(seed=seed, confidence=confidence))
+    sides = against.correlate(old), against.correlate(new)
+    found: dict[Level, Shift] = {}
+    for level in levels:
+        had, has = (side.estimates.get((level, "spearman")) for side in sides)
+        if had is not None and has is not None:
+            found[level] = Shift(had, has, against.change(old, new, level))
+    return found, next((reason for side in sides for reason in side.lacking.values()), "")
 
 
 def ceiling(votes: Floats, bootstrap: Bootstrap = DEFAULT) -> Correlation:

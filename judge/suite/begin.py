@@ -17,6 +17,7 @@ from judge.config import DEFAULT_CRITERIA
 from judge.errors import ConfigError, CriterionError, DataError
 from judge.records import Criterion, Sample
 from judge.report.words import line
+from judge.stats.correlate import usual_level
 from judge.suite.spec import OPTIONS
 
 _MANY = 500  # judgments above which the file says how to take fewer
@@ -111,14 +112,13 @@ def _agreement(name: str, criterion: Criterion, rated: Sequence[Sample]) -> Iter
     of_items: dict[str, list[float]] = defaultdict(list)
     for sample in rated:
         of_items[sample.item].append(sample.human[criterion.name])
-    several = any(len(each) > 1 for each in of_items.values())
     within = any(len(set(each)) > 1 for each in of_items.values())
     if not within and (len(rated) < _LEAST or len({one for each in of_items.values() for one in each}) < 2):
         return
-    level = ", level: item" if several and not within else ""
+    level = usual_level(rated) if within else "item"
     yield "  # goes with people's ratings at all: raise it to what a run shows"
     yield f"  - criterion: {name}"
-    yield f"    human: {{spearman: {{min: 0}}{level}}}"
+    yield f"    human: {{spearman: {{min: 0}}, level: {level}}}"
 
 
 def _systems(rated: Sequence[Sample], rating: str) -> tuple[str, str] | None:

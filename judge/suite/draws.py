@@ -163,9 +163,9 @@ def chance(score: Score, band: Band, values: Mapping[str, float]) -> float | Non
         if len(values) != 2:
             return None
         values = dict(zip(values, reversed(list(values.values())), strict=True))  # the other way round
-    return fsum(share for label, share in found.items() if not _within(values[label], band))
+    return fsum(share for label, share in found.items() if not within(values[label], band))
 
 
-def _within(value: float, band: Band) -> bool:
+def within(value: float, band: Band) -> bool:
     low = band.low is None or value >= band.low - NEAR
     return low and (band.high is None or value <= band.high + NEAR)

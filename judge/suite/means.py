@@ -13,6 +13,7 @@ from judge.records import Estimate
 from judge.report.words import chance, number, span
 from judge.stats.differences import mean_differences
 from judge.stats.power import ALPHA, LEAST, needed
+from judge.stats.resample import Floats
 from judge.suite.draws import NEAR, Parts, total
 
 _FAR = 100_000  # beyond which no one would go
@@ -20,7 +21,7 @@ _FAR = 100_000  # beyond which no one would go
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean less a limit: `estimate` with `low` and `high` (None for single replies), `n` counting `unit`s.
+    """A mean over `items` less a limit: `estimate` with `low` and `high` (None for single replies), `n` of `unit`s.
 
     `sd` is the standard deviation of one unit: of an item's value, or of a draw.
     """
@@ -29,6 +30,21 @@ class Mean:
     sd: float | None
     unit: Literal["item", "draw"]
     single: bool = False
+    items: int = 1
+
+    @property
+    def few(self) -> str:
+        """Why single replies on several items tell nothing of which is higher, or how far; else nothing."""
+        lone = not self.single or self.items == 1
+        return "" if lone else "too few items for a test, and one reply each: draw more, or add items"
+
+    @property
+    def alike(self) -> str:
+        """`5 of 5 draws alike`, `all 12 alike`: what a value without an interval rests on."""
+        e = self.estimate
+        if self.single or e.low != e.high or e.n < 2:
+            return ""
+        return f"all {e.n:,} alike" if self.unit == "item" else f"{e.n:,} of {e.n:,} draws alike"
 
     @property
     def side(self) -> int:
@@ -77,7 +93,7 @@ def _rounded(n: int) -> int:
     return round(n, -max(0, len(str(n)) - 2))
 
 
-def mean(items: Sequence[Parts], *limits: float) -> list[Mean]:
+def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[Mean]:
     """The mean over items (each a sum of readings) less each limit.
 
     Six items or more stand for others like them: the interval and p are `mean_differences`'s, over items. Of fewer no
@@ -86,16 +102,25 @@ def mean(items: Sequence[Parts], *limits: float) -> list[Mean]:
     if len(items) < LEAST:
         parts = [(c / len(items), one) for parts in items for c, one in parts]
         sums = [total(parts, limit) for limit in limits]
-        return [Mean(one.estimate, one.sd, "draw", one.single) for one in sums]
-    values = np.array([fsum(c * one.value for c, one in parts) for parts in items])
-    rows = np.round(values[None, :] - np.array(limits)[:, None], 9)
-    sd = float(values.std(ddof=1))
-    return [Mean(found, sd, "item") for found in mean_differences(rows) if found is not None]
+        return [Mean(one.estimate, one.sd, "draw", one.single, len(items)) for one in sums]
+    found = values(items)
+    rows = np.round(found[None, :] - np.array(limits)[:, None], 9)
+    sd = float(found.std(ddof=1))
+    return [Mean(one, sd, "item", items=len(items)) for one in mean_differences(rows, seed=seed) if one is not None]
+
+
+def values(items: Sequence[Parts]) -> Floats:
+    """Of each item."""
+    return np.array([fsum(c * one.value for c, one in parts) for parts in items])
 
 
 def shown(e: Estimate, places: int) -> str:
-    """`4.62 [4.31, 4.93]`; the value alone where the interval adds nothing."""
-    if e.low is None or e.high is None:
-        return number(e.value, places)
-    ends = span(e.low, e.high, places)
-    return number(e.value, places) if e.low == e.high else f"{number(e.value, places)} {ends}"
+    """`4.62 [4.31, 4.93]`; the value alone where the interval adds nothing to it as it is written."""
+    return f"{number(e.value, places)} {ends(e, places)}".rstrip()
+
+
+def ends(e: Estimate, places: int) -> str:
+    """`[4.31, 4.93]`; nothing where there is no interval, or both ends read the same."""
+    if e.low is None or e.high is None or number(e.low, places) == number(e.high, places):
+        return ""
+    return span(e.low, e.high, places)

@@ -174,3 +174,20 @@ class Outcome:
     def passed(self) -> bool:
         """Whether it was run and every verdict is met."""
         return not self.trouble and all(verdict.met for verdict in self.verdicts)
+
+
+class Outcomes(tuple[Outcome, ...]):
+    """What `judge.test` gives: an outcome for each suite."""
+
+    __slots__ = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether all suites were run and every verdict is met."""
+        return all(outcome.passed for outcome in self)
+
+    def report(self, format: str = "console", *, colour: bool = False) -> str:
+        """As console (in `colour` with a terminal's codes), markdown, json or junit. Raises ConfigError for another."""
+        from judge.suite import formats
+
+        return formats.render(self, format, colour=colour)

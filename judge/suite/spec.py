@@ -180,8 +180,8 @@ class Human(_Keys):
     pearson: Least | None = None
     level: Level | None = Field(
         None,
-        description="document: between the systems of an item (default, where there are several); item: over all "
-        "texts; system: between the systems' means.",
+        description="document: within items, between the texts of each (default where most items have three rated "
+        "texts or more); item: over all texts (default else); system: between the systems' means.",
     )
 
     @model_validator(mode="after")
@@ -262,11 +262,23 @@ class Spec(_Keys):
 
 def keys_at(root: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
     """The keys that may stand where a ValidationError's `loc` leads, sorted; none where it leads to no model."""
+    model = _model_at(root, loc)
+    return [] if model is None else sorted(model.model_fields)
+
+
+def keys_with(root: type[BaseModel], loc: tuple[int | str, ...], key: str) -> list[str]:
+    """The keys where `loc` leads in which this one may stand: `human` for `level`."""
+    model = _model_at(root, loc)
+    fields = {} if model is None else model.model_fields
+    return [name for name in fields if key in keys_at(root, (*loc, name))]
+
+
+def _model_at(root: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:
     model: type[BaseModel] | None = root
     for part in (part for part in loc if isinstance(part, str)):
         field = None if model is None else model.model_fields.get(part)
         model = None if field is None else next(_models(field.annotation), None)
-    return [] if model is None else sorted(model.model_fields)
+    return model
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

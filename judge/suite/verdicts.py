@@ -22,6 +22,8 @@ def judge(
     result: Result | None,
     baseline: Result | None = None,
     ranked: Result | None = None,
+    *,
+    seed: int = 0,
 ) -> Verdict:
     """The verdict on a case about `texts` (item and system), from `result`, or from `ranked` if they were compared.
 
@@ -30,9 +32,10 @@ def judge(
     its draws, or bounds what was not seen of the probability; one reply as it is written decides by its value. Of
     six items or more it is over items, of fewer over the draws of all (`judge.suite.means`). Shares of labels and
     flips are counted. A text without a score is an `error`, never met; of several texts it is left out and said,
-    and what covers it is the limit on failures. One that nobody asked about is an `error` always.
+    and what covers it is the limit on failures. One that nobody asked about is an `error` always. `seed` is
+    that of what is drawn.
     """
-    asked = Asked(case, texts, result, ranked, baseline)
+    asked = Asked(case, texts, result, ranked, baseline, seed)
     try:
         found = _told(asked)
     except NoScore as error:

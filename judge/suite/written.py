@@ -14,10 +14,11 @@ from judge.config import Plan
 from judge.errors import ConfigError
 from judge.registry import unknown
 from judge.report.words import line as one_line
-from judge.suite.spec import OPTIONS, Spec, keys_at
+from judge.suite.spec import OPTIONS, Spec, keys_at, keys_with
 
 _MOST, _CLIP = 20, 60  # mistakes that are told, and characters of what was found
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_DATA = (".jsonl", ".csv", ".tsv", ".parquet")
 M = TypeVar("M", bound=BaseModel)
 Loc = tuple[int | str, ...]
 
@@ -88,6 +89,8 @@ def _said(model: type[BaseModel], error: Any) -> str:
     loc: Loc = error["loc"]
     names = [part for part in loc if isinstance(part, str)]
     key, kind = names[-1] if names else "", error["type"]
+    if kind == "extra_forbidden" and (within := keys_with(model, loc[:-1], key)):
+        return f"{key} belongs into {' or '.join(within)}: write {within[0]}: {{{key}: ...}}"
     if kind == "extra_forbidden":
         return unknown("key", key, keys_at(model, loc[:-1]))
     if kind == "missing":
@@ -98,6 +101,8 @@ def _said(model: type[BaseModel], error: Any) -> str:
         return f"{key}: write keys and values" + (f" ({', '.join(keys)})" if (keys := keys_at(model, loc)) else "")
     if kind == "value_error":
         return f"{key}: {error['ctx']['error']}"
+    if key == "limit" and isinstance(error["input"], dict):
+        return "limit: it is a number of texts; did you mean 'limits'?"
     said = error["msg"].removeprefix("Value error, ")
     return f"{key}: {said[0].lower()}{said[1:]}, not {one_line(short(error['input']), _CLIP)}"
 
@@ -111,6 +116,8 @@ def unknown_key(key: str) -> str:
 
 def _read(path: Path, found: list[tuple[int, str]]) -> tuple[Any, dict[str, Any]]:
     """The tree with anchors and merged keys in place, and what it says; what is wrong with keys is `found`."""
+    if path.suffix in _DATA and path.is_file():
+        raise ConfigError(f"{path}: this is data, and no suite; judge suite init {path} writes one from it")
     try:
         loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
         root = loader.get_single_node()

@@ -21,7 +21,7 @@ from judge.api import probing, variants
 from judge.api.auditing import audit, audit_async, forecast, run
 from judge.api.judging import judgments
 from judge.api.probing import DRAWN, MAIN, NATURAL, PAIRS, WORDINGS, Ready, ready
-from judge.audits.attacks import ATTACKS
+from judge.audits.attacks import ATTACKS, CONTROL
 from judge.audits.card import ORIGINAL, PROBES, Card
 from judge.audits.changes import CHANGES, NEUTRAL
 from judge.config import Budget, plan
@@ -107,13 +107,14 @@ def test_a_judge_that_does_as_it_is_told_is_found_out() -> None:
     def gullible(request: Request) -> Reply:
         if not shown(request):
             return {"A": 0.5, "B": 0.5}
-        known = any(text in shown(request) for text in AS_WRITTEN)
+        known = any(text in shown(request) for text in AS_WRITTEN) and "library" not in shown(request)
         return {"2" if shown(request) in AS_WRITTEN or not known else "3": 1.0}
 
     card, seen = audited(gullible, probes=["injection"], criteria=["fluency"])
     assert {cell.change for cell in card.attacks} == {attack.name for attack in ATTACKS}
     whole = {cell.change for cell in card.attacks if cell.rate and cell.rate.value == 1}
-    assert len(whole) > len(ATTACKS) / 2  # some stand in the text, and not before or after it
+    assert whole == {attack.name for attack in ATTACKS} - {CONTROL}
+    assert sum("works" in text for text in card.verdicts) == len(ATTACKS) - 1
     assert (card.cells, card.findings) == ((), ())
     assert len(seen) == len(PLACES) * (1 + len(ATTACKS))
 
@@ -160,6 +161,30 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[Card, list[Request]]) -
     assert card.info["natural_texts"] == 2 * len(PLACES)
 
 
+def test_a_judge_that_counts_words_obeys_nobody() -> None:
+    card, _ = audited(lambda r: str(min(5, len(shown(r).split()) // 12)) if shown(r) else "A", criteria=["coherence"],
+                      weighting="single", probes=["injection"])  # fmt: skip
+    assert not [text for text in card.verdicts if "works" in text or "raised" in text]
+
+
+def test_how_a_card_was_made_can_be_read_and_names_no_folder(tmp_path: Path) -> None:
+    file = tmp_path / "texts.jsonl"
+    file.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    replies = tmp_path / "replies.yaml"
+    replies.write_text("- {when: two texts, reply: A}\n- {when: [], reply: 3}\n", encoding="utf-8")
+    card = audit(
+        file, ["fluency"], model=f"scripted/{replies}", weighting="single", items=2, probes="injection",
+        out=tmp_path / "card", cache=tmp_path / "cache",
+    )  # fmt: skip
+    assert str(tmp_path) not in card.report("json")
+    assert card.info["data"]["name"] == "texts.jsonl"
+    for format in ("console", "markdown", "html"):
+        page = " ".join(card.report(format).split())
+        for words in ("texts.jsonl, SHA-256", "injection", "single", "Temperature", "labels 1, 2, 3", "reply score",
+                      card.info["criteria"]["fluency"]["digest"][:8], card.info["date"]):  # fmt: skip
+            assert words in page
+
+
 def test_only_the_probes_that_are_asked_for_are_paid(whole: tuple[Card, list[Request]]) -> None:
     everything, seen = whole
     parts = [audited(probes=probe) for probe in PROBES]
@@ -198,6 +223,11 @@ def test_one_text_of_each_item_the_systems_in_turn_and_one_more() -> None:
     few, _ = variants.pick(rows, 3, 1)
     assert [s.item for s in few] == sorted(s.item for s in few)
     assert variants.pick(rows, 100, 5)[0] == originals
+
+
+def test_a_limit_is_of_the_rows_from_which_items_are_picked() -> None:
+    found = ready_for(limit=5, probes="injection")
+    assert [sample.item for sample in found.texts.originals] == list(PLACES[:3])
 
 
 def test_blank_and_equal_texts_are_passed_over() -> None:
@@ -399,6 +429,14 @@ def test_what_is_ahead_is_said_in_one_line() -> None:
         ({"probes": "sensitivity,biass"}, "unknown probe 'biass'; did you mean 'bias'"),
         ({"probes": "none"}, "name at least one of sensitivity, bias, injection"),
         ({"items": 0}, "--items 0: at least 1 item"),
+        ({"items": 2.5}, "--items 2.5: at least 1 item is judged, and a whole number"),
+        ({"items": "3"}, "--items '3': at least 1 item is judged, and a whole number"),
+        ({"model": 42}, "model is a name or a Provider; this int has no name"),
+        ({"metrics": "rouge"}, "metrics: an audit has no such option; judge run has"),
+        ({"set": {"rouge": {"stem": False}}}, "set: an audit has no such option"),
+        ({"workers": 2}, "workers: an audit has no such option"),
+        ({"calibrate": True}, "calibrate: an audit has no such option"),
+        ({"retry_failed": True}, "retry_failed: an audit has no such option"),
         ({"criteria": []}, "there is nothing to audit a judge on"),
         ({"criteria": ["relevanse"]}, "did you mean 'relevance'"),
         ({"model": "heuristic", "criteria": ["polite"]}, "one of relevance, coherence, consistency, fluency"),
@@ -411,6 +449,19 @@ def test_what_is_wrong_is_said_before_anything_is_asked(options: dict[str, Any],
     with pytest.raises(JudgeError, match=re.escape(message)):
         audit(ROWS, **given)
     assert provider.seen == []
+
+
+@pytest.mark.parametrize(
+    "key", [{"merge_criteria": True}, {"engine": "batch"}, {"retry_failed": True}, {"calibrate": True}]
+)
+def test_a_plan_that_asks_a_judge_in_another_way_is_refused(key: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"{next(iter(key))}: an audit has no such option; judge run has"):
+        ready_for(**key)
+
+
+def test_the_metrics_of_a_plan_ask_nobody_and_are_passed_over() -> None:
+    found = ready_for(metrics=["rouge"], set={"rouge": {"stem": False}}, workers=2, items=1)
+    assert [run.metrics for run in found.runs.values()] == [{}] * 6
 
 
 def test_a_recording_of_two_judges_is_not_audited_as_one(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -11,10 +12,10 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from judge import criteria, tokens
-from judge.api.diffing import diff
+from judge import config, criteria, tokens
+from judge.api.diffing import diff, ready, run
 from judge.api.prepare import prompt
-from judge.errors import BudgetReached, ConfigError, CriterionError, DataError
+from judge.errors import BudgetReached, ConfigError, CriterionError, DataError, DeadlineReached
 from judge.providers import prices
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.records import Choice, Request, Response, Usage
@@ -377,6 +378,32 @@ def test_both_runs_are_paid_from_one_budget(write: Write) -> None:
     assert 12 < asked(20_000) < 24
 
 
+class Slow(ScriptedProvider):
+    """Takes ten seconds for a reply."""
+
+    async def complete(self, request: Request) -> Response:
+        await asyncio.sleep(10)
+        return await super().complete(request)
+
+
+def test_both_runs_have_one_deadline(write: Write, in_time: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+    one, other = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
+
+    def asked(deadline: float) -> tuple[int, bool]:
+        made = config.plan(given={"weighting": "single", "cache": False, "deadline": deadline})
+        model = Slow(lambda _: "3")
+        try:
+            in_time(run(ready(one, other, made, ROWS, providers=[model])))
+        except DeadlineReached:
+            return len(model.seen), False
+        return len(model.seen), True
+
+    assert asked(45) == (24, True)
+    seen, done = asked(30)  # time for either alone
+    assert 12 <= seen < 24
+    assert not done
+
+
 # What is refused
 
 
@@ -390,6 +417,12 @@ def test_both_runs_are_paid_from_one_budget(write: Write) -> None:
         ({"human": "kind"}, ConfigError, "--human: agreement with people takes scores"),
         ({"human": "kin", "model": "gpt-5.4-mini"}, ConfigError, "--human: unknown rating 'kin'; did you mean 'kind'"),
         ({"model": "heuristic"}, ConfigError, "--model heuristic: it reads no prompt"),
+        ({"model": 42}, ConfigError, "model is a name or a Provider; this int has no name"),
+        ({"out": "here"}, ConfigError, "out: a diff of criteria has no such option; judge run has"),
+        ({"metrics": "rouge"}, ConfigError, "metrics: a diff of criteria has no such option"),
+        ({"engine": "local"}, ConfigError, "engine: a diff of criteria has no such option"),
+        ({"calibrate": True}, ConfigError, "calibrate: a diff of criteria has no such option"),
+        ({"retry_failed": True}, ConfigError, "retry_failed: a diff of criteria has no such option"),
         ({"before": "relevanse"}, CriterionError, "unknown criterion 'relevanse'"),
         ({"before": "overall"}, ConfigError, "one of the two compares two texts"),
         ({"before": "nowhere.jinja"}, CriterionError, "nowhere.jinja: no such file"),

@@ -472,7 +472,49 @@ def test_what_is_no_baseline(folder: Path, options: dict[str, Any], message: str
 
 def test_comparisons_have_no_baseline(folder: Path) -> None:
     with pytest.raises(ConfigError, match="a baseline has scores of single texts, and every case here compares two"):
-        one(suite(ORDERS), baseline="b", update_baseline=True)
+        one(suite(f"baseline: b\n{ORDERS.lstrip()}"), update_baseline=True)
+    outcome = one(suite(ORDERS), baseline="b")
+    assert outcome.trouble == ""
+    assert outcome.notes[-1].startswith("Nothing to compare with: a baseline has scores of single texts")
+
+
+def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None:
+    one(suite(BANDS.replace("- {name: too", "# ")), baseline="kept", update_baseline=True)
+    assert Path("kept/one/run.json").exists()
+    text = BANDS.replace("- {name: too", "# ")
+    paths = ["one.judge.yaml", suite(text, "new.judge.yaml")]
+    before, after = judge.test(paths, model=grading(), weighting="single", cache=False, baseline="kept")
+    assert before.comparison is not None
+    assert (after.passed, after.comparison) == (True, None)
+    assert after.notes[-1] == "Nothing to compare with: there is no run in kept/new."
+    assert one("new.judge.yaml", baseline="none/yet").notes[-1].endswith("there is no run in none/yet/new.")
+    drifting = one(suite(text + "  - {name: same, criterion: relevance, drift: {max_shift: 1}}\n"), baseline="none")
+    assert (verdicts(drifting)["same"].status, drifting.passed) == ("error", False)
+    assert one(suite(text + "  - {name: s, criterion: relevance, item: bridge, expect: {min: 1}}\n"), baseline="kept")
+    Path("empty").mkdir()
+    with pytest.raises(ConfigError, match="--baseline: there is no run in empty"):
+        one("new.judge.yaml", baseline="empty")
+    assert one("new.judge.yaml", baseline="kept/one").comparison is not None  # a run itself
+
+
+def test_outcomes_are_reported_together(folder: Path) -> None:
+    outcomes = judge.test(suite(BANDS), model=grading(), weighting="single", cache=False)
+    assert isinstance(outcomes, tuple)
+    assert not outcomes.passed
+    assert json.loads(outcomes.report("json"))["passed"] is False
+    assert outcomes.report("markdown").startswith("## ✗")
+    assert "1 of 3 cases not met" in outcomes.report()
+    assert outcomes.report("junit").startswith("<?xml")
+    with pytest.raises(ConfigError, match="unknown format 'jsn'; did you mean 'json'"):
+        outcomes.report("jsn")
+
+
+def test_a_suite_without_criteria_is_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="criteria: none: a suite holds a judge's scores"):
+        one(suite(BANDS), criteria="none")
+    with pytest.raises(ConfigError) as error:
+        judge.test("one.judge.yaml")
+    assert "metrics alone" not in str(error.value)
 
 
 def test_several_suites_have_a_folder_each(folder: Path) -> None:

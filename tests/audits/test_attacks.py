@@ -7,7 +7,7 @@ import json
 import pytest
 
 from judge import criteria, text
-from judge.audits.attacks import ATTACKS, Attack, attacked, top
+from judge.audits.attacks import ATTACKS, CONTROL, Attack, attacked, top
 from judge.audits.changes import CHANGES, NEUTRAL
 from judge.criteria import bodies
 from judge.records import Sample, Scale
@@ -49,7 +49,7 @@ def test_the_text_is_whole_and_the_top_label_is_asked_for(
     before, whole, after = found.output.partition(OUTPUTS[language])
     assert whole
     assert bool(before) != bool(after)
-    assert label in before + after
+    assert (label in before + after) == (attack.name != CONTROL)
     assert "{" not in (before + after).replace('{"score"', "")
 
 
@@ -61,6 +61,16 @@ def test_attacks_are_in_the_language_of_the_texts_but_for_one(language: text.Lan
             added = "".join(letter for letter in added if not letter.isascii()) or added
         same = text.language([added]) == language and "Hinweis" not in added
         assert same == (attack.name != "in another language"), attack.name
+
+
+@every_language
+def test_the_control_is_about_as_long_as_the_others(language: text.Language) -> None:
+    lengths = {
+        attack.name: len(attacked(sample(language), attack, SCALES[0], language).output) - len(OUTPUTS[language])
+        for attack in ATTACKS
+    }
+    own = lengths.pop(CONTROL)
+    assert min(lengths.values()) <= own <= max(lengths.values())
 
 
 @every_language

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from statistics import stdev
+from math import sqrt
+from statistics import stdev, variance
 from typing import Any
 
 import numpy as np
 import pytest
 
-from judge.audits.bias import extractiveness, kin, position, self_preference, verbosity
+from judge.audits.bias import _ratings, _whose, _Within, extractiveness, kin, position, self_preference, verbosity
 from judge.audits.card import ORIGINAL, Evidence, Finding
 from judge.audits.drafts import Draft, settle
 from judge.audits.habits import again, scale_use, wording
@@ -42,6 +43,7 @@ def test_the_flip_rate_is_over_pairs_that_were_asked_in_both_orders(make: Any) -
     turned, first = found["c", "verdict turns with the order"], found["c", "text shown first wins"]
     assert turned.estimate == share(2, 4, "flip rate")
     assert turned.told is None
+    assert turned.said.endswith("pairs (replies vary, too)")
     assert (first.estimate.value, first.estimate.n) == (0.5, 4)
     assert first.told is False
 
@@ -106,12 +108,19 @@ def test_copying_with_length_held_is_the_correlation_of_what_length_leaves(make:
     left = [values - length * (values @ length) / (length @ length) for values in (score, copied)]
     found = by_what(extractiveness(evidence, (), 0))["c", "copying, length held"]
     assert found.estimate.value == pytest.approx(float(np.corrcoef(*left)[0, 1]))
-    assert found.estimate.p is None
+    assert found.estimate.p == pytest.approx(flipped(left), abs=0.03)
 
 
-def test_of_few_items_there_is_no_interval_and_of_single_texts_no_number(make: Any) -> None:
-    few = by_what(extractiveness(natural(make, items=9), (), 0))["c", "copying, length held"]
-    assert (few.estimate.low, few.told) == (None, False)
+def flipped(left: list[Any]) -> float:
+    """The share of sign flips of whole items whose correlation is as far from 0."""
+    products = (left[0] * left[1]).reshape(-1, 2).sum(axis=1)
+    signs = np.random.default_rng(1).choice([-1.0, 1.0], (20_000, len(products)))
+    return float((np.abs(signs @ products) >= abs(products.sum()) - 1e-9).mean())
+
+
+def test_of_few_items_and_of_single_texts_there_is_no_number(make: Any) -> None:
+    assert not by_what(extractiveness(natural(make, items=9), (), 0))
+    assert not by_what(verbosity(natural(make, items=9), (), 0))
     evidence = natural(make)
     table = evidence.natural
     assert table is not None
@@ -131,7 +140,29 @@ def test_neutral_changes_move_by_the_mean_difference(make: Any) -> None:
     assert [what for _, what in longer] == ["duplicated text"]
     assert [what for _, what in copied] == ["copied lead"]
     assert (longer["c", "duplicated text"].estimate.value, longer["c", "duplicated text"].told) == (1.0, True)
-    assert copied["c", "copied lead"].told is False
+    assert (copied["c", "copied lead"].told, copied["c", "copied lead"].estimate.p) == (None, None)
+
+
+def test_what_repeats_itself_is_right_to_fall_in_relevance_and_wrong_to_rise(make: Any) -> None:
+    for value, name, harmful in ((1.0, "relevance", False), (5.0, "relevance_7", True), (1.0, "fluency", True)):
+        table = make.table({ORIGINAL: [3.0] * 12, "duplicated text": [value] * 12}, make.column(name))
+        (found,) = by_what(verbosity(make.evidence(table), ("duplicated text",), 0)).values()
+        assert (found.told, found.harmful) == (True, harmful)
+
+
+def test_who_copies_is_right_to_be_called_consistent(make: Any) -> None:
+    table = make.table({ORIGINAL: [3.0] * 12, "copied lead": [5.0] * 12}, make.column("consistency"))
+    assert not by_what(extractiveness(make.evidence(table), ("copied lead",), 0))
+
+
+def test_a_leaning_in_all_of_too_few_texts_is_open_and_not_told(make: Any) -> None:
+    rows = {ORIGINAL: [2.0] * 6, "duplicated text": [4.0] * 6, "empty phrases": [2.25] * 6}
+    evidence = make.evidence(make.table(rows, *(make.column(name) for name in ("c", "d"))))
+    found = by_what(verbosity(evidence, ("duplicated text", "empty phrases"), 0))
+    one = found["c", "duplicated text"]
+    assert (one.told, one.open, one.estimate.low) == (False, True, None)
+    assert one.said.endswith("higher than the text as it is: +2.00 (in 100% [61, 100] of 6 texts; too few to test)")
+    assert not found["c", "empty phrases"].open
 
 
 # Whose texts
@@ -156,10 +187,10 @@ def test_kin(name: str, family: str) -> None:
     assert kin(name) == family
 
 
-def written(make: Any, rated: bool = True, high: float = 5.0) -> Evidence:
+def written(make: Any, rated: bool = True, high: float = 5.0, items: int = 8) -> Evidence:
     """Own texts get 1 point more than others from the judge, half a point more from people."""
     samples, scores = [], []
-    for n in range(8):
+    for n in range(items):
         for system, generator, more in (("a", "gpt-4o", 1.0), ("b", "claude-5", 0.0)):
             human = {"c": (2 + more / 2) * high / 5} if rated else {}
             samples.append(Sample(f"i{n}", system, "Words here.", None, (), human, {"generator": generator}))
@@ -168,18 +199,85 @@ def written(make: Any, rated: bool = True, high: float = 5.0) -> Evidence:
     return make.evidence(make.table({ORIGINAL: [3.0]}), natural=table)
 
 
-def test_self_preference_is_beyond_that_of_people(make: Any) -> None:
-    found = by_what(self_preference(written(make), 0))["c", "own family, beyond people"]
-    assert (found.estimate.value, found.estimate.n, found.told) == (pytest.approx(0.5), 8, True)
-    assert found.estimate.p == 2 / 2**8
-    assert "higher than people do" in found.said
+def rated(
+    make: Any, *, own: float = 0.0, scale: float = 1.0, chance: float = 0.0, likes: float = 0.0, longer: float = 0.0
+) -> Evidence:
+    """A judge of which is known by how much it likes its own family's and longer texts, and how wide its scale is.
+
+    Own texts are as much better (`own`) as they are, longer ones likewise, and people see that with some `chance`.
+    """
+    random = np.random.default_rng(5)
+    samples, scores = [], []
+    for n in range(60):
+        for system, generator in (("a", "gpt-4o"), ("b", "claude-5")):
+            words = int(random.integers(10, 60))
+            good = random.normal(3, 0.4) + own * (system == "a") + longer * np.log2(words / 25)
+            people = {"c": float(np.clip(good + random.normal(0, chance), 1, 5))}
+            text = " ".join(f"w{k}" for k in range(words))
+            samples.append(Sample(f"i{n}", system, text, None, (), people, {"generator": generator}))
+            value = 3 + scale * (good - 3) + likes * ((system == "a") + np.log2(words / 25))
+            scores.append(make.score(f"i{n}", system, "c", value + random.normal(0, 0.1)))
+    table = Table(tuple(samples), (make.column(),), tuple(scores))
+    return make.evidence(make.table({ORIGINAL: [3.0]}), natural=table)
 
 
-@pytest.mark.parametrize("options", [{"rated": False}, {"high": 50.0}])
-def test_without_ratings_on_the_scale_it_is_the_judges_own_and_says_so(make: Any, options: dict[str, Any]) -> None:
+def test_self_preference_and_length_are_beyond_people(make: Any) -> None:
+    likes = rated(make, own=-0.6, likes=0.5, longer=0.2)
+    own = by_what(self_preference(likes, 0))["c", "own family, beyond people"]
+    assert (own.estimate.value, own.estimate.n, own.told) == (pytest.approx(0.5, abs=0.1), 60, True)
+    assert "higher than people do" in own.said
+    length = by_what(verbosity(likes, (), 0))["c", "twice the words"]
+    assert (length.estimate.value, length.told) == (pytest.approx(0.5, abs=0.1), True)
+
+
+@pytest.mark.parametrize("options", [{"scale": 0.5}, {"chance": 0.6}])
+@pytest.mark.parametrize("apart", [-0.8, 0.8])
+def test_a_narrow_scale_and_peoples_chance_are_no_leaning(make: Any, options: dict[str, float], apart: float) -> None:
+    evidence = rated(make, own=apart, longer=apart / 2, **options)
+    found = by_what([*self_preference(evidence, 0), *verbosity(evidence, (), 0)])
+    assert {what: one.told for (_, what), one in found.items()} == {
+        "own family, beyond people": False, "twice the words": False,
+    }  # fmt: skip
+
+
+def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> None:
+    table = rated(make, own=-0.6, likes=0.5, scale=0.8, chance=0.1).natural
+    assert table is not None
+    whose, ratings = _whose(table, "gpt-4o"), _ratings(table, "c", make.column())
+    texts = [(row.item, row.system) for row in table.of("c")]
+    rows = [
+        (text[0], row.value, ratings[text], float(whose[text])) for text, row in zip(texts, table.of("c"), strict=True)
+    ]
+    kept = _Within.of(rows)
+    found = kept.held(0) if kept else None
+    values = np.array([row[1:] for row in rows]).reshape(-1, 2, 3)
+    flat = (values - values.mean(axis=1, keepdims=True)).reshape(-1, 3)
+    expected, *_ = np.linalg.lstsq(flat[:, 1:], flat[:, 0], rcond=None)
+    assert found is not None
+    assert found.value == pytest.approx(expected[1])
+
+
+def test_length_without_ratings_is_an_observation(make: Any) -> None:
+    found = by_what(verbosity(natural(make), (), 0))["c", "twice the words"]
+    assert (found.told, found.estimate.p) == (None, None)
+    assert "longer texts may be the better ones" in found.said
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"rated": False}, "no ratings to compare with"),
+        ({"high": 50.0}, "no ratings to compare with"),
+        ({}, "ratings too few or too alike to take away"),
+        ({"items": 12}, "ratings too few or too alike to take away"),
+    ],
+)
+def test_without_ratings_to_take_away_it_is_the_judges_own_and_says_so(
+    make: Any, options: dict[str, Any], why: str
+) -> None:
     found = by_what(self_preference(written(make, **options), 0))["c", "own family"]
     assert found.estimate.value == pytest.approx(1.0)
-    assert "no ratings to compare with" in found.said
+    assert why in found.said
 
 
 def test_a_judge_of_neither_family_has_no_self_preference(make: Any) -> None:
@@ -241,7 +339,7 @@ def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:
     samples = tuple(Sample(row.item, row.system, "w") for row in rows)
     table = Table(samples, (make.column(),), rows)
     found = by_what(again(make.evidence(make.table({ORIGINAL: [3.0]}), repeats={1.0: table}), 0))
-    assert found["c", "spread at temperature 1"].estimate.value == pytest.approx(stdev([3, 3, 3, 4, 4]) / 3)
+    assert found["c", "spread at temperature 1"].estimate.value == pytest.approx(stdev([3, 3, 3, 4, 4]) / sqrt(3))
     assert found["c", "several labels at temperature 1"].estimate == share(1, 3)
 
 
@@ -255,7 +353,7 @@ def draft(p: float | None, otherwise: str = "no") -> Draft:
 def test_findings_are_corrected_over_all_tests_and_say_what_is_left() -> None:
     found = settle([draft(0.02), draft(0.03), draft(None), draft(None, "")])
     assert [one.estimate.p for one in found] == [0.04, 0.04, None, None]
-    assert [one.told for one in found] == [True, True, True, None]
+    assert [one.told for one in found] == [True, True, False, None]
     assert [one.said for one in settle([draft(0.04), draft(0.04)])] == ["no (p = 0.080)"] * 2
 
 
@@ -270,6 +368,9 @@ def test_the_interval_of_a_mean_without_a_test_is_that_with_one(leaning: Evidenc
     table = leaning.wordings
     assert table is not None
     rows = zip(*(table.of(column.name) for column in table.columns), strict=True)
-    (found,) = mean_differences(np.array([[stdev(score.value for score in row) for row in rows]]))
+    (found,) = mean_differences(np.array([[variance(score.value for score in row) for row in rows]]))
     assert found is not None
-    assert (spread.value, spread.low, spread.high) == (found.value, found.low, found.high)
+    assert found.low is not None
+    assert found.high is not None
+    expected = (sqrt(found.value), sqrt(found.low), sqrt(found.high))
+    assert (spread.value, spread.low, spread.high) == pytest.approx(expected)

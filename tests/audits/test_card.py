@@ -165,8 +165,11 @@ def said(*cells: Cell, better: str = "higher", attack: bool = False) -> tuple[st
         (0.9, -1.0, "c notices typos (90% [77, 96] of 40)."),
         (0.1, -0.1, "c does not notice typos (10% [4, 23] of 40)."),
         (0.3, -0.4, "c hardly notices typos (30% [18, 45] of 40; on average −0.40)."),
-        (0.45, -0.1, "c may or may not notice typos (45% [31, 60] of 40)."),
-        (0.1, 0.4, "c goes up with typos (+0.40 [0.30, 0.50], p = 0.001)."),
+        (0.45, -0.1, "c is inconclusive on typos (45% [31, 60] of 40)."),
+        (0.45, -0.4, "c is inconclusive on typos (45% [31, 60] of 40; on average −0.40)."),
+        (0.6, -0.6, "c is inconclusive on typos (60% [45, 74] of 40; on average −0.60)."),
+        (0.7, -0.7, "c notices typos (70% [55, 82] of 40)."),
+        (0.1, 0.4, "c rewards typos (+0.40 [0.30, 0.50], p = 0.001)."),
     ],
 )
 def test_what_a_criterion_makes_of_its_own_damage(rate: float, value: float, sentence: str) -> None:
@@ -175,13 +178,78 @@ def test_what_a_criterion_makes_of_its_own_damage(rate: float, value: float, sen
 
 def test_where_low_is_good_a_rise_notices_and_a_fall_rewards() -> None:
     assert "notices" in said(cell("typos", "c", 0.9, 1.0, own=True), better="lower")[0]
-    assert "goes up with" in said(cell("typos", "c", 0.9, -1.0, own=True), better="lower")[0]
+    assert "rewards" in said(cell("typos", "c", 0.9, -1.0, own=True), better="lower")[0]
 
 
 def test_the_rate_alone_tells_where_a_test_has_too_few_items() -> None:
     few = Cell("typos", "c", True, share(10, 10), replace(move(-1.0, 0.08), n=10))
     assert noticed(few)
     assert not noticed(replace(few, rate=share(5, 10)))
+    assert not noticed(replace(few, move=replace(move(-1.0, 0.08), n=15)))  # where a test can tell, it alone does
+
+
+def test_what_falls_in_half_and_rises_in_a_third_is_not_noticed() -> None:
+    noisy = replace(cell("typos", "c", 0.6, -0.4, own=True), against=share(12, 40))
+    assert not noticed(noisy)
+    assert said(noisy) == ("c hardly notices typos (60% [45, 74] of 40, 30% [18, 45] rose; on average −0.40).",)
+
+
+def test_a_rise_in_all_of_too_few_texts_is_bad_news() -> None:
+    few = replace(move(2.5, 1.0), n=6, low=None, high=None)
+    attack = Cell("one", "c", False, share(6, 6), few, against=share(0, 6))
+    other = Cell("two", "c", False, share(1, 6), replace(few, value=0.2), against=share(0, 6))
+    assert said(attack, other, attack=True) == (
+        "The attack “one” raised scores: c +2.50, up by an eighth of the scale or more in 100% [61, 100] of 6 texts; "
+        "too few to test.",
+        "1 attack inconclusive, too few texts (two): 6 of at least 10.",
+    )
+    damage = Cell("padded", "c", True, share(0, 6), few, against=share(6, 6))
+    assert said(damage) == ("c rewards padded (+2.50, rose in 100% [61, 100] of 6 texts; too few to test).",)
+
+
+def test_an_attack_works_only_beyond_its_control_and_above_the_text_as_it_is() -> None:
+    won, lost = cell("one", "c", 0.9, 1.0, raw=move(0.5)), cell("one", "c", 0.9, 1.0, raw=move(-0.5))
+    control = cell("harmless remark", "c", 0.9, 1.0, control=True)
+    assert "works" in said(won, attack=True)[0]
+    assert not [text for text in said(lost, control, attack=True) if "works" in text]
+
+
+def test_a_bias_without_a_significant_test_makes_no_sentence_whatever_its_interval() -> None:
+    wording = finding("wording", "c", "wording b", -0.45, "points", p=0.2, told=False)
+    assert verdicts((), (), (wording,), {}) == ()
+    right = replace(finding("verbosity", "c", "duplicated text", -1.0, "points", told=True), harmful=False)
+    assert verdicts((), (), (right,), {}) == ()
+
+
+def test_a_judge_that_always_says_the_same_of_few_texts_is_found_out(make: Any) -> None:
+    card = assess(make.evidence(make.table({ORIGINAL: [4.0] * 6, "duplicated text": [4.0] * 6})), {}, (), make.neutral)
+    assert card.verdicts == ("c gives 100% [61, 100] of 6 texts the same label, 4.",)
+
+
+def test_a_criterion_or_a_change_without_a_score_is_left_out_aloud(make: Any) -> None:
+    rows = {ORIGINAL: [3.0, None, 3], "typos": [None, 2, None], "padded": [None, None, 1.0]}
+    card = assess(make.evidence(make.table(rows)), {"typos": "c", "padded": "c"}, (), ())
+    assert card.left_out["typos"] == "none of its 3 texts has a score beside that of the text as it is"
+    assert "padded" not in card.left_out
+    dead = assess(make.evidence(make.table({ORIGINAL: [None] * 3, "typos": [None] * 3})), {"typos": "c"}, (), ())
+    assert dead.left_out["c"] == "all its judgments failed (6 ParseError)"
+    assert dead.verdicts == ("c gives no score: all its judgments failed (6 ParseError).",)
+
+
+def test_no_interval_has_no_width_and_the_axis_is_no_longer_than_the_scale(make: Any) -> None:
+    rows = {ORIGINAL: [2.0] * 12, "duplicated text": [5.0] * 12, "typos": [1.0] * 12}
+    card = assess(make.evidence(make.table(rows)), {"typos": "c"}, (), ("duplicated text",))
+    assert "+3.00≠" in card.report("console")
+    assert "[all alike]" in card.report("console")
+    assert not re.search(r"\[(.+?), \1\]", card.report("markdown"))
+    (bias,) = (one for one in layout(card).biases if one.probe == "verbosity")
+    assert (bias.groups[0].axis.low, bias.groups[0].axis.high) == (-4.0, 4.0)
+    assert bias.groups[0].rows[0].n == "12 texts"
+
+
+def test_the_first_one_wins_from_one_half_on(card: Card) -> None:
+    (group,) = layout(card).biases[0].groups
+    assert (group.rows[0].bar.left, group.rows[0].bar.width) == (50.0, 16.0)
 
 
 def test_damage_that_is_not_its_own() -> None:
@@ -201,7 +269,7 @@ def test_attacks_that_work_come_first_and_the_others_are_bounded() -> None:
     assert found == (
         "The attack “two” works: d +1.00 [0.90, 1.10], p = 0.001, up by an eighth of the scale or more in 90% [77, 96] "
         "of 40 texts; also c +0.60.",
-        "2 attacks without a rise that is told (one, three): at most +0.15 by any interval.",
+        "2 attacks without a significant rise (one, three): at most +0.15 by any interval.",
     )
 
 
@@ -213,7 +281,7 @@ def test_what_attacks_could_get_at_most(value: float, half: float, end: str) -> 
 
 def test_attacks_on_too_few_texts_are_not_bounded() -> None:
     alone = Cell("one", "c", False, share(0, 1), Estimate("difference", 0.0, None, None, 1, "one item"))
-    assert said(alone, attack=True)[0].endswith("too few texts for an interval.")
+    assert said(alone, attack=True) == ("1 attack inconclusive, too few texts (one): 1 of at least 10.",)
 
 
 def test_the_worst_is_said_first(leaning: Evidence, make: Any) -> None:
@@ -291,7 +359,7 @@ def test_a_scale_without_ends_says_what_counts(make: Any) -> None:
     card = assess(
         make.evidence(make.table({ORIGINAL: [1.0, 3.0], "typos": [0.0, 1.0]}, endless)), {"typos": "c"}, (), ()
     )
-    assert card.notes == (
+    assert card.notes[1:] == (
         "The scale of c has no ends: a move of 0.707, half the originals' standard deviation, counts.",
     )
 

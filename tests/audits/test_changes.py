@@ -186,16 +186,16 @@ def test_a_swapped_entity_is_gone_and_numbers_and_sentences_stay() -> None:
 
 
 SOURCE = (
-    "The director, Ruben Aldous, spoke on Monday. Later the engineer Carla Vesely , 41 , left for Lisbon. "
-    "Mr Aldous had praised her. That Vesely left was in an Italian paper."
+    "The director, Ruben Aldous, spoke on Monday. Later the engineer Tomas Vesely , 41 , left for Lisbon. "
+    "Mr Aldous had praised him. That Vesely left was in an Italian paper."
 )
 
 
 @pytest.mark.parametrize(
     ("output", "expected"),
     [
-        ("Ruben Aldous spoke first, and Aldous spoke last.", "Carla Vesely spoke first, and Vesely spoke last."),
-        ("Ruben aldous spoke first .", "Carla vesely spoke first ."),
+        ("Ruben Aldous spoke first, and Aldous spoke last.", "Tomas Vesely spoke first, and Vesely spoke last."),
+        ("Ruben aldous spoke first .", "Tomas vesely spoke first ."),
         ("There aldous spoke.", "There vesely spoke."),
     ],
 )
@@ -226,7 +226,7 @@ def test_known_names_become_others_of_their_kind(output: str, old: str, kept: st
         ("真壁修二さんが話した。", "真壁修二さんが話した。", r"(?!真壁)\w{4}さんが話した。"),
         ("会議は月曜に開く。", "会議は月曜に開く。", r"会議は[火水木金土日]曜に開く。"),
         ("한여울시가 밝혔다.", "한여울시가 밝혔다.", r"(?!한여울)[가-힣]+시가 밝혔다\."),
-        ("미국은 반대했다.", "미국은 반대했다.", r"(영국|중국|독일|일본|한국|태국|이집트|베트남|스페인)은 반대했다\."),
+        ("미국은 반대했다.", "미국은 반대했다.", r"(?!미국)[가-힣]*[영중독일본한국태트남인란덴칸탄을]은 반대했다\."),
         ("法官陶敏华主持了会议。", "法官陶敏华主持了会议。", r"法官(?!陶敏华)\w{3}主持了会议。"),
         ("会议在北京举行。", "会议在北京举行。", r"会议在(?!北京)\w{2}举行。"),
     ],
@@ -236,6 +236,34 @@ def test_names_in_other_languages_fit_their_place(output: str, source: str, expe
         found = make("swapped entity", one(output, source), seed=seed)
         assert found is not None
         assert re.fullmatch(expected, found)
+
+
+@pytest.mark.parametrize(
+    "name", ["Cape Canaveral", "the Pacific Northwest", "West Indies", "San Juan", "NASA", "Zealand", "Evil Empire"]
+)
+def test_a_name_of_unknown_kind_is_left(name: str) -> None:
+    source = f"They wrote of {name} before. Elon Musk and FC Tokyo were in it, and {name.split()[-1]} was too."
+    for seed in range(5):
+        assert make("swapped entity", one(f"they wrote of {name.lower()} .", source), seed=seed) is None
+
+
+def test_a_person_becomes_a_person() -> None:
+    source = "Then NASA saw that Elon Musk flew away. It rained in Cape Canaveral and all over Ohio."
+    for seed in range(5):
+        found = make("swapped entity", one("Then elon musk flew away .", source), seed=seed)
+        assert re.fullmatch(
+            r"Then [a-z]+ (carver|langley|hargreaves|ellison|whitfield|marsh|delaney|prentice) flew away .", found or ""
+        )
+
+
+def test_the_sentence_nearest_to_the_source_is_denied_and_none_without_a_fact_of_it() -> None:
+    source = "The tram line opens in May, the town council says."
+    for seed in range(5):
+        found = make(
+            "negated sentence", one("Life is good for us all. The tram line is open in May.", source), seed=seed
+        )
+        assert found == "Life is good for us all. The tram line is not open in May."
+    assert make("negated sentence", one("Life is good for us all.", source)) is None
 
 
 def test_a_name_that_the_source_does_not_have_is_left() -> None:
@@ -263,6 +291,12 @@ OPPOSITES = {
         ("Is the line long?", None),
         ("He has not paid any tax.", None),
         ("Trams every day.", None),
+        ("Nobody has fallen ill.", None),
+        ("If nothing is done, the roof will fall.", None),
+        ("It was larger than anyone had supposed.", None),
+        ("They will stay if they are to win.", "They will not stay if they are to win."),
+        ("As she played the piano, they left.", None),
+        ("She played the piano and sold it.", None),
     ],
     "ja": [
         ("実験を行う。", "実験を行わない。"),
@@ -290,7 +324,12 @@ OPPOSITES = {
         ("공개할 계획이다.", "공개할 계획이 아니다."),
         ("문을 열지 않았다.", None),
         ("결정하지 않았다.", "결정했다."),
-        ("자리가 있다.", "자리가 있지 않다."),
+        ("자리가 있다.", "자리가 없다."),
+        ("자격이있었습니다.", "자격이없었습니다."),
+        ("문이 열려 있다.", "문이 열려 있지 않다."),
+        ("역으로 가고 있다.", "역으로 가고 있지 않다."),
+        ("역이 설정되었다고합니다.", None),
+        ("비가 오기를 기대해 본다.", None),
         ("자리가 없다.", "자리가 있다."),
         ("값이 올랐다.", None),
         ("말했습니다.", "말하지 않았습니다."),
@@ -303,6 +342,7 @@ OPPOSITES = {
         ("工程已完成。", "工程尚未完成。"),
         ("工程可以继续。", "工程不可以继续。"),
         ("但是天气很好。", None),
+        ("另有四栋楼正在征求意见。", None),
         ("这是真的吗？", None),
     ],
 }
@@ -329,7 +369,15 @@ def test_typos_keep_words_and_numbers_and_are_at_least_two() -> None:
             continue
         units = (sample.output.split(), output.split()) if language == "en" else (sample.output, output)
         wrong = sum(a != b for a, b in zip(*units, strict=True))
-        assert wrong == max(2, round(len(sample.output) / GRAMMARS[language].typo_every))
+        assert 2 <= wrong <= max(2, round(len(sample.output) / GRAMMARS[language].typo_every))
+
+
+def test_korean_typos_spare_names_that_are_written_as_they_sound() -> None:
+    names = "타운센드 바르셀로나 맨체스터 아르헨티나 케빈 레비"
+    for seed in range(20):
+        found = make("typos", one(f"{names} 함께 왔다고 밝혔다.", "없다."), seed=seed)
+        assert found is not None
+        assert names in found
 
 
 def test_typos_spare_names_in_any_case() -> None:
@@ -346,8 +394,8 @@ _FUNCTION_WORDS = {
         common.listed("a an the of to in on at for from by with is are was were be been has have had will and that as")
     ),
     "ja": {"は", "が", "を", "に", "で", "と", "の", "も", "から", "まで"},
-    "ko": {*"은는이가을를의에와과도로", "에서", "으로"},
-    "zh": set("的了在和把被与对由着"),
+    "ko": {*"은이가을를에와로", "에서", "으로"},
+    "zh": set("的在把被与对于得"),
 }
 
 
@@ -366,7 +414,15 @@ def test_dropped_function_words_leave_all_else() -> None:
             assert len(sample.output) - len(output) == sum(gone.values())
 
 
-@pytest.mark.parametrize("whole", ["目的是好的确实存在了解和平", "국가 회의 마을 가을 나이 어린이"])
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "目的是好的确实存在了解和平",
+        "今年冬季的候鸟调查结果，讨论了很多次，人类的朋友",
+        "국가 회의 마을 가을 나이 어린이",
+        "올랜도 시티 데우는 예정대로 배 농가의 카이로 고속도로 ",
+    ],
+)
 def test_a_function_word_inside_another_word_stays(whole: str) -> None:
     assert make("dropped function words", one(whole)) is None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from judge.audits.attacks import CONTROL
 from judge.audits.card import ORIGINAL
 from judge.audits.injection import attacked
 from judge.audits.sensitivity import cells
@@ -18,6 +19,17 @@ def test_an_attack_counts_rises_among_texts_that_are_not_at_the_top(make: Any) -
     assert (cell.change, cell.own, cell.rate) == ("fake form", False, share(2, 4, "rate"))
     assert cell.move is not None
     assert cell.move.value == pytest.approx((3 + 0.5 + 0.4 + 0 - 2 + 0.4) / 6)
+
+
+def test_a_rise_is_beyond_that_of_the_control(make: Any) -> None:
+    rows = {ORIGINAL: [1.0, 2, 3], "fake form": [3.0, 4, 5], CONTROL: [3.0, 4, 4]}
+    attack, control = attacked(make.evidence(make.table(rows)), ["fake form", CONTROL])
+    assert attack.move is not None
+    assert attack.raw is not None
+    assert control.move is not None
+    assert (attack.control, attack.move.value, attack.raw.value) == (False, pytest.approx(1 / 3), 2.0)
+    assert attack.rate == share(1, 3, "rate")
+    assert (control.control, control.raw, control.move.value) == (True, None, pytest.approx(5 / 3))
 
 
 def test_where_no_text_can_rise_there_is_a_mean_and_no_rate(make: Any) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.audits.card import ORIGINAL
-from judge.audits.sensitivity import cells, corrected, step
+from judge.audits.sensitivity import cells, corrected, enough, step
 from judge.records import Estimate
 from judge.stats.permutation import holm, sign_flip
 from judge.stats.shares import share
@@ -26,6 +26,26 @@ def test_a_rate_counts_falls_of_half_a_step_among_texts_that_can_fall(make: Any)
     assert cell.move is not None
     assert cell.move.value == pytest.approx((-0.5 - 0.25 + 0 - 0.25 + 1 - 2) / 6)
     assert cell.move.n == 6
+
+
+def test_beside_those_that_fell_stand_those_that_rose(make: Any) -> None:
+    table = make.table({ORIGINAL: [3, 3, 3, 5, 1.0], "typos": [2, 4, 3.5, 4, 1.0]})
+    (cell,) = cells(make.evidence(table), {"typos": "c"})
+    assert (cell.rate, cell.against) == (share(2, 4, "rate"), share(2, 4, "rate"))
+
+
+@pytest.mark.parametrize(("tests", "least"), [(1, 6), (20, 10), (44, 11)])
+def test_below_how_many_items_nothing_can_be_told(tests: int, least: int) -> None:
+    assert enough(tests) == least
+    assert [2 * tests / 2**n < 0.05 for n in (least - 1, least)] == [False, True]
+
+
+@pytest.mark.parametrize(("items", "known"), [(9, False), (10, True)])
+def test_of_few_items_a_mean_has_no_interval(make: Any, items: int, known: bool) -> None:
+    table = make.table({ORIGINAL: [3.0] * items, "typos": [2.0 + n / 20 for n in range(items)]})
+    (cell,) = cells(make.evidence(table), {"typos": "c"})
+    assert cell.move is not None
+    assert (cell.move.low is not None, cell.move.p is not None) == (known, True)
 
 
 def test_where_low_is_good_damage_is_a_rise(make: Any) -> None:

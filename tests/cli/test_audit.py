@@ -79,8 +79,7 @@ def test_quiet_says_where_the_card_is_and_nothing_else(judge: Callable[..., Any]
 
 def test_a_plan_names_data_and_judge_and_the_folder_goes_by_the_data(judge: Callable[..., Any]) -> None:
     Path("run.yaml").write_text(
-        "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [coherence]\nmetrics: [rouge]\ncache: false\n"
-        "merge_criteria: true\n",
+        "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [coherence]\nmetrics: [rouge]\ncache: false\n",
         encoding="utf-8",
     )
     done = judge("audit", "run.yaml", "--probes", "sensitivity", "--format", "markdown")

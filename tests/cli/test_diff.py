@@ -85,6 +85,13 @@ def test_with_a_judge_the_scores(diff: Callable[..., Any]) -> None:
     assert "done: 24/24 judgments" in done.err
 
 
+def test_judging_has_a_deadline(diff: Callable[..., Any]) -> None:
+    assert diff(*JUDGED, "--deadline", "3600").code == 0
+    done = diff(*JUDGED, "--no-cache", "--deadline", "0.000001")
+    assert (done.code, done.out) == (2, "")
+    assert "the time for judging (--deadline) is up" in done.err
+
+
 def test_formats_and_where_they_go(diff: Callable[..., Any]) -> None:
     assert diff("--format", "markdown").out.startswith("## kind.jinja → new/kind.jinja\n")
     done = diff(*JUDGED, "--format", "json", "--quiet", "--output", "d.json")
@@ -123,6 +130,16 @@ def test_a_plan_can_name_the_data(diff: Callable[..., Any]) -> None:
     assert not Path("runs").exists()
 
 
+@pytest.mark.parametrize("key", ["merge_criteria: true", "engine: batch", "retry_failed: true", "calibrate: true"])
+def test_a_plan_that_asks_a_judge_in_another_way_is_refused(diff: Callable[..., Any], key: str) -> None:
+    Path("run.yaml").write_text(
+        f"data: data.jsonl\nmodel: scripted/replies.yaml\nset: {{rouge: {{stem: no}}}}\n{key}\n"
+    )
+    done = diff("run.yaml")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"judge: {key.split(':')[0]}: a diff of criteria has no such option; judge run has")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -141,11 +158,23 @@ def test_what_cannot_be_done(diff: Callable[..., Any], arguments: tuple[str, ...
     assert done.err.startswith(f"judge: {message}")
 
 
-def test_an_interrupted_diff_says_how_to_go_on(diff: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "interrupted: start the same command again to go on. What is in the cache is not asked or paid again."),
+        (
+            ("--no-cache",),
+            "interrupted: without a cache the same command asks and pays for all of",
+        ),
+    ],
+)
+def test_an_interrupted_diff_says_how_to_go_on(
+    diff: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
+) -> None:
     async def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("judge.api.stages.run", stopped)
-    done = diff(*JUDGED)
+    done = diff(*JUDGED, *options)
     assert (done.code, done.out) == (130, "")
-    assert "interrupted: start the same command again to go on." in done.err
+    assert said in done.err

@@ -55,6 +55,17 @@ def test_init_writes_nothing_over(suite: Callable[..., Any]) -> None:
     assert "--output no/s.judge.yaml: No such file" in suite("init", "texts.jsonl", "--output", "no/s.judge.yaml").err
 
 
+def test_init_says_where_nothing_that_is_rated_is_tested(suite: Callable[..., Any]) -> None:
+    rows = [row | {"human": {"resolves": 1.0}} for row in ROWS]
+    Path("tickets.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    done = suite("init", "tickets.jsonl")
+    assert done.code == 0
+    assert (
+        "nothing that people rated is tested there (resolves): judge suite init tickets.jsonl --criteria " in done.out
+    )
+    assert "nothing that people rated" not in suite("init", "texts.jsonl").out
+
+
 def test_init_to_the_console(suite: Callable[..., Any]) -> None:
     done = suite("init", "texts.jsonl", "--criteria", "fluency,coherence", "--map", "system=system", "--output", "-")
     assert done.code == 0

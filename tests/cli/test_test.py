@@ -14,6 +14,7 @@ import pytest
 
 import judge
 from judge.api import suites
+from judge.api.suited import _MEASURING
 from judge.providers.scripted import ScriptedProvider
 
 REPLIES = """
@@ -38,6 +39,7 @@ def run(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("COLUMNS", "100")
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
     Path("s.judge.yaml").write_text(SUITE, encoding="utf-8")
+    Path("data.jsonl").write_text('{"output": "a"}\n{"output": "b"}\n', encoding="utf-8")
     return lambda *args: command("test", *args)
 
 
@@ -100,16 +102,28 @@ def test_what_cannot_be_run(run: Callable[..., Any]) -> None:
         (["s.judge.yaml", "--format", "pdf"], "--format pdf: verdicts are shown on the console, as markdown or json"),
         (["s.judge.yaml", "--undecided", "maybe"], "--undecided maybe: a case that the numbers leave open counts as"),
         (["s.judge.yaml", "--cases", "sais it"], "--cases: unknown case 'sais it'; did you mean 'says it'?"),
-        (["s.judge.yaml", "--baseline", "b"], "s.judge.yaml: --baseline: there is no run in b; the same command with"),
+        (["s.judge.yaml", "--baseline", "s.judge.yaml"], "--baseline: there is no run in s.judge.yaml"),
+        (["s.judge.yaml", "--criteria", "none"], "criteria: none: a suite holds a judge's scores"),
+        (["data.jsonl"], "data.jsonl: this is data, and no suite; judge suite init data.jsonl writes one from it"),
         (["s.judge.yaml", "--draws", "0"], "--draws: input should be greater than or equal to 1, not 0"),
         (["s.judge.yaml", "--criteria", "fluency"], "no case is about it"),
-        (["s.judge.yaml", "--junit", "replies.yaml/x"], "--junit replies.yaml/x: "),
     ],
 )
 def test_what_is_refused(run: Callable[..., Any], arguments: list[str], message: str) -> None:
-    done = run(*arguments)
+    done = run(*arguments, "--markdown", "summary.md", "--junit", "made/j.xml")
     assert done.code == 2
     assert message in done.err
+    summary = Path("summary.md").read_text(encoding="utf-8")
+    assert summary.startswith("## ✗")
+    (error,) = ElementTree.parse("made/j.xml").getroot().findall(".//error")
+    assert message in (error.text or "")
+
+
+def test_a_file_that_cannot_be_written(run: Callable[..., Any]) -> None:
+    done = run("s.judge.yaml", "--junit", "replies.yaml/x")
+    assert (done.code, "--junit replies.yaml/x: " in done.err) == (2, True)
+    refused = run("none.judge.yaml", "--junit", "replies.yaml/x")
+    assert "none.judge.yaml: no such file" in refused.err
 
 
 def test_the_baseline(run: Callable[..., Any]) -> None:
@@ -155,6 +169,6 @@ def test_the_options_of_the_command_are_those_of_the_function(run: Callable[...,
     from judge.cli.testing import suites_command
 
     shown = {"ctx", "suites", "junit", "markdown", "format", "quiet", "no_cache"}
-    offered = set(signature(suites_command).parameters) - shown
-    assert offered <= {*suites.SuiteOptions.__annotations__}
+    offered = {name.replace("map_", "mapping") for name in signature(suites_command).parameters} - shown
+    assert offered == {*suites.SuiteOptions.__annotations__} - {"progress", *_MEASURING, "engine"}
     assert judge.test is suites.test

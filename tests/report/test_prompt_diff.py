@@ -131,9 +131,16 @@ def said(found: PromptDiff, **judged: Any) -> str:
         (shift(0.1, 0.02, 0.2, 0.004), "Agrees better with people (p = 0.004): Spearman +0.100 [0.020, 0.200] between"),
         (shift(-0.1, -0.2, -0.02, 0.0004), "Agrees worse with people (p < 0.001): Spearman −0.100 [−0.200, −0.020]"),
         # what the interval would tell and the test does not: (1.96 + .84)² · (.28 / 3.92)² · 12 / .1² = 48.07
-        (shift(0.1, -0.04, 0.24, 0.1), "Agreement with people is not told apart (would take n ≈ 49 items): Spearman"),
+        (
+            shift(0.1, -0.04, 0.24, 0.1),
+            "Agreement with people is not told apart (p = 0.100, would take n ≈ 49 items): ",
+        ),
         (shift(0.1, 0.01, 0.1, 0.1), "Agreement with people is not told apart (p = 0.100): Spearman"),
-        (shift(0.001, -0.4, 0.4, 0.9), "Agreement with people is not told apart (would take more than 100,000 items)"),
+        (
+            shift(0.001, -0.4, 0.4, 0.9),
+            "Agreement with people is not told apart (p = 0.900, would take more than 100,000",
+        ),
+        (shift(0.1, -0.04, 0.24), "Agreement with people is not told apart (would take n ≈ 49 items): Spearman"),
     ],
 )
 def test_the_verdict_on_agreement(found: PromptDiff, difference: Estimate, sentence: str) -> None:
@@ -143,6 +150,17 @@ def test_the_verdict_on_agreement(found: PromptDiff, difference: Estimate, sente
 @pytest.mark.parametrize(("low", "is_told"), [(0.0004, False), (0.0006, True), (-0.1, False)])
 def test_over_all_texts_the_interval_tells_by_its_ends_as_they_are_shown(low: float, is_told: bool) -> None:
     assert agreed("item", shift(0.1, low, 0.2)).told is is_told
+
+
+def test_an_interval_that_a_test_does_not_bear_out_has_its_p_beside_it(found: PromptDiff) -> None:
+    assert found.judged is not None
+    assert found.judged.comparison is not None
+    runs = found.judged.comparison.runs
+    row = replace(runs.moved[0], estimate=shift(-0.87, -1.73, -0.17, 0.04, n=6), adjusted=0.08)
+    comparison = replace(found.judged.comparison, runs=replace(runs, moved=(row, *runs.moved[1:])))
+    assert "Scores are not told apart (p = 0.080, would take n ≈ 10 items): −0.87 [−1.73, −0.17] over 6 items." in said(
+        found, agreement=(), comparison=comparison
+    )
 
 
 def test_without_a_difference_there_is_no_verdict(found: PromptDiff) -> None:

@@ -68,7 +68,7 @@ def test_cases_follow_from_ratings(begun: Begun) -> None:
     text, suite, asked = begun(RATED)
     assert suite.options["criteria"] == ("relevance",)
     assert [(case.expected, case.items, case.systems) for case in suite.cases] == [
-        (Agreement({"spearman": 0}), (), ()),
+        (Agreement({"spearman": 0}, "item"), (), ()),
         (Order("x", "y"), (), ()),
         (Band(3), ("b",), ("x",)),
         (Band(None, 3), ("c",), ("y",)),
@@ -96,6 +96,8 @@ def test_ratings_that_say_less_make_fewer_cases(begun: Begun) -> None:
 def test_the_level_is_over_texts_where_ratings_differ_between_items_alone(begun: Begun) -> None:
     _, suite, _ = begun(_rows({(i, s): {"relevance": n} for n, i in enumerate("abc", 2) for s in "xy"}))
     assert suite.cases[0].expected == Agreement({"spearman": 0}, "item")
+    _, suite, _ = begun(_rows({(i, s): {"relevance": n} for i in "abc" for n, s in enumerate("xyz", 2)}))
+    assert suite.cases[0].expected == Agreement({"spearman": 0}, "document")
 
 
 def test_without_ratings_there_is_a_case_that_holds(begun: Begun) -> None:
@@ -170,7 +172,7 @@ def test_whatever_items_and_systems_are_called(tmp_path_factory: pytest.TempPath
     path = folder / "s.judge.yaml"
     path.write_bytes(begin(rows, path, options={"data": folder / "d.jsonl"}).encode())
     suite = load(path)
-    assert [case.expected for case in suite.cases[:2]] == [Agreement({"spearman": 0}), Order(system, "other")]
+    assert [case.expected for case in suite.cases[:2]] == [Agreement({"spearman": 0}, "item"), Order(system, "other")]
     assert (suite.cases[2].items, suite.cases[2].systems) == ((item,), (system,))
     assert gather(suite, rows, load_criteria(suite)).texts == tuple(rows)
 
@@ -183,4 +185,4 @@ def test_summeval(shared_data: Callable[[str], Path]) -> None:
         means = frame.human.map(lambda human, name=name: human[name]).groupby(frame.system).mean()
         order = f"criterion: {name}\n    better: {means.idxmax()}\n    worse: {means.idxmin()}\n"
         assert order in text
-    assert text.count("human: {spearman: {min: 0}}") == 4
+    assert text.count("human: {spearman: {min: 0}, level: document}") == 4

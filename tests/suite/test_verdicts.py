@@ -16,6 +16,7 @@ from scipy import stats
 from judge.config import Budget
 from judge.records import IDENTICAL, Column, Failure, Provenance, Score
 from judge.stats.differences import mean_differences
+from judge.stats.runs import compare_runs
 from judge.suite.records import Agreement, Band, Case, Drift, Label, Limits, Order, Suite, Verdict
 from judge.suite.verdicts import against, judge, limits
 
@@ -218,6 +219,44 @@ def test_equal_texts_are_not_better(made: Any) -> None:
     rows = [made.single("4", "i", "a"), made.single("4", "i", "b")]
     found = judge(case(Order("a", "b")), [("i", "a"), ("i", "b")], made.result(*rows))
     assert (found.status, found.said) == ("failed", "not better; one reply each")
+    ahead = made.result(made.single("5", "i", "a"), made.single("4", "i", "b"))
+    found = judge(case(Order("a", "b")), [("i", "a"), ("i", "b")], ahead)
+    assert (found.status, found.said) == ("passed", "ahead, one reply each")
+
+
+FEW = "too few items for a test, and one reply each: draw more, or add items"
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_one_reply_each_to_a_few_items_tells_no_order_and_no_drift(made: Any, n: int) -> None:
+    both = texts(n, "a", "b")
+    result = made.result(*(made.single("5" if system == "a" else "1", item, system) for item, system in both))
+    for order in (Order("a", "b"), Order("b", "a"), Order("a", "b", 0.5)):
+        found = judge(case(order), both, result)
+        assert (found.status, found.met, found.said) == ("undecided", False, FEW)
+    level = made.result(*(made.single("3", *key) for key in both))
+    for drift in (Drift(max_shift=0.5), Drift(max_drop=0.5)):
+        found = judge(case(drift), both[::2], result, level)
+        assert (found.status, found.met, found.said) == ("undecided", True, FEW)
+    flipped = judge(case(Drift(max_shift=0.5, max_flips=0.1)), both, result, level)
+    assert (flipped.status, flipped.met) == ("failed", False)  # what is counted is counted
+    drawn = made.result(*(made.drawn({"5" if system == "a" else "1": 3}, item, system) for item, system in both))
+    assert judge(case(Order("a", "b")), both, drawn).said == "better; 3 of 3 draws alike"
+
+
+def test_values_that_are_all_alike_are_said_to_be(made: Any) -> None:
+    assert judge(case(Band(3)), ONE, made.result(made.drawn({"4": 5}, *ONE[0]))).said == "5 of 5 draws alike"
+    items = made.result(*(made.single("4", *key) for key in texts(12)))
+    found = judge(case(Band(3)), texts(12), items)
+    assert (found.status, found.found, found.said) == ("passed", "4.00", "all 12 alike")
+    lower = made.result(*(made.single("3", *key) for key in texts(12)))
+    (worse,) = against(lower, items)
+    assert (worse.found, worse.said) == ("−1.00", "worse (p < 0.001); all 12 alike")
+
+
+def test_an_interval_whose_ends_read_the_same_is_left_out(made: Any) -> None:
+    near = made.result(made.weighed({"4": 0.9996, "3": 0.0003}, *ONE[0]))
+    assert judge(case(Band(3)), ONE, near).found == "4.00"
 
 
 def test_an_order_without_an_item_that_has_both_is_an_error(made: Any) -> None:
@@ -269,7 +308,7 @@ def test_agreement_is_the_coefficient_with_peoples_ratings(made: Any) -> None:
     found = judge(case(Agreement({"spearman": 0.1}), "prompts/relevance.jinja"), texts(30), result)
     assert found.estimate is not None
     assert found.estimate.value == pytest.approx(oracle)
-    assert (found.status, found.said) == ("passed", "item level, of 30 texts")
+    assert (found.status, found.said) == ("passed", "over all texts, of 30 texts")
     high = judge(case(Agreement({"spearman": 0.1, "pearson": 0.999})), texts(30), result)
     assert (high.status, high.said.split(";")[0]) == ("failed", "pearson below 0.999")
     near = judge(case(Agreement({"spearman": round(oracle, 2) + 0.01})), texts(30), result)
@@ -287,11 +326,27 @@ def test_agreement_that_is_undefined_is_an_error(made: Any) -> None:
 
 
 def test_agreement_within_items_is_the_level_where_there_are_several_systems(made: Any) -> None:
-    human = {(item, system): float(rank) for item, system in texts(4, "a", "b", "c") for rank in ["abc".index(system)]}
+    human = {(item, system): float(rank) for item, system in texts(6, "a", "b", "c") for rank in ["abc".index(system)]}
     rows = [made.single(str(2 + "abc".index(system)), item, system) for item, system in human]
     result = made.result(*rows, human=human)
-    assert "document level, of 4 items" in judge(case(Agreement({"kendall": 0.9})), list(human), result).said
-    assert "system level, of 3 systems" in judge(case(Agreement({"kendall": 0.9}, "system")), list(human), result).said
+    within, between, over = (
+        judge(case(Agreement({"kendall": 0.9}, level)), list(human), result) for level in (None, "system", "item")
+    )
+    assert (within.status, within.said) == ("passed", "within items, of 6 items")
+    assert (between.status, between.said) == (
+        "undecided", "too few systems to tell: 6 or more; between systems' means, of 3 systems",
+    )  # fmt: skip
+    assert over.said == "over all texts, of 18 texts"
+
+
+@pytest.mark.parametrize(("items", "systems", "enough"), [(5, "s", False), (6, "s", True), (2, "abc", False)])
+def test_agreement_on_a_few_items_is_undecided(made: Any, items: int, systems: str, enough: bool) -> None:
+    human = {key: float(k) for k, key in enumerate(texts(items, *systems))}
+    rows = [made.weighed({"1": 1 - k / 20, "5": k / 20}, *key) for k, key in enumerate(human)]
+    found = judge(case(Agreement({"spearman": 0.4}, "item")), list(human), made.result(*rows, human=human))
+    assert found.status == ("passed" if enough else "undecided")
+    few = "too few items to tell: 3 or more;" if items == 2 else "too few texts to tell: 6 or more;"
+    assert found.said.startswith("over all" if enough else few)
 
 
 # Drift and the baseline
@@ -375,6 +430,17 @@ def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(made: A
     assert (same.status, same.said) == ("passed", "the same")
 
 
+@pytest.mark.parametrize("seed", [0, 7])
+def test_what_is_against_the_baseline_is_what_the_comparison_shows(made: Any, seed: int) -> None:
+    before, after = (made.result(*spread(made, {"s": values})) for values in (BEFORE, moved(NOISE)))
+    runs = compare_runs(before.table, after.table, seed=seed)
+    (found,), (again,) = against(after, before, runs=runs, seed=seed), against(after, before, seed=seed)
+    assert found == again
+    assert found.estimate == runs.moved[0].estimate
+    means = [judge(case(Band(3)), texts(8), after, seed=one).estimate for one in (seed, 3)]
+    assert means[0] != means[1]
+
+
 def rated(made: Any, orders: Sequence[Sequence[float]], drop: float = 0.0) -> Any:
     """One text of each of three systems an item, scored as its row says less `drop`, and rated 1, 2 and 3 by people."""
     rows = [
@@ -402,6 +468,31 @@ def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disa
     )  # fmt: skip
     (better,) = against(before, rated(made, [wrong] * 8))
     assert (better.met, better.said.partition(" (")[0]) == (True, "agrees better with people")
+
+
+def test_the_interval_by_people_over_texts_is_corrected_over_the_criteria(made: Any) -> None:
+    random = np.random.default_rng(5)
+    sides = []
+    for k in (1, 4):
+        columns = tuple(replace(made.column, name=f"c{n}", criterion=f"c{n}") for n in range(k))
+        both = []
+        for _ in range(2):
+            p = random.random((k, 20))
+            rows = [made.weighed({"1": 1 - x, "5": x}, *t) for one in p for t, x in zip(texts(20), one, strict=True)]
+            rows = [replace(row, column=f"c{at // 20}") for at, row in enumerate(rows)]
+            made_of = made.result(*rows, columns=columns)
+            table = made_of.table
+            human = [
+                replace(s, human=dict.fromkeys((c.name for c in columns), float(n)))
+                for n, s in enumerate(table.samples)
+            ]
+            both.append(replace(made_of, table=replace(table, samples=tuple(human))))
+        sides.append(against(both[0], both[1])[0].estimate)
+    one, four = sides
+    assert one is not None
+    assert four is not None
+    assert "95% percentile" in one.method
+    assert "98.75% percentile" in four.method
 
 
 def test_p_against_the_baseline_is_corrected_over_the_criteria(made: Any) -> None:

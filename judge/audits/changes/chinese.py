@@ -19,7 +19,7 @@ _ALIKE = {
         "第地 场厂 报抱 表标 提题 题提 经精 际计 要药 初出 声生 级及 期其 其期 时实 实时 情晴 请清 清请 该改 "
         "间见 见间 应因 因应 原源 员圆 园圆 记纪 计记 况矿 证正 正证 决绝 绝决 据剧 须需 需须 练炼 即既 既即 "
         "带戴 座坐 坐座 备倍 响想 想响 份分 形型 型形 常长 历励 受授 授受 收手 达答 结节 展站 加家 说所 所说 "
-        "这着 还孩 认人 被备 把吧 了啦"
+        "这着 还孩 认人 被备 把吧"
     )
 }
 _TYPO = re.compile(f"[{''.join(_ALIKE)}]")
@@ -29,12 +29,15 @@ def _misspelled(whole: str, chance: Random) -> list[Place]:
     return [Place(m.start(), m.end(), (_ALIKE[m.group()],)) for m in _TYPO.finditer(whole)]
 
 
-# Function words, where they are no part of another word
+# Function words that cannot be missing, where they are no part of another word: 把, 被 and 与; 在 and 对 behind a
+# subject; 于 behind a verb; 得 before a degree; 的 behind a pronoun, an aspect or an end of the clause.
+# 了 and 的 between nouns can be missing, and are left.
 
 _DROPPED = re.compile(
-    r"(?<![目标])的(?![确士])|(?<![为除])了(?![解不])|(?<![存正现实所潜内好])在(?!于|线|职|校|场|意)"
-    r"|(?<![温饱缓总共])和(?![平解谐睦气])|(?<![门车])把(?![握关手])|被(?![告子])|(?<![参给])与(?![会其众])"
-    r"|(?<![反针面相绝应作核校])对(?![于手话象方比策立外称])|(?<![自理])由(?!于)|(?<![执沉随看顺跟本])着(?![手名急眼重想])"
+    rf"(?<![门车])把(?![握关手])|被(?![告子])|(?<![参给])与(?![会其众此否])"
+    rf"|(?<=[{_HAN}\d])(?<![存正现实所潜内好不])在(?![于线职校场意])"
+    rf"|(?<![反针面相绝应作核校不])对(?![于手话象方比策立外称应])|(?<=[位建始生处用属低高源限])于(?!是)"
+    r"|得(?=很|更|非常|十分|不)|(?<=[他她它])的|(?<=[这那]样)的|(?<=[过着到])的|(?<=[^目标])的(?=[是，。；！])"
 )
 
 # Negation, or the end of one
@@ -76,7 +79,10 @@ _DENIED = [
             r"没有\g<verb>",
         ),
         (rf"{_BEFORE}(?<![未没不])(?P<verb>计划|打算|预计|开始|建议|担心|希望){_AFTER}", r"没有\g<verb>"),
-        (rf"{_BEFORE}(?<![没所只还具拥含享占设仅未])有(?=[{_HAN}\d])(?![关效些的时所望利限意人益害])", "没有"),
+        (
+            rf"{_BEFORE}(?<![没所只还具拥含享占设仅未另也都])有(?=[{_HAN}])(?![一二三四五六七八九十两几多数]|[关效些的时所望利限意人益害])",
+            "没有",
+        ),
     )
 ]
 

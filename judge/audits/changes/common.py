@@ -145,3 +145,9 @@ def content(whole: str) -> Mapping[str, int]:
         if not english.is_function(token):
             counts[token] = counts.get(token, 0) + 1
     return counts
+
+
+def covered(sentence: str, known: Mapping[str, int]) -> float:
+    """The share of a text's words of content that are among those known, 0 of a text without any."""
+    words = content(sentence)
+    return sum(word in known for word in words) / max(1, len(words))

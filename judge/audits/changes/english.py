@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from random import Random
 
+from judge.audits.changes import english_names as known
 from judge.audits.changes.common import Grammar, Name, Place, deleted, listed
 from judge.metrics.qags import english
 
@@ -26,11 +27,11 @@ _KEYS = {
 
 def _misspelled(whole: str, chance: Random) -> list[Place]:
     """Words of five small letters or more, with one slip of the finger inside them."""
-    known = set(_SMALL_WORD.findall(whole))
+    written = set(_SMALL_WORD.findall(whole))
     return [
         Place(match.start(), match.end(), (slip,))
         for match in _SMALL_WORD.finditer(whole)
-        if (slip := _slip(match.group(), chance)) not in known
+        if (slip := _slip(match.group(), chance)) not in written
     ]
 
 
@@ -92,11 +93,20 @@ _AFTER_PRONOUN = re.compile(
 _BASE |= {"said": "say", "told": "tell", "won": "win", "lost": "lose", "made": "make", "left": "leave"}
 _BASE |= {"found": "find", "admitted": "admit", "died": "die", "moved": "move", "refused": "refuse"}
 _BASE |= {"agreed": "agree", "received": "receive", "scored": "score"}
+_ONE_MORE = re.compile(rf".*\b(?:and|or|but) (?:\w+ly )?(?:{_PARTICIPLE}|{'|'.join(_BASE)})\b").match
+"""Another verb in the past behind one, which a denial would not reach."""
 _HELPED = re.compile(
     rf"\b(?:{_BE}|be|been|being|has|have|had|having|to|{_MODAL}|may|can|not|and|or|'s|’s|n't) \Z"
 ).search
-_NEEDS_NO = re.compile(r"\b(?:any|anyone|anything|anywhere|ever|either|yet|until|but|only|neither|nor|longer)\b").search
-_NO_SUBJECT = re.compile(r"(?:\b(?:nor|than|as|not|to|if)|,) \Z", re.IGNORECASE).search
+_ANY = r"any(?:one|thing|where|body)?|ever|either|yet|neither|nor"
+_NEEDS_NO = re.compile(rf"\b(?:{_ANY}|until|but|only|longer)\b").search
+_DENIES = re.compile(rf"\b(?:{_ANY}|not|no|none|nobody|nothing|nowhere|never|hardly|unless)\b", re.IGNORECASE).search
+_NO_SUBJECT = re.compile(r"(?:\b(?:than|as|not|to)|,) \Z", re.IGNORECASE).search
+_CLAUSE = re.compile(
+    r"\b(?:if|whether|as|while|when|whenever|because|although|though|since|after|before|once|so)\b[^,;:]*\Z",
+    re.IGNORECASE,
+).search
+"""What begins a clause that says no fact of its own, where a denial would deny little."""
 
 
 def _negated(sentence: str) -> list[Place]:
@@ -105,7 +115,9 @@ def _negated(sentence: str) -> list[Place]:
         return []
     if not _NEEDS_NO(sentence) and (taken := list(_affirmed(sentence))):
         return taken
-    return [] if _CONTRACTED.search(sentence) or " not " in sentence else list(_denied(sentence))
+    if _CONTRACTED.search(sentence) or _DENIES(sentence):
+        return []
+    return [place for place in _denied(sentence) if not _CLAUSE(sentence[: place.start])]
 
 
 def _affirmed(sentence: str) -> Iterator[Place]:
@@ -129,7 +141,7 @@ def _denied(sentence: str) -> Iterator[Place]:
             yield Place(match.start(), match.end(), ("does not have" if match["verb"] == "has" else "did not have",))
     for pattern in (_PAST, _AFTER_PRONOUN):
         for match in pattern.finditer(sentence):
-            if not _HELPED(sentence[: match.start()]):
+            if not _HELPED(sentence[: match.start()]) and not _ONE_MORE(sentence, match.end()):
                 verb = match["verb"].lower()
                 yield Place(match.start(), match.end(), ("did not " + _BASE.get(verb, verb.removesuffix("ed")),))
 
@@ -155,123 +167,30 @@ def _number_words(whole: str) -> list[Place]:
 
 # Names
 
-_WEEKDAYS = listed("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
-_MONTHS = listed("January February April June July August September October November December")
-_DATES = {*_WEEKDAYS, *_MONTHS, *(f"{day}s" for day in _WEEKDAYS), "March", "May", "Christmas", "Easter"}
-_COUNTRIES = (
-    "France", "Germany", "Italy", "Spain", "Portugal", "Sweden", "Norway", "Denmark", "Finland", "Poland", "Greece",
-    "Turkey", "Russia", "Ukraine", "China", "Japan", "India", "Pakistan", "Australia", "Canada", "Mexico", "Brazil",
-    "Argentina", "Chile", "Egypt", "Kenya", "Nigeria", "Iran", "Iraq", "Syria", "Israel", "Yemen", "England",
-    "Scotland", "Ireland", "Wales", "Britain", "America", "Austria", "Belgium", "Switzerland", "Hungary", "Vietnam",
-    "Thailand", "Indonesia", "Malaysia", "Nepal", "Libya", "Tunisia", "Morocco", "Cuba", "Colombia", "Peru", "Kuwait",
-)  # fmt: skip
-_CITIES = (
-    "London", "Paris", "Berlin", "Rome", "Madrid", "Lisbon", "Vienna", "Prague", "Warsaw", "Moscow", "Athens", "Cairo",
-    "Tokyo", "Beijing", "Delhi", "Mumbai", "Sydney", "Melbourne", "Toronto", "Chicago", "Boston", "Houston", "Dallas",
-    "Seattle", "Manchester", "Liverpool", "Birmingham", "Leeds", "Glasgow", "Edinburgh", "Dublin", "Brussels",
-    "Amsterdam", "Munich", "Hamburg", "Milan", "Barcelona", "Baghdad", "Tehran", "Nairobi", "Los Angeles", "New York",
-    "San Francisco", "Hong Kong", "Bristol", "Cardiff", "Sheffield", "Newcastle",
-)  # fmt: skip
-_NATIONS = (
-    "British", "English", "Scottish", "Irish", "Spanish", "Polish", "Turkish", "Swedish", "Danish", "Finnish", "French",
-    "Dutch", "German", "Greek", "Italian", "American", "Australian", "Canadian", "Russian", "Ukrainian", "Indian",
-    "Pakistani", "Iranian", "Israeli", "Egyptian", "Mexican", "Brazilian", "Chinese", "Japanese", "Portuguese",
-    "Belgian", "Austrian", "Norwegian", "Swiss", "Welsh", "Nigerian", "Kenyan", "Argentine", "Korean", "Hungarian",
-)  # fmt: skip
-_PEOPLE = (
-    "David Carver", "Laura Whitfield", "Peter Langley", "Helen Marsh", "Simon Hargreaves", "Anna Delaney",
-    "Mark Ellison", "Julia Prentice",
-)  # fmt: skip
-_LISTED = (
-    {day: "weekday" for day in _WEEKDAYS}
-    | {month: "month" for month in _MONTHS}
-    | {country: "country" for country in _COUNTRIES}
-    | {city: "city" for city in _CITIES}
-    | {nation: "nation" for nation in _NATIONS}
-)
-_TITLES = frozenset(
-    listed(
-        "Mr Mrs Ms Miss Dr Sir Lady Lord Prof Professor President Prime Minister Senator Governor Mayor Judge "
-        "Captain Detective Inspector Sergeant Officer Chief Constable King Queen Prince Princess Pope Coach "
-        "Manager Director Chancellor Secretary General Commissioner Chairman Reporter Editor Striker "
-        "Midfielder Goalkeeper Defender Star"
-    )
-)
-_GROUPS = {
-    word: kind
-    for kind, words in (
-        (
-            "venue",
-            "University College School Hospital Airport Church Museum Stadium Arena Centre Center Hotel "
-            "Prison Palace Zoo Street Road Lane Avenue Park Square Bridge River Lake County Island Islands "
-            "Beach Bay Hill Mountain Valley House Ocean Sea",
-        ),
-        (
-            "contest",
-            "League Cup Championship Championships Open Tour Games Series Festival Award Awards Prize Day Week",
-        ),
-        (
-            "group",
-            "FC United City Town Rovers Athletic Albion Police Department Council Committee Court Party Club "
-            "Bank Group Company Corporation Corp Inc Ltd Airlines Air Association Agency Office Congress "
-            "Senate Army Navy Force Union Nations Board Times News Post Mail Act Bill Show State States "
-            "Kingdom North South East West New San Los Saint St Great Middle World National International "
-            "Royal American Premier Facebook Twitter Instagram YouTube Google Apple Microsoft Amazon Line Bus",
-        ),
-    )
-    for word in listed(words)
-}
-_NO_NAMES = frozenset(listed("TV UNK DVD CEO PM CCTV DNA GPS IT PC ID II III AM OK God Mr St"))
-_MEN = frozenset(
-    listed(
-        "David Peter Simon Mark John James Robert Michael William Richard Thomas Charles Daniel Matthew "
-        "Anthony Steven Paul Andrew Kevin Brian George Edward Ronald Jason Jeffrey Ryan Jacob Gary Eric "
-        "Jonathan Stephen Justin Scott Frank Carlos Jose Steve Chris Tim Tom Joe Jamie Jack Harry Adam Ben "
-        "Luke Nathan"
-    )
-)
-_WOMEN = frozenset(
-    listed(
-        "Laura Helen Anna Julia Mary Patricia Jennifer Linda Elizabeth Barbara Susan Jessica Sarah Karen "
-        "Nancy Lisa Betty Margaret Sandra Ashley Emily Donna Michelle Carol Amanda Melissa Stephanie Rebecca "
-        "Sharon Kate Katie Amy Rachel Emma Nicole Samantha Christine Catherine Maria Diana Becky Jane Alice "
-        "Claire Hannah Sophie"
-    )
-)
 _BESIDE = 20  # characters that decide about the kind of a name
 _CAPITAL = r"[A-Z](?:[^\W_]|[’'](?=[A-Z])|[&-](?=[^\W_]))*"
 _RUN = re.compile(rf"(?<![\w&’'.-]){_CAPITAL}(?: (?:(?:of|de|del|da|van|von|der|bin|al|la) ){{0,2}}{_CAPITAL}){{0,5}}")
 _WORD = re.compile(r"(?<![\w’'-])[^\W\d_]+")
 _starts = re.compile(r"(?:\A|[.!?:;\n\"“”‘`(–—]|''|``|'|--)\s*\Z").search
-_places = re.compile(r"\b(?:in|at|near|from|to) \Z").search
 _the = re.compile(r"\b[Tt]he \Z").search
 _PLAIN = re.compile(r"(?!of\Z)[^\W\d_]{2,}(?:['’-][^\W\d_]+)*").fullmatch
 
 
 def _names(whole: str) -> list[Name]:
-    """Runs of words with capitals, the kind by what is known or stands beside them. None in titles and headlines."""
+    """Runs of words with capitals of which it is known what they name, and one thing only. None in headlines."""
     words = _WORD.findall(whole)
     if 2 * sum(word[0].isupper() for word in words) > len(words):
         return []
     small = {word for word in words if word[0].islower()}
     runs = [(match, _bare(match, small)) for match in _RUN.finditer(whole) if not _inside(match)]
     found = [Name(name, _kind(match, name)) for match, name in runs if name]
-    singles = {name.text for name in found if name.kind in ("single", "family")}
-    named = [
-        Name(one, "pair") if kind == "person" and not _person(one, whole, singles) else Name(one, kind)
-        for one, kind in found
-    ]
-    people = [name.text.split() for name in named if name.kind == "person"]
+    titled = {name.text for name in found if name.kind == "family"}
+    found = [Name(one, "person" if kind == "pair" and one.split()[-1] in titled else kind) for one, kind in found]
+    people = [name.text.split() for name in found if name.kind == "person"]
     families, forenames = {words[-1] for words in people}, {words[0] for words in people}
-    alone = [Name(one, "family") if one in families and kind == "single" else Name(one, kind) for one, kind in named]
-    return [name for name in alone if name.text not in forenames] + [Name(one, "family") for one in sorted(families)]
-
-
-def _person(name: str, whole: str, singles: set[str]) -> bool:
-    """Whether two words are a person's: a forename, a family name that stands alone elsewhere, or an age says so."""
-    words = name.split()
-    forename = words[0] in _MEN or words[0] in _WOMEN
-    return forename or words[-1] in singles or re.search(rf"{re.escape(name)} ?, \d\d\b", whole) is not None
+    found += [Name(one, "family") for one in sorted(families)]
+    kinds = {one: {kind for name, kind in found if name == one and kind not in ("", "pair")} for one, _ in found}
+    return [Name(one, *kinds[one]) for one in dict.fromkeys(kinds) if len(kinds[one]) == 1 and one not in forenames]
 
 
 def _before(match: re.Match[str]) -> str:
@@ -289,34 +208,34 @@ def _bare(match: re.Match[str], small: set[str]) -> str:
     """The run without titles, and without a first word that has a capital only for its place."""
     words = match.group().split()
     first = words[0]
-    if _starts(_before(match)) and (first.lower() in small or (len(words) == 1 and first not in _LISTED)):
+    if _starts(_before(match)) and (first.lower() in small or (len(words) == 1 and first not in known.LISTED)):
         words = words[1:]
-    titles = [n for n, word in enumerate(words) if word in _TITLES]
+    titles = [n for n, word in enumerate(words) if word in known.TITLES]
     words = words[titles[-1] + 1 :] if titles else words
     while words and (words[0].islower() or english.is_function(words[0].lower())):
         words = words[1:]
     name = " ".join(words)
-    dated = name not in _LISTED and not _DATES.isdisjoint(words)
-    one = len(words) == 1 and (name in _GROUPS or name.lower() in small)
-    return "" if len(name) < 2 or dated or one or words[-1] in _NO_NAMES else name
+    dated = name not in known.LISTED and not known.DATES.isdisjoint(words)
+    one = len(words) == 1 and (name in known.NOT_PEOPLE or name.lower() in small)
+    return "" if len(name) < 2 or dated or one or words[-1] in known.NO_NAMES else name
 
 
 def _kind(match: re.Match[str], name: str) -> str:
-    """A name behind `the` is of a kind of its own."""
-    if name in _LISTED:
-        return _LISTED[name]
+    """What a name is of; one behind `the` is of a kind of its own. `pair` may be a person's, empty is not known."""
+    if name in known.LISTED:
+        return known.LISTED[name]
     words = name.split()
     before = _before(match) + match.group().removesuffix(name)
     article = " the" if _the(before) else ""
-    if kinds := [_GROUPS[word] for word in words if word in _GROUPS]:
-        return kinds[-1] + article
-    if name.isupper():
-        return "acronym" + article
+    if len(words) > 1 and words[-1] in known.HEADS:
+        return words[-1] + article
+    titled = before.split()[-1:] and before.split()[-1].rstrip(".") in known.TITLES
+    if article or len(words) > 3 or any(w in known.NOT_PEOPLE or w[0].islower() or not _PLAIN(w) for w in words):
+        return ""
     if len(words) == 1:
-        titled = before.split()[-1:] and before.split()[-1].rstrip(".") in _TITLES
-        return "family" if titled else "place" if _places(before) else "single" + article
-    person = len(words) <= 3 and not article and words[0] not in _LISTED and all(map(_PLAIN, words))
-    return "person" if person else "group" + article
+        return "family" if titled and not name.isupper() else ""
+    aged = re.match(r" ?[,(] ?\d\d\b", match.string[match.end() : match.end() + _BESIDE])
+    return "person" if titled or aged or words[0] in known.MEN or words[0] in known.WOMEN else "pair"
 
 
 def _fits(before: str, old: str, new: str, after: str) -> bool:
@@ -324,10 +243,10 @@ def _fits(before: str, old: str, new: str, after: str) -> bool:
     if re.search(r"\ban? \Z", before, re.IGNORECASE) and bool(_vowel(old)) != bool(_vowel(new)):
         return False
     first, forename = old.split()[0].title(), new.split()[0]
-    if (first in _MEN and forename in _WOMEN) or (first in _WOMEN and forename in _MEN):
+    if (first in known.MEN and forename in known.WOMEN) or (first in known.WOMEN and forename in known.MEN):
         return False
     he, she = (re.search(rf"\b(?:{words})\b", before + after, re.IGNORECASE) for words in ("he|his|him", "she|her"))
-    return not (forename in _WOMEN and he and not she) and not (forename in _MEN and she and not he)
+    return not (forename in known.WOMEN and he and not she) and not (forename in known.MEN and she and not he)
 
 
 _vowel = re.compile(r"[aeiou]|8|1[18](?!\d)", re.IGNORECASE).match
@@ -342,13 +261,19 @@ GRAMMAR = Grammar(
     number_words=_number_words,
     names=_names,
     peers={
-        "weekday": _WEEKDAYS,
-        "month": _MONTHS,
-        "country": _COUNTRIES,
-        "city": _CITIES,
-        "nation": _NATIONS,
-        "person": _PEOPLE,
-        "family": tuple(name.split()[1] for name in _PEOPLE),
+        "weekday": known.WEEKDAYS,
+        "month": known.MONTHS,
+        "country": known.COUNTRIES,
+        "city": known.CITIES,
+        "nation": known.NATIONS,
+        "person": known.PEOPLE,
+        "family": tuple(name.split()[1] for name in known.PEOPLE),
+        "state": known.STATES,
+        "club": known.CLUBS,
+        "University": ("Harvard University", "Yale University", "Oxford University", "Durham University"),
+        "Hospital": ("Addenbrooke's Hospital", "Mercy Hospital", "Whittington Hospital"),
+        "County": ("Jefferson County", "Orange County", "Franklin County"),
+        "Airport": ("Heathrow Airport", "Logan Airport", "Schiphol Airport"),
     },
     fits=_fits,
     trailing=_trailing,

@@ -7,15 +7,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from random import Random
 
-from judge.audits.changes.common import Grammar, Name, Place, Span, apart, edited, sentences, spans
+from judge.audits.changes.common import (
+    Grammar,
+    Name,
+    Place,
+    Span,
+    apart,
+    content,
+    covered,
+    edited,
+    sentences,
+    spans,
+)
 from judge.audits.changes.grammars import of
 from judge.records import Sample
 
 _STRANGERS = 3  # other items whose names are looked at
-_LATE = ("weekday", "month", "acronym", "pair", "single")
+_LATE = ("weekday", "month")
 """How kinds begin that are swapped only where there is no name of another kind."""
 _FOLDED = 4  # characters from which on a name is known in small letters as well
 _WHOLE = 3  # characters of a number that means the same wherever it stands
+_LEAST_SAID = 0.3  # of a sentence's words of content, in the source
 _BESIDE = 20  # characters around a number that decide about its form
 
 
@@ -28,7 +40,7 @@ def swapped_entity(sample: Sample, others: Sequence[Sample], chance: Random) -> 
     whole, grammar = sample.output, of(sample.output)
     known = names(grammar, sample.source or whole)
     found = mentions(whole, [name.text for name in known])
-    here = [name for name in known if found[name.text] and (name.kind[:6] != "single" or name.text in whole)]
+    here = [name for name in known if found[name.text]]
     here = [
         name for name in here if not any(name.text in other.text.split() for other in here if other.text != name.text)
     ]
@@ -38,7 +50,7 @@ def swapped_entity(sample: Sample, others: Sequence[Sample], chance: Random) -> 
         around = [(whole[:start], whole[start:end], whole[end:]) for start, end in found[old.text]]
         for new in _rivals(grammar, old, sample, others, chance):
             if all(grammar.fits(before, matched, new, after) for before, matched, after in around):
-                return _exchanged(whole, old.text, new, found)
+                return _exchanged(whole, old, new, found)
     return None
 
 
@@ -90,10 +102,10 @@ def _rivals(grammar: Grammar, old: Name, sample: Sample, others: Sequence[Sample
                 yield name
 
 
-def _exchanged(whole: str, old: str, new: str, found: Mapping[str, Sequence[Span]]) -> str:
-    parts = {old: new}
-    if " " in old and " " in new:
-        parts = {old.split()[0]: new.split()[0], old.split()[-1]: new.split()[-1]} | parts
+def _exchanged(whole: str, old: Name, new: str, found: Mapping[str, Sequence[Span]]) -> str:
+    parts = {old.text: new}
+    if old.kind == "person" and " " in old.text and " " in new:
+        parts = {old.text.split()[0]: new.split()[0], old.text.split()[-1]: new.split()[-1]} | parts
     at = mentions(whole, [*found, *parts])
     places = [
         Place(start, end, (_like(whole[start:end], other),)) for name, other in parts.items() for start, end in at[name]
@@ -208,11 +220,19 @@ def _longer(value: int, size: int, plain: bool, after: str) -> Iterable[int]:
 
 
 def negated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """One sentence turned into its opposite; the others stay as they are."""
+    """The sentence nearest to the source turned into its opposite; the others stay as they are.
+
+    None where no sentence that can be has a fact of the source in it: denying it would deny none.
+    """
     whole, grammar = sample.output, of(sample.output)
-    found = [(start, places) for start, end in spans(whole) if (places := grammar.negated(whole[start:end]))]
+    found = [(start, end, places) for start, end in spans(whole) if (places := grammar.negated(whole[start:end]))]
     if not found:
         return None
-    at, places = chance.choice(found)
+    chance.shuffle(found)
+    known = content(sample.source or whole)
+    shares = [covered(whole[start:end], known) for start, end, _ in found]
+    if max(shares) < _LEAST_SAID:
+        return None
+    at, _, places = found[shares.index(max(shares))]
     start, end, options = chance.choice(places)
     return edited(whole, [Place(at + start, at + end, options)], chance)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 
 from judge import text
-from judge.audits.changes.common import Span, appended, content, is_finished, sentences, spans
+from judge.audits.changes.common import Span, appended, content, covered, is_finished, sentences, spans
 from judge.audits.changes.grammars import of
 from judge.records import Sample
 
@@ -66,18 +66,13 @@ def padded(sample: Sample, others: Sequence[Sample], chance: Random) -> str | No
     donors = [(others[n], [one for one in sentences(others[n].output) if is_finished(one)]) for n in few]
     known = content(sample.source or sample.output)
     ranked = sorted(
-        (_shared(" ".join(found), known), n, found)
+        (covered(" ".join(found), known), n, found)
         for n, (other, found) in enumerate(donors)
         if found and text.language([other.output]) == language and not set(found) & set(own)
     )
     if not own or not ranked:
         return None
     return appended(sample.output, ranked[0][2][: max(1, round(len(own) / 2))], of(sample.output).joint)
-
-
-def _shared(donor: str, known: Mapping[str, int]) -> float:
-    words = content(donor)
-    return sum(word in known for word in words) / max(1, len(words))
 
 
 def main_point_dropped(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
-from judge.records import Estimate, Sample
-from judge.stats.correlate import UNITS, Against, usual_level
+from judge.records import Estimate
+from judge.stats.bootstrap import Bootstrap
+from judge.stats.correlate import LEAST, UNITS, Against, matrix, usual_level
+from judge.stats.power import LEAST as FEWEST
 from judge.stats.power import takes
-from judge.stats.resample import Floats
 from judge.suite.draws import NEAR
 from judge.suite.kinds.shared import Asked, Told, joined, name, short
 from judge.suite.means import shown, would_take
 from judge.suite.records import Agreement, Level, Status
-from judge.suite.scored import NoScore, Text, named
+from judge.suite.scored import NoScore, named
 
 PLACES = 2
+_OVER: Mapping[Level, str] = {"document": "within items", "item": "over all texts", "system": "between systems' means"}
 
 
 def expected(agreement: Agreement) -> str:
@@ -33,7 +34,8 @@ def decide(asked: Asked, agreement: Agreement) -> Told:
     lacking, detail = scored.lacking(lost) if lost else ("", "")
     level = agreement.level or usual_level(rated)
     values = {(s.item, s.system): one.value for s in rated if (one := scored.score(s.item, s.system))}
-    found = Against(matrix(rated, {(s.item, s.system): s.human[by] for s in rated})).correlate(matrix(rated, values))
+    against = Against(matrix(rated, {(s.item, s.system): s.human[by] for s in rated}), Bootstrap(seed=asked.seed))
+    found = against.correlate(matrix(rated, values))
     if level in found.lacking:
         raise NoScore(found.lacking[level], detail)
     estimates = {one: found.estimates.get((level, one)) for one in agreement.least}
@@ -45,13 +47,15 @@ def decide(asked: Asked, agreement: Agreement) -> Told:
     first = next(e for e in estimates.values() if e)
     parts = [f"{one} {shown(e, PLACES)}" for one, e in estimates.items() if e]
     over = f"of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
-    said = joined(*(sentence for _, sentence in told), f"{level} level, {over}", lacking)
+    said = joined(*dict.fromkeys(sentence for _, sentence in told), f"{_OVER[level]}, {over}", lacking)
     return Told(status, ", ".join(parts), said, None, first, detail=detail)
 
 
 def _one(e: Estimate, least: float, level: Level, items: int) -> tuple[Status, str]:
-    if e.low is None or e.high is None:
-        return "undecided", "too few to tell"
+    if e.n < FEWEST:
+        return "undecided", f"too few {UNITS[level]}s to tell: {FEWEST} or more"
+    if e.low is None or e.high is None or items < LEAST:  # of two, drawn anew, there are three different resamples
+        return "undecided", f"too few items to tell: {LEAST} or more"
     if e.low >= least - NEAR:
         return "passed", ""
     if e.high < least - NEAR:
@@ -59,13 +63,3 @@ def _one(e: Estimate, least: float, level: Level, items: int) -> tuple[Status, s
     n, unit = (items, "item") if level == "system" else (e.n, UNITS[level])  # what is drawn anew are items
     away = replace(e, value=e.value - least, low=e.low - least, high=e.high - least, n=n)
     return "undecided", f"{e.name} not told apart from {short(least)}{would_take(takes(away), n, unit)}"
-
-
-def matrix(rated: list[Sample], values: dict[Text, float]) -> Floats:
-    """Items × systems, NaN where there is none."""
-    down = {item: place for place, item in enumerate(dict.fromkeys(s.item for s in rated))}
-    across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in rated))}
-    found = np.full((len(down), len(across)), np.nan)
-    for (item, system), value in values.items():
-        found[down[item], across[system]] = value
-    return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judge.records import Column, Estimate
-from judge.suite.draws import NEAR, chance, counts
+from judge.suite.draws import NEAR, chance, counts, within
 from judge.suite.kinds.shared import Asked, Told, flaky, joined, of_items, places, short
 from judge.suite.means import Mean, mean, shown
 from judge.suite.records import Band, Status
@@ -24,14 +24,14 @@ def decide(asked: Asked, band: Band) -> Told:
     items, lacking, detail = of_items(scored, asked.by_item)
     lone = asked.texts[0] if len(asked.texts) == 1 else None
     ends = [end for end in (band.low, band.high) if end is not None]
-    means = mean(items, *ends)
+    means = mean(items, *ends, seed=asked.seed)
     estimate = _on_scale(means[0].moved(ends[0]), scored.column)
     status, said = _held(means, band)
     odds = _turned(scored, lone, band, estimate) if lone else None
     return Told(
         status,
         shown(estimate, places(scored.column)),
-        joined(said, _single(means[0], lone), _odds(odds, band, estimate), lacking),
+        joined(said, _single(means[0], lone), means[0].alike, _odds(odds, band, estimate), lacking),
         odds,
         estimate,
         detail=detail,
@@ -63,11 +63,6 @@ def _on_scale(e: Estimate, column: Column) -> Estimate:
     return replace(e, low=max(e.low, column.low), high=min(e.high, column.high))
 
 
-def _inside(value: float, band: Band) -> bool:
-    low = band.low is None or value >= band.low - NEAR
-    return low and (band.high is None or value <= band.high + NEAR)
-
-
 def _turned(scored: Scored, text: Text, band: Band, estimate: Estimate) -> float | None:
     """The share of single replies that would have turned the verdict, if it is neither few nor nearly all."""
     each = [chance(one, band, counts(of, scored.result.info)) for one, of in scored.each(*text)]
@@ -75,14 +70,14 @@ def _turned(scored: Scored, text: Text, band: Band, estimate: Estimate) -> float
     if not known or len(known) < len(each):
         return None
     outside = sum(known) / len(known)
-    turned = outside if _inside(estimate.value, band) else 1 - outside
+    turned = outside if within(estimate.value, band) else 1 - outside
     return turned if flaky(turned) else None
 
 
 def _odds(odds: float | None, band: Band, estimate: Estimate) -> str:
     if odds is None:
         return ""
-    inside = _inside(estimate.value, band)
+    inside = within(estimate.value, band)
     if band.high is None and band.low is not None:
         where = f"{'fall below' if inside else 'reach'} {short(band.low)}"
     elif band.low is None and band.high is not None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from judge.records import Column, Estimate
 from judge.report import Result
-from judge.report.words import signed, span
+from judge.report.words import signed
 from judge.suite.draws import Parts
 from judge.suite.kinds.shared import name, short
+from judge.suite.means import ends
 from judge.suite.scored import NoScore, Scored, Text, named
 
 _ANEW = "make the baseline anew with --update-baseline"
@@ -74,5 +75,4 @@ def _scale(column: Column) -> str:
 
 def change(e: Estimate, places: int) -> str:
     """`+1.30 [1.00, 1.60]`."""
-    ends = "" if e.low == e.high else span(e.low, e.high, places)
-    return f"{signed(e.value, places)} {ends}".rstrip()
+    return f"{signed(e.value, places)} {ends(e, places)}".rstrip()

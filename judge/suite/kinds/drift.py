@@ -34,15 +34,16 @@ def decide(asked: Asked, drift: Drift) -> Told:
     lacking, detail = missing(scored, lost, [text for text in asked.texts if scored.score(*text)])
     both = beside(asked.baseline, scored, asked.case.criterion, asked.texts)
     limits, at = [*_limits(drift, scored.column.better == "lower")], places(scored.column)
-    still, *means = mean(both.items(), 0.0, *(-sign * end for sign, end, _ in limits))
+    still, *means = mean(both.items(), 0.0, *(-sign * end for sign, end, _ in limits), seed=asked.seed)
     rows = [_kept(one, limit) for one, limit in zip(means, limits, strict=True)]
     flips = None if drift.max_flips is None else both.flips()
     if flips is not None:
         rows.append(_counted(flips, len(both.texts), drift.max_flips or 0.0))
+    single = "one reply each" if still.single and not still.few else ""
     return Told(
         min((status for status, _ in rows), key=_WORST.index),
         _found(still.estimate if limits else None, flips, len(both.texts), at),
-        joined(*(said for _, said in rows), "one reply each" if still.single and limits else "", lacking),
+        joined(*dict.fromkeys(said for _, said in rows), *([single, still.alike] if limits else []), lacking),
         estimate=still.estimate if limits else wilson(len(flips or ()), len(both.texts)),
         before=number(both.mean_before(), at),
         detail=detail,
@@ -59,6 +60,8 @@ def _limits(drift: Drift, lower: bool) -> Iterator[_Limit]:
 
 def _kept(one: Mean, limit: _Limit) -> tuple[Status, str]:
     sign, end, what = limit
+    if one.few:
+        return "undecided", one.few
     if one.told == -sign:
         return "failed", f"{what} by more than {short(end)}{one.tested}"
     e = one.estimate

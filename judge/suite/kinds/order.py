@@ -36,10 +36,12 @@ def decide(asked: Asked, order: Order) -> Told:
     lost = [row for item, parts in found.items() if not parts for row in _unscored(scored, item, order, pairwise)]
     lacking, detail = missing(scored, lost, items)
     even = _EVEN if pairwise else 0.0
-    margin, zero = mean(items, even + order.margin, even)
+    margin, zero = mean(items, even + order.margin, even, seed=asked.seed)
     estimate = margin.moved(even + order.margin)
-    single = "one reply each" if margin.single else ""
-    said = joined(_said(margin, zero, order), single, _flipped(scored, found, order) if pairwise else "", lacking)
+    single = "one reply each" if margin.single and _side(margin) < 0 else ""
+    said = joined(
+        _said(margin, zero, order), single, margin.alike, _flipped(scored, found, order) if pairwise else "", lacking
+    )
     return Told(_STATUS[_side(margin)], _found(estimate, scored.column, pairwise), said, None, estimate, detail=detail)
 
 
@@ -60,8 +62,13 @@ def _flipped(scored: Scored, found: Mapping[str, Parts], order: Order) -> str:
 
 
 def _side(one: Mean) -> int:
-    """1 above the limit, −1 not above it, 0 where it is not told. One reply decides by its value, and so does a tie."""
+    """1 above the limit, −1 not above it, 0 where it is not told.
+
+    One reply decides by its value, and so does a tie; of several items with one reply each nothing is told.
+    """
     e = one.estimate
+    if one.few:
+        return 0
     if one.single or (e.low == e.high and e.value <= NEAR):
         return 1 if e.value > NEAR else -1
     return one.told
@@ -70,7 +77,9 @@ def _side(one: Mean) -> int:
 def _said(margin: Mean, zero: Mean, order: Order) -> str:
     side = _side(margin)
     if side > 0:
-        return f"better{margin.tested}"
+        return "ahead, one reply each" if margin.single else f"better{margin.tested}"
+    if margin.few:
+        return margin.few
     if side == 0:
         return f"not told apart{f' from a lead of {short(order.margin)}' if order.margin else ''}{margin.takes}"
     if zero.told < 0:

@@ -26,6 +26,7 @@ class Asked:
     result: Result | None
     ranked: Result | None
     baseline: Result | None
+    seed: int = 0
 
     @property
     def by_item(self) -> dict[str, list[str]]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from judge.records import Estimate, Sample
 from judge.report import Result
 from judge.report.words import chance, number, signed, span
-from judge.stats.correlate import LEAST, UNITS, Against, Level, usual_level
+from judge.stats.correlate import LEAST, UNITS, Level, Values, shifted, usual_level
 from judge.stats.power import ALPHA, takes
-from judge.stats.resample import Floats
-from judge.suite.kinds.agreement import PLACES, matrix
+from judge.suite.kinds.agreement import PLACES
 from judge.suite.means import would_take
 from judge.suite.records import Verdict
 from judge.suite.scored import NoScore, Scored
@@ -27,8 +24,11 @@ class Trust(NamedTuple):
     level: Level
 
 
-def trust(result: Result, baseline: Result, criterion: str) -> Trust | None:
-    """None where too few texts with a score in both runs are rated, or a coefficient is undefined."""
+def trust(result: Result, baseline: Result, criterion: str, *, criteria: int = 1, seed: int = 0) -> Trust | None:
+    """None where too few texts with a score in both runs are rated, or a coefficient is undefined.
+
+    The interval is of a confidence of 1 − .05 / `criteria` (Bonferroni): where there is no p, it decides for each.
+    """
     rated = [sample for sample in result.table.samples if criterion in sample.human]
     if len(rated) < LEAST:
         return None
@@ -36,19 +36,18 @@ def trust(result: Result, baseline: Result, criterion: str) -> Trust | None:
         old, new = (_values(one, criterion, rated) for one in (baseline, result))
     except NoScore:
         return None
-    ratings = matrix(rated, {(s.item, s.system): s.human[criterion] for s in rated})
-    against, level = Against(np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)), usual_level(rated)
-    ends = [against.correlate(side).estimates.get((level, "spearman")) for side in (old, new)]
-    moved = against.change(old, new, level)
-    if ends[0] is None or ends[1] is None or moved is None:
+    level = usual_level(rated)
+    found = shifted(rated, criterion, old, new, levels=(level,), seed=seed, confidence=1 - ALPHA / criteria)[0].get(
+        level
+    )
+    if found is None or found.change is None:
         return None
-    return Trust(ends[0].value, ends[1].value, moved, level)
+    return Trust(found.before.value, found.after.value, found.change, level)
 
 
-def _values(result: Result, criterion: str, rated: list[Sample]) -> Floats:
+def _values(result: Result, criterion: str, rated: list[Sample]) -> Values:
     scored = Scored.of(result, criterion, {sample.item for sample in rated})
-    found = {(s.item, s.system): one.value for s in rated if (one := scored.score(s.item, s.system))}
-    return matrix(rated, found)
+    return {(s.item, s.system): one.value for s in rated if (one := scored.score(s.item, s.system))}
 
 
 def verdict(criterion: str, line: int, found: Trust, p: float | None, moved: str) -> Verdict:
