@@ -306,6 +306,7 @@ def test_wordings_are_told_apart_by_their_mean_and_by_each_text(make: Any) -> No
     assert found["c", "spread between wordings"].estimate.value == pytest.approx(stdev([2, 3, 2]))
     assert found["c", "spread between wordings"].estimate.p is None
     assert found["c", "label changes with the wording"].estimate == share(7, 7, "label changes")
+    assert found["c", "label changes with the wording"].said.endswith("(replies vary, too)")
 
 
 def test_scale_use_counts_labels_their_entropy_and_the_ends(make: Any) -> None:
