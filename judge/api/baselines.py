@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judge.api.suited import PAIRS
-from judge.errors import ConfigError, JudgeError
+from judge.errors import ConfigError, JudgeError, StorageError
 from judge.records import Sample, whole
 from judge.report import Result, load
 from judge.report.words import count, line
 from judge.suite.records import Drift, Suite
+from judge.suite.texts import Key
 from judge.table import RUN
 
 _PAGES = ("report.html", "report.md")
@@ -32,7 +34,8 @@ def find(suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update
     `folder` goes before the suite's own: there it is DIR/NAME, or DIR where that is a run. A suite that is new, and so
     is not among the runs in it, has nothing to be compared with: a note. Raises ConfigError, with the line, where no
     baseline is named and a case needs it, where it is no scored run, and where it is of other data; with `update` the
-    last two are notes, as it is going to be replaced.
+    last two are notes, as it is going to be replaced. Texts that were edited, fewer than half of those in both, are
+    left out of it: a note. StorageError where it is to be replaced and cannot be written, or is somebody else's folder.
     """
     where, place = _place(suite, folder)
     drifts = [case for case in suite.cases if isinstance(case.expected, Drift)]
@@ -55,9 +58,12 @@ def find(suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update
     keep = folder / suite.name if update and folder is not None else place if update else None
     if folder is not None and not update and _new(place, folder):
         return Baseline(notes=(f"Nothing to compare with: there is no run in {folder / suite.name}.",))
+    if keep is not None:
+        _check_folder(where, keep)
     try:
         before = _run(place)
-        return Baseline(before, keep, tuple(_lacking(before, samples)))
+        edited, notes = _lacking(before, samples)
+        return Baseline(_without(before, edited), keep, notes)
     except JudgeError as error:
         if not update:
             raise ConfigError(f"{where}: {error}; the same command with --update-baseline makes a new one") from error
@@ -67,9 +73,7 @@ def find(suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update
 
 def keep(result: Result, folder: Path) -> None:
     """Write a result as a baseline: its tables and run.json, without the pages. Raises StorageError."""
-    result.save(folder)
-    for name in _PAGES:
-        (folder / name).unlink(missing_ok=True)
+    result.save(folder, pages=False)
 
 
 def _place(suite: Suite, folder: Path | None) -> tuple[str, Path | None]:
@@ -96,17 +100,45 @@ def _run(folder: Path) -> Result:
     return result
 
 
-def _lacking(before: Result, samples: Sequence[Sample]) -> Iterator[str]:
-    """What there is to note of texts that the baseline lacks. Raises ConfigError where it is of other data."""
+def _check_folder(where: str, folder: Path) -> None:
+    """Raises StorageError for a folder in which no baseline can be kept."""
+    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    if not there.is_dir():
+        raise StorageError(f"{where}: {there}: a file stands there; name a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise StorageError(f"{where}: {there}: cannot be written to; name another folder")
+    if not (folder / RUN).exists() and any((folder / name).exists() for name in _PAGES):
+        raise StorageError(f"{where}: {folder} holds a report that is not from judge; name another folder")
+
+
+def _without(before: Result, texts: Collection[Key]) -> Result:
+    """The run as if it had not had these texts."""
+    if not texts:
+        return before
+    table = before.table
+    samples = tuple(one for one in table.samples if (one.item, one.system) not in texts)
+    scores = tuple(row for row in table.scores if (row.item, row.system) not in texts)
+    failures = tuple(row for row in table.failures if (row.item, row.system) not in texts)
+    return replace(before, table=replace(table, samples=samples, scores=scores, failures=failures))
+
+
+def _lacking(before: Result, samples: Sequence[Sample]) -> tuple[Collection[Key], tuple[str, ...]]:
+    """The texts that are other ones there, and what there is to note of these and of new ones.
+
+    Raises ConfigError where it is of other data: where no text is in it, or half of those that are were edited.
+    """
     had = {(one.item, one.system): _text(one) for one in before.table.samples}
     there = [one for one in samples if _key(one) in had]
     if not there:
         raise ConfigError(f"it is of other data: no text here is in it, such as {_named(samples[0])}")
-    for one in there:
-        if had[_key(one)] != _text(one):
-            raise ConfigError(f"it is of other data: {_named(one)} has another output or source there")
+    edited = [one for one in there if had[_key(one)] != _text(one)]
+    unlike = f"{_named(edited[0])} has another output or source there" if edited else ""
+    if 2 * len(edited) >= len(there):
+        raise ConfigError(f"it is of other data: {len(edited):,} of {count(len(there), 'text')} differ; {unlike}")
+    notes = [f"{len(edited):,} of {count(len(there), 'text')} edited, and not compared: {unlike}."] if edited else []
     if new := len(samples) - len(there):
-        yield f"{new:,} of {count(len(samples), 'text')} not in the baseline, and not compared with it."
+        notes.append(f"{new:,} of {count(len(samples), 'text')} not in the baseline, and not compared with it.")
+    return {_key(one) for one in edited}, tuple(notes)
 
 
 def _key(sample: Sample) -> tuple[str, str]:

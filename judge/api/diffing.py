@@ -19,6 +19,7 @@ from judge.api.prepare import Prepared, for_provider, prepare
 from judge.api.prompts import sheets
 from judge.api.several import in_turn
 from judge.api.shifts import shifts
+from judge.api.unrecorded import refuse_unrecorded
 from judge.config import Judge, Plan
 from judge.errors import ConfigError
 from judge.progress import Progress
@@ -121,12 +122,13 @@ async def run(
 ) -> PromptDiff:
     """Ask what there is to ask, out of one purse and within one deadline; each run inside what `watch` makes.
 
-    Raises what `stages.run` raises.
+    Raises what `stages.run` raises, and Unrecorded where a recording lacks replies.
     """
     if ready.runs is None:
         return ready.found
     runs = dict(zip(("before", "after"), ready.runs, strict=True))
     results = await in_turn(runs, ready.runs[0].plan, progress, lambda _, one: watch(one))
+    refuse_unrecorded(*results.values())
     judged, notes = shifts(results["before"], results["after"], ready.rows)
     return replace(ready.found, judged=judged, notes=notes)
 

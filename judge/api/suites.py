@@ -19,6 +19,7 @@ from judge.api.loop import in_a_loop
 from judge.api.prepare import Prepared
 from judge.api.stages import run
 from judge.api.suited import Given, comparing, restored, scoring
+from judge.api.unrecorded import refuse_unrecorded
 from judge.api.worth import longest, price
 from judge.errors import ConfigError, JudgeError
 from judge.progress import Progress
@@ -28,6 +29,7 @@ from judge.report import Result
 from judge.report.words import count, line
 from judge.suite import files, texts
 from judge.suite.records import Case, Outcome, Outcomes, Policy, Suite, Verdict
+from judge.suite.scored import columns
 from judge.suite.texts import Asked
 from judge.suite.verdicts import against, judge, limits
 
@@ -141,7 +143,12 @@ def ready(
     checked = []
     for suite in found:
         policy = [replace(case, undecided=undecided or case.undecided or suite.undecided) for case in suite.cases]
-        suite = replace(suite, options=given.over(suite.options), cases=tuple(policy))
+        suite = replace(
+            suite,
+            options=given.over(suite.options),
+            cases=tuple(policy),
+            undecided=undecided or suite.undecided,
+        )
         try:
             asked, runs = _prepared(suite, given)
             held = baselines.find(suite, asked.texts, folder=folder, update=update_baseline)
@@ -222,6 +229,7 @@ async def _outcome(one: Ready, progress: Progress, shown: Shown, start: float) -
         for prepared in (one.scoring, one.comparing):
             since = start if one.together else began
             found.append(None if prepared is None else await _run(prepared, one.purse, progress, shown, since))
+        refuse_unrecorded(*found)
         return replace(_judged(one, *found), seconds=time.monotonic() - began)
     except JudgeError as error:
         said = "\n".join([str(error), *getattr(error, "__notes__", ())])
@@ -246,14 +254,21 @@ def _judged(one: Ready, result: Result | None, ranked: Result | None) -> Outcome
     first = held.keep is not None and held.before is None  # of which nothing can have drifted yet
     cases = [case for case in suite.cases if not (first and case.kind == "drift")]
     seed = one.runs[0].plan.seed
-    found = [judge(case, one.asked.about[case.name], result, held.before, ranked, seed=seed) for case in cases]
+    found = [
+        judge(case, one.asked.about[case.name], result, held.before, ranked, failures=suite.limits, seed=seed)
+        for case in cases
+    ]
     found += _limits(one, result, ranked)
     comparison = None
-    if result is not None and held.before is not None:
-        comparison = compare(held.before, result, seed=seed)
-        found += against(result, held.before, suite, runs=comparison.runs, seed=seed)
     notes = [note for of in (result, ranked) if of is not None for note in of.info["notices"]]
     notes += [*(result.info["notes"] if result is not None else ()), *held.notes]
+    if result is not None and held.before is not None:
+        had, has = columns(held.before), columns(result)
+        if new := ", ".join(line(name) for name in has if name not in had):
+            notes.append(f"Not in the baseline, and new: nothing to compare {new} with.")
+        if had.keys() & has.keys():
+            comparison = compare(held.before, result, seed=seed)
+            found += against(result, held.before, suite, runs=comparison.runs, seed=seed)
     if held.keep is not None and result is not None:
         found, said = _kept(result, held.keep, found)
         notes.append(said)

@@ -97,11 +97,15 @@ def diff_command(
     Leaves with 0 also where much differs, and with 1 where judgments failed.
     """
     from judge.api.diffing import ready
+    from judge.cli.outputs import apart, writable
     from judge.cli.running import write
     from judge.report.prompt_diff import check
 
     check(format)
-    found = _carried_out(ready(before, after, _planned(ctx, data), item=item, system=system, human=human), quiet=quiet)
+    made = _planned(ctx, data)
+    apart({"--output": output}, [Path(before), Path(after), data, made.data, made.replay, record])
+    writable({"--output": output})
+    found = _carried_out(ready(before, after, made, item=item, system=system, human=human), quiet=quiet)
     if output is not None:
         write(output, found.report(format))
     elif not quiet:

@@ -42,6 +42,8 @@ def suite_init(
     from judge.suite.files import SUFFIX, load
 
     given = read({"criteria": criteria, "map": map_, "systems": systems, "model": model})
+    if model is not None and not all(given.get("model") or ()):
+        raise ConfigError("--model: no name; leave it out, or name a judge")
     names = given.pop("criteria", [])
     samples, options, used = _of_run(data, given) if data.is_dir() else _of_file(data, given)
     console = output == Path("-")

@@ -116,6 +116,11 @@ def suites_command(
 
     Leaves with 0 where every verdict is met, 1 where one is not, 2 where a suite could not be run.
     """
+    from judge.cli.outputs import apart, no_input, writable
+
+    outputs = {"--junit": junit, "--markdown": markdown}
+    apart(outputs, [*suites, replay, record])
+    no_input(outputs)
     try:
         if format not in _FORMATS:
             raise ConfigError(f"--format {format}: verdicts are shown on the console, as markdown or json")
@@ -125,14 +130,15 @@ def suites_command(
             suites, cases=cases, baseline=baseline, update_baseline=update_baseline, undecided=_policy(undecided),
             out=out, **_given(ctx.params),
         )  # fmt: skip
+        writable(outputs)
         outcomes = _carried_out(found, quiet=quiet)
     except JudgeError as error:
         with suppress(StorageError):
             _write(_stuck(suites, error), junit, markdown)
         raise
-    _write(outcomes, junit, markdown)
     if not quiet:
         typer.echo(outcomes.report(format, colour=format == "console" and sys.stdout.isatty()).rstrip("\n"))
+    _write(outcomes, junit, markdown)
     raise typer.Exit(2 if any(one.trouble for one in outcomes) else 0 if outcomes.passed else 1)
 
 

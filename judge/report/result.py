@@ -110,8 +110,8 @@ class Result:
         """
         return str(registry.load("formats", format)(self))
 
-    def save(self, folder: str | Path) -> None:
-        """Write the tables, `run.json`, `report.md` and `report.html`, and remove the run's journal.
+    def save(self, folder: str | Path, *, pages: bool = True) -> None:
+        """Write the tables, `run.json` and the `pages` (`report.md`, `report.html`), and remove the run's journal.
 
         The data come first: should a report fail, nothing is lost. Raises StorageError.
         """
@@ -119,6 +119,8 @@ class Result:
         tables = {} if "streamed" in self.info else self.table.files()  # streamed ones are there, and have all rows
         store(folder, {**tables, RUN: _run_file(self)})
         forget(folder)
+        if not pages:
+            return
         reports = {"report.md": self.report("markdown"), "report.html": self.report("html")}
         store(folder, {name: text.encode() for name, text in reports.items()})
 

@@ -58,7 +58,7 @@ def _judgments(result: Result) -> Iterator[Row]:
 
 def _failures(suite: Suite, rows: list[Row]) -> Verdict:
     limit, failed = suite.limits, [row for row in rows if isinstance(row, Failure)]
-    met = len(failed) <= (limit.failures * len(rows) if limit.share else limit.failures) + NEAR
+    met = len(failed) <= limit.most(len(rows)) + NEAR
     most = share(limit.failures) if limit.share else short(limit.failures)
     kinds = Counter(row.error for row in failed).most_common()
     named = ", ".join(f"{n:,} {line(error, 60)}" for error, n in kinds[:_KINDS])

@@ -108,6 +108,10 @@ class Limits:
     tokens: int | None = None
     cost: Budget | None = None
 
+    def most(self, judgments: int) -> float:
+        """How many of these judgments may fail."""
+        return self.failures * judgments if self.share else self.failures
+
 
 @dataclass(frozen=True, slots=True)
 class Suite:

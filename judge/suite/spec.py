@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, get_args
 
@@ -97,7 +98,7 @@ def _side(given: Any) -> str | dict[str, Any]:
 def _share(given: Any) -> tuple[float, bool]:
     """A number of judgments, or a share (0–1) of them; and which of the two."""
     if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
-        return given, False
+        return min(given, sys.maxsize), False
     found = _SHARE.fullmatch(given.strip()) if isinstance(given, str) else None
     if not found or float(found[1]) > 100:
         raise ValueError("write a number of judgments, such as 0, or a share of them, such as 2%")

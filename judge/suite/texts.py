@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +49,7 @@ def read(suite: Suite) -> list[Sample]:
     if "data" not in options:
         return []
     rows = samples.stream(options["data"], mapping=options.get("map", {}), systems=options.get("systems", ()))
-    return list(islice(rows, options.get("limit")))
+    return list(islice(rows, min(options.get("limit") or sys.maxsize, sys.maxsize)))
 
 
 def language(suite: Suite, data: Sequence[Sample]) -> str:

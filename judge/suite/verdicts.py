@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 
 from judge.report import Result
+from judge.suite.draws import NEAR
 from judge.suite.kinds import agreement, band, drift, label, order
 from judge.suite.kinds.baseline import against
-from judge.suite.kinds.shared import Asked, Told
+from judge.suite.kinds.shared import Asked, Told, joined
 from judge.suite.limits import limits
-from judge.suite.records import Agreement, Band, Case, Label, Order, Verdict
+from judge.suite.records import Agreement, Band, Case, Label, Limits, Order, Verdict
 from judge.suite.scored import NoScore, Text
 
 __all__ = ["against", "judge", "limits"]
@@ -23,6 +25,7 @@ def judge(
     baseline: Result | None = None,
     ranked: Result | None = None,
     *,
+    failures: Limits | None = None,
     seed: int = 0,
 ) -> Verdict:
     """The verdict on a case about `texts` (item and system), from `result`, or from `ranked` if they were compared.
@@ -31,13 +34,13 @@ def judge(
     `undecided`, which is met if the case, or else its kind says so (see `Suite`). Of one text the interval is over
     its draws, or bounds what was not seen of the probability; one reply as it is written decides by its value. Of
     six items or more it is over items, of fewer over the draws of all (`judge.suite.means`). Shares of labels and
-    flips are counted. A text without a score is an `error`, never met; of several texts it is left out and said,
-    and what covers it is the limit on failures. One that nobody asked about is an `error` always. `seed` is
-    that of what is drawn.
+    flips are counted. A text without a score is an `error`, never met; of several texts it is left out and said, as
+    far as `failures` (default: none) allows so many or such a share of them. One that nobody asked about is an `error`
+    always. `seed` is that of what is drawn.
     """
     asked = Asked(case, texts, result, ranked, baseline, seed)
     try:
-        found = _told(asked)
+        found = _complete(asked, _told(asked), failures or Limits())
     except NoScore as error:
         found = Told("error", "no score", error.message, detail=error.detail)
     policy = case.undecided or ("pass" if case.kind == "drift" else "fail")
@@ -56,6 +59,18 @@ def judge(
         before=found.before or _before(asked),
         detail=found.detail,
     )
+
+
+def _complete(asked: Asked, found: Told, limit: Limits) -> Told:
+    """An `error` where more of the case's texts lack a score than may."""
+    scored = asked.scored()
+    rows = [(item, system, "") for item, system in asked.texts]
+    if asked.pairwise:
+        rows = [(item, *two) for item, systems in asked.by_item.items() for two in permutations(systems, 2)]
+    lost = sum(scored.score(*row) is None for row in rows)
+    if lost <= limit.most(len(rows)) + NEAR:
+        return found
+    return replace(found, status="error", said=joined(found.said, "more than the limit on failures allows"))
 
 
 def _told(asked: Asked) -> Told:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any, TypeVar
@@ -18,6 +19,8 @@ from judge.suite.spec import OPTIONS, Spec, keys_at, keys_with
 
 _MOST, _CLIP = 20, 60  # mistakes that are told, and characters of what was found
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_DECIMAL = re.compile(r"-?(0|[1-9]\d{0,999})")
 _DATA = (".jsonl", ".csv", ".tsv", ".parquet")
 M = TypeVar("M", bound=BaseModel)
 Loc = tuple[int | str, ...]
@@ -123,7 +126,7 @@ def _read(path: Path, found: list[tuple[int, str]]) -> tuple[Any, dict[str, Any]
         root = loader.get_single_node()
         if isinstance(root, yaml.MappingNode):
             found += _keys(root)
-        values = loader.construct_document(root) if root is not None else None
+        values = {} if found else loader.construct_document(root) if root is not None else None
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -140,13 +143,17 @@ def _read(path: Path, found: list[tuple[int, str]]) -> tuple[Any, dict[str, Any]
 
 
 def _keys(root: yaml.Node) -> list[tuple[int, str]]:
-    """Keys that are no text or stand twice in one mapping; those that are merged in may."""
-    found, seen, ahead = [], set(), [root]
+    """Keys that are no text or stand twice in one mapping (those that are merged in may), and numbers in disguise."""
+    found: list[tuple[int, str]] = []
+    seen, ahead = set(), [root]
     while ahead:
         node = ahead.pop()
-        if id(node) in seen or isinstance(node, yaml.ScalarNode):
+        if id(node) in seen:
             continue
         seen.add(id(node))
+        if isinstance(node, yaml.ScalarNode):
+            found += _number(node)
+            continue
         if isinstance(node, yaml.SequenceNode):
             ahead += node.value
             continue
@@ -162,3 +169,11 @@ def _keys(root: yaml.Node) -> list[tuple[int, str]]:
             names.add(str(key.value))
             ahead.append(value)
     return found
+
+
+def _number(node: yaml.ScalarNode) -> Iterator[tuple[int, str]]:
+    """What is wrong with a number that is not what it reads: to YAML `010` is 8, and `12:30` is 750."""
+    whole = node.tag == _NUMBERS[0] and not _DECIMAL.fullmatch(node.value)
+    if whole or (node.tag == _NUMBERS[1] and set(node.value) & {":", "_"}):
+        said = f"{one_line(node.value, 40)}: YAML takes it for another number than it reads; put it in quotes"
+        yield node.start_mark.line + 1, said

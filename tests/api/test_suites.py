@@ -11,7 +11,7 @@ import pytest
 
 import judge
 from judge.api import suites
-from judge.errors import ConfigError, DataError, JudgeError, Refused
+from judge.errors import ConfigError, DataError, JudgeError, Refused, StorageError
 from judge.progress import Progress
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.records import Response, Usage
@@ -425,10 +425,10 @@ def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
     path = suite(WATCHED)
     one(path, update_baseline=True)
     data = Path("data.jsonl").read_text(encoding="utf-8")
-    Path("data.jsonl").write_text(data.replace('"y roof"', '"y roofs"'), encoding="utf-8")
+    Path("data.jsonl").write_text(data.replace('"output": "y ', '"output": "no y '), encoding="utf-8")
     message = (
-        r"^one\.judge\.yaml:3: baseline: it is of other data: item 'roof' of system 'y' has another output or source "
-        r"there; the same command with --update-baseline makes a new one$"
+        r"^one\.judge\.yaml:3: baseline: it is of other data: 8 of 16 texts differ; item 'bridge' of system 'y' has "
+        r"another output or source there; the same command with --update-baseline makes a new one$"
     )
     with pytest.raises(ConfigError, match=message):
         one(path)
@@ -441,6 +441,72 @@ def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
     Path("data.jsonl").write_text(data.replace('"item": "', '"item": "the '), encoding="utf-8")
     with pytest.raises(ConfigError, match="no text here is in it, such as item 'the bridge' of system 'x'"):
         one(suite(WATCHED.replace("bridge", "the bridge")))
+
+
+def test_a_few_edited_texts_are_left_out(folder: Path) -> None:
+    path = suite(WATCHED)
+    one(path, ScriptedProvider(lambda _: "4"), update_baseline=True)
+    data = Path("data.jsonl").read_text(encoding="utf-8")
+    Path("data.jsonl").write_text(data.replace('"output": "x roof"', '"output": "x roof!"'), encoding="utf-8")
+    low = ScriptedProvider(lambda request: "1" if "roof!" in request.messages[0]["content"] else "4")
+    edited = one(path, low)
+    found = verdicts(edited)
+    assert found["fluency_5 against the baseline"].said == "the same; on 7 of 8 texts"
+    assert found["same"].found == "0.00"
+    assert edited.notes[-1] == (
+        "1 of 16 texts edited, and not compared: item 'roof' of system 'x' has another output or source there."
+    )
+
+
+def test_a_criterion_that_the_baseline_lacks_is_a_note(folder: Path) -> None:
+    one(suite(BANDS.replace("- {name: too", "# ")), baseline="kept", update_baseline=True)
+    new = one(
+        suite(BANDS.replace("item: bridge, system: y, expect: {min: 3}", "system: x, expect: {min: 3}")),
+        baseline="kept",
+    )
+    assert new.passed
+    assert [name for name in verdicts(new) if "baseline" in name] == ["relevance against the baseline"]
+    assert new.notes[-1] == "Not in the baseline, and new: nothing to compare fluency_5 with."
+    alone = (
+        BANDS.partition("  - {name: high")[0] + "  - {name: f, criterion: fluency_5, item: bridge, expect: {min: 1}}\n"
+    )
+    assert one(suite(alone), baseline="kept").passed
+    drifting = one(suite(alone + "  - {name: same, criterion: fluency_5, drift: {max_shift: 1}}\n"), baseline="kept")
+    assert verdicts(drifting)["same"].status == "error"
+
+
+def test_a_baseline_is_not_kept_where_somebody_elses_report_is(folder: Path) -> None:
+    Path("mine").mkdir()
+    Path("mine/one").mkdir()
+    Path("mine/one/report.md").write_text("Mine.", encoding="utf-8")
+    provider = grading()
+    for where, said in (("mine", "mine/one holds a report that is not from judge"), ("data.jsonl", "a file stands")):
+        with pytest.raises(StorageError, match=said):
+            one(suite(BANDS), provider, baseline=where, update_baseline=True)
+    assert Path("mine/one/report.md").read_text(encoding="utf-8") == "Mine."
+    assert not provider.seen
+
+
+@pytest.mark.parametrize("limit", ["0", "50%"])
+def test_a_recording_that_lacks_replies_is_trouble_whatever_failures_are_allowed(folder: Path, limit: str) -> None:
+    text = (
+        f"data: data.jsonl\nlimits: {{failures: {limit}}}\ncases:\n  - {{criterion: relevance, expect: {{min: 1}}}}\n"
+    )
+    path = suite(text)
+    one(path, record="calls.jsonl", limit=12)
+    assert one(path, [], replay="calls.jsonl", limit=12).passed
+    found = one(path, [], replay="calls.jsonl", max_concurrency=1)
+    assert not found.verdicts
+    assert found.trouble.startswith(
+        "4 judgments not in the recording; the first is mill (x), relevance: calls.jsonl does"
+    )
+    assert "Record it anew with --model NAME --record CALLS.jsonl" in found.trouble
+
+
+def test_a_limit_of_many_digits(folder: Path) -> None:
+    many = "9" * 400
+    text = f"data: data.jsonl\nlimit: {many}\nlimits: {{failures: {many}}}\ncases:\n"
+    assert one(suite(text + "  - {criterion: relevance, expect: {min: 1}}\n")).passed
 
 
 def test_texts_that_are_new_are_a_note(folder: Path) -> None:

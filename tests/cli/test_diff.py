@@ -122,6 +122,20 @@ def test_a_recording_of_both_is_replayed_and_a_miss_is_no_diff(diff: Callable[..
     assert "[- very] [+ really] kind" in done.err
 
 
+def test_a_recording_that_lacks_some_replies_is_no_diff_either(diff: Callable[..., Any]) -> None:
+    assert diff(*JUDGED, "--record", "calls.jsonl", "--limit", "3").code == 0
+    done = diff("data.jsonl", "--replay", "calls.jsonl")
+    assert (done.code, done.out) == (2, "")
+    assert "not in the recording; the first is" in done.err
+
+
+def test_the_output_replaces_no_input(diff: Callable[..., Any]) -> None:
+    before = Path("data.jsonl").read_bytes()
+    done = diff("data.jsonl", "--output", "data.jsonl")
+    assert (done.code, Path("data.jsonl").read_bytes()) == (2, before)
+    assert "--output data.jsonl: is read here as well" in done.err
+
+
 def test_a_plan_can_name_the_data(diff: Callable[..., Any]) -> None:
     Path("run.yaml").write_text("data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [fluency]\nout: runs/x\n")
     done = diff("run.yaml", "--limit", "6")

@@ -100,3 +100,11 @@ def test_init_of_no_run(suite: Callable[..., Any]) -> None:
     package.evaluate(ROWS, ["fluency"], model=ScriptedProvider(lambda request: "1"), metrics=[], out="rows")
     assert "rows: its data (no file) is not there" in suite("init", "rows").err
     assert "no such file" in suite("init", "nowhere.jsonl").err
+
+
+def test_a_judge_without_a_name_is_refused(tmp_path: Path, command: Callable[..., Any]) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"output": "a", "source": "b"}\n', encoding="utf-8")
+    done = command("suite", "init", str(data), "--model", "", "--output", "-")
+    assert (done.code, done.out) == (2, "")
+    assert "--model: no name" in done.err

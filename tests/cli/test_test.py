@@ -126,6 +126,22 @@ def test_a_file_that_cannot_be_written(run: Callable[..., Any]) -> None:
     assert "none.judge.yaml: no such file" in refused.err
 
 
+def test_files_that_would_be_lost_are_refused_before_anything_is_asked(run: Callable[..., Any]) -> None:
+    Path("folder").mkdir()
+    for arguments, said in (
+        (("--junit", "s.judge.yaml"), "--junit s.judge.yaml: is read here as well"),
+        (("--markdown", "data.jsonl"), "--markdown data.jsonl: is there already, and by its name no report"),
+        (("--junit", "x", "--markdown", "./x"), "--markdown x: --junit is the same file"),
+        (("--markdown", "folder"), "--markdown folder: folder is a folder"),
+    ):
+        before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+        done = run("s.judge.yaml", *arguments)
+        assert (done.code, done.out) == (2, "")
+        assert said in done.err
+        assert "to make" not in done.err
+        assert {path: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
+
+
 def test_the_baseline(run: Callable[..., Any]) -> None:
     assert run("s.judge.yaml", "--baseline", "kept", "--update-baseline").code == 0
     assert "the same" in run("s.judge.yaml", "--baseline", "kept").out
@@ -133,7 +149,10 @@ def test_the_baseline(run: Callable[..., Any]) -> None:
     edit("output: It was", "output: It has been")
     changed = run("s.judge.yaml", "--baseline", "kept")
     assert changed.code == 2
-    assert "it is of other data: item 'says it' of system 'text' has another output or source there" in changed.err
+    assert (
+        "it is of other data: 1 of 2 texts differ; item 'says it' of system 'text' has another output or source there"
+        in changed.err
+    )
 
 
 def test_what_a_model_is_going_to_cost_is_said_before(run: Callable[..., Any], chat_server: Any) -> None:

@@ -229,6 +229,11 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         ("item: {x: y}\n    expect: {min: 3}", "item: write a name"),
         ("item: ''\n    expect: {min: 3}", "item: nothing stands here"),
         ("expect: {min: 3}\n    expect: {min: 4}", "expect stands here for the second time"),
+        ("item: 010\n    expect: {min: 3}", "010: YAML takes it for another number than it reads; put it in quotes"),
+        ("item: [a, 1_000]\n    expect: {min: 3}", "1_000: YAML takes it for another number"),
+        ("system: 12:30\n    expect: {min: 3}", "12:30: YAML takes it for another number"),
+        ("expect: {label: 0x10}", "0x10: YAML takes it for another number"),
+        (f"expect: {{min: {'9' * 5000}}}", "YAML takes it for another number"),
     ],
 )  # fmt: skip
 def test_a_case_that_is_wrong(said: Callable[..., list[str]], case: str, message: str) -> None:

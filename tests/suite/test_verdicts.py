@@ -172,7 +172,7 @@ def test_a_share_of_labels_is_counted(made: Any) -> None:
 
 def test_in_a_share_a_text_without_a_score_has_not_the_label(made: Any) -> None:
     rows = [made.single("4", f"i{k}", "s") for k in range(9)]
-    found = judge(case(Label("4", 0.95)), texts(10), made.result(*rows, made.failed("i9", "s")))
+    found = judge(case(Label("4", 0.95)), texts(10), made.result(*rows, made.failed("i9", "s")), failures=Limits(1))
     assert (found.status, found.found) == ("failed", "9 of 10 (90.0%)")
     assert found.said == "1 text without a score"
 
@@ -508,10 +508,67 @@ def test_p_against_the_baseline_is_corrected_over_the_criteria(made: Any) -> Non
     assert [v.met for v in found] == [True] * 4
 
 
-def test_a_few_replies_are_never_told_worse(made: Any) -> None:
-    before, after = (made.result(made.weighed({one: 0.99}, *ONE[0])) for one in ("5", "1"))
+FEW = "too few items for a test, and one reply each: draw more, or add items"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "n", "status", "said"),
+    [
+        ({"3": 0.99}, {"1": 0.99}, 2, "failed", "worse"),  # all of the probability is known
+        ({"3": 1.0}, {"3": 0.9, "2": 0.1}, 2, "undecided", "no test on fewer than 6 items; 2 of 2 scores moved"),
+        ({"3": 10}, {"1": 10}, 2, "failed", "worse; 10 of 10 draws alike"),
+        ({"3": 8, "4": 2}, {"3": 1, "1": 9}, 1, "failed", "worse (p < 0.001)"),
+        ({"1": 1.0}, {"3": 1.0}, 2, "passed", "better"),
+        ("3", "1", 2, "undecided", f"{FEW}; 2 of 2 labels flipped"),
+        ("3", "1", 1, "failed", "worse"),
+        ("3", "3", 2, "passed", "the same"),
+    ],
+)
+def test_of_fewer_than_six_items_the_draws_decide(
+    made: Any, before: Any, after: Any, n: int, status: str, said: str
+) -> None:
+    def result(one: Any) -> Any:
+        kind = made.single if isinstance(one, str) else made.drawn if sum(one.values()) > 1 else made.weighed
+        return made.result(*(kind(one, *key) for key in texts(n)))
+
+    (found,) = against(result(after), result(before))
+    assert (found.status, found.met) == (status, status != "failed")
+    assert found.said.startswith(said)
+    (strict,) = against(result(after), result(before), suite(undecided="fail"))
+    assert strict.met == (status == "passed")
+
+
+def test_on_a_few_items_peoples_ratings_leave_it_open(made: Any) -> None:
+    right, wrong = (2.0, 3.0, 4.0), (4.0, 3.0, 2.0)
+    (found,) = against(rated(made, [wrong] * 5), rated(made, [right] * 5))
+    assert (found.status, found.met) == ("undecided", True)
+    assert found.said.startswith("too few items to tell: 6 or more")
+
+
+def test_scores_turned_round_are_not_the_same(made: Any) -> None:
+    before, after = (
+        made.result(*(made.single(one, f"i{k}", s) for k in range(12) for s, one in zip("abc", ends, strict=True)))
+        for ends in (("1", "3", "5"), ("5", "3", "1"))
+    )
     (found,) = against(after, before)
-    assert (found.met, found.said) == (True, "not told apart (nothing to test on fewer than 6 items)")
+    assert found.said == "mean the same; 24 of 36 labels flipped"
+
+
+def test_how_many_texts_a_comparison_is_over(made: Any) -> None:
+    after = made.result(*(made.single("4", *key) for key in texts(12)))
+    for shared, status, said in ((6, "passed", "the same; on 6 of 12 texts"), (5, "error", "only 5 of 12 texts")):
+        before = made.result(*(made.single("4", *key) for key in texts(shared)))
+        for found in (*against(after, before), judge(case(Drift(max_shift=4)), texts(12), after, before)):
+            assert (found.status, found.met) == (status, status == "passed")
+            assert (said if found.kind == "baseline" else said.removeprefix("the same; ")) in found.said
+
+
+def test_another_scale_leaves_it_open_and_a_new_criterion_has_no_verdict(made: Any) -> None:
+    after, other = made.result(made.single("4", *ONE[0])), replace(made.column, high=7.0)
+    (found,) = against(after, made.result(made.single("4", *ONE[0]), columns=(other,)))
+    assert (found.status, found.met) == ("undecided", True)
+    assert found.said.startswith("its scale was 1 to 7 and is 1 to 5")
+    assert against(after, made.result(columns=())) == []
 
 
 # Panels, and what has no score
@@ -553,9 +610,14 @@ def test_what_was_not_asked_or_not_judged_is_an_error(made: Any) -> None:
     assert judge(case(Band(4)), texts(2), None).status == "error"
 
 
-def test_of_several_texts_those_without_a_score_are_said_and_left_to_the_limit(made: Any) -> None:
+def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(made: Any) -> None:
     result = made.result(made.single("4", "i0", "s"), made.failed("i1", "s"))
-    found = judge(case(Band(4)), texts(2), result)
+    for limit in (Limits(), Limits(0.4, True)):
+        lost = judge(case(Band(4), undecided="pass"), texts(2), result, failures=limit)
+        assert (lost.status, lost.met, lost.found) == ("error", False, "4.00")
+        assert lost.said == "one reply each; 1 text without a score; more than the limit on failures allows"
+    assert judge(case(Band(4)), texts(2), result, failures=Limits(0.5, True)).met
+    found = judge(case(Band(4)), texts(2), result, failures=Limits(1))
     assert (found.status, found.said) == ("passed", "one reply each; 1 text without a score")
     assert found.detail.startswith("ParseError")
     assert [(v.name, v.met) for v in limits(suite(), result)] == [("failures", False)]

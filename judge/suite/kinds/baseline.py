@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from judge.report import Result
 from judge.report.words import chance, number
 from judge.stats.permutation import holm
 from judge.stats.power import ALPHA, LEAST
 from judge.stats.runs import Moved, Runs, compare_runs
-from judge.suite.kinds.beside import Beside, beside, change
+from judge.suite.kinds.beside import Beside, Rescaled, beside, change
 from judge.suite.kinds.shared import joined, places
-from judge.suite.kinds.trust import Trust, trust, verdict
+from judge.suite.kinds.trust import trust, verdict
 from judge.suite.means import Mean, mean, values
-from judge.suite.records import Suite, Verdict
+from judge.suite.records import Status, Suite, Verdict
 from judge.suite.scored import NoScore, Scored, Text, columns, named
 
 _EXPECTED = "not worse"
@@ -28,23 +29,30 @@ def against(
     Where people rated the texts, not met only where the scores are told to go worse with the ratings than the
     baseline's: a prompt that is stricter, and right, is no regression. Else not met only where the scores are told to
     be worse: p after Holm is below .05, and the interval of the mean difference lies on the worse side of 0. Both are
-    those of `runs`, the two side by side (default: made here), and of fewer than six items those over their draws. All
-    texts that have a score in both count. `error` where a criterion cannot be compared.
+    those of `runs`, the two side by side (default: made here), and of fewer than six items those over their draws;
+    where these have no test, likeliest labels have to flip. All texts that have a score in both count. `undecided`
+    where nothing can tell, or the scale is another one: not met only if the suite says `fail`. `error` where fewer
+    than half of the texts can be compared. A criterion that is new has no verdict.
     """
     runs = runs or compare_runs(baseline.table, result.table, seed=seed)
     rows = {row.column: row for row in reversed(runs.moved)}  # that of all systems comes first
     drifts = {named(case.criterion) for case in suite.cases if case.kind == "drift"} if suite else set()
     at = suite.lines.get("baseline", 1) if suite else 1
+    had = columns(baseline).keys() - drifts
     texts = [(sample.item, sample.system) for sample in result.table.samples]
-    kept = {name: rows.get(column.name) for name, column in columns(result).items() if name not in drifts}
+    kept = {name: rows.get(column.name) for name, column in columns(result).items() if name in had}
     found = {name: _found(result, baseline, name, texts, row) for name, row in kept.items()}
     few = {n: one[1].estimate.p for n, one in found.items() if isinstance(one, tuple) and one[1].unit == "draw"}
     moves = {name: row.adjusted for name, row in kept.items() if row} | {**dict.fromkeys(few), **_adjusted(few)}
     rated = [name for name in found if any(name in sample.human for sample in result.table.samples)]
     trusts = {n: one for n in rated if (one := trust(result, baseline, n, criteria=len(rated), seed=seed))}
     turns = _adjusted({name: one.estimate.p for name, one in trusts.items()})
-    verdicts = [_verdict(name, at, one, moves.get(name)) for name, one in found.items()]
-    return [_by_people(one, trusts[one.criterion], turns) if one.criterion in trusts else one for one in verdicts]
+    verdicts = {name: _verdict(name, at, one, moves.get(name)) for name, one in found.items()}
+    for name, one in trusts.items():
+        if isinstance(found[name], tuple):
+            verdicts[name] = verdict(name, at, one, turns.get(name), verdicts[name].found)
+    strict = suite is not None and suite.undecided == "fail"
+    return [replace(v, met=not strict) if v.status == "undecided" else v for v in verdicts.values()]
 
 
 def _adjusted(p: Mapping[str, float | None]) -> dict[str, float]:
@@ -53,52 +61,55 @@ def _adjusted(p: Mapping[str, float | None]) -> dict[str, float]:
     return dict(zip(tested, holm([*tested.values()]), strict=True))
 
 
-def _by_people(moved: Verdict, found: Trust, p: Mapping[str, float]) -> Verdict:
-    """The verdict by people's ratings in the place of that by the scores alone."""
-    return verdict(moved.criterion, moved.line, found, p.get(moved.criterion), moved.found)
-
-
-def _found(result: Result, baseline: Result, criterion: str, texts: Sequence[Text], row: Moved | None) -> _Found | str:
+def _found(
+    result: Result, baseline: Result, criterion: str, texts: Sequence[Text], row: Moved | None
+) -> _Found | NoScore:
     """The mean difference, or why there is none."""
     try:
         both = beside(baseline, Scored.of(result, criterion, {item for item, _ in texts}), criterion, texts)
     except NoScore as error:
-        return error.message
+        return error
     items = both.items()
     if row is None or len(items) < LEAST:
         return both, mean(items, 0.0)[0]
     return both, Mean(row.estimate, float(values(items).std(ddof=1)), "item", items=len(items))
 
 
-def _verdict(criterion: str, at: int, found: _Found | str, p: float | None) -> Verdict:
+def _verdict(criterion: str, at: int, found: _Found | NoScore, p: float | None) -> Verdict:
     title = f"{criterion} against the baseline"
-    if isinstance(found, str):
-        return Verdict(title, at, "baseline", criterion, "error", False, _EXPECTED, "no comparison", found)
+    if isinstance(found, NoScore):
+        unlike: Status = "undecided" if isinstance(found, Rescaled) else "error"
+        return Verdict(title, at, "baseline", criterion, unlike, False, _EXPECTED, "no comparison", found.message)
     both, move = found
     column = both.after.column
-    said = _said(move, p, -1 if column.better == "lower" else 1)
-    worse, decimal = said.startswith("worse"), places(column)
-    alike = move.alike if move.estimate.value else ""
+    status, said = _said(both, move, p, -1 if column.better == "lower" else 1)
+    decimal, alike = places(column), move.alike if move.estimate.value else ""
     return Verdict(
         title,
         at,
         "baseline",
         criterion,
-        "failed" if worse else "passed",
-        not worse,
+        status,
+        status != "failed",
         _EXPECTED,
         change(move.estimate, decimal),
-        joined(said, alike),
+        joined(said, alike, both.some),
         estimate=move.estimate,
         before=number(both.mean_before(), decimal),
     )
 
 
-def _said(move: Mean, p: float | None, sign: int) -> str:
-    """Without a test, as of a few replies, nothing is told to be worse."""
-    e = move.estimate
-    if p is not None and p < ALPHA and move.side:
-        return f"{'better' if move.side == sign else 'worse'} ({chance(p)})"
-    if not e.value and (e.low == e.high):
-        return "the same"
-    return "not told apart" + (move.takes if p is not None else f" (nothing to test on fewer than {LEAST} items)")
+def _said(both: Beside, move: Mean, p: float | None, sign: int) -> tuple[Status, str]:
+    """Without a test, as of probabilities that were all seen, a move counts where likeliest labels flipped."""
+    e, changed = move.estimate, both.changed()
+    if not e.value and e.low == e.high and not (changed and move.few):
+        return "passed", f"mean the same; {changed}" if changed else "the same"
+    few = move.unit == "draw" and p is None
+    if move.side and (p is None or p < ALPHA) and (not few or "flipped" in changed) and not move.few:
+        tested = "" if p is None else f" ({chance(p)})"
+        return ("passed", f"better{tested}") if move.side == sign else ("failed", f"worse{tested}")
+    if move.few:
+        return "undecided", joined(move.few, changed)
+    if few:
+        return "undecided", joined(f"no test on fewer than {LEAST} items", changed)
+    return "passed", "not told apart" + move.takes

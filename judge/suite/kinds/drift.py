@@ -40,10 +40,11 @@ def decide(asked: Asked, drift: Drift) -> Told:
     if flips is not None:
         rows.append(_counted(flips, len(both.texts), drift.max_flips or 0.0))
     single = "one reply each" if still.single and not still.few else ""
+    said = [*dict.fromkeys(said for _, said in rows), *([single, still.alike] if limits else [])]
     return Told(
         min((status for status, _ in rows), key=_WORST.index),
         _found(still.estimate if limits else None, flips, len(both.texts), at),
-        joined(*dict.fromkeys(said for _, said in rows), *([single, still.alike] if limits else []), lacking),
+        joined(*said, both.some, lacking),
         estimate=still.estimate if limits else wilson(len(flips or ()), len(both.texts)),
         before=number(both.mean_before(), at),
         detail=detail,

@@ -9,9 +9,10 @@ from judge.report import Result
 from judge.report.words import chance, number, signed, span
 from judge.stats.correlate import LEAST, UNITS, Level, Values, shifted, usual_level
 from judge.stats.power import ALPHA, takes
+from judge.stats.power import LEAST as FEWEST
 from judge.suite.kinds.agreement import PLACES
 from judge.suite.means import would_take
-from judge.suite.records import Verdict
+from judge.suite.records import Status, Verdict
 from judge.suite.scored import NoScore, Scored
 
 
@@ -59,8 +60,12 @@ def verdict(criterion: str, line: int, found: Trust, p: float | None, moved: str
     apart = e.low is not None and e.high is not None and (e.low > 0 or e.high < 0)
     told = p < ALPHA if p is not None else apart
     how = f" ({chance(p)})" if p is not None else ""
+    few = not told and (e.n < FEWEST or e.low is None or e.high is None)
+    status: Status = "failed" if told and e.value < 0 else "undecided" if few else "passed"
     if told:
         said = f"agrees {'better' if e.value > 0 else 'worse'} with people{how}"
+    elif few:
+        said = f"too few {UNITS[found.level]}s to tell: {FEWEST} or more"
     else:
         said = f"agreement not told apart{would_take(takes(e), e.n, UNITS[found.level])}"
     return Verdict(
@@ -68,8 +73,8 @@ def verdict(criterion: str, line: int, found: Trust, p: float | None, moved: str
         line,
         "baseline",
         criterion,
-        "failed" if told and e.value < 0 else "passed",
-        not (told and e.value < 0),
+        status,
+        status != "failed",
         "goes no worse with people",
         f"spearman {number(found.after, PLACES)}, {signed(e.value, PLACES)} {span(e.low, e.high, PLACES)}".rstrip(),
         f"{said}; scores {moved}",

@@ -1,0 +1,43 @@
+"""Files that a command writes: what speaks against one is said before anything is asked and paid."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from judge.errors import ConfigError, StorageError
+
+_INPUTS = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".parquet", ".jinja", ".py", ".ini", ".toml")
+
+
+def apart(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:
+    """Raises ConfigError where two outputs (by flag) are one file, or one is among the inputs."""
+    read = {path.resolve() for path in inputs if path is not None}
+    first: dict[Path, str] = {}
+    for flag, path in outputs.items():
+        if path is None:
+            continue
+        if path.resolve() in read:
+            raise ConfigError(f"{flag} {path}: is read here as well; name another file")
+        if (other := first.setdefault(path.resolve(), flag)) != flag:
+            raise ConfigError(f"{flag} {path}: {other} is the same file; name another one")
+
+
+def no_input(outputs: Mapping[str, Path | None]) -> None:
+    """Raises ConfigError for a report in the place of a file that by its name is data, a suite or a prompt."""
+    for flag, path in outputs.items():
+        if path is not None and path.suffix.lower() in _INPUTS and path.exists():
+            raise ConfigError(f"{flag} {path}: is there already, and by its name no report; name another file")
+
+
+def writable(outputs: Mapping[str, Path | None]) -> None:
+    """Raises StorageError for a file that cannot be written; its folders may be still to be made."""
+    for flag, path in outputs.items():
+        if path is None:
+            continue
+        there = next(one for one in (path, *path.absolute().parents) if one.exists())
+        if there.is_dir() == (there == path):
+            raise StorageError(f"{flag} {path}: {there} is a {'folder' if there.is_dir() else 'file'}")
+        if not os.access(there, os.W_OK):
+            raise StorageError(f"{flag} {path}: {there} cannot be written to")
