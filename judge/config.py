@@ -74,6 +74,12 @@ def _seconds(given: Any) -> Any:
         raise ValueError("write a number of seconds, such as 3600") from None
 
 
+def _folder(given: Any) -> Any:
+    if given is None or given is False or isinstance(given, str | Path):
+        return given
+    raise ValueError("write a folder, or false for none")
+
+
 _BUDGET = re.compile(r"(?:\$ ?(\d[\d,_]*(?:\.\d+)?)|(\d[\d,_]*(?:\.\d+)?) ?(usd|\$|[km]?tokens?))", re.I)
 _TIMES = {"k": 1e3, "m": 1e6}
 
@@ -141,7 +147,7 @@ class Plan(BaseModel):
     budget: Annotated[Budget | None, BeforeValidator(_budget)] = None
     engine: str = "local"
     retry_failed: bool = False
-    cache: Path | Literal[False] | None = None
+    cache: Annotated[Path | Literal[False] | None, BeforeValidator(_folder)] = None
     replay: Path | None = None
     record: Path | None = None
     calibrate: bool = False

@@ -130,6 +130,11 @@ def test_options_of_a_metric_that_are_no_mapping_are_said(tmp_path: Path) -> Non
         plan(write(tmp_path, "set: {rouge: 3}\n"), {"set": {"bleu": {"smooth": "floor"}}})
 
 
+def test_a_cache_is_a_folder_or_none(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"run.yaml:2: cache: write a folder, or false for none, not True"):
+        plan(write(tmp_path, "data: d.jsonl\ncache: true\n"))
+
+
 @pytest.mark.parametrize("given", ["key_env: sk-1234", "model: {name: m, key_env: sk-1234}"])
 def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(tmp_path: Path, given: str) -> None:
     with pytest.raises(ConfigError, match="key_env: names the environment variable") as refused:

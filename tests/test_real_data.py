@@ -234,7 +234,7 @@ def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
         "cache": False, "baseline": "before",
         "cases": [
             {"name": "people", "human": {"spearman": {"min": 0.1}, "level": "item"}},
-            {"name": "order", "better": "M22", "worse": "M11"},
+            {"name": "order", "better": "M22", "worse": "M11", "undecided": "pass"},
             {"name": "flips", "drift": {"max_flips": 0}},
         ],
     }  # fmt: skip
@@ -253,6 +253,8 @@ def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
     assert agreement.estimate is not None
     assert agreement.estimate.value == pytest.approx(float(spearmanr([*gpt4.values()], people).statistic))
     assert agreement.met
+    order = next(verdict for verdict in first.verdicts if verdict.name == "order")
+    assert (order.status, order.met) == ("undecided", True)  # five items, one reply each
     (second,) = judge.test(tmp_path, model="gpt-3.5-turbo-0301:rts")
     flips = next(verdict for verdict in second.verdicts if verdict.name == "flips")
     turned = sum(found.get(("gpt-3.5-turbo-0301", key), value) != value for key, value in gpt4.items())
@@ -269,7 +271,7 @@ def test_an_audit_of_people_and_of_chance(replay: Callable[..., Replay], shared_
         mapping={"item": "doc_id", "output": "summary"}, weighting="single",
     )  # fmt: skip
     assert {cell.change for cell in card.cells} >= {"swapped number", "negated sentence", "shuffled sentences"}
-    assert len(card.attacks) == 5
+    assert [cell.control for cell in card.attacks] == [False] * 5 + [True]
     assert {finding.probe for finding in card.findings} >= {"verbosity", "scale use"}
     assert sum(cell.failed for cell in (*card.cells, *card.attacks)) == 0
     assert not any(cell.move and cell.move.p is not None and cell.move.p < 0.05 for cell in card.cells)
