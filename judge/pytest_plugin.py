@@ -28,6 +28,7 @@ _MARKER = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """The judge to ask, and recordings: on the command line, and in the ini file what costs nothing."""
     group = parser.getgroup("judge", "judging texts with a language model")
     group.addoption(
         _MODEL,
@@ -150,6 +151,7 @@ class SuiteFile(pytest.File):
     _found: Found | None = None
 
     def collect(self) -> Iterator[SuiteItem]:
+        """Reads the suite; asks nobody."""
         from judge.errors import JudgeError
         from judge.report.words import line
         from judge.suite import files
@@ -188,6 +190,7 @@ class SuiteItem(pytest.Item):
         self.add_marker("judge")
 
     def runtest(self) -> None:
+        """Raises Unmet where a verdict on it is not met, or where the suite could not be run."""
         from judge.api.pytest_session import unmet
 
         found = self.parent.found()

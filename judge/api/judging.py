@@ -196,6 +196,7 @@ def _wanted(prepared: Prepared, tie: Score, columns: Sequence[Column]) -> bool:
 
 
 def judgments(prepared: Prepared, judge: str) -> Sequence[Judgment]:
+    """What one judge is asked: of texts or pairs, those that are wanted."""
     criteria = _asked_by(prepared, judge)
     if prepared.pairs is not None:
         every = prepared.pairs.judgments(criteria)

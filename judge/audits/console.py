@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
-from io import StringIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -14,6 +12,7 @@ from rich.text import Text
 
 from judge.audits.card import Card
 from judge.audits.layout import OPEN, TOLD, Bias, Detail, Layout, Matrix, Row, Shown, layout
+from judge.report.terminal import written
 
 _HEAD = ("Data", "Texts", "Judgments", "Language")
 _NAME, _CELL = 22, 14  # columns of a terminal that a change's name and a cell take
@@ -21,17 +20,7 @@ _NAME, _CELL = 22, 14  # columns of a terminal that a change's name and a cell t
 
 def render(card: Card, *, colour: bool = False) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code."""
-    text = StringIO()
-    console = Console(
-        file=text,
-        width=shutil.get_terminal_size((80, 24)).columns,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    console, text = written(colour=colour)
     shown = layout(card)
     console.print(Text(shown.title, "bold"))
     console.print(Text(" · ".join(f"{name}: {text}" for name, text in shown.facts if name in _HEAD), "dim"))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from io import StringIO
 
 from markupsafe import Markup
 from rich.box import SIMPLE_HEAD
@@ -18,6 +16,7 @@ from rich.text import Text
 from judge.report import html
 from judge.report.compared import Far, Layout, RunComparison, Section, layout
 from judge.report.markdown import escape
+from judge.report.terminal import written
 from judge.report.words import line, plain
 
 SCHEMA = "judge.compare/1"
@@ -32,17 +31,7 @@ def render(found: RunComparison, format: str, *, colour: bool) -> str:
 
 def _console(found: RunComparison, colour: bool) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code."""
-    text = StringIO()
-    console = Console(
-        file=text,
-        width=shutil.get_terminal_size((80, 24)).columns,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    console, text = written(colour=colour)
     shown = layout(found)
     console.print(Text(shown.title, "bold"))
     for note in shown.notes:

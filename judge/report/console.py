@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from io import StringIO
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -19,6 +17,7 @@ from judge.report.drivers import told
 from judge.report.panel import ALPHA, Agreed
 from judge.report.ranked import Contest, Ranked, ranked
 from judge.report.result import Result
+from judge.report.terminal import written
 from judge.report.verdict import verdict
 from judge.report.view import Cell, Standing, View, view
 from judge.report.words import line
@@ -47,17 +46,7 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
     `width` in terminal cells (the terminal's, or 80); columns that do not fit follow in tables below. Without
     `colour` there is no escape code in the text.
     """
-    text = StringIO()
-    console = Console(
-        file=text,
-        width=width or shutil.get_terminal_size((80, 24)).columns,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    console, text = written(colour=colour, width=width)
     shown = ranked(result) if result.rankings else view(result)
     about = shown.about
     console.print(Text(about.title, "bold"))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from io import StringIO
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -18,6 +16,7 @@ from rich.text import Text
 
 from judge.report.markdown import escape
 from judge.report.prompt_diff import PLACES, Judged, PromptDiff, told
+from judge.report.terminal import written
 from judge.report.words import chance, clean, count, line, number, percent, plain, signed, span
 from judge.stats.correlate import OVER
 
@@ -68,17 +67,7 @@ def _agreed(judged: Judged) -> Iterator[tuple[str, ...]]:
 
 def _console(found: PromptDiff, colour: bool) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code."""
-    text = StringIO()
-    console = Console(
-        file=text,
-        width=shutil.get_terminal_size((80, 24)).columns,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    console, text = written(colour=colour)
     console.print(Text(" → ".join(map(line, found.names)), "bold"))
     for note in found.notes:
         console.print(Text(f"! {line(note)}", "yellow"))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from io import StringIO
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -22,6 +19,7 @@ from judge.report.against import block as laid_out
 from judge.report.calibrated import Grid
 from judge.report.markdown import escape
 from judge.report.rated import flat
+from judge.report.terminal import written
 from judge.report.words import count, line, plain
 from judge.stats.correlate import LEVELS, Level
 from judge.stats.ppi import Calibrated
@@ -66,17 +64,7 @@ def check(format: str, level: str) -> None:
 
 def _console(validation: Validation, level: Level, colour: bool) -> str:
     """Tables as wide as the terminal, or 80; without `colour` no escape code."""
-    text = StringIO()
-    console = Console(
-        file=text,
-        width=shutil.get_terminal_size((80, 24)).columns,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    console, text = written(colour=colour)
     console.print(Text(line(validation.title), "bold"))
     for note in validation.notes:
         console.print(Text(f"! {line(note)}", "yellow"))

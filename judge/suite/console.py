@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
-from io import StringIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -13,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from judge.report.compared import RunComparison
+from judge.report.terminal import written
 from judge.report.words import count, line, seconds
 from judge.suite.outcome import Row, Shown, changed, shown, totals
 from judge.suite.records import Outcome
@@ -24,17 +23,7 @@ _LINES = 40  # of a prompt's diff
 
 def render(outcomes: Sequence[Outcome], *, colour: bool = False) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code. What all suites came to is the last line."""
-    text = StringIO()
-    console = Console(
-        file=text,
-        width=shutil.get_terminal_size((80, 24)).columns,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    console, text = written(colour=colour)
     for outcome in outcomes:
         _print_suite(console, shown(outcome))
         if outcome.comparison is not None:
