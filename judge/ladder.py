@@ -23,6 +23,8 @@ Answer = Response | ProviderError
 
 MERGED = "criterion"
 """The parameter that says which of the criteria in a merged prompt a reply is wanted for; it is never sent."""
+LABELS = "labels"
+"""The parameter that names the labels of which one that is `exact` gives all the probabilities."""
 _TOP_LOGPROBS = 20
 _KEY_TOKENS = 32
 _TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
@@ -75,8 +77,13 @@ def rungs(settings: Settings, decides: bool) -> tuple[Rung, ...]:
     return (wanted,)
 
 
-def requests(prompt: Prompt, criterion: Criterion, rung: Rung, settings: Settings) -> tuple[Request, ...]:
-    """What a rung asks, one request for each reply that is kept on its own; model and endpoint are left open."""
+def requests(
+    prompt: Prompt, criterion: Criterion, rung: Rung, settings: Settings, *, exact: bool = False
+) -> tuple[Request, ...]:
+    """What a rung asks, one request for each reply that is kept on its own; model and endpoint are left open.
+
+    `exact` says that whoever answers can give the probability of every label: it is then told which there are.
+    """
     if rung == "decisions":
         return (Request("", prompt.messages, {"questions": [_question(prompt, criterion)]}),)
     drawn = rung == "samples"
@@ -86,6 +93,8 @@ def requests(prompt: Prompt, criterion: Criterion, rung: Rung, settings: Setting
     }
     if rung == "logprobs":
         params["top_logprobs"] = _TOP_LOGPROBS
+        if exact and criterion.reply == "score" and criterion.form == "text" and not prompt.merged:
+            params[LABELS] = list(criterion.scale.labels)
     if prompt.merged:
         params |= {MERGED: criterion.name, "response_format": _merged_schema(prompt.merged)}
         params["max_tokens"] = settings.max_tokens or _TOKEN_LIMIT["score"] + _KEY_TOKENS * len(prompt.merged)
@@ -132,6 +141,8 @@ def label(answer: Answer | None, criterion: Criterion) -> str | None:
 
 
 def _by_logprobs(choice: Choice, criterion: Criterion, min_mass: float) -> tuple[float, Provenance]:
+    if choice.shares is not None:
+        return _by_shares("logprobs", choice.shares, criterion, min_mass, choice.text)
     written = parse.read(choice, criterion.reply, criterion.scale, criterion.title)
     if choice.tokens is None:
         raise Untrusted("the reply came without token probabilities", choice.text, lasting=True)
@@ -181,9 +192,15 @@ def _by_samples(
 def _by_decision(choice: Choice, criterion: Criterion, min_mass: float) -> tuple[float, Provenance]:
     if choice.shares is None:
         raise ParseError("the judge refused to answer the question", choice.text)
-    w = weigh.decide(dict(choice.shares), criterion.scale)
-    _refuse_thin(w.mass, min_mass, choice.text)
-    return w.value, _weighed("decisions", w)
+    return _by_shares("decisions", choice.shares, criterion, min_mass, choice.text)
+
+
+def _by_shares(
+    rung: Rung, shares: Sequence[tuple[str, float]], criterion: Criterion, min_mass: float, raw: str
+) -> tuple[float, Provenance]:
+    w = weigh.decide(dict(shares), criterion.scale)
+    _refuse_thin(w.mass, min_mass, raw)
+    return w.value, _weighed(rung, w)
 
 
 def _refuse_thin(mass: float, min_mass: float, raw: str) -> None:

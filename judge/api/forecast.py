@@ -258,7 +258,8 @@ class _Walk:
             yield replace(one, params={**one.params, "n": n}) if n > 1 else one
 
     def _requests(self, prompt: Prompt, criterion: Criterion, rung: Rung) -> dict[str, Request]:
-        found = ladder.requests(prompt, criterion, rung, self.settings)
+        exact = getattr(self.provider, "exact", False)
+        found = ladder.requests(prompt, criterion, rung, self.settings, exact=exact)
         whole = [replace(one, model=self.provider.model, endpoint=self.provider.endpoint) for one in found]
         return {one.key(): one for one in whole}
 

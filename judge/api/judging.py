@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -65,7 +65,7 @@ async def judge(
     made = prepared.plan
     if not prepared.judges or not prepared.criteria:
         return
-    with ExitStack() as closing:
+    async with AsyncExitStack() as closing:
         cache: Cache = _cache(prepared)
         closing.callback(cache.close)
         found = columns(prepared, progress)
@@ -83,7 +83,8 @@ async def judge(
         runs = []
         for name, retrier in retriers.items():
             left = again.left(judgments(prepared, name), kept, suffix(prepared, name))
-            runs.append(_run(prepared, name, left, retrier, cache=cache, emit=keep, flush=flush))
+            engine = await closing.enter_async_context(_engine(prepared, name, retrier))
+            runs.append(_run(prepared, name, left, retrier, engine, cache=cache, emit=keep, flush=flush))
         try:
             async with asyncio.TaskGroup() as group:
                 for name, one in zip(retriers, runs, strict=True):
@@ -112,9 +113,10 @@ async def in_windows(
     loop, under_way = asyncio.get_running_loop(), set[asyncio.Task[Any]]()
     ((name, retrier),) = retriers.items()
     flush = prepared.recording.flush if prepared.recording else lambda: None
-    with ExitStack() as closing:
+    async with AsyncExitStack() as closing:
         cache = _cache(prepared)
         closing.callback(cache.close)
+        engine = await closing.enter_async_context(_engine(prepared, name, retrier))
 
         async def judged(samples: Sequence[Sample]) -> MetricResult:
             """Every criterion's row for each of these texts, in their order."""
@@ -124,7 +126,7 @@ async def in_windows(
             def emit(row: Row) -> None:
                 rows[row.item, row.system, row.column] = row
 
-            run = _run(prepared, name, asked, retrier, cache=cache, emit=emit, flush=flush)
+            run = _run(prepared, name, asked, retrier, engine, cache=cache, emit=emit, flush=flush)
             under_way.add(task := asyncio.ensure_future(run()))
             try:
                 await task
@@ -149,6 +151,7 @@ def _run(
     judge: str,
     asked: Sequence[Judgment],
     retrier: Retrier,
+    engine: Engine,
     *,
     cache: Cache,
     emit: Callable[[Row], None],
@@ -158,14 +161,21 @@ def _run(
         asked, prepared.judges[judge], prepared.settings,
         cache=cache, retrier=retrier, emit=emit, flush=flush, counts=retrier.counts,
         concurrency=prepared.plan.max_concurrency, suffix=suffix(prepared, judge), recording=prepared.recording,
-        engine=_engine(prepared, judge, retrier), criteria=_asked_by(prepared, judge),
+        engine=engine, criteria=_asked_by(prepared, judge),
     )  # fmt: skip
 
 
-def _engine(prepared: Prepared, judge: str, retrier: Retrier) -> Engine:
+@asynccontextmanager
+async def _engine(prepared: Prepared, judge: str, retrier: Retrier) -> AsyncIterator[Engine]:
+    """The engine of one judge, for all its rounds and windows. Raises ConfigError."""
     place = engine_place(prepared.plan, prepared.judges[judge])
     place = replace(place, counts=retrier.counts, purse=retrier.purse, deadline=retrier.deadline)
-    return engines.made(prepared.plan.engine, place)
+    engine = engines.made(prepared.plan.engine, place)
+    try:
+        yield engine
+    finally:
+        if (close := getattr(engine, "aclose", None)) is not None:
+            await close()
 
 
 def _both(emit: Callable[[Row], None], add: Callable[[Row], None]) -> Callable[[Row], None]:

@@ -59,7 +59,11 @@ def _sizes(prepared: Prepared) -> Iterator[int]:
                 prompt = made[one.criterion.name].render(one.sample, one.rival)
             except CriterionError:
                 continue
-            yield tokens.of(ladder.requests(prompt, one.criterion, first, prepared.settings)[0])
+            yield tokens.of(
+                ladder.requests(
+                    prompt, one.criterion, first, prepared.settings, exact=getattr(provider, "exact", False)
+                )[0]
+            )
 
 
 def _afresh(prepared: Prepared) -> Prepared:

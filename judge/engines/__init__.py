@@ -24,7 +24,9 @@ class Engine(Protocol):
     """Calls `ask` for the requests and `done` with each answer, and waits for what that returns.
 
     One that has `gathers = True` answers nothing but the first request before it has taken all of them: who makes the
-    requests must not wait for answers to go on.
+    requests must not wait for answers to go on. One that has requests answered elsewhere than in this process has a
+    coroutine function `complete`, which `ask` then calls in the place of the provider's. One that holds anything
+    between rounds has a coroutine function `aclose`, called once when its judge has nothing more to ask.
     """
 
     async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:

@@ -22,7 +22,10 @@ class Provider(Protocol):
 
     Some have more, which whoever wraps one passes on: `caching` (what the server is told of its prompt cache; where it
     is told anything, requests on one document are paced), `batches` (`providers.batches.Batches`, for --engine batch)
-    and `apart` (True where criteria that are merged into one request are answered as they were asked: apart).
+    `apart` (True where criteria that are merged into one request are answered as they were asked: apart), `exact` (True
+    where a request that names its `labels` is answered with the `shares` of all of them, and prompts that start alike
+    are best asked at once) and `taught` (get and set: what was learned of the server, as another process may take it
+    over; it holds no key).
     """
 
     name: str

@@ -58,11 +58,12 @@ class _Group:
 class Queue:
     """Requests that wait to be sent. The times are those of a clock that never goes back, in seconds.
 
-    `paced` keeps a group to 15 requests a minute as long as there is anything else to send.
+    `paced` keeps a group to 15 requests a minute as long as there is anything else to send. Without `led`, all go in
+    the order they came.
     """
 
-    def __init__(self, *, paced: bool = False) -> None:
-        self._paced = paced
+    def __init__(self, *, paced: bool = False, led: bool = True) -> None:
+        self._paced, self._led = paced, led
         self._plain: deque[Request] = deque()
         self._groups: OrderedDict[str, _Group] = OrderedDict()
         self._warm: deque[str] = deque()
@@ -90,7 +91,7 @@ class Queue:
         for request in requests:
             self._waiting += 1
             self._bytes += _size(request)
-            self._latest, _ = request.prefix
+            self._latest = request.prefix[0] if self._led else ""
             if not self._latest:
                 self._plain.append(request)
                 continue

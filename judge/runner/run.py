@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from judge import ladder, registry
 from judge.cache import Cache
-from judge.engines import Engine
+from judge.engines import Ask, Engine
 from judge.engines.commit import Commit
 from judge.errors import CriterionError, JudgeError, ParseError, ProviderError
 from judge.ladder import Answer, Rung, Settings, Untrusted
@@ -66,6 +66,8 @@ class Run:
         self._concurrency, self._suffix = concurrency, suffix
         self._take_down: Callable[[Request, Response], None] = recording.add if recording else lambda *_: None
         self._engine: Engine = engine or registry.load("engines", "local")
+        self._complete: Ask = getattr(engine, "complete", provider.complete)
+        self._exact: bool = getattr(provider, "exact", False)
         self._grouped = not provider.decides and not getattr(engine, "gathers", False)
         self._rungs = ladder.rungs(settings, provider.decides)
         self._firsts: dict[str, Judgment] = {}
@@ -74,7 +76,7 @@ class Run:
         self._renderers = renderers(criteria or [first.criterion for first in self._firsts.values()])
         self._leaders = len(self._firsts) if provider.decides else 1
         self._bundles = Bundles(decides=provider.decides, draws=settings.draws, apart=getattr(provider, "apart", False))
-        self._queue = Queue(paced=bool(getattr(provider, "caching", "")))
+        self._queue = Queue(paced=bool(getattr(provider, "caching", "")), led=not self._exact)
         self._news = asyncio.Event()
         self._waiting: dict[str, list[Case]] = {}
         self._left: list[Part] = []
@@ -234,7 +236,8 @@ class Run:
 
     def _requests_of(self, case: Case) -> tuple[Request, ...]:
         provider = self._provider
-        found = ladder.requests(case.prompt, case.judgment.criterion, case.rungs[0], self._settings)
+        criterion, rung = case.judgment.criterion, case.rungs[0]
+        found = ladder.requests(case.prompt, criterion, rung, self._settings, exact=self._exact)
         return tuple(replace(r, model=provider.model, endpoint=provider.endpoint, prefix=case.prefix) for r in found)
 
     def _usable(self, request: Request, response: Response | None) -> Response | None:
@@ -252,7 +255,7 @@ class Run:
         async def send() -> Response:
             self.counts.sent += 1
             flight.leave()
-            return await self._provider.complete(request)
+            return await self._complete(request)
 
         with Flight(self.counts, lambda: self._named(request)) as flight:
             return await self._retrier(send, request)
@@ -345,7 +348,8 @@ class Run:
         rung = case.rungs.pop(0)
         if rung == "logprobs":
             self._keep(case, case.fresh)
-            case.spare = next((answer for answer in answers if isinstance(answer, Response)), None)
+            written = (one for one in answers if isinstance(one, Response) and not any(c.shares for c in one.choices))
+            case.spare = next(written, None)
         case.notes.append(str(error))
         case.answers, case.fresh = {}, set()
         if case.rungs[0] == "single" and case.spare is not None:
