@@ -111,6 +111,12 @@ class DiskCache:
             self._pending.clear()
             self._prompts.clear()
 
+    def claim(self, keys: Sequence[str]) -> set[str]:
+        return set()
+
+    def release(self, keys: Sequence[str]) -> None:
+        return
+
     def close(self) -> None:
         try:
             self.flush()

@@ -23,6 +23,17 @@ class Cache(Protocol):
         """Write what was put. Raises StorageError, keeping everything unwritten for the next try."""
         ...
 
+    def claim(self, keys: Sequence[str]) -> set[str]:
+        """Those of these keys that another process is asking for just now; the others are this one's from now on.
+
+        They are until they are released, or this process ends.
+        """
+        ...
+
+    def release(self, keys: Sequence[str]) -> None:
+        """Let others ask for these, or find what is kept of them: after the `flush` of what was put."""
+        ...
+
     def close(self) -> None:
         """Flush and let go of the files."""
         ...
@@ -38,6 +49,12 @@ class NoCache:
         return
 
     def flush(self) -> None:
+        return
+
+    def claim(self, keys: Sequence[str]) -> set[str]:
+        return set()
+
+    def release(self, keys: Sequence[str]) -> None:
         return
 
     def close(self) -> None:
