@@ -8,11 +8,12 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed  ## a whole run, offline: judgments, metrics, report
 	$(BIN)/judge run examples/summaries_en/run.yaml --out runs/demo
 
-test: $(VENV)/.installed-dev  ## all tests that need neither a browser nor torch
-	$(BIN)/python -m pytest -n auto -m "not browser and not torch"
+test: $(VENV)/.installed-dev  ## all tests that need no browser, torch, Ray or Redis
+	$(BIN)/python -m pytest -n auto -m "not browser and not torch and not ray and not redis"
 
 test-all: $(VENV)/.installed-all  ## every test; installs what they need
-	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
+	command -v chromium >/dev/null && command -v redis-server >/dev/null \
+	  || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium redis-server)
 	command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix build/aimock @copilotkit/aimock@1.43 \
 	  || echo "no npm, or no registry: tests/engines/test_aimock.py is skipped"
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
