@@ -1,0 +1,325 @@
+"""How a page of the documentation is read and run; `test_commands.py` says what a page may hold."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import doctest
+import importlib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import typer
+from markdown_it import MarkdownIt
+from typer.core import TyperGroup
+
+from judge.cli import app, main
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = ["judge", "run", "examples/summaries_en/run.yaml", "--out", "runs/demo"]
+STARTED = {"judge", "python", "pytest", "cat", "head", "tail", "ls", "grep", "cp", "mkdir", "echo", "cd", "wc"}
+TOOLS = {"judge": "-c 'from judge.cli import main; main()'", "python": "", "pytest": "-m pytest"}
+UsageError: Any = typer.BadParameter.__mro__[1]  # typer brings its own copy of click
+GUARD = """
+import socket
+def _loopback(connect):
+    def guarded(self, address, *rest):
+        if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in ("127.0.0.1", "::1", "localhost"):
+            raise RuntimeError(f"the documentation reaches for {address}")
+        return connect(self, address, *rest)
+    return guarded
+for name in ("connect", "connect_ex"):
+    setattr(socket.socket, name, _loopback(getattr(socket.socket, name)))
+"""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Code on a page: `language` is "" where none is named, `title` a file to write, `left_out` why it is not run."""
+
+    language: str
+    text: str
+    line: int
+    exit: int = 0
+    title: str = ""
+    left_out: str = ""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """About blocks without a language: patterns of commands that are not run, of others how they end; and what Python
+    blocks are not run, by page and by a text that they hold."""
+
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    exits: Mapping[str, int] = field(default_factory=dict)
+    python: frozenset[tuple[str, str]] = frozenset()
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The blocks of a page in order, those without a language too."""
+    why = re.compile(r"<!--\s*not run:\s*(.+?)\s*-->", re.DOTALL)
+    left_out = ""
+    for token in MarkdownIt().parse(text):
+        if token.type == "html_block" and (found := why.search(token.content)):
+            left_out = found[1]
+        elif token.type in ("fence", "code_block"):
+            language = token.info.split()[0] if token.info.strip() else ""
+            exits, title = re.search(r"\bexit=(\d+)", token.info), re.search(r'\btitle="([^"]+)"', token.info)
+            line = token.map[0] + 1 if token.map else 0
+            code = int(exits[1]) if exits else 0
+            yield Block(language, token.content, line, code, title[1] if title else "", left_out)
+            left_out = ""
+
+
+def commands(block: Block) -> list[tuple[str, str]]:
+    """The commands of a block, each with what the page shows of its output; a backslash joins a line to the next."""
+    found: list[tuple[str, str]] = []
+    goes_on = False
+    for line in block.text.splitlines():
+        starts = line.startswith("$ ") or (block.language == "" and line.startswith("judge "))
+        if goes_on:
+            found[-1] = (found[-1][0].rstrip("\\") + line.removeprefix("> ").strip(), "")
+        elif starts:
+            found.append((line.removeprefix("$ ").strip(), ""))
+        elif found:
+            found[-1] = (found[-1][0], found[-1][1] + line + "\n")
+        goes_on = (goes_on or starts) and line.endswith("\\")
+    return found
+
+
+def bare(command: str) -> str:
+    """A command without its comment."""
+    return shlex.join(shlex.split(command, comments=True))
+
+
+def plain(text: str) -> str:
+    """Text without rules, and without the white space about which a terminal's width decides."""
+    return " ".join(re.sub(r"[\u2500-\u257f]", " ", text).split())
+
+
+def missing(shown: str, printed: str) -> str:
+    """The first part of what is shown that was not printed in its place; "" where all of it was."""
+    rest = plain(printed)
+    for part in filter(None, map(plain, shown.split("…"))):
+        _, found, rest = rest.partition(part)
+        if not found:
+            return part
+    return ""
+
+
+@cache
+def command_tree() -> TyperGroup:
+    tree = typer.main.get_command(app)
+    assert isinstance(tree, TyperGroup)
+    return tree
+
+
+def unknown(command: str) -> str:
+    """What is wrong with a command that is not run: what judge's own parser says, "" where it would take it."""
+    words = shlex.split(command, comments=True)
+    if words[:1] == ["make"]:
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+        return "".join(f"no target {word}" for word in words[1:] if word not in targets)
+    if words[:1] != ["judge"]:
+        return ""
+    words = words[1 : min([words.index(word) for word in words if word in ("|", ">", ">>", "&&", ";")], default=None)]
+    node: Any = command_tree()
+    path = ["judge"]
+    while isinstance(node, TyperGroup) and words and not words[0].startswith("-"):
+        path.append(words.pop(0))
+        if path[-1] not in node.commands:
+            return f"no command {' '.join(path)}"
+        node = node.commands[path[-1]]
+    try:
+        if not isinstance(node, TyperGroup):
+            node.make_context(" ".join(path), words)
+    except typer.Exit:  # --help
+        return ""
+    except UsageError as error:
+        return str(error.format_message())
+    return ""
+
+
+def unknown_names(text: str) -> list[str]:
+    """The names below `judge` that a Python block imports or reads and that are not there."""
+    tree, wanted = ast.parse(text), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "judge":
+            wanted |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Attribute) and re.fullmatch(r"judge(\.\w+)+", name := ast.unparse(node)):
+            wanted.add(name)
+    if any(arg.arg == "judge" for node in ast.walk(tree) if isinstance(node, ast.arguments) for arg in node.args):
+        return []  # in a test `judge` is the fixture
+    return sorted(name for name in wanted if not _there(name))
+
+
+def _there(name: str) -> bool:
+    whole, *parts = name.split(".")
+    found: Any = importlib.import_module(whole)
+    for part in parts:
+        whole = f"{whole}.{part}"
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            try:
+                found = importlib.import_module(whole)
+            except ImportError:
+                return False
+    return True
+
+
+@contextlib.contextmanager
+def said() -> Iterator[Callable[[], str]]:
+    """What is printed meanwhile, on both streams in order."""
+    kept = io.BytesIO()
+    stream = io.TextIOWrapper(kept, encoding="utf-8", write_through=True)
+    with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+        yield lambda: kept.getvalue().decode("utf-8")
+
+
+def judged(words: list[str]) -> tuple[int, str]:
+    """How `judge` ended in this process, and what it printed."""
+    with said() as printed, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", words)
+        try:
+            main()
+        except SystemExit as left:
+            return (left.code if isinstance(left.code, int) else int(left.code is not None)), printed()
+        return 0, printed()
+
+
+class Ground:
+    """The folder in which a page is run; the process stands in it. `names` are those of its Python blocks."""
+
+    def __init__(self, folder: Path, page: str) -> None:
+        self.folder = folder
+        self.page = page
+        self.names: dict[str, Any] = {"__name__": "page"}
+        self._tools = folder.parent / "tools"
+        self._tools.mkdir()
+        (self._tools / "sitecustomize.py").write_text(GUARD, "utf-8")
+        for name, call in TOOLS.items():
+            (self._tools / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {call} "$@"\n', "utf-8")
+            (self._tools / name).chmod(0o755)
+
+    def run(self, command: str) -> tuple[int, str]:
+        """How a command ended, and what it printed; in this process, unless it takes a shell."""
+        words = shlex.split(command, comments=True)
+        assert words[0] in STARTED, f"{words[0]} is not started from a test: put <!-- not run: REASON --> before it"
+        if words[0] == "judge" and not re.search(r"[|&;<>$*`]", " ".join(words)):
+            return judged(words)
+        path, modules = f"{self._tools}:/usr/bin:/bin", f"{self._tools}:{ROOT}"
+        surroundings = {**os.environ, "PATH": path, "PYTHONPATH": modules, "HOME": str(self.folder.parent)}
+        done = subprocess.run(["bash", "-c", command], env=surroundings, capture_output=True, timeout=300)
+        return done.returncode, (done.stdout + done.stderr).decode("utf-8")
+
+    def python(self, text: str) -> None:
+        with said():
+            exec(compile(text, self.page, "exec"), self.names)
+
+    def session(self, text: str) -> None:
+        """Run what stands behind `>>>`. Raises AssertionError with the differences."""
+        runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+        told: list[str] = []
+        session = doctest.DocTestParser().get_doctest(text.replace("…", "..."), self.names, self.page, self.page, 0)
+        assert session.examples, f"{self.page}: a pycon block without a line that begins with >>>"
+        runner.run(session, out=told.append, clear_globs=False)
+        assert not runner.failures, "".join(told)
+        self.names.update(session.globs)
+
+    def write(self, name: str, text: str) -> None:
+        target = (self.folder / name).resolve()
+        assert target.is_relative_to(self.folder), f"{self.page}: {name} lies outside"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8")
+
+
+def run_page(text: str, ground: Ground, rules: Rules) -> None:
+    """Run a page, block by block. Raises AssertionError with the line at the first thing that is not as it says."""
+    for block in blocks(text):
+        at = f"{ground.page}:{block.line}"
+        placed = "\n" * block.line + block.text
+        if block.title:
+            ground.write(block.title, block.text)
+        elif block.language == "python":
+            assert not (wrong := unknown_names(block.text)), f"{at}: no {', '.join(wrong)}"
+            if not block.left_out and not any(page == ground.page and it in block.text for page, it in rules.python):
+                ground.python(placed)
+        elif block.language == "pycon" and not block.left_out:
+            ground.session(placed)
+        elif block.language in ("console", ""):
+            _run_commands(block, ground, rules, at)
+
+
+def _run_commands(block: Block, ground: Ground, rules: Rules, at: str) -> None:
+    found = commands(block)
+    assert found or not block.language, f"{at}: a console block without a line that begins with $"
+    for place, (command, shown) in enumerate(found, 1):
+        expected = block.exit if place == len(found) else 0
+        left_out = bool(block.left_out)
+        if block.language == "":
+            expected = next((code for rule, code in rules.exits.items() if re.match(rule, bare(command))), 0)
+            left_out = left_out or any(re.match(rule, bare(command)) for rule in rules.left_out)
+        if left_out:
+            assert not (wrong := unknown(command)), f"{at}: {command}: {wrong}"
+            continue
+        code, printed = ground.run(command)
+        assert code == expected, f"{at}: {command}\nleft with {code}, not {expected}:\n{printed}"
+        part = missing(shown, printed) if block.language else ""
+        assert not part, f"{at}: {command}\ndoes not print, at its place:\n{part}\nbut:\n{printed}"
+
+
+@pytest.fixture(scope="session")
+def harness() -> ModuleType:
+    """This module."""
+    return sys.modules[__name__]
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make demo` leaves behind: `runs/` and `cache/`."""
+    folder = tmp_path_factory.mktemp("demo")
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        code, printed = judged(DEMO)
+    assert code == 0, printed
+    return folder
+
+
+@pytest.fixture
+def make_ground(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Callable[[str], Ground]:
+    """The ground for a page of this name; what is no page begins without a demo."""
+
+    def make(page: str) -> Ground:
+        folder = tmp_path / "clone"
+        folder.mkdir()
+        for name in ("examples", "prompts"):
+            shutil.copytree(ROOT / name, folder / name)
+        if (ROOT / page).is_file():
+            made = request.getfixturevalue("demo")
+            shutil.copytree(made / "runs", folder / "runs")
+            shutil.copytree(made / "cache", tmp_path / "cache")
+            monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        for name in [n for n in os.environ if n.endswith("_API_KEY") or n.startswith(("JUDGE_", "OPENAI_", "AZURE_"))]:
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("COLUMNS", "120")
+        monkeypatch.chdir(folder)
+        return Ground(folder, page)
+
+    return make

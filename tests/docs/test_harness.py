@@ -1,0 +1,146 @@
+"""What runs the pages finds what is wrong with one."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+def page(text: str) -> str:
+    """A page whose fences are written as three apostrophes."""
+    return textwrap.dedent(text).replace("'''", "```")
+
+
+def test_blocks_are_found_with_what_is_said_about_them(harness: ModuleType) -> None:
+    text = page("""
+        '''yaml title="my.run.yaml"
+        data: data.jsonl
+        '''
+
+        <!-- not run: needs a key -->
+        '''console exit=1
+        $ judge run data.jsonl \\
+            --model gpt-5.4-mini
+        shown
+        $ judge metrics list   # all of them
+        '''
+
+            judge criteria list
+        """)
+    file, console, indented = harness.blocks(text)
+    assert (file.title, file.text) == ("my.run.yaml", "data: data.jsonl\n")
+    assert (console.exit, console.left_out) == (1, "needs a key")
+    first, second = harness.commands(console)
+    assert first == ("judge run data.jsonl --model gpt-5.4-mini", "shown\n")
+    assert second == ("judge metrics list   # all of them", "")
+    assert (indented.language, harness.commands(indented)) == ("", [("judge criteria list", "")])
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "part"),
+    [
+        ("a b\n…\nd", "a\n b c ─── d e", ""),
+        ("took … s", "took 2.1 s", ""),
+        ("b a", "a b", "b a"),
+        ("d … a", "a b c d", "a"),
+        ("0.91", "0.92", "0.91"),
+        ("", "anything", ""),
+    ],
+)
+def test_what_is_shown_was_printed(shown: str, printed: str, part: str, harness: ModuleType) -> None:
+    assert harness.missing(shown, printed) == part
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("judge run data.jsonl --model NAME", ""),
+        ("judge run data.jsonl --modle NAME", "No such option"),
+        ("judge run", "Missing argument"),
+        ("judge criteria frobnicate", "no command judge criteria frobnicate"),
+        ("judge run data.jsonl --draws many", "valid int"),
+        ("judge report runs/first --format csv | head", ""),
+        ("make demo", ""),
+        ("make coffee", "no target coffee"),
+        ("pip install .", ""),
+    ],
+)
+def test_what_is_not_run_is_parsed(command: str, told: str, harness: ModuleType) -> None:
+    found = harness.unknown(command)
+    assert told in found
+    assert bool(told) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("'''console\n$ judge criteria show nothing\n'''", "left with 2, not 0"),
+        ("'''console exit=1\n$ judge criteria list\n'''", "left with 0, not 1"),
+        ("'''console\n$ judge criteria list\nsarcasm\n'''", "does not print"),
+        ("'''console\n$ judge criteria list | grep sarcasm\n'''", "left with 1, not 0"),
+        ("'''console\n$ pip install everything\n'''", "not started from a test"),
+        ("'''console\njudge criteria list\n'''", "without a line that begins with"),
+        ("<!-- not run: why -->\n'''console\n$ judge run data.jsonl --sped 3\n'''", "No such option"),
+        ("'''\njudge run data.jsonl --model NAME --sped 3\n'''", "No such option"),
+        ("'''\njudge criteria list\n'''", "left with 0, not 1"),
+        ("'''python\nimport judge\njudge.evaluat\n'''", "no judge.evaluat"),
+        ("'''python\nfrom judge.metrics import rogue\n'''", "no judge.metrics.rogue"),
+        ("'''python\nassert 1 + 1 == 3, 'wrong'\n'''", "wrong"),
+        ("'''pycon\n>>> 1 + 1\n3\n'''", "Got:"),
+        ("'''pycon\n1 + 1\n'''", "without a line that begins with"),
+        ("'''yaml title=\"../out.yaml\"\na: 1\n'''", "lies outside"),
+    ],
+)
+def test_a_page_that_is_wrong_is_found_out(
+    text: str, told: str, harness: ModuleType, make_ground: Callable[[str], Any]
+) -> None:
+    rules = harness.Rules({".*--model NAME": "asks a model"}, {"judge criteria": 1})
+    with pytest.raises(AssertionError, match=re.escape(told)):
+        harness.run_page(page(text), make_ground("a page"), rules)
+
+
+def test_a_page_writes_its_files_and_goes_on_where_it_was(
+    harness: ModuleType, make_ground: Callable[[str], Any]
+) -> None:
+    text = """
+        '''jinja title="mine/brevity.jinja"
+        ---
+        scale: [1, 5]
+        ---
+        Score: {{ output }}
+        '''
+
+        '''console
+        $ judge criteria render mine/brevity.jinja examples/summaries_en/data.jsonl | head -n 1
+        Score: The first trams …
+        '''
+
+        '''python
+        from pathlib import Path
+
+        kept = Path("mine/brevity.jinja").read_text()
+        '''
+
+        '''pycon
+        >>> kept[:3]
+        '---'
+        >>> later = 1
+        '''
+
+        '''python
+        assert later == 1
+        '''
+        """
+    harness.run_page(page(text), make_ground("a page"), harness.Rules())
+
+
+def test_a_command_with_a_pipe_reaches_nothing_but_loopback(make_ground: Callable[[str], Any]) -> None:
+    ask = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=1)"
+    code, printed = make_ground("a page").run(f'python -c "{ask}" | cat')
+    assert code == 0
+    assert "the documentation reaches for ('192.0.2.1', 80)" in printed
