@@ -420,7 +420,7 @@ def test_missing_file_folder_and_unreadable_file(tmp_path: Path, monkeypatch: py
     assert complaint("dta.jsonl") == "dta.jsonl: no such file; near it: data.jsonl"
     assert complaint("nowhere/data.jsonl") == "nowhere/data.jsonl: no such file"
     Path("folder.jsonl").mkdir()
-    assert complaint(Path("folder.jsonl")) == "folder.jsonl: is a folder, not a file"
+    assert complaint(Path("folder.jsonl")).startswith("folder.jsonl: no data in this folder (known: .jsonl, ")
     assert "cannot be read: File name too long" in complaint("x" * 5_000 + ".jsonl")
 
 

@@ -77,7 +77,9 @@ def about(result: Result) -> About:
 
 def _title(result: Result) -> str:
     data = (result.info.get("data") or {}).get("path")
-    name = line(str(data).replace("\\", "/").rsplit("/", 1)[-1]) if data else "Judge report"
+    parts = str(data).replace("\\", "/").split("/")
+    known = parts[-2 if "*" in parts[-1] else -1 :]  # of a pattern also the folder that it is about
+    name = line("/".join(known)) if data else "Judge report"
     model = result.info.get("model")
     return f"{name}, judged by {line(str(model))}" if model else name
 
@@ -163,10 +165,11 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
     if of := (info.get("streamed") or {}).get("texts"):
         size = f"{count(sum(of.values()), 'text')}: {count(len(of), 'system')}"
     digest = f"sha256 {str(data['sha256'])[:12]}" if data.get("sha256") else ""
+    shards = f"{data['files']:,} files" if data.get("files") else ""
     place, panel = info.get("base_url") or info.get("provider"), len(info.get("judges") or ()) > 1
     where = "" if panel else f"at {place}" if place and info.get("model") else place
     found = {
-        "Data": _joined(data.get("path"), digest),
+        "Data": _joined(data.get("path"), shards, digest),
         "Texts": size,
         "Judges" if panel else "Judge": _joined(info.get("model"), where, sep=" "),
         "Language": _joined(language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "),

@@ -1,6 +1,7 @@
 """Files and frames to `Sample`s; what is wrong with them is said with file and line.
 
-Long form has one row per item and system, wide form one column per system. A file is read row by row.
+Long form has one row per item and system, wide form one column per system. A file is read row by row,
+and many shards one after the other.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 from judge.errors import DataError
 from judge.records import Sample
 from judge.registry import unknown
-from judge.samples.rows import Row, absent, digest, kind, parsed, rows
+from judge.samples.rows import Row, absent, kind, parsed, rows
+from judge.samples.shards import digest, files, is_data, title
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FIELDS", "digest", "load", "stream"]
+__all__ = ["FIELDS", "digest", "files", "is_data", "load", "stream", "title"]
 
 FIELDS = ("item", "system", "output", "source", "references", "human")
 _GUESSES = {
@@ -37,6 +39,7 @@ def load(
 ) -> list[Sample]:
     """The samples of a file (.jsonl, .ndjson, .json, .csv, .tsv, .parquet), a pandas DataFrame or an iterable.
 
+    Many files, also of several kinds, are a folder or a pattern: "shards", "shards/*.parquet" (`shards.files`).
     `mapping` names the data's columns for ours: {"output": "summary", "item": "doc_id"}; any other name on its
     left renames a further column. `systems` are the columns of wide form: each row gives one sample for each.
     Without an `item` column each row is its own item, where there is no `system` column either; without a

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
-import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from judge.errors import DataError
 from judge.records import Sample
 from judge.registry import unknown
+from judge.samples.shards import files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +30,7 @@ class Row(NamedTuple):
 def rows(data: Any) -> Iterator[Row | Sample]:
     """The rows of a path, a pandas DataFrame or an iterable of mappings and Samples. Raises DataError."""
     if isinstance(data, str | PathLike):
-        yield from _file_rows(Path(data), str(data))
+        yield from _file_rows(data)
     elif _is_frame(data):
         yield from _frame_rows(data)
     elif isinstance(data, Mapping) or not isinstance(data, Iterable):
@@ -70,25 +69,17 @@ def _frame_rows(frame: pd.DataFrame) -> Iterator[Row]:
         yield Row(f"row {number}", cells)
 
 
-def _file_rows(path: Path, name: str) -> Iterator[Row]:
-    try:
-        reader = _READERS.get(_existing(path, name).suffix.lower())
-        if reader is None:
+def _file_rows(data: str | PathLike[str]) -> Iterator[Row]:
+    """The rows of a file, or of one shard after the other."""
+    found = files(data)
+    for path, name in found:  # before any is read
+        if path.suffix.lower() not in _READERS:
             raise DataError(f"{name}: {unknown('suffix', path.suffix, list(_READERS))}")
-        yield from reader(path, name)
-    except OSError as error:
-        raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
-
-
-def _existing(path: Path, name: str) -> Path:
-    if path.is_dir():
-        raise DataError(f"{name}: is a folder, not a file")
-    if not path.exists():
-        beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = difflib.get_close_matches(path.name, beside, n=3)
-        hint = f"; near it: {', '.join(near)}" if near else ""
-        raise DataError(f"{name}: no such file{hint}")
-    return path
+    for path, name in found:
+        try:
+            yield from _READERS[path.suffix.lower()](path, name)
+        except OSError as error:
+            raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
 
 
 def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:
@@ -190,15 +181,6 @@ _READERS: dict[str, Callable[[Path, str], Iterator[Row]]] = {
     ".tsv": _csv,
     ".parquet": _parquet,
 }
-
-
-def digest(path: str | PathLike[str]) -> str:
-    """sha256 of a file's bytes, in hex. Raises DataError where it cannot be read."""
-    try:
-        with _existing(Path(path), str(path)).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def absent(value: Any, flat: bool = False) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from judge import samples
 from judge.config import Judge, Plan, split
-from judge.errors import ConfigError
+from judge.errors import ConfigError, DataError
 from judge.suite.cases import cases_of
 from judge.suite.records import Suite
 from judge.suite.spec import OPTIONS, Spec
@@ -89,7 +90,12 @@ def _judge_from(folder: Path, judge: Judge) -> Judge:
 
 def _check_there(file: Written, options: Mapping[str, Any], given: Collection[str]) -> None:
     """Complaints about files that are not there."""
-    named = [(key, options[key]) for key in ("data", "replay") if key in options]
+    if "data" in options and "data" not in given:
+        try:
+            samples.files(options["data"])
+        except DataError as error:
+            file.complain(f"data: {error}", "data")
+    named = [("replay", options["replay"])] if "replay" in options else []
     scripts = [judge.name for judge in options.get("model", ()) if judge.name.startswith(_SCRIPTED)]
     named += [("model", Path(name.removeprefix(_SCRIPTED))) for name in scripts]
     for key, path in named:

@@ -1,0 +1,138 @@
+"""Commands on data in many files. Oracle: the same command on one file with the same rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import judge as package
+
+RATED = {"x": 5, "y": 2, "z": 1}
+ROWS = [
+    {
+        "item": item,
+        "system": system,
+        "source": f"The council met about {item}, and voted to mend the old bridge in May.",
+        "output": f"{system} wrote that the council met about {item}" + " again" * n * (system == "y"),
+        "references": [f"The council voted about {item}."],
+        "human": {"relevance": RATED[system]},
+    }
+    for n, item in enumerate(("roads", "parks", "ponds", "ferries"))
+    for system in RATED
+]
+REPLIES = "- {when: x wrote, reply: 5}\n- {when: y wrote, reply: 3}\n- {when: [], reply: 1}\n"
+SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--metrics", "none")
+MANY = ("shards", "shards/*.jsonl")
+
+
+@pytest.fixture
+def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The command, in a folder with data.jsonl and the same rows in `shards`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    Path("shards").mkdir()
+    write("data.jsonl", ROWS)
+    write("shards/1.jsonl", ROWS[:5])
+    write("shards/2.jsonl", ROWS[5:])
+    Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
+    return command
+
+
+def write(name: str, rows: list[dict[str, Any]]) -> None:
+    Path(name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+
+def scores(folder: str) -> list[tuple[Any, ...]]:
+    frame = pd.read_parquet(Path(folder) / "scores.parquet")
+    return list(frame[["item", "system", "column", "value"]].itertuples(index=False, name=None))
+
+
+def told(report: str) -> list[str]:
+    """A report but for its data's digest and the time."""
+    return [line for line in report.splitlines() if not line.startswith(("Data ", "Started "))]
+
+
+@pytest.mark.parametrize("data", MANY)
+def test_a_run(judge: Callable[..., Any], data: str) -> None:
+    done = judge("run", data, *SCRIPTED, "--quiet")
+    assert done.code == 0, done.err
+    (made,) = Path("runs").iterdir()
+    assert made.name.startswith("shards-")
+    assert judge("run", "data.jsonl", *SCRIPTED, "--out", "one", "--quiet").code == 0
+    assert scores(str(made)) == scores("one")
+    of = [hashlib.sha256(Path("shards", name).read_bytes()).hexdigest() for name in ("1.jsonl", "2.jsonl")]
+    whole = hashlib.sha256(f"{of[0]}\n{of[1]}\n".encode()).hexdigest()
+    info = json.loads((made / "run.json").read_text("utf-8"))["info"]
+    assert info["data"] == {"path": data, "sha256": whole, "files": 2, "rows": 12}
+    assert "files" not in json.loads(Path("one/run.json").read_text("utf-8"))["info"]["data"]
+
+
+def test_a_plan_names_them_from_its_folder(judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("plans [old]").mkdir()
+    text = "data: {}\nmodel: scripted/../replies.yaml\ncriteria: [relevance]\nmetrics: none\nout: {}\n"
+    for place, data in zip("ab", ("../shards", "../shards/[12].jsonl"), strict=True):
+        Path(f"plans [old]/{place}.yaml").write_text(text.format(f"'{data}'", place), encoding="utf-8")
+        done = judge("run", f"plans [old]/{place}.yaml", "--quiet")
+        assert done.code == 0, done.err
+        assert len(scores(f"plans [old]/{place}")) == 12
+
+
+@pytest.mark.parametrize("data", MANY)
+def test_commands_say_the_same_as_of_one_file(judge: Callable[..., Any], data: str) -> None:
+    plan = ("--model", "mock", "--base-url", "http://127.0.0.1:9/v1", "--criteria", "relevance", "--format", "json")
+    assert judge("plan", data, *plan).out == judge("plan", "data.jsonl", *plan).out
+    for command, *options in (("validate", *SCRIPTED), ("score", "--metrics", "rouge"), ("rank", *SCRIPTED[:4])):
+        one, many = (judge(command, where, *options, "--out", "o") for where in ("data.jsonl", data))
+        assert many.code == one.code != 2, many.err
+        assert told(many.out) == told(one.out.replace("data.jsonl", data))
+    assert judge("qags", data).out == judge("qags", "data.jsonl").out
+    shown = [judge("criteria", "render", "relevance", where, "--item", "ferries") for where in (data, "data.jsonl")]
+    assert (shown[0].code, shown[0].out) == (0, shown[1].out)
+
+
+@pytest.mark.parametrize("data", MANY)
+def test_suites(judge: Callable[..., Any], data: str) -> None:
+    done = judge("suite", "init", data, "--criteria", "relevance", "--model", "scripted/replies.yaml")
+    assert done.code == 0, done.err
+    assert f"data: {data}\n" in Path("shards.judge.yaml").read_text("utf-8").replace("'", "").replace('"', "")
+    assert judge("suite", "init", "data.jsonl", "--criteria", "relevance", "--model", "scripted/replies.yaml").code == 0
+    many, one = (judge("test", f"{name}.judge.yaml", "--format", "json") for name in ("shards", "data"))
+    cases = [json.loads(done.out)["suites"][0]["verdicts"] for done in (many, one)]
+    assert (many.code, cases[0]) == (one.code, cases[1]), many.err
+    assert len(cases[0]) == 5
+    package.evaluate(data, "relevance", model="scripted/replies.yaml", metrics=[], out="made")
+    assert judge("suite", "init", "made", "--output", "of_run.judge.yaml").code == 0
+    assert judge("suite", "init", "shards", "--output", "other.judge.yaml").code == 0
+    assert "\nbaseline: " not in Path("other.judge.yaml").read_text("utf-8")
+
+
+def test_a_comparison_of_prompts_writes_over_no_shard(judge: Callable[..., Any]) -> None:
+    done = judge("criteria", "diff", "relevance", "coherence", "shards", "--output", "shards/2.jsonl")
+    assert (done.code, done.err) == (2, "judge: --output shards/2.jsonl: is read here as well; name another file\n")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("empty", "judge: empty: no data in this folder (known: .jsonl, .ndjson, .json, .csv, .tsv, .parquet)\n"),
+        ("shards/*.csv", "judge: shards/*.csv: no file has such a name in shards\n"),
+        ("broken", "judge: broken/2.jsonl:1: not JSON: Expecting value at column 1\n"),
+        ("r", "judge: r: this is the folder of a run and no data; name the data that it was made of\n"),
+    ],
+)
+def test_what_cannot_be_read_is_one_message(judge: Callable[..., Any], data: str, said: str) -> None:
+    Path("empty").mkdir()
+    Path("broken").mkdir()
+    write("broken/1.jsonl", ROWS[:1])
+    Path("broken/2.jsonl").write_text("no JSON", encoding="utf-8")
+    assert judge("run", "shards", *SCRIPTED, "--out", "r", "--quiet").code == 0
+    for command in ("run", "plan"):
+        done = judge(command, data, *SCRIPTED)
+        assert (done.code, done.out, done.err) == (2, "", said)

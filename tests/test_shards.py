@@ -1,0 +1,223 @@
+"""Data in many files. Oracles: the same rows in one file, and hashlib."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge import samples
+from judge.errors import DataError
+from judge.samples.rows import _READERS
+from judge.samples.shards import SUFFIXES
+
+ROWS: list[dict[str, Any]] = [
+    {"item": str(n), "system": system, "output": f"{system} on {n}\nin two lines", "references": [f"All of {n}."]}
+    for n in range(6)
+    for system in ("a", "b")
+]
+
+
+def lines(path: Path, part: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in part), encoding="utf-8")
+
+
+def listed(path: Path, part: list[dict[str, Any]]) -> None:
+    path.write_text(json.dumps(part), encoding="utf-8")
+
+
+def table(path: Path, part: list[dict[str, Any]]) -> None:
+    flat = [row | {"references": json.dumps(row["references"])} for row in part]
+    pd.DataFrame(flat).to_csv(path, sep="\t" if path.suffix == ".tsv" else ",", index=False)
+
+
+def parquet(path: Path, part: list[dict[str, Any]]) -> None:
+    pq.write_table(pa.Table.from_pylist(part), path)
+
+
+WRITERS: dict[str, Callable[[Path, list[dict[str, Any]]], None]] = {
+    ".jsonl": lines, ".ndjson": lines, ".json": listed, ".csv": table, ".tsv": table, ".parquet": parquet,
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`shards`, beneath the working directory: two rows in a file of each kind, and beside them what is no shard."""
+    monkeypatch.chdir(tmp_path)
+    made = Path("shards")
+    (made / "inside").mkdir(parents=True)
+    for n, (suffix, write) in enumerate(WRITERS.items()):
+        write(made / f"part-{n}{suffix.upper() if n == 1 else suffix}", ROWS[2 * n : 2 * n + 2])
+    for name in (".part-0.jsonl", ".part-9.jsonl.gz", "_SUCCESS", "README.md", "part-0.jsonl.crc", "inside/more.jsonl"):
+        (made / name).write_text("no data", encoding="utf-8")
+    return made
+
+
+def told(data: Any) -> list[tuple[Any, ...]]:
+    return [(s.item, s.system, s.output, s.references) for s in samples.load(data)]
+
+
+def complaint(data: Any) -> str:
+    with pytest.raises(DataError) as caught:
+        samples.load(data)
+    return str(caught.value)
+
+
+def test_every_suffix_has_a_reader() -> None:
+    assert tuple(_READERS) == SUFFIXES == tuple(WRITERS)
+
+
+@pytest.mark.parametrize(
+    "data", ["shards", "shards/", "./shards", Path("shards"), "shards/part-?.*[!c]", "s*/p*-[0-5].*"]
+)
+def test_shards_are_read_as_one_file_with_all_rows(folder: Path, data: Any) -> None:
+    (folder / "part-0.jsonl.crc").unlink()
+    lines(Path("all.jsonl"), ROWS)
+    assert told(data) == told("all.jsonl")
+
+
+def test_where_names_the_shard_and_its_line(folder: Path) -> None:
+    assert [sample.where for sample in samples.load("shards")] == [
+        "shards/part-0.jsonl:1", "shards/part-0.jsonl:2", "shards/part-1.NDJSON:1", "shards/part-1.NDJSON:2",
+        "shards/part-2.json row 1", "shards/part-2.json row 2", "shards/part-3.csv:2", "shards/part-3.csv:4",
+        "shards/part-4.tsv:2", "shards/part-4.tsv:4", "shards/part-5.parquet row 1", "shards/part-5.parquet row 2",
+    ]  # fmt: skip
+
+
+@given(st.lists(st.text("ab1", min_size=1, max_size=3), min_size=1, max_size=6, unique=True))
+def test_shards_come_in_the_order_of_their_names(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
+    there = tmp_path_factory.mktemp("named")
+    for name in names:
+        lines(there / f"{name}.jsonl", [{"output": name}])
+    expected = sorted(f"{name}.jsonl" for name in names)
+    for data in (there, there / "*.jsonl"):
+        found = samples.load(data)
+        assert [f"{sample.output}.jsonl" for sample in found] == expected
+        assert [sample.item for sample in found] == [str(n + 1) for n in range(len(names))]  # numbered over all shards
+
+
+def test_a_pattern_reaches_subfolders_and_no_hidden_ones(tmp_path: Path) -> None:
+    for name in ("b/x/1.jsonl", "a/2.jsonl", "3.jsonl", ".hidden/4.jsonl", "a/.5.jsonl", "a/6.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        lines(tmp_path / name, [{"output": name}])
+    assert [s.output for s in samples.load(tmp_path / "**" / "*.jsonl")] == ["3.jsonl", "a/2.jsonl", "b/x/1.jsonl"]
+    assert [s.output for s in samples.load(tmp_path / "?" / "*.jsonl")] == ["a/2.jsonl"]
+
+
+def test_brackets_in_names_that_are_there_are_no_pattern(tmp_path: Path) -> None:
+    (tmp_path / "[v1]").mkdir()
+    for name in ("[v1]/d[1].jsonl", "[v1]/d1.jsonl", "[v1]/d2.jsonl"):
+        lines(tmp_path / name, [{"output": name}])
+    assert [s.output for s in samples.load(tmp_path / "[v1]" / "d[1].jsonl")] == ["[v1]/d[1].jsonl"]
+    assert [s.output for s in samples.load(tmp_path / "[v1]" / "d[12].jsonl")] == ["[v1]/d1.jsonl", "[v1]/d2.jsonl"]
+    assert len(samples.load(tmp_path / "[v1]")) == 3
+
+
+def test_a_shard_is_opened_when_the_one_before_it_is_through(folder: Path) -> None:
+    """One that is broken is noticed when its turn comes: nothing was read ahead."""
+    (folder / "part-1.NDJSON").write_text("{", encoding="utf-8")
+    reader = samples.stream("shards")
+    assert [next(reader).item, next(reader).item] == ["0", "0"]
+    with pytest.raises(DataError, match=r"^shards/part-1\.NDJSON:1: not JSON"):
+        next(reader)
+
+
+def test_a_shard_without_rows_is_none(folder: Path) -> None:
+    (folder / "part-00.jsonl").touch()
+    assert len(told("shards")) == len(ROWS)
+    for path in folder.iterdir():
+        if path.is_file():
+            path.unlink()
+    (folder / "part-00.jsonl").touch()
+    assert complaint("shards") == "shards: no rows"
+
+
+def test_a_second_row_of_one_item_and_system_names_both_shards(folder: Path) -> None:
+    lines(folder / "part-6.jsonl", ROWS[:1])
+    assert complaint("shards").startswith(
+        "shards/part-6.jsonl:1: item '0' of system 'a' is already at shards/part-0.jsonl:1; each pair"
+    )
+
+
+# What is no data
+
+
+def test_folders_and_patterns_without_data(folder: Path) -> None:
+    known = "(known: .jsonl, .ndjson, .json, .csv, .tsv, .parquet)"
+    Path("empty/.git").mkdir(parents=True)
+    Path("empty/notes.txt").touch()
+    assert complaint("empty") == f"empty: no data in this folder {known}"
+    assert complaint(".") == f".: no data in this folder {known}; its subfolders are read as './**/*.jsonl'"
+    assert complaint("shards/*.arrow") == "shards/*.arrow: no file has such a name in shards"
+    assert complaint("shrads/*.csv") == f"shrads/*.csv: no file has such a name in {Path.cwd()}"
+    assert complaint("shards/*") == "shards/README.md: unknown suffix '.md' " + known
+    assert complaint("shards/a**.csv").startswith("shards/a**.csv: ")
+    lines(folder / "part-8.jsonl", [])
+    (folder / "part-8.jsonl").rename(folder / "part-8.jsonl.gz")
+    assert complaint("shards") == (
+        "shards: part-8.jsonl.gz is compressed: unpack it, or name the files to read by a pattern"
+    )
+
+
+@pytest.mark.parametrize("mark", ["run.json", "scores.parquet", "scores.partial.jsonl"])
+def test_the_folder_of_a_run_is_no_data(folder: Path, mark: str) -> None:
+    assert samples.is_data(folder)
+    (folder / mark).touch()
+    assert not samples.is_data(folder)
+    assert complaint("shards") == ("shards: this is the folder of a run and no data; name the data that it was made of")
+
+
+def test_what_a_folder_is_taken_for(folder: Path) -> None:
+    Path("empty").mkdir()
+    assert not samples.is_data(Path("empty"))
+    assert all(map(samples.is_data, (Path("shards/part-3.csv"), Path("nowhere"), Path("shards/*.csv"))))
+
+
+# Digest and title
+
+
+def test_the_digest_covers_every_shard(folder: Path) -> None:
+    of = [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("part-?.*[!c]"))]
+    assert len(of) == len(WRITERS)
+    assert samples.digest("shards") == hashlib.sha256("".join(f"{one}\n" for one in of).encode()).hexdigest()
+    first = samples.digest("shards")
+    (folder / "part-1.NDJSON").write_text((folder / "part-1.NDJSON").read_text("utf-8") + "\n", encoding="utf-8")
+    assert samples.digest("shards") != first
+    assert samples.digest("shards/*.tsv") == of[4]
+    folder.rename("moved")
+    Path("moved/part-1.NDJSON").unlink()
+    rest = "".join(f"{one}\n" for n, one in enumerate(of) if n != 1)
+    assert samples.digest("moved/") == hashlib.sha256(rest.encode()).hexdigest()
+    with pytest.raises(DataError, match="no such file"):
+        samples.digest("shards")
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("shards", "shards"),
+        ("shards/", "shards"),
+        ("shards/part-*.csv", "shards"),
+        ("shards/part-3.csv", "part-3"),
+        ("shards/*/x.csv", "shards"),
+        ("shards/inside/..", "shards"),
+        ("nowhere/d.v1.csv", "d.v1"),
+        ("/", "data"),
+    ],
+)
+def test_what_results_are_called_after(folder: Path, data: str, expected: str) -> None:
+    assert samples.title(data) == expected
+
+
+def test_what_results_of_the_working_directory_are_called_after(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    assert [samples.title(data) for data in (".", "*.csv", "part-*")] == ["shards"] * 3
