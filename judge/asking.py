@@ -13,8 +13,9 @@ from inspect import CORO_CREATED, getcoroutinestate
 from typing import Self
 
 from judge import parse, registry
-from judge.cache import Cache
+from judge.cache import Cache, NoCache
 from judge.engines import Answer, Done
+from judge.engines.claims import Claims
 from judge.engines.commit import Commit
 from judge.errors import ConfigError, ParseError, ProviderError
 from judge.metrics.asks import Ask, Trouble, Wanted
@@ -56,10 +57,11 @@ class Asker:
         self.counts = counts if counts is not None else Counts()
         self._provider, self._cache, self._retrier = provider, cache, retrier
         self._concurrency, self._max_tokens, self._recording = concurrency, max_tokens, recording
-        self._asking: set[asyncio.Task[object]] = set()
+        self._asking: dict[asyncio.Task[object], _Call] = {}
+        self._claimed: set[str] = set()
         self._closed = False
         self._server_decides = False
-        self._commit = Commit(cache.flush)
+        self._commit = Commit(self._write)
 
     @property
     def signature(self) -> str:
@@ -93,16 +95,26 @@ class Asker:
             raise asyncio.CancelledError
         engine = registry.load("engines", "local")
         call = _Call(
-            self._provider, self._cache, self.counts, wanted, max_tokens=self._max_tokens, recording=self._recording
-        )
-        self._asking.add(task)
+            self._provider, self._cache, self.counts, wanted,
+            max_tokens=self._max_tokens, recording=self._recording, deadline=self._retrier.deadline,
+            claimed=self._claimed,
+        )  # fmt: skip
+        self._asking[task] = call
         try:
             await engine(call.requests(), self._send, self._keeping(call), concurrency=self._concurrency)
         finally:
-            self._asking.discard(task)
             self._server_decides = self._server_decides or call.server_decides
-            self._commit.now()
+            try:
+                self._commit.now()
+            finally:
+                del self._asking[task]
+                call.claims.close()
         return [call.said[place] for place in range(len(wanted))]
+
+    def _write(self) -> None:
+        self._cache.flush()
+        for call in self._asking.values():
+            call.claims.release()
 
     async def _send(self, request: Request) -> Response:
         async def send() -> Response:
@@ -133,6 +145,8 @@ class _Call:
         *,
         max_tokens: int | None,
         recording: Recorder | None,
+        deadline: float | None,
+        claimed: set[str],
     ) -> None:
         self.said: dict[int, Said] = {}
         self.server_decides = False
@@ -140,6 +154,8 @@ class _Call:
         self._wanted, self._max_tokens, self._recording = wanted, max_tokens, recording
         self._places: dict[str, list[int]] = {}
         self._answers: dict[str, Answer] = {}
+        here = None if isinstance(cache, NoCache) else claimed
+        self.claims = Claims(cache, self._found, counts, deadline=deadline, on=bool(provider.endpoint), here=here)
 
     async def requests(self) -> AsyncIterator[Request]:
         """Those that have to be sent. What the cache can answer is read on the way."""
@@ -147,6 +163,10 @@ class _Call:
             for request in self._unanswered(range(first, min(first + _CHUNK, len(self._wanted)))):
                 yield request
             await asyncio.sleep(0)
+        while self.claims.waiting:
+            await self.claims.wait(asyncio.Event())
+            for _, request in self.claims.again() if self.claims.due() else ():
+                yield request
 
     def _unanswered(self, places: range) -> list[Request]:
         """Looked up and noted in one step, so that no answer comes in between unseen."""
@@ -163,15 +183,20 @@ class _Call:
                 self.said[place] = self._read(place, self._answers[key])
         stored = self._cache.get_many(list(new)) if self._provider.endpoint else {}
         for key, response in stored.items():
-            if self._settle(key, response):
-                self._counts.cached += 1
-                self._note(response)
-                if self._recording:
-                    self._recording.add(new[key], response)
+            if self._found(key, new[key], response):
                 del new[key]
-            else:
-                del self._answers[key]
-        return list(new.values())
+        return [request for _, request in self.claims.take(new.items())]
+
+    def _found(self, key: str, request: Request, response: Response) -> bool:
+        """Read a reply that is kept; whether it was of use."""
+        if not self._settle(key, response):
+            del self._answers[key]
+            return False
+        self._counts.cached += 1
+        self._note(response)
+        if self._recording:
+            self._recording.add(request, response)
+        return True
 
     def _request(self, wanted: Wanted) -> Request:
         message = {"role": "user", "content": wanted.prompt}
@@ -182,6 +207,7 @@ class _Call:
         """Give an answer to all who want it; keep a reply that any of them can read."""
         key = request.key()
         usable = self._settle(key, answer)
+        self.claims.over([key])
         if isinstance(answer, ProviderError):
             self._counts.refused += 1
             return

@@ -2,13 +2,16 @@
 
 Stored with diskcache, whose defaults would lose replies (1 GiB, then silent eviction) and run code from the
 file (values may be pickles, CVE-2025-69872; its JSONDisk still unpickles). Here values are JSON text, a pickle
-is refused unread, nothing is culled, and writes are synchronous and grouped into transactions.
+is refused unread, nothing is culled, and writes are synchronous and grouped into transactions. Machines share replies
+through a Redis or Valkey above that.
 """
 
 from judge.cache.disk import DiskCache, TextDisk
 from judge.cache.folders import clear_metrics, default_folder, metrics_folder, metrics_size
-from judge.cache.protocol import Cache, NoCache
+from judge.cache.opening import Place, folder_of, opened, place_of, reach, stored
+from judge.cache.protocol import Cache, NoCache, Store
 
 __all__ = [
-    "Cache", "DiskCache", "NoCache", "TextDisk", "clear_metrics", "default_folder", "metrics_folder", "metrics_size",
+    "Cache", "DiskCache", "NoCache", "Place", "Store", "TextDisk", "clear_metrics", "default_folder", "folder_of",
+    "metrics_folder", "metrics_size", "opened", "place_of", "reach", "stored",
 ]  # fmt: skip

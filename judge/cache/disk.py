@@ -6,7 +6,7 @@ import re
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
@@ -38,6 +38,11 @@ _PUT = (
     " ON CONFLICT (key, raw) DO UPDATE SET store_time = excluded.store_time, size = excluded.size,"
     " mode = excluded.mode, filename = excluded.filename, value = excluded.value"
 )
+_ROWS = "SELECT key, mode, filename, value FROM Cache WHERE raw = 1 AND key IN ({})"
+_KEYS = "SELECT key, 1, NULL, '' FROM Cache WHERE raw = 1 AND key IN ({})"
+_MESSAGES = "SELECT digest, 1, NULL, messages FROM Prompts WHERE digest IN ({})"
+_DIGESTS = "SELECT digest, 1, NULL, '' FROM Prompts WHERE digest IN ({})"
+"""What finds rows and prompts, with the mode of a text (1) where the table has none."""
 _PUT_PROMPT = "INSERT OR IGNORE INTO Prompts (digest, messages) VALUES (?, ?)"
 T = TypeVar("T")
 
@@ -75,6 +80,8 @@ class DiskCache:
     on standard error says so, and is in `notes`. Not for several threads.
     """
 
+    claims = False
+
     def __init__(self, folder: Path, notes: list[str] | None = None) -> None:
         self.folder = folder / "responses"
         self.notes = [] if notes is None else notes
@@ -88,20 +95,34 @@ class DiskCache:
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         """The stored responses among these keys; one that cannot be read back counts as absent."""
-        texts = {key: self._pending[key] for key in keys if key in self._pending}
-        wanted = iter([key for key in keys if key not in texts])
-        while some := list(islice(wanted, _BATCH)):
-            texts |= self._do(lambda some=some: self._read(some))  # type: ignore[misc]
         found: dict[str, Response] = {}
-        for key, text in texts.items():
+        for key, text in self.texts(keys).items():
             with suppress(ValueError):
                 found[key] = rows.reply(text)
         return found
 
+    def texts(self, keys: Sequence[str]) -> dict[str, str]:
+        """The rows of these keys that there are, as they were written."""
+        return self._looked_up(_ROWS, keys, self._pending)
+
+    def messages(self, digests: Sequence[str]) -> dict[str, str]:
+        """The messages of these digests that there are, as they were written."""
+        return self._looked_up(_MESSAGES, digests, self._prompts)
+
+    def lacking(self, keys: Iterable[str], *, prompts: bool = False) -> list[str]:
+        """Those of these keys that have no row; with `prompts`, of these digests that have no messages."""
+        wanted = list(keys)
+        there = self._looked_up(_DIGESTS if prompts else _KEYS, wanted, self._prompts if prompts else self._pending)
+        return [key for key in wanted if key not in there]
+
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
-        self._pending[key], prompt = rows.write(response, request)
-        if prompt is not None:
-            self._prompts[prompt[0]] = prompt[1]
+        text, prompt = rows.write(response, request)
+        self.put_rows({key: text}, {} if prompt is None else dict([prompt]))
+
+    def put_rows(self, texts: Mapping[str, str], prompts: Mapping[str, str]) -> None:
+        """Keep rows by their keys and messages by their digests; safe after the next `flush`."""
+        self._pending.update(texts)
+        self._prompts.update(prompts)
         if len(self._pending) >= _BATCH:
             self.flush()
 
@@ -153,19 +174,20 @@ class DiskCache:
             last, file = (some[-1][0] if file is self._found else 0), self._found  # another file counts anew
             for text in [self._store.disk.fetch(mode, name, value, read=False) for _, mode, name, value in some]:
                 try:
-                    yield rows.reply(text), rows.request(text, self._messages(rows.digest_of(text)))
+                    digest = rows.digest_of(text)
+                    yield rows.reply(text), rows.request(text, self.messages([digest]).get(digest))
                 except ValueError:
                     continue
 
-    def _messages(self, digest: str) -> str | None:
-        query = "SELECT messages FROM Prompts WHERE digest = ?"
-        found = self._do(lambda: self._store._sql(query, (digest,)).fetchone())
-        return None if found is None else _text(found[0])
-
-    def _read(self, keys: Sequence[str]) -> dict[str, str]:
-        query = f"SELECT key, mode, filename, value FROM Cache WHERE raw = 1 AND key IN ({','.join('?' * len(keys))})"  # noqa: S608
-        fetch = self._store.disk.fetch
-        return {key: fetch(mode, name, value, read=False) for key, mode, name, value in self._store._sql(query, keys)}
+    def _looked_up(self, query: str, keys: Sequence[str], pending: Mapping[str, str]) -> dict[str, str]:
+        """What a query finds for these keys, of what is not written yet the text itself."""
+        texts = {key: pending[key] for key in keys if key in pending}
+        wanted = iter([key for key in keys if key not in texts])
+        while some := list(islice(wanted, _BATCH)):
+            whole = query.format(",".join("?" * len(some)))
+            found = self._do(lambda whole=whole, some=some: self._store._sql(whole, some).fetchall())  # type: ignore[misc]
+            texts |= {key: self._store.disk.fetch(mode, name, text, read=False) for key, mode, name, text in found}
+        return texts
 
     # The file, and what becomes of it.
 
@@ -244,17 +266,16 @@ def _open(folder: Path) -> Any:
 
 def _insert(store: Any, texts: Iterable[tuple[str, str]], prompts: Iterable[tuple[str, str]]) -> None:
     """Write rows in one transaction, each in the place of another with its key."""
-    now, run = time.time(), store._sql
-    run("BEGIN IMMEDIATE")
+    now, run = time.time(), store._con
+    cells = ((store.disk.put(key)[0], now, now, *store.disk.store(text, read=False)) for key, text in texts)
+    run.execute("BEGIN IMMEDIATE")
     try:
-        for key, text in texts:
-            run(_PUT, (store.disk.put(key)[0], now, now, *store.disk.store(text, read=False)))
-        for prompt in prompts:
-            run(_PUT_PROMPT, prompt)
-        run("COMMIT")
+        run.executemany(_PUT, cells)
+        run.executemany(_PUT_PROMPT, prompts)
+        run.execute("COMMIT")
     except BaseException:
         with suppress(sqlite3.Error):
-            run("ROLLBACK")
+            run.execute("ROLLBACK")
         raise
 
 

@@ -6,12 +6,13 @@ import os
 import shutil
 from pathlib import Path
 
+from judge.address import is_address
 from judge.errors import StorageError
 
 
 def default_folder() -> Path:
-    """$JUDGE_CACHE, else judge/ under $XDG_CACHE_HOME or ~/.cache."""
-    if own := os.environ.get("JUDGE_CACHE"):
+    """$JUDGE_CACHE where that is a folder, else judge/ under $XDG_CACHE_HOME or ~/.cache."""
+    if (own := os.environ.get("JUDGE_CACHE")) and not is_address(own):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "judge"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Any
 
 from judge.records import Request, Response
 
@@ -28,17 +29,28 @@ def reply(text: str) -> Response:
 
 def request(text: str, messages: str | None) -> Request | None:
     """What was asked; None for a row that does not say, or without its messages. Raises ValueError as `reply`."""
-    asked = text.partition("\n")[2]
-    if not asked or messages is None:
+    asked = _asked(text)
+    if asked is None or messages is None:
         return None
-    endpoint, model, draw, params, _ = json.loads(asked)
+    endpoint, model, draw, params, _ = asked
     return Request(model, tuple(json.loads(messages)), params, draw, endpoint)
 
 
 def digest_of(text: str) -> str:
-    """The digest of the messages; empty for a row that does not say what was asked."""
-    asked = text.partition("\n")[2]
-    return str(json.loads(asked)[-1]) if asked else ""
+    """The digest of the messages; empty for a row that does not say what was asked. Raises ValueError as `reply`."""
+    asked = _asked(text)
+    return str(asked[-1]) if asked is not None else ""
+
+
+def _asked(text: str) -> list[Any] | None:
+    """The second line; None where there is none. Raises ValueError for one that nobody here wrote."""
+    line = text.partition("\n")[2]
+    if not line:
+        return None
+    asked = json.loads(line)
+    if not isinstance(asked, list) or len(asked) != 5 or not isinstance(asked[3], dict):
+        raise ValueError("not what was asked")
+    return asked
 
 
 def _json(value: object) -> str:

@@ -8,10 +8,13 @@ from contextlib import suppress
 
 _REST = 9
 """Times a write's own length that the loop gets before the next one."""
+_MOST_REST = 0.5
+"""Seconds of that at most: whoever waits for the next one keeps its place."""
 
 
 class Commit:
-    """Calls `write` once for all that gathers in a turn of the event loop, and no more than a tenth of the time.
+    """Calls `write` once for all that gathers in a turn of the event loop, and no more than a tenth of the time
+    as long as writes take less than a twentieth of a second.
 
     A write blocks the loop, for about a quarter of a millisecond on an ordinary disk; so the slower the disk, the more
     replies share a write. For one event loop at a time.
@@ -66,7 +69,7 @@ class Commit:
         except Exception as error:  # noqa: BLE001  (raised where it is waited for, and to whoever comes next)
             self._failed = error
         end = loop.time()
-        self._not_before = end + _REST * (end - start)
+        self._not_before = end + min(_MOST_REST, _REST * (end - start))
 
 
 def _seen(future: asyncio.Future[None]) -> None:

@@ -106,6 +106,11 @@ class Archive:
         params = {key.params for key in self._where if key.model == model}
         return bool(params) and all('"questions"' in one for one in params)
 
+    def exact(self, model: str) -> bool:
+        """Whether a model was ever asked for the probabilities of labels that the request names."""
+        params = {key.params for key in self._where if key.model == model}
+        return any('"labels"' in one and '"questions"' not in one for one in params)
+
     def find(self, request: Request) -> list[Response]:
         """The replies to the draws that a request asks for, as many as there are from the first one on.
 

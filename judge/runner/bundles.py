@@ -28,7 +28,7 @@ class Bundles:
         self._alone: set[str] = set()
 
     def of(self, parts: Iterable[Part]) -> Iterator[Request]:
-        """The requests that ask for these parts."""
+        """The requests that ask for these parts; none where one under way is the same and brings them too."""
         alike: dict[tuple[object, ...], list[Part]] = {}
         for key, request in parts:
             kind = "" if self._decides else str(sorted(self._sent(request).items()))
@@ -38,20 +38,23 @@ class Bundles:
             rows = [[part] for part in group] if self._decides else _by_draw(group)
             size = _MOST_QUESTIONS if self._decides else self._draws
             for first in range(0, len(rows), size):
-                yield self._bundled(tuple(part for row in rows[first : first + size] for part in row))
+                bundle = self._bundled(tuple(part for row in rows[first : first + size] for part in row))
+                if bundle is not None:
+                    yield bundle
 
     def _sent(self, request: Request) -> dict[str, Any]:
         """The parameters that are sent for a part."""
         return {name: value for name, value in request.params.items() if self._apart or name != MERGED}
 
-    def _bundled(self, parts: tuple[Part, ...]) -> Request:
+    def _bundled(self, parts: tuple[Part, ...]) -> Request | None:
         key, first = parts[0]
         bundle = first
         if len(parts) > 1 or MERGED in first.params:
             bundle = _questions(parts) if self._decides else self._drawn(parts)
             key = bundle.key()
-        self._parts[key] = parts
-        return bundle
+        under_way = self._parts.get(key, ())
+        self._parts[key] = under_way + parts
+        return None if under_way else bundle
 
     def _drawn(self, parts: Sequence[Part]) -> Request:
         draws, first = len(_by_draw(parts)), parts[0][1]

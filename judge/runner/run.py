@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from judge import ladder, registry
 from judge.cache import Cache
 from judge.engines import Ask, Engine
+from judge.engines.claims import Claims
 from judge.engines.commit import Commit
 from judge.errors import CriterionError, JudgeError, ParseError, ProviderError
 from judge.ladder import Answer, Rung, Settings, Untrusted
@@ -22,6 +23,7 @@ from judge.retry import Retrier
 from judge.runner.bundles import Bundles, Part
 from judge.runner.cases import Case, Judgment, Row, by_document, chunks
 from judge.runner.groups import ROOM, Queue, prefix
+from judge.runner.waiting import Waiting
 
 _CHUNK = 64
 _AHEAD = 4
@@ -68,7 +70,8 @@ class Run:
         self._engine: Engine = engine or registry.load("engines", "local")
         self._complete: Ask = getattr(engine, "complete", provider.complete)
         self._exact: bool = getattr(provider, "exact", False)
-        self._grouped = not provider.decides and not getattr(engine, "gathers", False)
+        gathers = getattr(engine, "gathers", False)
+        self._grouped = not provider.decides and not gathers
         self._rungs = ladder.rungs(settings, provider.decides)
         self._firsts: dict[str, Judgment] = {}
         for judgment in judgments:
@@ -78,7 +81,7 @@ class Run:
         self._bundles = Bundles(decides=provider.decides, draws=settings.draws, apart=getattr(provider, "apart", False))
         self._queue = Queue(paced=bool(getattr(provider, "caching", "")), led=not self._exact)
         self._news = asyncio.Event()
-        self._waiting: dict[str, list[Case]] = {}
+        self._waiting = Waiting(self._resolve)
         self._left: list[Part] = []
         self._again: deque[Case] = deque()
         self._stepped: list[Case] = []
@@ -87,6 +90,8 @@ class Run:
         self._proven: set[Rung] = set()
         self._rows: deque[Row] = deque()
         self._commit = Commit(self._write)
+        on = bool(provider.endpoint) and not gathers
+        self._claims = Claims(cache, self._found, self.counts, deadline=retrier.deadline, on=on)
 
     async def __call__(self) -> None:
         for name, first in self._firsts.items():  # a template that cannot be rendered stops the run unpaid
@@ -97,12 +102,14 @@ class Run:
             try:
                 self._commit.now()
             finally:
+                self._claims.close()
                 await self._provider.aclose()
 
     def _write(self) -> None:
         """Replies first, then the rows that were made from them: where the former cannot be kept, the latter are."""
         try:
             self._cache.flush()
+            self._claims.release()
         finally:
             while self._rows:
                 row = self._rows.popleft()
@@ -126,7 +133,8 @@ class Run:
             self._stepped, self._stepped_bytes = [], 0
             if (first := next(rest, None)) is not None:
                 self._again.append(first)
-            if self.counts.stopping or (not self._again and not self._left and not self._queue):
+            wanted = self._again or self._left or self._queue or self._claims.waiting
+            if self.counts.stopping or not wanted:
                 return
             await self._engine(self._requests(rest), self._ask, self._answered, concurrency=self._concurrency)
 
@@ -159,41 +167,52 @@ class Run:
         while self._stepped_bytes < ROOM and not self.counts.stopping:
             room = more and not queue.full
             ahead = room and queue.grouped and len(queue) < _AHEAD * self._concurrency
-            if not ahead and (request := queue.take(now(), last=not room)) is not None:
+            if self._claims.due():
+                queue.add(self._bundles.of(self._free()), now())
+            elif not ahead and (request := queue.take(now(), last=not room)) is not None:
                 yield request
             elif room:
                 chunk = next(cases, [])
                 more = bool(chunk)
                 queue.add(self._bundles.of(self._unanswered(chunk)), now())
                 await asyncio.sleep(0)
-            elif queue:
+            elif queue or (self._claims.waiting and not (self._left or self._again or self._stepped)):
                 self._news.clear()
-                await self._news.wait()
+                await self._claims.wait(self._news)
             else:
                 return
             if len(self._lacking) > lacking:
                 self._recall(now())
                 return
 
+    def _free(self) -> list[Part]:
+        """What another process was asking for, and gave up."""
+        return [part for part in self._claims.again() if not self._withdrawn([part])]
+
     def _recall(self, now: float) -> None:
-        """Take back what would be sent on a rung that is lacking. Such a rung asks one request about a judgment."""
+        """Take back what would be sent on a rung that is lacking."""
         others = []
         for request in self._queue.drain():
-            parts = self._bundles.parts(request)
-            cases = dict.fromkeys(case for key, _ in parts for case in self._waiting[key])
-            if not all(case.rungs[0] in self._lacking for case in cases):
+            if self._withdrawn(self._bundles.parts(request)):
+                self._bundles.pop(request)
+            else:
                 others.append(request)
-                continue
-            self._bundles.pop(request)
-            for key, _ in parts:
-                del self._waiting[key]
-            for case in cases:
-                case.asked = case.own = False
-                self._step(case)
         self._queue.add(others, now)
 
+    def _withdrawn(self, parts: Sequence[Part]) -> bool:
+        """Whether these are on a rung that is lacking, which asks one request about a judgment: it goes a rung down."""
+        keys = [key for key, _ in parts]
+        cases = self._waiting.of(keys)
+        if not all(case.rungs[0] in self._lacking for case in cases):
+            return False
+        self._waiting.remove(keys)
+        self._claims.drop(keys)
+        for case in cases:
+            self._step(case)
+        return True
+
     def _unanswered(self, cases: Sequence[Case]) -> list[Part]:
-        """One part for each reply that neither the cache nor a request under way brings.
+        """One part for each reply that neither the cache nor a request under way brings, here or elsewhere.
 
         Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen. A rung
         that is known to be lacking still serves what the cache holds of it; all else goes to the rung below at once.
@@ -211,8 +230,8 @@ class Run:
                 if missing and (why := self._lacking.get(case.rungs[0])):
                     cases += self._lower(case, why)
                 else:
-                    new += self._await(case, requests, missing)
-        return new
+                    new += self._waiting.add(case, requests, missing)
+        return self._claims.take(new)
 
     def _lower(self, case: Case, why: str) -> list[Case]:
         """The case, sent a rung down; none, once it is failed unpaid where there is no rung below."""
@@ -222,17 +241,6 @@ class Run:
         case.notes.append(why)
         case.rungs.pop(0)
         return [case]
-
-    def _await(self, case: Case, requests: Mapping[str, Request], missing: Sequence[str]) -> list[Part]:
-        """Have a case wait for what is missing; the parts of it that nobody has asked for yet."""
-        own = [(key, requests[key]) for key in missing if key not in self._waiting]
-        case.missing = len(missing)
-        case.asked, case.own = case.asked or bool(missing), case.own or bool(own)
-        for key in missing:
-            self._waiting.setdefault(key, []).append(case)
-        if not missing:
-            self._resolve(case)
-        return own
 
     def _requests_of(self, case: Case) -> tuple[Request, ...]:
         provider = self._provider
@@ -244,12 +252,20 @@ class Run:
         """A stored reply, unless it lacks the very thing that was asked for with it."""
         if response is None:
             return None
-        bare = self._settings.weighting == "logprobs" and any(c.tokens is None for c in response.choices)
+        bare = self._settings.weighting == "logprobs" and not all(c.tokens or c.shares for c in response.choices)
         if bare:
             return None
         self._note(response)
         self._take_down(request, response)
         return response
+
+    def _found(self, key: str, request: Request, response: Response) -> bool:
+        """Hand on a reply that another process has kept; whether it is of use to those who wait for it."""
+        distrusted = any(case.distrusted for case in self._waiting.of([key]))
+        if distrusted or self._usable(request, response) is None:
+            return False
+        self._waiting.found(key, response)
+        return True
 
     async def _ask(self, request: Request) -> Response:
         async def send() -> Response:
@@ -263,7 +279,7 @@ class Run:
     def _named(self, request: Request) -> tuple[str, str, str]:
         """What a request under way is for: item, system and criterion of the first judgment that waits for it."""
         key, _ = self._bundles.parts(request)[0]
-        judgment = self._waiting[key][0].judgment
+        judgment = self._waiting.of([key])[0].judgment
         return judgment.sample.item, judgment.sample.system, judgment.criterion.name
 
     def _answered(self, request: Request, answer: Answer) -> Awaitable[None]:
@@ -276,7 +292,7 @@ class Run:
         else:
             self.counts.refused += 1
             for key, _ in parts:
-                self._settle(key, answer)
+                self._waiting.answered(key, answer)
         self._queue.answered(request, asyncio.get_running_loop().time())
         self._news.set()
         return self._commit.written()
@@ -288,29 +304,17 @@ class Run:
         self._note(answer)
         self._left += self._bundles.lacking(parts, answer)
         settled: list[Case] = []
-        for (key, _), part in zip(parts, self._bundles.split(parts, answer), strict=False):
-            settled += self._settle(key, part)
+        for (key, asked), part in zip(parts, self._bundles.split(parts, answer), strict=False):
+            self._take_down(asked, part)
+            settled += self._waiting.answered(key, part)
         for case in dict.fromkeys(settled):
             if case.missing:  # a draw with a score stands, whatever becomes of the others
                 has_score = [key for key in case.fresh if ladder.label(case.answers[key], case.judgment.criterion)]
                 self._keep(case, has_score)
 
-    def _settle(self, key: str, answer: Answer) -> list[Case]:
-        """Hand a reply to the cases that wait for it, and resolve those that waited for nothing else."""
-        cases = self._waiting.pop(key)
-        if isinstance(answer, Response):
-            self._take_down(cases[0].requests[key], answer)
-        for case in cases:
-            case.answers[key] = answer
-            if isinstance(answer, Response):
-                case.fresh.add(key)
-            case.missing -= 1
-            if not case.missing:
-                self._resolve(case)
-        return cases
-
     def _resolve(self, case: Case) -> None:
         """Score a case whose answers are complete, send it a rung down, or fail it."""
+        self._claims.over(case.requests)
         judgment = case.judgment
         answers = [answer for answer in case.answers.values() if answer is not None]
         try:
@@ -373,6 +377,7 @@ class Run:
             if self._provider.endpoint and isinstance(answer, Response):
                 self._cache.put(key, answer, case.requests[key])
             case.fresh.discard(key)
+            self._claims.over([key])
 
     def _note(self, response: Response) -> None:
         """Take down what a reply tells of its server; its temperature only counts if the reply does."""

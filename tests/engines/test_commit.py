@@ -91,3 +91,20 @@ def test_writing_at_once_is_enough_for_those_who_wait() -> None:
 
     assert asyncio.run(go()) == [7]
     assert disk.writes == [[7]]
+
+
+def test_a_write_that_took_long_is_soon_followed_by_another() -> None:
+    async def go() -> float:
+        loop = asyncio.get_running_loop()
+        clock, late = loop.time, 0.0
+
+        def hang() -> None:
+            nonlocal late
+            late += 30.0
+
+        loop.time = lambda: clock() + late  # type: ignore[method-assign]
+        commit = Commit(hang)
+        await commit.written()
+        return commit._not_before - loop.time()
+
+    assert 0.0 < asyncio.run(go()) <= 0.5

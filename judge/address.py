@@ -1,0 +1,84 @@
+"""The address of a cache that machines share, which may hold a password and shows none."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+_REDIS = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss", "unix": "unix"}
+"""What an address may begin with, and what redis-py calls that."""
+_BEGINNING = re.compile(rf"\s*({'|'.join(_REDIS)}):|\s*[\w+.-]{{2,}}:[/\\]|.*://", re.I | re.S)
+"""A scheme, known or not, also where a path has taken one of its slashes; a single letter is a drive."""
+_SECRET = re.compile(r"(?!\s*[a-z]:[/\\])[^/\\]*:.*@", re.I | re.S)
+"""What has a password before its host, and no scheme before that."""
+_BARE = re.compile(r"\s*(\[[0-9a-f:.]*\]|[^/\\:]*):[0-9]{1,5}(/[0-9]*)?\s*", re.I)
+_WRITE_BARE = "write redis://HOST:PORT for a Redis, or ./NAME for a folder that is called so"
+_MORE = (
+    "db", "username", "password", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_cert_reqs",
+    "ssl_check_hostname",
+)  # fmt: skip
+_WRITE = (
+    "write redis://:PASSWORD@HOST:PORT/NUMBER, rediss:// for one with TLS, or unix://:PASSWORD@/PATH?db=NUMBER, the "
+    f"password's own signs as %40 for @, %2F for /; after a ? only {', '.join(_MORE)}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a Redis or Valkey is. `url` is for its client alone; everything else that shows one shows no password."""
+
+    url: str = field(repr=False)
+    shown: str
+
+    def __str__(self) -> str:
+        return self.shown
+
+    @classmethod
+    def read(cls, text: str) -> Address:
+        """The address that a text is. Raises ValueError, which quotes nothing of the text."""
+        if _BARE.fullmatch(text) and not _BEGINNING.match(text):
+            raise ValueError(_WRITE_BARE)
+        try:
+            parts = urlsplit(text)
+            host, port, given = parts.hostname, parts.port, dict(parse_qsl(parts.query, keep_blank_values=True))
+        except ValueError:
+            raise ValueError(_WRITE) from None
+        kind, where = _REDIS.get(parts.scheme), parts.path
+        number = given.pop("db", "" if kind == "unix" else unquote(where).strip("/")) or "0"
+        if kind != "unix" and host:
+            where = f"{f'[{host}]' if ':' in host else host}:{port or 6379}"
+        elif kind != "unix" or host:
+            where = ""
+        known = {name for name in _MORE if kind == "rediss" or not name.startswith("ssl_")}
+        if kind is None or not where or parts.fragment or given.keys() - known or not re.fullmatch("[0-9]+", number):
+            raise ValueError(_WRITE)
+        where += f"?db={number}" if kind == "unix" else f"/{number}"
+        more = urlencode(given, quote_via=quote)
+        more = f"{'&' if kind == 'unix' else '?'}{more}" if more else ""
+        user, at, _ = parts.netloc.rpartition("@")
+        return cls(f"{kind}://{user}{at}{where}{more}", f"{parts.scheme}://{where}")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """A value of this type as it is, dumped and described as the text that shows no password."""
+        from pydantic_core import core_schema
+
+        return core_schema.is_instance_schema(cls, serialization=core_schema.to_string_ser_schema())
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"type": "string"}
+
+
+def is_address(given: object, *, bare: bool = True) -> bool:
+    """Whether this is the address of a cache, however wrong, and not a folder; with `bare`, HOST:PORT counts as one."""
+    if isinstance(given, str):
+        return any((_BEGINNING.match(given), _SECRET.match(given), bare and _BARE.fullmatch(given)))
+    return isinstance(given, Address)
+
+
+def place(given: str | Address) -> str | Address:
+    """A text that is an address as one, any other as it is. Raises ValueError as `Address.read`."""
+    return Address.read(given) if isinstance(given, str) and is_address(given) else given
