@@ -93,15 +93,17 @@ class Limit:
     """How many requests may be in flight: slow start, then additive; never above `most`, never below one.
 
     It is cut, once for all of a burst, where the server is overloaded, and where replies take twice as long without
-    more of them coming; a cut of the second kind that makes replies fewer is taken back.
+    more of them coming; a cut of the second kind that makes replies fewer is taken back. A `steady` one is `most` from
+    the start, and cut by overload alone.
     """
 
     FIRST, FAST, CUT = 32.0, 2.0, 0.7
     SLOWER, MORE, KEPT, LEAST = 2.0, 1.1, 0.85, 16
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, steady: bool = False) -> None:
         self.most = float(most)
-        self.now = min(self.most, self.FIRST)
+        self.now = self.most if steady else min(self.most, self.FIRST)
+        self._steady = steady
         self._slow_start = True
         self._cut_at = float("-inf")
         self._took: list[float] = []
@@ -115,6 +117,8 @@ class Limit:
         if used and self.now < self.most:
             step = self.FAST if self._slow_start else max(1.0, self.most / 64) / self.now
             self.now = min(self.most, self.now + step)
+        if self._steady:
+            return
         if self._best is None:
             self._best = took, 1 / max(took, 1e-6)
             self.forget(now)
@@ -214,11 +218,14 @@ class Pace:
     """When the next request of one judge may go, in one event loop at a time.
 
     `concurrency` is the most in flight, `rpm` and `tpm` the most requests and tokens a minute. Tokens are estimated
-    before a request goes, by what the last ones came to, and put right when the reply says what they were.
+    before a request goes, by what the last ones came to, and put right when the reply says what they were. `steady` is
+    for who computes in batches: as many at once as may be, as the time of a reply says nothing there.
     """
 
-    def __init__(self, concurrency: int, rpm: int | None = None, tpm: int | None = None) -> None:
-        self.limit = Limit(concurrency)
+    def __init__(
+        self, concurrency: int, rpm: int | None = None, tpm: int | None = None, *, steady: bool = False
+    ) -> None:
+        self.limit = Limit(concurrency, steady=steady)
         self.flying = 0
         per_second = None if tpm is None else tpm / _MINUTE
         self._own = (

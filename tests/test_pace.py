@@ -202,6 +202,24 @@ def test_a_server_that_works_one_by_one_is_not_given_a_long_queue(in_time: Run) 
     assert took == pytest.approx(601.0)
 
 
+def test_who_computes_in_batches_is_given_all_at_once_and_less_only_when_it_is_too_much(in_time: Run) -> None:
+    async def run(server: Server) -> tuple[Server, float]:
+        pace = Pace(64, steady=True)
+        await drive(server, pace, 600)
+        return server, pace.limit.now
+
+    server, limit = in_time(run(Server(1.0, slots=1)))  # as slow as the one above
+    assert server.most == limit == 64
+
+    def busy(server: Server) -> dict[str, str]:
+        if len(server.came) == 100:
+            raise Transient("busy", status=503)
+        return {}
+
+    _, limit = in_time(run(Server(1.0, limit=busy)))
+    assert 64 * 0.7 <= limit < 64
+
+
 def test_a_server_that_answers_many_together_is_given_many(in_time: Run) -> None:
     async def run() -> float:
         server, pace = Server(1.0), Pace(64)

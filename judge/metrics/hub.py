@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "*.model")
 PATTERNS = (
-    "config.json", "generation_config.json", *_TOKENIZER, "special_tokens_map.json", "added_tokens.json", "merges.txt",
-    "model.safetensors", "model-*.safetensors", "model.safetensors.index.json",
+    "config.json", "generation_config.json", "chat_template.jinja", *_TOKENIZER, "special_tokens_map.json",
+    "added_tokens.json", "merges.txt", "model.safetensors", "model-*.safetensors", "model.safetensors.index.json",
 )  # fmt: skip
 """The files that are downloaded, and that the digest is of."""
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 from typing import Any
 
 import openai
@@ -420,3 +421,17 @@ def test_the_shares_are_in_the_order_of_the_labels(p: list[float], order: list[i
     (choice,) = first.choices
     assert choice.shares == tuple(zip(CHOICE["labels"], p, strict=True))
     assert dict(choice.shares)[choice.text] == max(p)
+
+
+def test_it_is_made_again_elsewhere_with_the_path_it_has_found(
+    chat_server: Any, asked_paths: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-that-stays-where-it-is"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    provider = DecisionsProvider("m", base_url=chat_server.url)
+    fresh = pickle.loads(pickle.dumps(provider))
+    assert (fresh.model, fresh.endpoint, fresh.taught, fresh.learned) == ("m", chat_server.url, "", {})
+    provider.taught = "/systemone"
+    sent = pickle.dumps(provider)
+    assert key.encode() not in sent
+    assert pickle.loads(sent).learned == {"path": "/systemone"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import email.utils
+import pickle
 import socket
 import threading
 import time
@@ -577,3 +578,39 @@ def test_what_a_server_is_told_of_caching(
     """By genai-prices, gpt-6-luna charges more for what is written to its cache than for what is read afresh."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
     assert OpenAIProvider(model, **given).caching == told
+
+
+def test_it_is_made_again_elsewhere_without_its_key(
+    chat_server: Any, monkeypatch: pytest.MonkeyPatch, make_completion: Any, make_error: Any
+) -> None:
+    """With the address it has here and what it has learned; and not at all where the key that it has here is not."""
+    key = "sk-that-stays-where-it-is"
+    monkeypatch.setenv("OPENAI_BASE_URL", chat_server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    provider = OpenAIProvider("m", name="vllm", timeout=7.0, connections=3)
+    chat_server.answer = lambda body: (
+        (400, {}, make_error("n is not supported", param="n")) if "n" in body else (200, {}, make_completion())
+    )
+
+    async def learn() -> None:
+        await provider.complete(Request("m", ({"role": "user", "content": "x"},), {"n": 2}))
+        await provider.aclose()
+
+    asyncio.run(learn())
+    sent = pickle.dumps(provider)
+    assert key.encode() not in sent
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    again = pickle.loads(sent)
+    assert (again.name, again.model, again.endpoint) == ("vllm", "m", chat_server.url)
+    assert again._http.options == provider._http.options
+    assert again.learned == provider.learned == {"n": 1}
+    assert again.taught == provider.taught
+    assert (again._http._timeout, again._http._connections) == (7.0, 3)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
+        pickle.loads(sent)
+
+
+def test_a_server_without_a_key_needs_none_elsewhere_either(chat_server: Any) -> None:
+    again = pickle.loads(pickle.dumps(OpenAIProvider("m", base_url=chat_server.url)))
+    assert again.endpoint == chat_server.url

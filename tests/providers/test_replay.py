@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -172,3 +173,14 @@ def test_recordings_that_do_not_fit(tmp_path: Path) -> None:
         run(replay=calls, model="scrip")
     with pytest.raises(ConfigError, match="leave out the provider"):
         run(replay=calls, model=judge.ScriptedProvider(lambda _: "3"))
+
+
+def test_it_is_made_again_from_the_same_file(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    run(model=judge.ScriptedProvider(lambda _: "4"), record=calls, weighting="single")
+    (provider,) = replayed(calls, [])
+    again = pickle.loads(sent := pickle.dumps(provider))
+    assert (again.model, again.endpoint, again.notice) == (provider.model, provider.endpoint, provider.notice)
+    calls.unlink()
+    with pytest.raises(DataError, match=r"calls\.jsonl"):
+        pickle.loads(sent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import pickle
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,17 @@ def test_a_file_of_another_shape_is_a_config_error(tmp_path: Path, text: str) ->
 def test_a_missing_file_is_a_config_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
         ScriptedProvider.from_file(tmp_path / "none.yaml")
+
+
+def test_it_is_made_again_from_its_file_or_with_its_script(tmp_path: Path) -> None:
+    path = tmp_path / "script.yaml"
+    path.write_text("- {reply: '4'}\n")
+    provider = ScriptedProvider.from_file(path)
+    ask(provider, request("x"))
+    again = pickle.loads(pickle.dumps(provider))
+    assert (again.model, again.endpoint, again.seen) == (provider.model, provider.endpoint, [])
+    assert ask(again, request("x")) == ask(provider, request("x"))
+    assert not again.seen, "a worker's memory would grow with the run"
+    own = ScriptedProvider(len, model="m", endpoint="e", decides=True)  # type: ignore[arg-type]
+    again = pickle.loads(pickle.dumps(own))
+    assert (again.model, again.endpoint, again.decides, again._script) == ("m", "e", True, len)
