@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from judge.address import Address, is_address, place
 from judge.errors import ConfigError
 from judge.records import ReplyKind
 from judge.registry import unknown
@@ -74,10 +75,14 @@ def _seconds(given: Any) -> Any:
         raise ValueError("write a number of seconds, such as 3600") from None
 
 
-def _folder(given: Any) -> Any:
-    if given is None or given is False or isinstance(given, str | Path):
+def _cache(given: Any) -> Any:
+    if isinstance(given, Path) and is_address(str(given), bare=False):  # which has lost one of its slashes
+        raise ValueError("an address is a text, not a Path")
+    if isinstance(given, str | Address):
+        return place(given)
+    if given is None or given is False or isinstance(given, Path):
         return given
-    raise ValueError("write a folder, or false for none")
+    raise ValueError("write a folder or an address such as redis://HOST:6379/0, or false for none")
 
 
 _BUDGET = re.compile(r"(?:\$ ?(\d[\d,_]*(?:\.\d+)?)|(\d[\d,_]*(?:\.\d+)?) ?(usd|\$|[km]?tokens?))", re.I)
@@ -108,15 +113,17 @@ class Plan(BaseModel):
     the processes that measure. `language` None means the data's own. Several judges (`model`) are a panel. `draws` are
     the replies drawn where a score is a mean of samples; `temperature` None is 1 for those and else 0. `reply` None is
     each criterion's own kind; `structured` asks for it as a JSON object, `merge_criteria` for all criteria of a text in
-    one reply. `cache` None is the default folder and False none at all. `retries` are the tries after a failed first
-    one. `rpm` and `tpm` are the most requests and tokens a minute, `deadline` the longest the judging may take, in
-    seconds, and `budget` the most that may be spent on new requests; where one of the two is reached, the run stops and
-    can be gone on with. `engine` is where requests run. `retry_failed` asks again for what failed in the run in `out`,
-    and for nothing else of it. `replay` is a recording that answers in the place of the judges, `record` where to write
-    one. `calibrate` brings the means to people's scale by the ratings that some of the texts have.
+    one reply. `cache` is a folder or the address of one that machines share, None the default and False none at all.
+    `retries` are the tries after a failed first one. `rpm` and `tpm` are the most requests and tokens a minute,
+    `deadline` the longest the judging may take, in seconds, and `budget` the most that may be spent on new requests;
+    where one of the two is reached, the run stops and can be gone on with. `engine` is where requests run and
+    `ray_workers` the processes that send them there, None one for each machine or GPU.
+    `retry_failed` asks again for what failed in the run in `out`, and for nothing else of it. `replay` is a recording
+    that answers in the place of the judges, `record` where to write one. `calibrate` brings the means to people's scale
+    by the ratings that some of the texts have.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True)
 
     data: Path | None = None
     mapping: dict[str, str] = Field(default_factory=dict, alias="map")
@@ -146,8 +153,9 @@ class Plan(BaseModel):
     deadline: Annotated[float | None, BeforeValidator(_seconds)] = Field(None, gt=0)
     budget: Annotated[Budget | None, BeforeValidator(_budget)] = None
     engine: str = "local"
+    ray_workers: int | None = Field(None, ge=1)
     retry_failed: bool = False
-    cache: Annotated[Path | Literal[False] | None, BeforeValidator(_folder)] = None
+    cache: Annotated[Address | Path | Literal[False] | None, BeforeValidator(_cache)] = None
     replay: Path | None = None
     record: Path | None = None
     calibrate: bool = False
@@ -214,7 +222,8 @@ def _reason(first: Any, key: str, keys: list[str]) -> str:
         if key in RankPlan.model_fields:
             return "it is for judge rank; to judge plan, add --rank"
         return unknown("key", key, sorted(keys))
-    got = "" if isinstance(first["input"], dict) or key == "key_env" else f", not {first['input']!r}"
+    secret = key == "key_env" or (key == "cache" and isinstance(first["input"], str | Path))
+    got = "" if secret or isinstance(first["input"], dict) else f", not {first['input']!r}"
     said = first["msg"].removeprefix("Value error, ")
     return f"{said[0].lower()}{said[1:]}{got}"
 
@@ -250,7 +259,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
 def _from_file(key: str, value: Any, folder: Path) -> Any:
     """A value as the plan wants it: paths start from the file's folder."""
     value = _listed(key, value)
-    if key in _PATHS and isinstance(value, str):
+    if key in _PATHS and isinstance(value, str) and not is_address(value):
         return folder / value
     if key == "criteria" and isinstance(value, list):
         return [str(folder / name) if str(name).endswith(".jinja") else name for name in value]
@@ -275,11 +284,14 @@ def _options_beside(options: Any, folder: Path) -> Any:
 
 
 def _judge_beside(model: Any, folder: Path) -> Any:
-    """A judge as the file names it; the path of a script starts from the file's folder."""
+    """A judge as the file names it; the path of a script, or of a model's folder, starts from the file's folder."""
     if isinstance(model, dict) and isinstance(model.get("name"), str):
         return {**model, "name": _judge_beside(model["name"], folder)}
     if isinstance(model, str) and model.startswith("scripted/"):
         return f"scripted/{folder / model.removeprefix('scripted/')}"
+    own = folder / model.removeprefix("local/") if isinstance(model, str) and model.startswith("local/") else None
+    if own is not None and own.is_dir():  # else a name on the hub
+        return f"local/{own}"
     return model
 
 

@@ -36,10 +36,12 @@ PROVIDERS = {
     "openai": "judge.providers.openai:OpenAIProvider",
     "decisions": "judge.providers.decisions:DecisionsProvider",
     "scripted": "judge.providers.scripted:ScriptedProvider",
+    "local": "judge.providers.local:LocalProvider",
 }
 ENGINES = {
     "local": "judge.engines.local:run",
     "batch": "judge.engines.batch:BatchEngine",
+    "ray": "judge.engines.ray:RayEngine",
 }
 FORMATS = {
     "console": "judge.report.console:render",

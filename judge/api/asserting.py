@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from judge import criteria, text
+from judge.address import is_address
 from judge.api.entry import Options, evaluate, rank
 from judge.api.pytest_session import Session
 from judge.errors import ConfigError, JudgeError
@@ -23,7 +24,7 @@ from judge.suite.scored import NoScore, Scored
 T = TypeVar("T")
 _TEXT, _BETTER, _WORSE = "text", "better", "worse"
 _FIXED = {"data", "criteria", "metrics", "mapping", "set", "workers", "systems", "limit", "out"}
-_FIXED |= {"retry_failed", "calibrate", "engine"}
+_FIXED |= {"retry_failed", "calibrate", "engine", "ray_workers"}
 """Options of a run that mean nothing for one text."""
 _OWN = sorted({"model", *Options.__annotations__} - _FIXED)
 _OF_DATA = ("item", "system", "human")
@@ -198,6 +199,8 @@ class Asking:
             return [self._beside(name, one) for one in value]
         if isinstance(value, str) and value.startswith("scripted/"):
             return f"scripted/{self._folder / value.removeprefix('scripted/')}"
+        if name == "cache" and is_address(value):
+            return value
         is_path = name in ("replay", "record", "cache") or str(value).endswith(".jinja")
         return self._folder / value if is_path and isinstance(value, str | Path) else value
 

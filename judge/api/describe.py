@@ -18,7 +18,7 @@ from judge.criteria import joint, sources
 from judge.metrics import heuristic
 from judge.progress import Counts, Progress
 from judge.providers import Provider
-from judge.providers.prices import usd
+from judge.providers.prices import is_own, lacking, usd
 from judge.providers.vendors import signed
 from judge.purse import Purse
 from judge.records import Column, Criterion, Usage
@@ -187,6 +187,8 @@ def _cost(provider: Provider, counts: Counts) -> dict[str, Any]:
     if counts.sent and counts.usage == Usage():
         return {"usd": None, "note": "the server counted no tokens"}
     price = usd(provider.model, provider.endpoint, counts.usage, batched=counts.batched, decides=provider.decides)
+    if price is None and is_own(provider.endpoint):
+        return {"usd": None, "note": lacking(provider.model, provider.endpoint, decides=provider.decides)}
     return {"usd": price, "note": "" if price is not None else "no published price for this model and endpoint"}
 
 

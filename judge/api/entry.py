@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Data = str | Path | pd.DataFrame | Iterable[Mapping[str, Any] | Sample]
 
 _PROVIDER = ("name", "model", "endpoint", "notice", "decides", "learned", "complete", "aclose")
-_OF_RUNS = ("merge_criteria", "engine", "retry_failed", "calibrate")
+_OF_RUNS = ("merge_criteria", "engine", "ray_workers", "retry_failed", "calibrate")
 """What a file may say of how a judge is asked that is for runs alone."""
 
 Model = str | Provider | Mapping[str, str] | Sequence[str | Provider | Mapping[str, str]]
@@ -66,6 +66,7 @@ class Options(JudgeOptions, total=False):
     workers: int
     merge_criteria: bool
     engine: str
+    ray_workers: int
     retry_failed: bool
     calibrate: bool
     out: str | Path

@@ -11,7 +11,7 @@ from statistics import median
 
 from judge import ladder, tokens
 from judge.api.prepare import Prepared, asked_about, for_provider
-from judge.cache import Cache, DiskCache, NoCache, default_folder
+from judge.cache import Cache, opened
 from judge.errors import ConfigError, CriterionError, ParseError, ProviderError
 from judge.ladder import MERGED, Rung, Settings, Untrusted
 from judge.merging import Renders, renderers
@@ -98,10 +98,7 @@ def look(prepared: Prepared, most: int | None = None) -> list[Ahead]:
     """What each judge is to be asked: by all judgments, or by about `most` for each judge, all of some items."""
     if not prepared.criteria:
         return []
-    made = prepared.plan
-    folder = made.cache or default_folder()
-    known = made.cache is not False and (folder / "responses").exists()
-    cache: Cache = DiskCache(folder, prepared.notes) if known else NoCache()
+    cache = opened(prepared.plan.cache, prepared.notes, must=True, make=False)
     try:
         return [_look(prepared, name, cache, most) for name in prepared.judges]
     finally:
@@ -150,6 +147,10 @@ def _most(purse: Purse, provider: Provider) -> Callable[[Request], float] | None
         return None
 
 
+_Known = dict[tuple[str, ...], tuple[int, int]]
+"""The estimated and the real tokens of an item's requests, by their texts."""
+
+
 @dataclass(slots=True)
 class _Replies:
     """Replies in the cache on one rung: how many, each draw for itself, and the tokens that were written in them."""
@@ -164,8 +165,8 @@ class _Walk:
 
     `most` says the most that a request can cost. `blind` is a model that gives no token probabilities: a run finds that
     out by its first request. `size` are the draws that a request brings. `seen` are the keys of what is to be asked or
-    was looked up, `texts` the requests of criteria that are asked together, and `counted` the estimated and the real
-    tokens of a text's requests.
+    was looked up, `texts` the requests of criteria that are asked together, `found` what the cache holds for an item's
+    first rung, and `counted` the estimated and the real tokens of a text's requests.
     """
 
     provider: Provider
@@ -185,6 +186,7 @@ class _Walk:
     replies: dict[tuple[str, Rung], _Replies] = field(default_factory=dict)
     counted: list[tuple[int, int]] = field(default_factory=list)
     renderers: dict[str, Renders] = field(init=False)
+    found: dict[str, Response | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.lines = {criterion.name: Line(criterion.name) for criterion in self.criteria}
@@ -193,30 +195,38 @@ class _Walk:
     def item(self, judgments: Sequence[Judgment]) -> None:
         """Count the judgments of one item, and what their requests have in common."""
         fresh: list[tuple[str, str]] = []
-        known: dict[tuple[str, ...], tuple[int, int]] = {}
+        known: _Known = {}
+        first = ladder.rungs(self.settings, self.provider.decides)[0]
+        asked: list[tuple[Criterion, Prompt, dict[str, Request]]] = []
         for judgment in judgments:
-            line = self.lines[judgment.criterion.name]
+            criterion, line = judgment.criterion, self.lines[judgment.criterion.name]
             line.judgments += 1
             try:
-                prompt = self.renderers[judgment.criterion.name].render(judgment.sample, judgment.rival)
+                prompt = self.renderers[criterion.name].render(judgment.sample, judgment.rival)
             except CriterionError:
                 line.broken += 1
                 continue
-            for request, rung in self._missing(judgment.criterion, prompt, known):
-                if self._count(line, request, rung) and not self.provider.decides:
-                    fresh.append((request.messages[0]["content"], judgment.criterion.name))
+            asked.append((criterion, prompt, self._requests(prompt, criterion, first)))
+        self.found = self._looked_up([key for _, _, requests in asked for key in requests])
+        for criterion, prompt, requests in asked:
+            for request, rung in self._missing(criterion, prompt, requests, known):
+                if self._count(self.lines[criterion.name], request, rung) and not self.provider.decides:
+                    fresh.append((request.messages[0]["content"], criterion.name))
         self.counted += [pair for pair in known.values() if all(pair)]
         self._prefixes(sorted(fresh))
 
     def _missing(
-        self, criterion: Criterion, prompt: Prompt, known: dict[tuple[str, ...], tuple[int, int]]
+        self, criterion: Criterion, prompt: Prompt, requests: dict[str, Request], known: _Known
     ) -> Iterator[tuple[Request, Rung]]:
-        """The requests that a judgment still takes, if any, and their rung: the ladder, as `runner` goes down it."""
+        """The requests that a judgment still takes, if any, and their rung: the ladder, as `runner` goes down it.
+
+        Those of its first rung are given.
+        """
         line = self.lines[criterion.name]
         rungs = ladder.rungs(self.settings, self.provider.decides)
         spare = False
         for rung in rungs:
-            requests = self._requests(prompt, criterion, rung)
+            requests = requests if rung == rungs[0] else self._requests(prompt, criterion, rung)
             stored = self._stored(requests, (criterion.name, rung), known)
             whole = len(stored) == len(requests)
             if (rung == "single" and spare) or (whole and self._reads(rung, list(stored.values()), criterion)):
@@ -238,17 +248,20 @@ class _Walk:
             if "samples" not in rungs:
                 return  # that one reply is read as it is written
 
-    def _stored(
-        self, requests: Mapping[str, Request], kind: tuple[str, Rung], known: dict[tuple[str, ...], tuple[int, int]]
-    ) -> dict[str, Response]:
+    def _stored(self, requests: Mapping[str, Request], kind: tuple[str, Rung], known: _Known) -> dict[str, Response]:
         """What the cache holds of a rung, which is learned from."""
-        stored = dict(self.cache.get_many(list(requests))) if self.provider.endpoint else {}
+        held = self.found if self.found.keys() >= requests.keys() else self._looked_up(list(requests))
+        stored = {key: response for key in requests if (response := held[key]) is not None}
         for key, response in stored.items():
             self._learn(requests[key], key, response, kind, known)
         sent = sum(response.usage.prompt_tokens > 0 for response in stored.values())
         if sent and kind[1] == "samples" and len(stored) == len(requests):
             self.size = min(self.size, math.ceil(len(stored) / sent))
         return stored
+
+    def _looked_up(self, keys: Sequence[str]) -> dict[str, Response | None]:
+        stored = self.cache.get_many(keys) if self.provider.endpoint else {}
+        return {key: stored.get(key) for key in keys}
 
     def _bundled(self, draws: Sequence[Request]) -> Iterator[Request]:
         """As many draws in one request as the server gives at once."""
@@ -276,14 +289,7 @@ class _Walk:
         self.proven.add(rung)
         return True
 
-    def _learn(
-        self,
-        request: Request,
-        key: str,
-        response: Response,
-        kind: tuple[str, Rung],
-        known: dict[tuple[str, ...], tuple[int, int]],
-    ) -> None:
+    def _learn(self, request: Request, key: str, response: Response, kind: tuple[str, Rung], known: _Known) -> None:
         """Take down the usage of a stored reply; that of several draws or questions at once is with the first."""
         if key in self.seen:
             return
@@ -337,7 +343,8 @@ class _Walk:
         for line in self.lines.values():
             line.read, line.shared, line.stored = (n * correction for n in (line.read, line.shared, line.stored))
         rungs = tuple(dict.fromkeys(rung for (_, rung), _ in self.asked.most_common()))
-        hoping = "logprobs" in rungs and "logprobs" not in self.proven | self.lacking
+        known = self.proven | self.lacking | ({"logprobs"} if getattr(self.provider, "exact", False) else set())
+        hoping = "logprobs" in rungs and "logprobs" not in known
         drawn = self.settings.weighting == "auto" and self.settings.temperature != 0
         draws = self.settings.draws if hoping and drawn else 0
         each = math.ceil(draws / self.size)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judge import registry
+from judge.cache import folder_of, metrics_folder
 from judge.config import Judge, Plan, RankPlan, plan
 from judge.errors import ConfigError
 from judge.metrics import Metric
@@ -22,6 +23,7 @@ _HOW_TO_JUDGE = (
     "  --model gpt-5.4-mini           with its key in the environment (OPENAI_API_KEY, or --key-env NAME)\n"
     "  --model VENDOR/NAME            anthropic, gemini, openrouter, ollama, ...: with that vendor's key\n"
     "  --model NAME --base-url URL    a model on a server of your own: llama.cpp, vLLM, Ollama, ...\n"
+    "  --model local/FOLDER           a model that this process computes itself, of transformers' form\n"
     "  --replay CALLS.jsonl           replies recorded by an earlier run with --record\n"
     "  --model scripted/REPLIES.yaml  a dry run on replies that you write{more}"
 )
@@ -38,6 +40,7 @@ _OF_THE_ADDRESS = ("base_url", "key_env")
 _OF_ASKING = (
     *_OF_THE_ADDRESS, "weighting", "draws", "min_mass", "reply", "structured", "merge_criteria", "temperature",
     "max_tokens", "max_concurrency", "timeout", "retries", "rpm", "tpm", "deadline", "budget", "engine",
+    "ray_workers",
 )  # fmt: skip
 
 
@@ -116,8 +119,16 @@ def open_judge(made: Plan, judge: Judge, *, sends: bool = True) -> Provider:
         return vendor.open(model, made if sends else plan(given={"base_url": made.base_url or _address(vendor)}))
     kind = registry.load("providers", name)
     keyless = name in _KEYED and not sends
-    provider: Provider = kind(model, base_url=made.base_url, needs_key=False) if keyless else kind.open(model, made)
+    kept = {"keep": _kept(made)} if getattr(kind, "keeps", False) else {}
+    provider: Provider = (
+        kind(model, base_url=made.base_url, needs_key=False) if keyless else kind.open(model, made, **kept)
+    )
     return provider
+
+
+def _kept(made: Plan) -> Path | None:
+    """Where a provider may keep what took it time to find out."""
+    return None if made.cache is False else metrics_folder(folder_of(made.cache))
 
 
 def _address(vendor: Vendor) -> str:
@@ -133,6 +144,8 @@ def about(made: Plan, metrics: Mapping[str, Metric], judges: Mapping[str, Provid
     told = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
     if made.merge_criteria and judges and all(provider.decides for provider in judges.values()):
         told.append("Typed questions on one text go together in any case: --merge-criteria had no effect.")
+    if made.ray_workers is not None and judges and made.engine != "ray":
+        told.append(f"There are no workers with --engine {made.engine}: --ray-workers had no effect.")
     return [*told, *_about_asking(metrics, list(judges)), *_about_draws(made, judges.values())]
 
 

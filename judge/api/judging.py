@@ -13,7 +13,7 @@ from judge.api import again, streaming
 from judge.api.describe import column, suffix
 from judge.api.prepare import Prepared, asked_about, engine_place, for_provider
 from judge.asking import Asker, beside
-from judge.cache import Cache, DiskCache, NoCache, default_folder
+from judge.cache import Cache, opened
 from judge.engines import Engine
 from judge.errors import ProviderError
 from judge.metrics import MetricResult
@@ -33,7 +33,8 @@ def retriers(prepared: Prepared, progress: Progress, purse: Purse) -> dict[str, 
     until = None if made.deadline is None else asyncio.get_running_loop().time() + made.deadline
     return {
         name: Retrier(
-            Policy(attempts=made.retries + 1), Pace(made.max_concurrency, made.rpm, made.tpm),
+            Policy(attempts=made.retries + 1),
+            Pace(made.max_concurrency, made.rpm, made.tpm, steady=getattr(provider, "exact", False)),
             purse if purse.pays_for(provider) else None, counts=progress.judges[name], deadline=until,
         )
         for name, provider in prepared.judges.items()
@@ -244,5 +245,4 @@ async def asking(prepared: Prepared, progress: Progress, retriers: Mapping[str, 
 
 def _cache(prepared: Prepared) -> Cache:
     """The plan's cache, with what there is to say of it in the notes."""
-    place = prepared.plan.cache
-    return NoCache() if place is False else DiskCache(place or default_folder(), prepared.notes)
+    return opened(prepared.plan.cache, prepared.notes)

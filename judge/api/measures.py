@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge import registry, text
-from judge.cache import default_folder, metrics_folder
+from judge.cache import folder_of, metrics_folder
 from judge.config import Plan, RankPlan
 from judge.errors import ConfigError, MissingExtra
 from judge.metrics import Metric, MetricResult
@@ -93,7 +93,7 @@ def _made(made: Plan, name: str, given: Mapping[str, Any]) -> Metric:
     for key in own:
         if key not in known or key in _GIVEN:
             raise ConfigError(f"--set {name}.{key}: {registry.unknown('option', key, sorted(options(name)))}")
-    cache = None if made.cache is False else metrics_folder(made.cache or default_folder())
+    cache = None if made.cache is False else metrics_folder(folder_of(made.cache))
     metric: Metric = kind(**{key: value for key, value in {**given, "cache": cache}.items() if key in known} | own)
     return metric
 

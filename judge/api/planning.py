@@ -137,7 +137,7 @@ def forecast(prepared: Prepared) -> str:
 
 def _under_way(prepared: Prepared) -> list[str]:
     """What an earlier run has left at a Batch API, which this one would not wait for."""
-    if prepared.plan.engine != "local":
+    if prepared.plan.engine == "batch":
         return []
     places = [engine_place(prepared.plan, provider) for provider in prepared.judges.values()]
     found = [(under_way(one.folder, one.provider.endpoint), one) for one in places if one.folder is not None]
@@ -224,6 +224,8 @@ def _time(made: Plan, provider: Provider, total: Line) -> Time:
         return Time(None, "no model is asked" if provider.notice else "nothing to ask", total.requests)
     if made.engine == "batch":
         return Time(None, "a batch: within 24 hours")
+    if getattr(provider, "gpu", False):
+        return Time(None, "as this machine computes; a run with --limit says how fast that is")
     each = _LATENCY + total.written / total.requests / _PER_SECOND
     paces = [(total.requests / min(made.max_concurrency, total.requests) * each, f"{made.max_concurrency} at once")]
     if made.rpm:

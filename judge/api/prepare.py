@@ -14,7 +14,7 @@ from judge.api import judges as of_plan
 from judge.api import measures
 from judge.api.pairs import Pairs, choose
 from judge.asking import Later
-from judge.cache import default_folder
+from judge.cache import folder_of, reach
 from judge.config import Judge, Plan, RankPlan, plan
 from judge.errors import ConfigError, StorageError
 from judge.ladder import Settings
@@ -105,8 +105,7 @@ def prepare(
     if isinstance(made, RankPlan):
         pairs = choose(rows, orders=made.orders, budget=made.pairs, seed=made.seed)
         notes += _about_pairs(pairs)
-    about = {} if made.data is None else {"path": str(made.data), "sha256": samples.digest(made.data)}
-    read = {**about, "rows": len(rows)}
+    read = {**_about_data(made.data), "rows": len(rows)}
     record = None if made.record is None else _recording(made, made.record, judges.values())
     return Prepared(
         made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest, ask, record,
@@ -114,10 +113,19 @@ def prepare(
     )  # fmt: skip
 
 
+def _about_data(data: Path | None) -> dict[str, Any]:
+    """What a run says of its data: where they are, what they hold, and of shards how many they are."""
+    if data is None:
+        return {}
+    number = len(samples.files(data))
+    shards = {"files": number} if number > 1 else {}
+    return {"path": str(data), "sha256": samples.digest(data), **shards}
+
+
 def _opened(
     made: Plan, asked: Sequence[Judge | Provider], settings: Settings, *, judging: bool, metrics: Mapping[str, Metric]
 ) -> dict[str, Provider]:
-    """The judges that criteria or metrics ask, which can be asked so. Raises ConfigError."""
+    """The judges that criteria or metrics ask, which can be asked so, with a cache in reach. Raises ConfigError."""
     if not judging and not any(getattr(metric, "asks", False) for metric in metrics.values()):
         return {}
     judges = of_plan.opened(made, asked)
@@ -125,6 +133,8 @@ def _opened(
         ladder.rungs(settings, provider.decides)
         if judging:
             engines.made(made.engine, engine_place(made, provider))
+    if judges:
+        reach(made.cache)
     return judges
 
 
@@ -232,7 +242,8 @@ def _first(rows: Sequence[Sample], *, item: str | None, system: str | None) -> S
 
 def engine_place(made: Plan, provider: Provider) -> engines.Place:
     """Where a plan has the requests to a judge run."""
-    return engines.Place(provider, None if made.cache is False else made.cache or default_folder(), Counts())
+    folder = None if made.cache is False else folder_of(made.cache)
+    return engines.Place(provider, folder, Counts(), workers=made.ray_workers)
 
 
 def for_provider(criterion: Criterion, provider: Provider) -> Criterion:

@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.cache import DiskCache
+from judge.address import Address
+from judge.cache import place_of, stored
 from judge.errors import ConfigError, DataError
 from judge.providers.http import Endpoint
 from judge.recording import Archive, Recorder, entries, request_of, server_of
@@ -36,16 +37,18 @@ class Imported:
     unfinished: int | None
 
 
-def export_replies(folder: Path, path: Path, *, model: str | None = None, base_url: str | None = None) -> Exported:
+def export_replies(
+    place: Address | Path | None, path: Path, *, model: str | None = None, base_url: str | None = None
+) -> Exported:
     """Add a cache's replies to a recording: all, or those of a model, of a server. Raises JudgeError.
 
     Where there is none to add, that is a ConfigError, and no file is made.
     """
-    place = address(base_url) if base_url else None
+    wanted = address(base_url) if base_url else None
     counts: Counter[str] = Counter()
     models, servers = set(), set()
     with ExitStack() as opened:
-        cache, recorder = opened.enter_context(DiskCache(folder)), None
+        cache, recorder = opened.enter_context(stored(place, beneath=False)), None
         for response, request in cache.everything():
             server = server_of(request) if request else ""
             if request is None or not server:
@@ -53,30 +56,30 @@ def export_replies(folder: Path, path: Path, *, model: str | None = None, base_u
                 continue
             models.add(request.model)
             servers.add(server)
-            if model in (None, request.model) and place in (None, server):
+            if model in (None, request.model) and wanted in (None, server):
                 recorder = recorder or opened.enter_context(Recorder(path))
                 recorder.add(request, response)
                 counts["written"] += 1
     done = Exported(**counts)
     if model is not None and models and model not in models:
         raise ConfigError(f"--model: {unknown('model', model, sorted(models))}")
-    if place is not None and servers and place not in servers:
-        raise ConfigError(f"--base-url: {unknown('server', place, sorted(servers))}")
+    if wanted is not None and servers and wanted not in servers:
+        raise ConfigError(f"--base-url: {unknown('server', wanted, sorted(servers))}")
     if not done.written:
         raise ConfigError(
-            f"cache {folder}: no such reply to write ({done.older:,} of an older version, kept without their prompts, "
-            f"and {done.offline:,} scripted or replayed, not a server's, are left out)"
+            f"cache {place_of(place)}: no such reply to write ({done.older:,} of an older version, kept without their "
+            f"prompts, and {done.offline:,} scripted or replayed, not a server's, are left out)"
         )
     return done
 
 
-def import_replies(folder: Path, path: Path, *, base_url: str | None = None) -> Imported:
+def import_replies(cache: Address | Path | None, path: Path, *, base_url: str | None = None) -> Imported:
     """Put a recording's replies into a cache that has none to the same requests. Raises JudgeError.
 
     A file of which any line is none of a recording changes nothing. The replies count as those of the server that
     the line names, else of `base_url`, which is by default what a run asks.
     """
-    place = address(base_url)
+    server = address(base_url)
     with Archive([path]) as whole:
         if whole.note:
             raise DataError(
@@ -84,21 +87,21 @@ def import_replies(folder: Path, path: Path, *, base_url: str | None = None) -> 
             )
     added = known = end = number = 0
     servers = set()
-    with DiskCache(folder) as cache:
+    with stored(cache) as store:
         for entry in entries(path):
             end, number = entry.start + len(entry.raw), entry.number
             if entry.line is None:
                 continue
             call, endpoint, replies = entry.line
-            servers.add(endpoint or place)
-            requests = {draw: request_of(call, draw, endpoint or place) for draw in replies}
+            servers.add(endpoint or server)
+            requests = {draw: request_of(call, draw, endpoint or server) for draw in replies}
             keys = {draw: request.key() for draw, request in requests.items()}
-            there = cache.get_many(list(keys.values()))
+            there = store.get_many(list(keys.values()))
             for draw, response in replies.items():
                 if keys[draw] in there:
                     known += 1
                 else:
-                    cache.put(keys[draw], response, requests[draw])
+                    store.put(keys[draw], response, requests[draw])
                     added += 1
     return Imported(added, known, tuple(sorted(servers)), _unfinished(path, end, number))
 

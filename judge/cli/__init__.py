@@ -24,6 +24,7 @@ from judge.cli.options import (
     CacheFolder,
     Calibrate,
     Criteria,
+    Data,
     Deadline,
     Draws,
     Engine,
@@ -41,6 +42,7 @@ from judge.cli.options import (
     NoCache,
     Out,
     Quiet,
+    RayWorkers,
     Record,
     Replay,
     Reply,
@@ -109,7 +111,7 @@ def _root(
 @app.command("run")
 def run_command(
     ctx: typer.Context,
-    data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="A data file, or a plan that names one.")],
+    data: Data,
     *,
     model: Model = None,
     base_url: BaseUrl = None,
@@ -137,6 +139,7 @@ def run_command(
     deadline: Deadline = None,
     budget: Budget = None,
     engine: Engine = None,
+    ray_workers: RayWorkers = None,
     retry_failed: RetryFailed = None,
     limit: Limit = None,
     seed: Seed = None,
@@ -159,7 +162,7 @@ def run_command(
 @app.command("score")
 def score_command(
     ctx: typer.Context,
-    data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="A data file, or a plan that names one.")],
+    data: Data,
     *,
     metrics: Metrics = None,
     set_: Set = None,
@@ -217,7 +220,7 @@ def qags_command(
 @app.command("rank")
 def rank_command(
     ctx: typer.Context,
-    data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="A data file, or a plan that names one.")],
+    data: Data,
     *,
     model: Model = None,
     base_url: BaseUrl = None,
@@ -247,6 +250,7 @@ def rank_command(
     deadline: Deadline = None,
     budget: Budget = None,
     engine: Engine = None,
+    ray_workers: RayWorkers = None,
     retry_failed: RetryFailed = None,
     limit: Limit = None,
     seed: Seed = None,

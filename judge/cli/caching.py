@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from judge.cli.options import BaseUrl, CacheFolder, option
+
+if TYPE_CHECKING:
+    from judge.address import Address
 
 cache_app = typer.Typer(help="What was paid for or took long, and is kept.", no_args_is_help=True)
 _File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recording.")]
@@ -17,12 +20,13 @@ _File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recordin
 @cache_app.command("stats")
 def cache_stats(*, cache: CacheFolder = None) -> None:
     """Count the stored replies, and what metrics keep."""
-    from judge.cache import DiskCache, metrics_folder, metrics_size
+    from judge.cache import folder_of, metrics_folder, metrics_size
 
-    folder = _there(cache)
-    with DiskCache(folder) as store:
-        found = store.stats()
-    typer.echo(f"{store.folder}: {_replies(found['responses'])}, {found['bytes'] / 1e6:.1f} MB")
+    place = _there(cache)
+    folder = folder_of(place)
+    for one in dict.fromkeys((place, folder)):
+        if one is place or (folder / "responses").exists():
+            typer.echo(_stats(one))
     if size := metrics_size(folder):
         typer.echo(f"{metrics_folder(folder)}: embeddings and exported models, {size / 1e6:.1f} MB")
 
@@ -34,17 +38,21 @@ def cache_clear(
     metrics: Annotated[bool, typer.Option("--metrics", help="Forget what metrics keep, and no reply.")] = False,
 ) -> None:
     """Forget every stored reply; asking again costs again."""
-    from judge.cache import DiskCache, clear_metrics, metrics_folder
+    from judge.cache import clear_metrics, folder_of, metrics_folder, stored
 
-    folder = _there(cache)
+    place = _there(cache)
+    folder = folder_of(place)
     if metrics:
         typer.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB forgotten")
         return
-    with DiskCache(folder) as store:
+    with stored(place, beneath=False) as store:
+        name = _name(place)
         count = store.stats()["responses"]
         if count and sys.stdin.isatty():
-            typer.confirm(f"Forget {count:,} paid-for replies in {store.folder}?", abort=True)
-        typer.echo(f"{store.folder}: {_replies(store.clear())} forgotten")
+            typer.confirm(f"Forget {count:,} paid-for replies in {name}?", abort=True)
+        typer.echo(f"{name}: {_replies(store.clear())} forgotten")
+    if place != folder and (folder / "responses").exists():
+        typer.echo(f"{_stats(folder)}: they stay, and go back when a run reads them (--cache DIR clears a folder)")
 
 
 @cache_app.command("export")
@@ -76,24 +84,43 @@ def cache_import(file: _File, *, base_url: BaseUrl = None, cache: CacheFolder = 
     They are taken for those of the server that the file names, else of --base-url ($OPENAI_BASE_URL, OpenAI).
     """
     from judge.api.sharing import import_replies
-    from judge.cache import default_folder
 
-    done = import_replies(cache or default_folder(), file, base_url=base_url)
+    done = import_replies(_place(cache), file, base_url=base_url)
     servers = f", as those of {' and '.join(done.servers)}" if done.servers else ""
     typer.echo(f"{_replies(done.added)} added, {done.known:,} were there{servers}")
     if done.unfinished is not None:
         typer.echo(f"{file}: line {done.unfinished:,} is not finished and was left out")
 
 
-def _there(given: Path | None) -> Path:
-    """The folder of a cache, which has to be there. Raises ConfigError."""
-    from judge.cache import default_folder, metrics_folder
+def _place(given: str | None) -> Address | Path:
+    """Where a cache is. Raises ConfigError."""
+    from judge.cache import place_of
+    from judge.config import plan
+
+    return place_of(plan(given={"cache": given}).cache or None)
+
+
+def _there(given: str | None) -> Address | Path:
+    """Where a cache is that has to be there. Raises ConfigError."""
+    from judge.cache import metrics_folder
     from judge.errors import ConfigError
 
-    folder = given or default_folder()
-    if not (folder / "responses").exists() and not metrics_folder(folder).exists():
-        raise ConfigError(f"{folder}: no cache here; --cache DIR names another")
-    return folder
+    place = _place(given)
+    if isinstance(place, Path) and not (place / "responses").exists() and not metrics_folder(place).exists():
+        raise ConfigError(f"{place}: no cache here; --cache DIR names another")
+    return place
+
+
+def _name(place: Address | Path) -> str:
+    return str(place / "responses" if isinstance(place, Path) else place)
+
+
+def _stats(place: Address | Path) -> str:
+    from judge.cache import stored
+
+    with stored(place, beneath=False) as store:
+        found = store.stats()
+    return f"{_name(place)}: {_replies(found['responses'])}, {found['bytes'] / 1e6:.1f} MB"
 
 
 def _replies(count: int) -> str:

@@ -96,6 +96,7 @@ def diff_command(
 
     Leaves with 0 also where much differs, and with 1 where judgments failed.
     """
+    from judge import samples
     from judge.api.diffing import ready
     from judge.cli.outputs import apart, writable
     from judge.cli.running import write
@@ -103,7 +104,8 @@ def diff_command(
 
     check(format)
     made = _planned(ctx, data)
-    apart({"--output": output}, [Path(before), Path(after), data, made.data, made.replay, record])
+    shards = [] if made.data is None else [path for path, _ in samples.files(made.data)]
+    apart({"--output": output}, [Path(before), Path(after), data, *shards, made.replay, record])
     writable({"--output": output})
     found = _carried_out(ready(before, after, made, item=item, system=system, human=human), quiet=quiet)
     if output is not None:

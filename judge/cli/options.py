@@ -17,6 +17,12 @@ def option(help: str, *names: str, metavar: str | None = None) -> Any:
     return typer.Option(*names, help=help, metavar=metavar, show_default=False)
 
 
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA|RUN.YAML", help="A data file, a folder or 'PATTERN' of many, or a plan that names it."
+    ),
+]
 Criteria = Annotated[
     list[str] | None, option("Built-in names or .jinja files; none for metrics alone.", metavar="NAME,...")
 ]
@@ -48,8 +54,8 @@ Weighting = Annotated[
 Model = Annotated[
     list[str] | None,
     option(
-        "The judge: gpt-5.4-mini, anthropic/..., ollama/... (docs/models.md); several are a panel; heuristic for a "
-        "baseline offline.",
+        "The judge: gpt-5.4-mini, anthropic/..., ollama/..., local/FOLDER (docs/models.md); several are a panel; "
+        "heuristic for a baseline offline.",
         metavar="[VENDOR/]NAME",
     ),
 ]
@@ -78,7 +84,14 @@ Budget = Annotated[
     option("Stop before more is spent: 5usd, 200000tokens; can be gone on with.", metavar="AMOUNT"),
 ]
 Engine = Annotated[
-    str | None, option("Where requests run: local (default), or batch: half the price, within a day.", metavar="NAME")
+    str | None,
+    option(
+        "Where requests run: local (default), batch (half the price, within a day), or ray (workers on a cluster).",
+        metavar="NAME",
+    ),
+]
+RayWorkers = Annotated[
+    int | None, option("Processes that ask, of --engine ray (default: one for each machine or GPU).", metavar="N")
 ]
 RetryFailed = Annotated[
     bool | None, typer.Option("--retry-failed", help="Ask again for what failed in --out's run, and keep the rest.")
@@ -101,7 +114,12 @@ Out = Annotated[Path | None, option("Folder for the results (default: runs/DATA-
 Format = Annotated[str, typer.Option(help="console, markdown, html, json, csv, latex or svg.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no report on the console.")]
 CacheFolder = Annotated[
-    Path | None, option("Cache folder (default: $JUDGE_CACHE, else ~/.cache/judge).", "--cache", metavar="DIR")
+    str | None,
+    option(
+        "Cache folder, or redis://HOST:PORT/0 that machines share (default: $JUDGE_CACHE, else ~/.cache/judge).",
+        "--cache",
+        metavar="DIR|ADDRESS",
+    ),
 ]
 
 _OURS = ("data", "no_cache", "format", "quiet", "precision", "backend", "fit", "item", "system", "similarity", "level")
@@ -112,6 +130,8 @@ _SHORT = {"score": ("bertscore", ("precision", "backend", "fit")), "qags": ("qag
 
 def planned(ctx: typer.Context, data: Path, make: Callable[..., Plan]) -> tuple[Plan, Path]:
     """The plan of a command's options, and the folder of its results."""
+    from judge import samples
+
     given = read({name: value for name, value in ctx.params.items() if name not in _OURS})
     if ctx.params["no_cache"]:
         given["cache"] = False
@@ -124,7 +144,7 @@ def planned(ctx: typer.Context, data: Path, make: Callable[..., Plan]) -> tuple[
         given["metrics"] = [metric]
     is_plan = data.suffix in (".yaml", ".yml")
     made = make(data if is_plan else None, given if is_plan else {"data": data, **given})
-    folder = made.out or Path("runs") / f"{(made.data or data).stem}-{datetime.now():%Y%m%d-%H%M%S}"
+    folder = made.out or Path("runs") / f"{samples.title(made.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
     return made.model_copy(update={"out": folder}), folder
 
 

@@ -40,6 +40,7 @@ def run(ctx: typer.Context, make: Callable[..., Plan]) -> None:
 
 def validate(ctx: typer.Context, make: Callable[..., Plan]) -> None:
     """Hold a finished run against people's ratings, or a run that is made first."""
+    from judge import samples
     from judge.api.validate import check_rated, check_run
     from judge.report.validation import check
 
@@ -50,7 +51,7 @@ def validate(ctx: typer.Context, make: Callable[..., Plan]) -> None:
         if not other.is_dir():
             raise ConfigError(f"{other}: no folder of a run to set beside {data}")
         check_run(other)
-    if data.is_dir():
+    if not samples.is_data(data):
         refuse_options(ctx, data, besides=("level", "format", "quiet", "seed", "calibrate"))
         runs = (data, *others)
         _show_validation(runs, ctx.params["seed"] or 0, format, level, calibrate=bool(ctx.params["calibrate"]))

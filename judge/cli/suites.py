@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judge.cli.options import Criteria, Map, Model, Systems, option, read
-from judge.errors import ConfigError, StorageError
+from judge.errors import ConfigError, DataError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,9 @@ suite_app = typer.Typer(help="Suites of cases for judge test.", no_args_is_help=
 
 @suite_app.command("init")
 def suite_init(
-    data: Annotated[Path, typer.Argument(metavar="DATA|RUN", help="A data file, or the folder of a run.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA|RUN", help="Data: a file, a folder or 'PATTERN' of many; or a run's.")
+    ],
     *,
     criteria: Criteria = None,
     map_: Map = None,
@@ -37,6 +39,7 @@ def suite_init(
     ] = None,
 ) -> None:
     """Write a suite to begin with, from data and people's ratings of it, or from a run, which becomes its baseline."""
+    from judge import samples
     from judge.report.words import line
     from judge.suite.begin import begin
     from judge.suite.files import SUFFIX, load
@@ -45,12 +48,13 @@ def suite_init(
     if model is not None and not all(given.get("model") or ()):
         raise ConfigError("--model: no name; leave it out, or name a judge")
     names = given.pop("criteria", [])
-    samples, options, used = _of_run(data, given) if data.is_dir() else _of_file(data, given)
+    of_run = not samples.is_data(data)
+    rows, options, used = _of_run(data, given) if of_run else _of_data(data, given)
     console = output == Path("-")
-    path = Path(f"{data.resolve().stem}{SUFFIX}") if output is None or console else output
+    path = Path(f"{samples.title(data)}{SUFFIX}") if output is None or console else output
     if path.exists() and not console:
         raise ConfigError(f"{path}: is there already, and is not written over; --output FILE names another")
-    text = begin(samples, path, names or used, options=options, baseline=data if data.is_dir() else None)
+    text = begin(rows, path, names or used, options=options, baseline=data if of_run else None)
     if console:
         typer.echo(text, nl=False)
         return
@@ -59,7 +63,7 @@ def suite_init(
     except OSError as error:
         raise StorageError(f"--output {path}: {error.strerror}") from error
     typer.echo(f"{path}: read it, then judge test {path}")
-    rated = {name: None for sample in samples for name in sample.human}
+    rated = {name: None for sample in rows for name in sample.human}
     if rated and not names and not any(case.kind == "agreement" for case in load(path).cases):
         first = next(iter(rated))
         typer.echo(
@@ -76,7 +80,7 @@ def suite_schema() -> None:
     typer.echo(schema_text(), nl=False)
 
 
-def _of_file(data: Path, given: Mapping[str, Any]) -> tuple[Sequence[Sample], dict[str, Any], list[str]]:
+def _of_data(data: Path, given: Mapping[str, Any]) -> tuple[Sequence[Sample], dict[str, Any], list[str]]:
     """The samples, the suite's options, and the criteria that are known from it: none."""
     from judge import samples
 
@@ -97,7 +101,7 @@ def _of_run(folder: Path, given: Mapping[str, Any]) -> tuple[Sequence[Sample], d
         raise ConfigError(f"{folder}: texts were compared two by two there; name the folder of a judge run")
     plan = result.info.get("plan", {})
     data = plan.get("data")
-    if data is None or not Path(data).is_file():
+    if data is None or not _there(data):
         raise ConfigError(f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead")
     usual = Plan.model_validate({}).model_dump(mode="json", by_alias=True)
     had = {key: plan[key] for key in _KEPT if key in plan and plan[key] != usual[key]}
@@ -106,3 +110,12 @@ def _of_run(folder: Path, given: Mapping[str, Any]) -> tuple[Sequence[Sample], d
         path = Path(one["path"])
         used.append(name if path.is_relative_to(builtin_prompts()) else str(path))
     return result.table.samples, {**had, **given}, used
+
+
+def _there(data: str) -> bool:
+    from judge import samples
+
+    try:
+        return bool(samples.files(data))
+    except DataError:
+        return False

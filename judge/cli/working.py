@@ -21,13 +21,15 @@ _METRIC = "qags"
 
 def show_working(ctx: typer.Context, make: Callable[..., Plan]) -> None:
     """Print what was asked and answered: of a finished run as it was, of data after measuring one item."""
-    stored = ctx.params["data"].is_dir()
-    result, samples, items = _stored(ctx) if stored else _measured(ctx, make)
+    from judge import samples
+
+    stored = not samples.is_data(ctx.params["data"])
+    result, rows, items = _stored(ctx) if stored else _measured(ctx, make)
     if ctx.params["item"] is None and items > 1:
-        say(f"item {samples[0].item}, the first of {items:,}; --item ID shows another")
+        say(f"item {rows[0].item}, the first of {items:,}; --item ID shows another")
     notes = [str(note) for note in result.info.get("notes") or ()]
-    _print(result, samples, [note for note in notes if note.startswith(f"{_METRIC}:") or not stored])
-    shown = {(sample.item, sample.system) for sample in samples}
+    _print(result, rows, [note for note in notes if note.startswith(f"{_METRIC}:") or not stored])
+    shown = {(sample.item, sample.system) for sample in rows}
     failed = any((row.item, row.system) in shown and row.column.startswith(_METRIC) for row in result.failures)
     raise typer.Exit(1 if failed else 0)
 

@@ -39,7 +39,7 @@ class Place:
     """What an engine may need besides: who answers, what counts, what pays, when to stop.
 
     `folder` is one that outlives the process, None where nothing is to be kept; `deadline` is a time of the event
-    loop's clock.
+    loop's clock, `workers` how many processes are to ask, None as many as the engine finds right.
     """
 
     provider: Provider
@@ -47,6 +47,7 @@ class Place:
     counts: Counts
     purse: Purse | None = None
     deadline: float | None = None
+    workers: int | None = None
 
 
 def made(name: str, place: Place) -> Engine:

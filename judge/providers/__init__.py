@@ -24,7 +24,9 @@ class Provider(Protocol):
     is told anything, requests on one document are paced), `batches` (`providers.batches.Batches`, for --engine batch)
     `apart` (True where criteria that are merged into one request are answered as they were asked: apart), `exact` (True
     where a request that names its `labels` is answered with the `shares` of all of them, and prompts that start alike
-    are best asked at once) and `taught` (get and set: what was learned of the server, as another process may take it
+    are best asked at once), `gpu` (True where it computes in its own process, on a GPU where there is one), `keeps`
+    (True where its class's `open` takes `keep`, a folder that outlives the run, None for none) and `taught` (get and
+    set: what was learned of the server, as another process may take it
     over; it holds no key).
     """
 

@@ -130,9 +130,22 @@ class DecisionsProvider:
         """The provider of a plan. Raises ConfigError."""
         return cls(model, **options(plan))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How to make it again in another process. No key is in it."""
+        return _again, (self.model, self.taught, self._http.options)
+
     @property
     def learned(self) -> dict[str, Any]:
         return {"path": self._form.path} if self._form else {}
+
+    @property
+    def taught(self) -> str:
+        """The path that the server has, or ""."""
+        return self._form.path if self._form else ""
+
+    @taught.setter
+    def taught(self, path: str) -> None:
+        self._form = next((form for form in _FORMS if form.path == path), None)
 
     async def complete(self, request: Request) -> Response:
         """One choice for each of the `questions`, in their order. Raises Transient or Refused.
@@ -159,6 +172,12 @@ class DecisionsProvider:
 
     async def aclose(self) -> None:
         await self._http.aclose()
+
+
+def _again(model: str, path: str, how: Options) -> DecisionsProvider:
+    made = DecisionsProvider(model, **how)
+    made.taught = path
+    return made
 
 
 def _no_such_path(error: ProviderError) -> bool:

@@ -95,10 +95,23 @@ class Endpoint:
         self._key_env = key_env
         self._timeout = timeout
         self._connections = connections
+        self._needs_key = needed
         self._client: openai.AsyncOpenAI | None = None
         self._transport: httpx2.AsyncClient
         self._headers: dict[str, str] = {}
         self._addresses: dict[str, httpx2.URL] = {}
+
+    @property
+    def options(self) -> Options:
+        """What makes this endpoint again in another process, which has to have a key of its own where this one has."""
+        return {
+            "base_url": self.url,
+            "key_env": self._key_env,
+            "timeout": self._timeout,
+            "connections": self._connections,
+            "caching": self.caching,
+            "needs_key": self._needs_key or bool(_key(self._key_env)),
+        }
 
     async def post(self, path: str, body: dict[str, Any]) -> Reply:
         """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""

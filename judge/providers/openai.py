@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 from judge.config import Plan
@@ -37,9 +38,22 @@ class OpenAIProvider:
         """The provider of a plan. Raises ConfigError."""
         return cls(model, **options(plan))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How to make it again in another process. No key is in it."""
+        return partial(type(self), self.model, name=self.name, dialect=self._dialect, **self._http.options), ()
+
     @property
     def learned(self) -> dict[str, Any]:
         return self._dialect.settled
+
+    @property
+    def taught(self) -> Dialect:
+        """The words that this server takes, as far as they are known."""
+        return self._dialect
+
+    @taught.setter
+    def taught(self, dialect: Dialect) -> None:
+        self._dialect = dialect
 
     @property
     def caching(self) -> Caching:

@@ -74,6 +74,8 @@ def source(*, decides: bool = False) -> str:
 
 def lacking(model: str, endpoint: str, *, decides: bool = False) -> str:
     """Why there is no price, in a few words."""
+    if endpoint.startswith("local:"):
+        return "computed here: no known price"
     if is_own(endpoint):
         return "a server of your own: no known price"
     place = urlsplit(endpoint).netloc or "this provider"

@@ -19,8 +19,8 @@ _MOST_EXPLAINED = 20
 class ReplayProvider:
     """Answers what was asked when the recording was made, and refuses everything else, saying what differs.
 
-    `decides` where all that the model was asked were typed questions. Nothing it answers costs anything: the usage is
-    that of today, not of the recording. `draws` are the most that a prompt has.
+    `decides` where all that the model was asked were typed questions, `exact` where any of it named its labels. Nothing
+    it answers costs anything: the usage is that of today, not of the recording. `draws` are the most that a prompt has.
     """
 
     name = "replay"
@@ -30,11 +30,15 @@ class ReplayProvider:
     def __init__(self, path: Path, model: str, recorded: Archive) -> None:
         self.model = model
         self.endpoint = f"replay:{recorded.digest[:12]}"
-        self.decides = recorded.decides(model)
+        self.decides, self.exact = recorded.decides(model), recorded.exact(model)
         self.notice = recorded.note or f"Recorded replies ({path.name}): no model was asked in this run."
         self.draws = recorded.draws
         self._path, self._recorded = path, recorded
         self._explained = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How to make it again where the same file is."""
+        return _again, (self._path.absolute(), self.model)
 
     @property
     def learned(self) -> dict[str, Any]:
@@ -62,6 +66,10 @@ class ReplayProvider:
         if self._explained > _MOST_EXPLAINED:
             return f"another prompt was recorded, or none (the first {_MOST_EXPLAINED} failures say what differs)"
         return self._recorded.explain(request)
+
+
+def _again(path: Path, model: str) -> ReplayProvider:
+    return replayed(path, [model])[0]
 
 
 def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,14 @@ class ScriptedProvider:
         self.seen: list[Request] = []
         self._remembers = True
         self._script = script
+        self._file: Path | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How to make it again: from its file, or else with its script, if that can be pickled. It has seen nothing."""
+        if self._file is not None:
+            return _again, (self._file,)
+        made = partial(ScriptedProvider, self._script, model=self.model, endpoint=self.endpoint, decides=self.decides)
+        return made, ()
 
     @property
     def learned(self) -> dict[str, Any]:
@@ -51,9 +60,7 @@ class ScriptedProvider:
     @classmethod
     def open(cls, model: str, plan: Plan) -> ScriptedProvider:
         """The provider of `--model scripted/FILE`, which forgets what it has seen. Raises ConfigError."""
-        made = cls.from_file(model)
-        made._remembers = False
-        return made
+        return _again(model)
 
     @classmethod
     def from_file(cls, path: str | Path) -> ScriptedProvider:
@@ -77,7 +84,9 @@ class ScriptedProvider:
                     return reply
             return Refused(f"{path} holds no reply for this prompt")
 
-        return cls(script, model=Path(path).name, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}")
+        made = cls(script, model=Path(path).name, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}")
+        made._file = Path(path).absolute()
+        return made
 
     async def complete(self, request: Request) -> Response:
         """What the script says. Raises what it returns where that is an error, and ConfigError for nonsense."""
@@ -103,6 +112,12 @@ class ScriptedProvider:
 
     async def aclose(self) -> None:
         return
+
+
+def _again(path: str | Path) -> ScriptedProvider:
+    made = ScriptedProvider.from_file(path)
+    made._remembers = False
+    return made
 
 
 def _rule(rule: Any) -> tuple[tuple[str, ...], Reply]:

@@ -23,7 +23,7 @@ from judge.config import Budget, Plan
 from judge.suite.records import Level, Limits, Policy
 
 OPTIONS: Mapping[str, str] = {
-    "data": "The texts: a .jsonl, .json, .csv, .tsv or .parquet file, from this file's folder.",
+    "data": "The texts: a .jsonl, .json, .csv, .tsv or .parquet file, a folder or a pattern, from this file's folder.",
     "map": "The data's columns by our names, such as {item: doc_id, output: summary}.",
     "systems": "Of wide data: the columns that hold the systems' texts.",
     "limit": "Only so many texts of the data.",
@@ -47,7 +47,7 @@ OPTIONS: Mapping[str, str] = {
     "tpm": "Most tokens a minute.",
     "deadline": "The longest that the judging may take, in seconds.",
     "budget": "The most that may be spent, such as 5usd or 200000tokens.",
-    "cache": "The folder of kept replies; false for none.",
+    "cache": "The folder of kept replies, or the address of a Redis that machines share; false for none.",
     "replay": "A recording that answers in the place of the model.",
     "seed": "Of all that is drawn.",
 }

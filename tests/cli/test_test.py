@@ -189,5 +189,5 @@ def test_the_options_of_the_command_are_those_of_the_function(run: Callable[...,
 
     shown = {"ctx", "suites", "junit", "markdown", "format", "quiet", "no_cache"}
     offered = {name.replace("map_", "mapping") for name in signature(suites_command).parameters} - shown
-    assert offered == {*suites.SuiteOptions.__annotations__} - {"progress", *_MEASURING, "engine"}
+    assert offered == {*suites.SuiteOptions.__annotations__} - {"progress", *_MEASURING, "engine", "ray_workers"}
     assert judge.test is suites.test

@@ -1,0 +1,74 @@
+"""What a judgment takes on disk, and what a million and a hundred million of them come to, in bytes, hours and dollars.
+
+The judgments are SummEval's, by a server on this machine that gives the probabilities of five labels. Prices are those
+of genai-prices, for the tokens of these prompts by judge's own estimate and four tokens of reply. Hours are those that
+a limit of requests a minute leaves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from judge.providers.prices import BATCH, DEFAULT_URL, per_token
+
+SHARED = Path(os.environ.get("JUDGE_SHARED", "../shared"))
+MODELS = ("gpt-6-luna", "gpt-5.4-mini", "gpt-6.1-sol")
+RPM = (500, 10_000, 30_000)
+SIZES = (10**6, 10**8)
+WRITTEN = 4
+CRITERIA = ("relevance", "coherence", "consistency")
+TEXTS = 1600
+
+
+def judge(*words: str) -> str:
+    """What the command prints on standard output; it must succeed."""
+    code = "from judge.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
+    return done.stdout
+
+
+def measured(url: str, folder: Path) -> tuple[float, float, float]:
+    """For each judgment of one run: bytes in the cache and in the results, and the tokens it reads."""
+    data = [str(SHARED / "data/summeval.jsonl"), "--map", "item=doc_id,output=summary", "--metrics", "none"]
+    data += ["--criteria", ",".join(CRITERIA), "--model", "mock", "--base-url", url, "--cache", str(folder / "cache")]
+    plan = judge("plan", *data)
+    read = int(re.findall(r"^all +[\d,]+ +[\d,]+ +[\d,]+ +[\d,]+ +([\d,]+)", plan, re.M)[0].replace(",", ""))
+    judge("run", *data, "--out", str(folder / "out"), "--quiet")
+    with sqlite3.connect(folder / "cache/responses/cache.db") as cache:
+        ((replies,),) = cache.execute("SELECT count(*) FROM Cache").fetchall()
+    kept = sum(path.stat().st_size for path in (folder / "cache/responses").iterdir())
+    rows = sum((folder / "out" / name).stat().st_size for name in ("scores.parquet", "samples.parquet"))
+    return kept / replies, rows / (TEXTS * len(CRITERIA)), read / replies
+
+
+def main() -> None:
+    server = subprocess.Popen(
+        [sys.executable, str(SHARED / "tools/mock_server.py"), "--port", "0"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        port = int(server.stdout.readline()) if server.stdout else 0
+        with tempfile.TemporaryDirectory() as folder:
+            kept, rows, read = measured(f"http://127.0.0.1:{port}/v1", Path(folder))
+    finally:
+        server.kill()
+    print(f"each: {kept:,.0f} bytes in the cache, {rows:.0f} in the results, {read:,.0f} tokens read")
+    for size in SIZES:
+        print(f"\n{size:,} judgments: {size * kept / 1e9:,.0f} GB of cache, {size * rows / 1e9:,.1f} GB of results")
+        for rpm in RPM:
+            print(f"  {rpm:>6,} requests a minute: {size / rpm / 60:,.1f} h")
+        for model in MODELS:
+            if (prices := per_token(model, DEFAULT_URL)) is not None:
+                each = read * prices[0] + WRITTEN * prices[3]
+                print(f"  {model}: ${size * each:,.0f}, in batches ${size * each * BATCH:,.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1015 @@
+"""The Ray engine: the answers of `local`, whatever becomes of the workers; and what is checked before there are any."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from judge import evaluate
+from judge.config import Budget
+from judge.engines import Answer, Place, cluster, crew, made
+from judge.engines import ray as of_ray
+from judge.engines.hand import Hand, Opened, packed, unpacked
+from judge.errors import ConfigError, JudgeError, MissingExtra, ParseError, Refused, Transient
+from judge.pace import Pace
+from judge.progress import Counts
+from judge.providers.openai import OpenAIProvider
+from judge.providers.scripted import ScriptedProvider
+from judge.purse import Purse
+from judge.records import Choice, Request, Response, Usage
+from judge.retry import Policy, Retrier
+
+ROOT = Path(__file__).resolve().parents[2]
+KEY = "sk-secret-of-the-ray-tests"
+Complete = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def request(name: str, group: str = "", **params: Any) -> Request:
+    asked = params or {"temperature": 0}
+    return Request("m", ({"role": "user", "content": name},), asked, endpoint="e", prefix=(group, 0))
+
+
+def named(count: int) -> list[Request]:
+    return [request(f"text {n}") for n in range(count)]
+
+
+def text(one: Request) -> str:
+    return one.messages[0]["content"]
+
+
+def answering(answer: Complete, **has: Any) -> Any:
+    """A provider that answers so, of a class that travels with it: no worker can import this file."""
+
+    class Provider:
+        name, model, endpoint, notice, decides = "own", "m", "e", "", False
+
+        @property
+        def learned(self) -> dict[str, Any]:
+            return {}
+
+        async def complete(self, request: Request) -> Response:
+            return await answer(request)
+
+        async def aclose(self) -> None:
+            return
+
+    for attribute, value in has.items():
+        setattr(Provider, attribute, value)
+    return Provider()
+
+
+class Session:
+    """Requests of one judge through an engine, and what came of them."""
+
+    def __init__(self, provider: Any, *, engine: str = "ray", workers: int = 1, **limits: Any) -> None:
+        self.counts, self.answers = Counts(), dict[str, Answer]()
+        self.purse = limits.get("purse")
+        self.place = Place(provider, None, self.counts, self.purse, workers=workers)
+        self.engine = made(engine, self.place)
+        limits = {"policy": Policy(attempts=4, base=0.0)} | limits
+        self.retrier = Retrier(limits["policy"], limits.get("pace"), self.purse, counts=self.counts)
+        self.on_answer: Callable[[Answer], None] = lambda _: None
+        self.complete = getattr(self.engine, "complete", provider.complete)
+
+    async def ask(self, one: Request) -> Response:
+        async def send() -> Response:
+            self.counts.sent += 1
+            answer: Response = await self.complete(one)
+            return answer
+
+        return await self.retrier(send, one)
+
+    async def round(self, requests: Iterable[Request], concurrency: int = 8) -> None:
+        async def each() -> AsyncIterator[Request]:
+            for one in requests:
+                yield one
+
+        def done(one: Request, answer: Answer) -> None:
+            assert text(one) not in self.answers, "answered twice"
+            self.answers[text(one)] = answer
+            self.on_answer(answer)
+
+        await self.engine(each(), self.ask, done, concurrency=concurrency)
+
+    async def close(self) -> None:
+        if hasattr(self.engine, "aclose"):
+            await self.engine.aclose()
+
+    def run(self, requests: Iterable[Request], concurrency: int = 8) -> dict[str, Answer]:
+        async def whole() -> None:
+            try:
+                await asyncio.wait_for(self.round(requests, concurrency), 120)
+            finally:
+                await self.close()
+
+        asyncio.run(whole())
+        return self.answers
+
+
+# What needs no Ray.
+
+
+def test_without_the_package_the_line_for_pip_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(of_ray, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match=re.escape("pip install 'textjudge[ray]'")):
+        made("ray", Place(ScriptedProvider(lambda _: "4"), None, Counts()))
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("ray://10.0.0.1:10001", "RAY_ADDRESS=auto"),
+        ("somewhere", "HOST:PORT"),
+        ("host:port", "HOST:PORT"),
+        (":6379", "HOST:PORT"),
+    ],
+)
+def test_an_address_that_cannot_be_one_is_refused(address: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        cluster.check()
+
+
+def test_nobody_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
+    with pytest.raises(ConfigError, match=rf"RAY_ADDRESS 127\.0\.0\.1:{port} .*refused.*ray start --head"):
+        cluster.check()
+
+
+def test_somebody_else_at_the_address(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", chat_server.url.removeprefix("http://").removesuffix("/v1"))
+    with pytest.raises(ConfigError, match="what answers there is not Ray"):
+        cluster.check()
+
+
+def test_with_tls_somebody_has_to_be_there_all_the_same(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_USE_TLS", "1")
+    monkeypatch.setenv("RAY_ADDRESS", chat_server.url.removeprefix("http://").removesuffix("/v1"))
+    cluster.check()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
+    with pytest.raises(ConfigError, match="refused"):
+        cluster.check()
+
+
+@pytest.mark.parametrize("address", ["", "auto", "local"])
+def test_what_only_ray_can_find_is_left_to_it(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    cluster.check()
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_the_callers_logging_is_as_it_was(starts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    class Ray:
+        @staticmethod
+        def is_initialized() -> bool:
+            return False
+
+        @staticmethod
+        def init(**_: Any) -> None:
+            seen.append(said.level)
+            if not starts:
+                raise RuntimeError("no room")
+
+        @staticmethod
+        def shutdown() -> None:
+            seen.append(said.level)
+
+    said = logging.getLogger("ray")
+    before = list(said.handlers), said.propagate
+    monkeypatch.setattr(said, "level", logging.INFO)
+    monkeypatch.setattr(cluster, "ray", lambda: Ray)
+    monkeypatch.setattr(cluster, "_mute", lambda _: None)  # it would import Ray, which has a handler of its own
+    for _ in range(3):
+        if starts:
+            cluster.join(1)
+            cluster.leave()
+        else:
+            with pytest.raises(ConfigError, match="no room"):
+                cluster.join(1)
+        assert (said.handlers, said.propagate, said.level) == (*before, logging.INFO)
+    assert set(seen) == {logging.ERROR}
+
+
+def nodes(*found: dict[str, float]) -> list[dict[str, Any]]:
+    return [
+        {"NodeID": f"id{n}", "NodeManagerHostname": f"host{n}", "Alive": has.pop("alive", True), "Resources": has}
+        for n, has in enumerate(found)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "gpu", "places"),
+    [
+        ([{"CPU": 4.0}, {"CPU": 4.0}], None, False, ["host0", "host1"]),
+        ([{}, {"CPU": 4.0}], None, False, ["host1"]),  # a head that is kept free of work
+        ([{}], None, False, ["host0"]),
+        ([{"CPU": 4.0, "alive": False}, {"CPU": 4.0}], None, False, ["host1"]),
+        ([{"CPU": 4.0}, {"CPU": 4.0}], 3, False, ["host0", "host1", "host0"]),
+        ([{"CPU": 4.0}, {"CPU": 4.0}], 1, False, ["host0"]),
+        ([{"CPU": 4.0}, {"CPU": 4.0, "GPU": 2.0}], None, True, ["host1+1", "host1+1"]),
+        ([{"CPU": 4.0}, {"CPU": 4.0, "GPU": 2.0}], 1, True, ["host1+1"]),
+        ([{"CPU": 4.0}, {"CPU": 4.0, "GPU": 2.0}], None, False, ["host0", "host1"]),
+        ([{"CPU": 4.0}], None, True, ["host0"]),
+    ],
+)
+def test_where_workers_go(
+    found: list[dict[str, float]], wanted: int | None, gpu: bool, places: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ray:
+        @staticmethod
+        def nodes() -> list[dict[str, Any]]:
+            return nodes(*(dict(one) for one in found))
+
+    monkeypatch.setattr(cluster, "ray", lambda: Ray)
+    got = cluster.spots(wanted, gpu=gpu)
+    assert [f"{spot.name}+{spot.gpus}" if spot.gpus else spot.name for spot in got] == places
+    if gpu and len(found) > 1:
+        with pytest.raises(ConfigError, match="the cluster has 2"):
+            cluster.spots(3, gpu=True)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (Opened("n1", "", why="No module named 'judge'"), r"n1 has no judge .*install textjudge"),
+        (Opened("n1", "0.0.1"), r"n1 has judge 0\.0\.1, and this is"),
+        (Opened("n1", crew.__version__, why="no key: $X is not set"), r"n1 cannot ask this judge: no key: \$X"),
+        (Opened("n1", crew.__version__, "replay:1"), "n1 would ask replay:1, and not e"),
+    ],
+)
+def test_a_worker_that_cannot_do_the_same_is_named(found: Opened, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        crew._check(found, "e")
+
+
+def test_a_worker_that_can_is_taken() -> None:
+    crew._check(Opened("n1", crew.__version__, "e"), "e")
+
+
+async def collected(hand: Hand, count: int) -> dict[int, Any]:
+    found: dict[int, Any] = {}
+    while len(found) < count:
+        answers, _ = unpacked(await asyncio.wait_for(hand.answers(), 30))
+        found |= dict(answers)
+    return found
+
+
+ERRORS: list[JudgeError] = [
+    Transient("m", status=503, retry_after=1.5, unreachable=True, billed=True, stops="if_first", limits={"a": "b"}),
+    Refused("m", status=400, param="n", billed=True, stops="always"),
+    ParseError("m", "raw"),
+    ConfigError("m"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_comes_back_as_it_was(error: JudgeError) -> None:
+    async def go() -> None:
+        async def answer(_: Request) -> Response:
+            error.add_note("noted")
+            raise error
+
+        hand = Hand(answering(answer))
+        hand.take(packed([(7, request("x"))], [], None))
+        came = (await collected(hand, 1))[7]
+        assert (type(came), str(came), came.__dict__) == (type(error), "m", error.__dict__)
+
+    asyncio.run(go())
+
+
+class Odd(Exception):
+    """One that cannot be made again from what is pickled of it."""
+
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(one)
+
+
+def test_a_mistake_in_a_provider_says_where_it_is() -> None:
+    async def go() -> None:
+        async def answer(one: Request) -> Response:
+            if text(one) == "odd":
+                raise Odd("odd", "one")
+            return {}["nothing"]  # type: ignore[no-any-return]
+
+        hand = Hand(answering(answer))
+        hand.take(packed([(1, request("x")), (2, request("odd"))], [], None))
+        found = await collected(hand, 2)
+        assert isinstance(found[1], KeyError)
+        assert "nothing" in found[1].__notes__[0]
+        assert "test_ray.py" in found[1].__notes__[0]
+        assert isinstance(found[2], RuntimeError)
+        assert "Odd: odd" in str(found[2])
+
+    asyncio.run(go())
+
+
+def test_what_is_dropped_is_let_go_and_the_rest_answered() -> None:
+    async def go() -> None:
+        ended: list[str] = []
+
+        async def answer(one: Request) -> Response:
+            try:
+                await asyncio.sleep(3600 if text(one) == "slow" else 0)
+            except asyncio.CancelledError:
+                ended.append(text(one))
+                raise
+            return Response((Choice(text(one)),))
+
+        hand = Hand(answering(answer))
+        hand.take(packed([(1, request("slow")), (2, request("quick"))], [], None))
+        assert list(await collected(hand, 1)) == [2]
+        hand.take(packed([(3, request("more"))], [1, 2, 99], None))
+        assert list(await collected(hand, 1)) == [3]
+        assert ended == ["slow"]
+
+    asyncio.run(go())
+
+
+def test_what_is_learned_is_told_once_and_taken_over() -> None:
+    async def go() -> None:
+        async def answer(one: Request) -> Response:
+            provider.taught += "+"
+            return Response((Choice("4"),))
+
+        provider = answering(answer, taught="a")
+        hand = Hand(provider)
+        hand.take(packed([(1, request("x"))], [], "b"))
+        assert unpacked(await hand.answers())[1] == "b+"
+        provider.complete = lambda _: asyncio.sleep(0, Response((Choice("4"),)))
+        hand.take(packed([(2, request("x"))], [], None))
+        assert unpacked(await hand.answers())[1] is None
+
+    asyncio.run(go())
+
+
+class Stubborn:
+    """A provider that learns, and takes no lesson."""
+
+    def __init__(self, answer: Complete) -> None:
+        self.complete = answer
+
+    @property
+    def taught(self) -> str:
+        return "own"
+
+    @taught.setter
+    def taught(self, lesson: str) -> None:
+        raise ValueError(f"no {lesson}")
+
+
+def test_who_cannot_be_taught_says_so_in_every_reply() -> None:
+    async def go() -> None:
+        async def answer(one: Request) -> Response:
+            return Response((Choice(text(one)),))
+
+        hand = Hand(Stubborn(answer))  # type: ignore[arg-type]
+        hand.take(packed([(1, request("x")), (2, request("y"))], [], "lesson"))
+        hand.take(packed([(3, request("z"))], [], None))
+        found = await collected(hand, 3)
+        assert [repr(found[n]) for n in (1, 2)] == ["ValueError('no lesson')"] * 2
+        assert "test_ray.py" in found[1].__notes__[0]
+        assert found[3] == Response((Choice("z"),))
+
+    asyncio.run(go())
+
+
+def no_more(_: str) -> Any:
+    raise ValueError("cannot be made again")
+
+
+class Sealed(str):
+    """Text that can be written, and not read."""
+
+    def __reduce__(self) -> Any:
+        return no_more, (str(self),)
+
+
+def test_a_reply_that_cannot_be_sent_keeps_back_no_other() -> None:
+    async def go() -> None:
+        async def answer(one: Request) -> Response:
+            odd: dict[str, Any] = {"locked": {"x": threading.Lock()}, "sealed": {"x": Sealed("x")}}
+            return Response((Choice("4"),), limits=odd.get(text(one), {}))
+
+        hand = Hand(answering(answer))
+        hand.take(packed([(1, request("locked")), (2, request("sealed")), (3, request("plain"))], [], None))
+        found = await collected(hand, 3)
+        assert found[3] == Response((Choice("4"),))
+        for number, why in ((1, "lock"), (2, "cannot be made again")):
+            assert isinstance(found[number], Refused)
+            assert re.search(rf"a reply cannot be sent back .*{why}", str(found[number]))
+            assert (found[number].billed, found[number].stops) == (True, "if_first")
+
+    asyncio.run(go())
+
+
+def crewed(count: int) -> tuple[crew.Crew, list[Any]]:
+    """A crew whose workers have no actors, and they."""
+    one = crew.Crew(ScriptedProvider(lambda _: "4"), Counts())
+    one._workers = [crew._Worker(cluster.Spot("", f"w{n}"), manned=True) for n in range(count)]
+    return one, list(one._workers)
+
+
+def given(one: crew.Crew, group: str) -> Any:
+    """Who gets a request of a group; it stays under way."""
+    worker = one._picked(group)
+    assert worker is not None
+    worker.flying[len(worker.flying)] = None  # type: ignore[assignment]
+    return worker
+
+
+def test_a_group_stays_with_one_worker_until_others_stand_idle_beside_it() -> None:
+    one, (a, b, c) = crewed(3)
+    assert {given(one, "g") for _ in range(9)} == {a}
+    assert given(one, "g") is b
+    for _ in range(40):
+        given(one, "g")
+    assert all(len(worker.flying) > 8 for worker in (a, b, c))
+    a.manned = False
+    a.flying.clear()
+    assert given(one, "g") in (b, c)
+
+
+def test_a_group_stays_with_its_worker_where_all_are_busy() -> None:
+    one, (a, b) = crewed(2)
+    a.flying, b.flying = (dict.fromkeys(range(n)) for n in (20, 30))
+    assert {given(one, "g") for _ in range(40)} == {a}
+    assert given(one, "h") is b
+    assert given(one, "") is b
+
+
+@pytest.mark.parametrize("fault", ["packing", "sending"])
+def test_what_cannot_be_sent_is_not_waited_for(fault: str) -> None:
+    """A request that cannot be pickled, or an actor that is not to be had; the other worker's requests go out."""
+    pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
+    blocks: list[bytes] = []
+
+    class Take:
+        def __init__(self, works: bool) -> None:
+            self.works = works
+
+        def options(self, **_: Any) -> Any:
+            return self
+
+        def remote(self, block: bytes) -> None:
+            if not self.works:
+                raise RuntimeError("not to be had")
+            blocks.append(block)
+
+    class Actor:
+        def __init__(self, works: bool) -> None:
+            self.take = Take(works)
+
+    async def go() -> None:
+        one, (a, b) = crewed(2)
+        a.actor, b.actor = Actor(fault == "packing"), Actor(True)
+        odd = threading.Lock() if fault == "packing" else "plain"
+        lost = asyncio.create_task(one.complete(request("odd", "g", seed=odd)))
+        goes = asyncio.create_task(one.complete(request("plain", "h")))
+        with pytest.raises((TypeError, RuntimeError), match="pickle" if fault == "packing" else "not to be had"):
+            await asyncio.wait_for(lost, 30)
+        assert (len(blocks), len(a.flying), len(b.flying)) == (1, 0, 1)
+        goes.cancel()
+
+    asyncio.run(go())
+
+
+def test_workers_without_the_engine_are_remarked_upon() -> None:
+    result = evaluate(
+        [{"item": "1", "system": "a", "source": "S", "output": "O"}], ["coherence"], cache=False, metrics=[],
+        model=ScriptedProvider(lambda _: "4"), ray_workers=2,
+    )  # fmt: skip
+    assert "There are no workers with --engine local: --ray-workers had no effect." in result.info["notes"]
+
+
+def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread cannot be stopped: what it has connected to in the end is let go of, whoever has stopped waiting."""
+    begun, may_end, left = threading.Event(), threading.Event(), list[str]()
+
+    def join(_: int) -> None:
+        begun.set()
+        assert may_end.wait(60)
+        left.append("joined")
+
+    monkeypatch.setattr(cluster, "join", join)
+    monkeypatch.setattr(cluster, "leave", lambda: left.append("left"))
+
+    async def go() -> None:
+        one = crew.Crew(ScriptedProvider(lambda _: "4"), counts := Counts(awaited="what others have said"))
+        starting = asyncio.create_task(one.start())
+        await asyncio.to_thread(begun.wait)
+        assert counts.awaited == "Ray: workers are starting"
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        assert counts.awaited == "what others have said"
+        may_end.set()
+        await one.aclose()
+
+    asyncio.run(go())
+    assert left == ["joined", "left"]
+
+
+# On a cluster of this machine, to which this process is connected already: as in a notebook.
+
+on_ray = pytest.mark.ray
+
+
+@pytest.fixture(scope="module")
+def connected() -> Iterator[Any]:
+    ray = pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    said = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
+    ray.init(address="local", num_cpus=2, object_store_memory=200 << 20, **said)
+    yield ray
+    ray.shutdown()
+
+
+SAMPLES = [
+    {"item": f"d{i}", "system": system, "source": f"Source {i}.", "output": f"Summary {i} by {system}."}
+    for i in range(6)
+    for system in ("a", "b")
+]
+
+
+def both(model: Any, **how: Any) -> list[Any]:
+    """The results of `local` and `ray` on the same texts."""
+    how = {"criteria": ["coherence", "fluency"], "metrics": [], "cache": False} | how
+    return [evaluate(SAMPLES, model=model, engine=engine, **how) for engine in ("local", "ray")]
+
+
+def table(result: Any) -> list[Any]:
+    return [result.table.columns, result.table.scores, result.table.failures]
+
+
+@on_ray
+@pytest.mark.parametrize("weighting", ["auto", "samples"])
+def test_scores_are_those_of_local(connected: Any, weighting: str) -> None:
+    def script(one: Any) -> Any:
+        asked = one.messages[0]["content"]
+        return {"4": 0.75, "5": 0.25} if "by a" in asked else {"1": 0.5, "2": 0.5} if "3" in asked else "no score"
+
+    local, ray = both(ScriptedProvider(script), weighting=weighting, draws=3, ray_workers=2)
+    assert table(ray) == table(local)
+    assert connected.is_initialized()
+
+
+@on_ray
+def test_over_http_too_with_what_was_learned(
+    connected: Any, chat_server: Any, make_completion: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server takes no n and repeats itself in words: who is second need not find that out again."""
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        if body.get("n", 1) > 1:
+            return 400, {}, {"error": {"message": "n is not supported", "param": "n", "type": "invalid_request_error"}}
+        return 200, {}, make_completion(str(1 + len(body["messages"][0]["content"]) % 5))
+
+    chat_server.answer = answer
+    provider = OpenAIProvider("m", base_url=chat_server.url)
+    local, ray = both(provider, weighting="samples", draws=4, ray_workers=2)
+    assert table(ray) == table(local)
+    asked = [body.get("n", 1) for body in chat_server.bodies]
+    provider = OpenAIProvider("m", base_url=chat_server.url)
+    chat_server.bodies.clear()
+    fresh = evaluate(
+        SAMPLES, model=provider, engine="ray", criteria=["coherence"], metrics=[], cache=False,
+        weighting="samples", draws=4, ray_workers=2,
+    )  # fmt: skip
+    assert sum(body.get("n", 1) > 1 for body in chat_server.bodies) == 1
+    assert sum(n > 1 for n in asked) == 1
+    assert provider.learned == {"n": 1}
+    (told,) = fresh.info["judges"].values()
+    assert told["learned"] == {"n": 1}
+
+
+@on_ray
+def test_workers_share_the_work_and_a_group_stays_together(connected: Any) -> None:
+    async def answer(one: Request) -> Response:
+        await asyncio.sleep(0.01)
+        return Response((Choice(str(os.getpid())),))
+
+    session = Session(answering(answer), workers=2)
+    session.run([request(f"{n}", f"group {n % 5}") for n in range(60)])
+    by_group = [{session.answers[f"{n}"].choices[0].text for n in range(g, 60, 5)} for g in range(5)]  # type: ignore[union-attr]
+    assert [len(pids) for pids in by_group] == [1] * 5
+    assert len(set.union(*by_group)) == 2
+    assert str(os.getpid()) not in set.union(*by_group)
+
+
+@on_ray
+def test_one_group_is_enough_for_all_workers(connected: Any) -> None:
+    async def answer(one: Request) -> Response:
+        await asyncio.sleep(0.01)
+        return Response((Choice(str(os.getpid())),))
+
+    session = Session(answering(answer), workers=2)
+    session.run([request(f"{n}", "group") for n in range(40)], concurrency=40)
+    assert len({answer.choices[0].text for answer in session.answers.values()}) == 2  # type: ignore[union-attr]
+
+
+@on_ray
+def test_one_reply_that_cannot_be_sent_costs_no_worker(connected: Any) -> None:
+    async def answer(one: Request) -> Response:
+        import threading
+
+        odd: Any = {"x": threading.Lock()} if one.messages[0]["content"] == "text 7" else {}
+        return Response((Choice("4"),), limits=odd)
+
+    session = Session(answering(answer), workers=2)
+    session.run(named(20))
+    failed = {name: answer for name, answer in session.answers.items() if not isinstance(answer, Response)}
+    assert list(failed) == ["text 7"]
+    assert "a reply cannot be sent back" in str(failed["text 7"])
+    assert (session.counts.sent, session.counts.remarks) == (20, [])
+
+
+def learning(lesson: Callable[[], Any]) -> Any:
+    """A provider that has something to teach after each reply, which `lesson` makes on the worker."""
+    home = os.getpid()
+
+    async def answer(one: Request) -> Response:
+        return Response((Choice("4"),))
+
+    def taught(_: Any) -> Any:
+        return "as here" if os.getpid() == home else lesson()
+
+    return answering(answer, taught=property(taught))
+
+
+@on_ray
+def test_a_mistake_of_the_program_is_no_death(connected: Any) -> None:
+    """It ends the run by its own name, and is not tried on worker after worker."""
+    known: list[int] = []
+
+    def lesson() -> Any:
+        known.append(1)  # who opens a worker asks for the first one
+        return "as here" if len(known) < 2 else {}["nothing"]
+
+    session = Session(learning(lesson), workers=1)
+    with pytest.raises(Refused, match=r"the worker on \S+ failed: KeyError\('nothing'\)") as caught:
+        session.run(named(5))
+    assert caught.value.stops == "always"
+    assert session.counts.remarks == []
+
+
+@on_ray
+def test_a_worker_that_cannot_be_taught_ends_the_run(connected: Any) -> None:
+    home = os.getpid()
+
+    async def answer(one: Request) -> Response:
+        return Response((Choice("4"),))
+
+    lessons = ["first"]
+
+    def taught(_: Any) -> Any:
+        return lessons[-1]
+
+    def teach(_: Any, lesson: Any) -> None:
+        if os.getpid() != home:
+            raise ValueError(f"no {lesson}")
+
+    provider = answering(answer, taught=property(taught, teach))
+
+    async def go() -> None:
+        session = Session(provider)
+        try:
+            await session.round(named(1))
+            lessons.append("second")
+            with pytest.raises(ValueError, match="no second"):
+                await asyncio.wait_for(session.complete(request("more")), 60)
+        finally:
+            await session.close()
+
+    asyncio.run(go())
+
+
+@on_ray
+def test_a_worker_that_is_killed_costs_what_it_had(connected: Any) -> None:
+    async def answer(one: Request) -> Response:
+        await asyncio.sleep(0.02)
+        return Response((Choice(str(os.getpid())),))
+
+    session = Session(answering(answer), workers=2)
+
+    def kill(answer: Answer) -> None:
+        assert isinstance(answer, Response), answer
+        if len(session.answers) in (100, 200):
+            os.kill(int(answer.choices[0].text), signal.SIGKILL)
+
+    session.on_answer = kill
+    session.run(named(400), concurrency=16)
+    assert len(session.answers) == 400
+    pids = {answer.choices[0].text for answer in session.answers.values() if isinstance(answer, Response)}
+    assert len(pids) in (3, 4)  # who comes last may find nothing left to do
+    lost = session.counts.retried
+    assert 1 <= lost <= 32
+    assert session.counts.sent == 400 + lost
+    (note,) = session.counts.remarks
+    assert note == f"2 Ray workers were lost, with {lost} requests under way, which were asked again."
+
+
+@on_ray
+def test_workers_that_all_die_stop_the_run(connected: Any) -> None:
+    async def answer(one: Request) -> Response:
+        os._exit(1)
+
+    session = Session(answering(answer), workers=2, policy=Policy(attempts=100, base=0.0))
+    with pytest.raises(Refused, match="3 workers in a row died before they had answered anything") as caught:
+        session.run(named(10))
+    assert caught.value.stops == "always"
+    assert session.counts.sent <= 4
+    assert not session.answers
+
+
+@on_ray
+def test_a_request_that_kills_workers_is_given_up_and_the_others_are_not(connected: Any) -> None:
+    """It is alone with the worker at last, which by then has died for nothing else several times in a row."""
+
+    async def answer(one: Request) -> Response:
+        if one.messages[0]["content"] == "text 2":
+            os._exit(1)
+        return Response((Choice("4"),))
+
+    session = Session(answering(answer), policy=Policy(attempts=4, base=0.0))
+    session.run(named(6), concurrency=1)
+    failed = {name: answer for name, answer in session.answers.items() if not isinstance(answer, Response)}
+    assert list(failed) == ["text 2"]
+    assert isinstance(failed["text 2"], Transient)
+    assert "was lost" in str(failed["text 2"])
+    assert session.counts.remarks == ["4 Ray workers were lost, with 4 requests under way, which were asked again."]
+
+
+@on_ray
+def test_a_slow_request_delays_nobody(
+    connected: Any, chat_server: Any, make_completion: Callable[..., dict[str, Any]]
+) -> None:
+    """It is answered once all the others were: were one of them waiting for it, this would not end."""
+    gate = threading.Event()
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        assert body["messages"][0]["content"] != "text 5" or gate.wait(100)
+        return 200, {}, make_completion()
+
+    chat_server.answer = answer
+    session = Session(OpenAIProvider("m", base_url=chat_server.url))
+    session.on_answer = lambda _: gate.set() if len(session.answers) == 299 else None
+    session.run(named(300), concurrency=4)
+    assert list(session.answers)[-1] == "text 5"
+
+
+def until(path: Path) -> None:
+    """Wait for a file."""
+    end = time.monotonic() + 100
+    while not path.exists():
+        assert time.monotonic() < end, f"no {path.name} came"
+        time.sleep(0.01)
+
+
+@on_ray
+def test_who_stops_waiting_stops_the_request(connected: Any, tmp_path: Path) -> None:
+    began, ended = tmp_path / "began", tmp_path / "ended"
+
+    async def answer(one: Request) -> Response:
+        if one.messages[0]["content"] == "quick":
+            return Response((Choice("4"),))
+        try:
+            began.touch()
+            await asyncio.sleep(3600)
+        finally:
+            ended.touch()
+        raise AssertionError
+
+    async def go() -> None:
+        session = Session(answering(answer))
+        try:
+            await session.round([request("quick")])
+            waiting = asyncio.create_task(session.complete(request("slow")))
+            await asyncio.to_thread(until, began)
+            assert not ended.exists()
+            waiting.cancel()
+            await asyncio.to_thread(until, ended)
+            assert isinstance(await session.complete(request("quick")), Response)
+        finally:
+            await session.close()
+
+    asyncio.run(go())
+
+
+@on_ray
+@pytest.mark.parametrize("error", ERRORS[:2])
+def test_errors_of_workers_are_those_of_the_provider(connected: Any, error: JudgeError) -> None:
+    async def answer(_: Request) -> Response:
+        raise error
+
+    session = Session(answering(answer), policy=Policy(attempts=1))
+    session.retrier.proven = True
+    if error.__dict__["stops"] == "always":
+        with pytest.raises(type(error)) as caught:
+            session.run(named(1))
+        came: Any = caught.value
+    else:
+        came = session.run(named(1))["text 0"]
+    assert type(came) is type(error)
+    told = came.__dict__ | {"stops": error.__dict__["stops"]}
+    assert told == error.__dict__
+
+
+@on_ray
+def test_the_budget_is_one_for_all_workers(connected: Any) -> None:
+    async def answer(_: Request) -> Response:
+        await asyncio.sleep(0)
+        return Response((Choice("4"),), Usage(90, 10))
+
+    def spent(engine: str, workers: int) -> tuple[int, float]:
+        purse = Purse(Budget(20_000, "tokens"))
+        provider = answering(answer)
+        assert purse.pays_for(provider)
+        session = Session(provider, engine=engine, workers=workers, purse=purse)
+        with pytest.raises(JudgeError, match="budget"):
+            session.run([request(f"{n}", max_tokens=20) for n in range(1000)])
+        return len(session.answers), purse.spent
+
+    assert spent("ray", 3) == spent("local", 1)
+
+
+@on_ray
+def test_the_pace_is_one_for_all_workers(connected: Any, chat_server: Any, make_completion: Callable[..., Any]) -> None:
+    """Three workers that may each have five connections: no more than the three that the pace allows are in use."""
+    lock, now, most = threading.Lock(), 0, 0
+    gone = threading.Event()
+
+    def answer(_: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        gone.wait(0.02)
+        with lock:
+            now -= 1
+        return 200, {}, make_completion()
+
+    chat_server.answer = answer
+    granted = 0
+
+    class Counting(Pace):
+        async def enter(self, request: Request) -> Any:
+            nonlocal granted
+            permit = await super().enter(request)
+            granted += 1
+            return permit
+
+    provider = OpenAIProvider("m", base_url=chat_server.url, connections=5)
+    session = Session(provider, workers=3, pace=Counting(3, rpm=60_000))
+    session.run(named(60), concurrency=15)
+    assert most == 3
+    assert granted == len(chat_server.bodies) == 60
+
+
+@on_ray
+def test_workers_stay_from_round_to_round(connected: Any) -> None:
+    async def answer(_: Request) -> Response:
+        return Response((Choice(str(os.getpid())),))
+
+    async def go() -> None:
+        session = Session(answering(answer))
+        try:
+            await session.round([])
+            assert not session.engine._crew._tasks  # type: ignore[attr-defined]  # nothing to ask starts nobody
+            for n in range(3):
+                await session.round([request(f"{n} {i}") for i in range(5)])
+        finally:
+            await session.close()
+        assert len({str(answer) for answer in session.answers.values()}) == 1
+
+    asyncio.run(go())
+
+
+@on_ray
+def test_a_provider_that_cannot_be_sent_is_refused_at_once(connected: Any) -> None:
+    lock = threading.Lock()
+
+    def script(_: Request) -> str:
+        with lock:
+            return "4"
+
+    with pytest.raises(ConfigError, match=r"scripted/script cannot be sent to workers.*__reduce__"):
+        evaluate(SAMPLES, model=ScriptedProvider(script), engine="ray", cache=False)
+
+
+@on_ray
+def test_other_versions_are_refused_before_anything_is_sent(
+    connected: Any, chat_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "__version__", "99.0")
+    session = Session(OpenAIProvider("m", base_url=chat_server.url))
+    with pytest.raises(ConfigError, match=r"the worker on \S+ has judge \S+, and this is 99\.0"):
+        session.run(named(3))
+    assert not chat_server.bodies
+
+
+@on_ray
+def test_a_worker_without_the_key_is_named_before_anything_is_sent(
+    connected: Any, chat_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster was started without it; and nothing that went there has it."""
+    monkeypatch.setenv("KEY_OF_THE_RAY_TESTS", KEY)
+    provider = OpenAIProvider("m", base_url=chat_server.url, key_env="KEY_OF_THE_RAY_TESTS")
+    assert KEY.encode() not in crew.recipe(provider)
+    with pytest.raises(ConfigError, match=r"the worker on \S+ cannot ask this judge: no key: \$KEY_OF_THE_RAY_TESTS"):
+        Session(provider).run(named(3))
+    assert not chat_server.bodies
+
+
+@on_ray
+def test_a_script_that_a_worker_reads_otherwise_is_refused(connected: Any, tmp_path: Path) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text("- {reply: '4'}\n")
+    provider = ScriptedProvider.from_file(script)
+    assert Session(provider).run(named(3)).keys() == {"text 0", "text 1", "text 2"}
+    script.write_text("- {reply: '5'}\n")
+    with pytest.raises(ConfigError, match="are its files the same as here"):
+        Session(provider).run(named(3))
+
+
+@on_ray
+def test_a_panel_has_workers_for_each_judge(connected: Any) -> None:
+    judges = [ScriptedProvider(lambda _: "4", model="one"), ScriptedProvider(lambda _: "5", model="two")]
+    local, ray = both(judges)
+    assert table(ray) == table(local)
+
+
+@on_ray
+def test_from_a_loop_that_runs_already(connected: Any) -> None:
+    async def notebook() -> Any:
+        return evaluate(
+            SAMPLES, model=ScriptedProvider(lambda _: "4"), engine="ray", criteria=["coherence"], metrics=[],
+            cache=False,
+        )  # fmt: skip
+
+    assert len(asyncio.run(notebook()).table.scores) == len(SAMPLES)
+    assert connected.is_initialized()
+
+
+# As a program, which starts a cluster of its own.
+
+
+def run_program(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    surroundings = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"} | env
+    command = [sys.executable, "-c", "from judge.cli import main; main()", *args]
+    return subprocess.run(command, cwd=ROOT, env=surroundings, capture_output=True, text=True, timeout=300)
+
+
+@on_ray
+def test_a_whole_run_is_equal_to_that_of_local(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
+    plan = "examples/summaries_en/run.yaml"
+    for engine in ("local", "ray"):
+        done = run_program(
+            "run", plan, "--engine", engine, "--out", str(tmp_path / engine), "--no-cache", "--format", "json"
+        )
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout), "Ray has printed among the results"
+        said = done.stderr.replace(str(tmp_path / engine), "").replace("Ray: workers are starting", "")
+        assert "ray" not in said.lower()
+    for name in ("scores.parquet", "samples.parquet"):
+        one, other = (pd.read_parquet(tmp_path / engine / name) for engine in ("local", "ray"))
+        pd.testing.assert_frame_equal(one, other)
+    one, other = ((tmp_path / engine / "report.md").read_text() for engine in ("local", "ray"))
+    assert re.sub(r"Started: .*", "", one) == re.sub(r"Started: .*", "", other)
+    info = json.loads((tmp_path / "ray" / "run.json").read_text())
+    assert info["info"]["plan"]["engine"] == "ray"
+
+
+@on_ray
+def test_an_unreachable_cluster_is_one_message(tmp_path: Path, chat_server: Any) -> None:
+    pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
+    data = tmp_path / "data.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in SAMPLES))
+    args = ("run", str(data), "--model", "m", "--base-url", chat_server.url, "--engine", "ray", "--no-cache")
+    done = run_program(*args, "--out", str(tmp_path / "out"), RAY_ADDRESS="127.0.0.1:1")
+    assert done.returncode == 2
+    assert done.stderr.startswith("judge: --engine ray: no Ray cluster answers at $RAY_ADDRESS 127.0.0.1:1")
+    assert not chat_server.bodies

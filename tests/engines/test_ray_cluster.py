@@ -1,0 +1,258 @@
+"""The Ray engine on a cluster of several nodes, all of them on this machine.
+
+Each node has a key of its own in its environment, which is how the server tells where a request came from. `judge` is
+a program beside this one; what a test adds to the cluster it takes away again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from judge import __version__, evaluate
+
+pytestmark = pytest.mark.ray
+
+PACKAGE = Path(__file__).resolve().parents[2] / "judge"
+VARIABLE = "KEY_OF_THE_CLUSTER_TESTS"
+KEYS = {name: f"sk-key-of-{name}-in-the-cluster-tests" for name in ("driver", "first", "second", "third")}
+CRITERIA, CONCURRENCY = "coherence,fluency_5", 12
+SAMPLES = [
+    {"item": f"d{i}", "system": system, "source": f"Source {i}.", "output": f"What {system} wrote about {i}."}
+    for i in range(40)
+    for system in ("a", "b")
+]
+JUDGMENTS = 2 * len(SAMPLES)
+
+
+class Nodes:
+    """A cluster whose nodes come and go, in a folder of its own. It has no connection to this process."""
+
+    def __init__(self, folder: Path) -> None:
+        from ray.cluster_utils import Cluster
+
+        self.folder = folder
+        quick = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000}
+        self._cluster = Cluster()
+        self._cluster.add_node(temp_dir=str(folder), _system_config=quick, **self._how("first"))
+        self.address: str = self._cluster.address
+
+    @contextmanager
+    def another(self, name: str, **env: str) -> Iterator[Any]:
+        """A node more, which is gone after this, or before that by `kill`."""
+        node = self._cluster.add_node(**self._how(name, **env))
+        try:
+            yield node
+        finally:
+            if node in self._cluster.worker_nodes:
+                self.kill(node)
+
+    def kill(self, node: Any) -> None:
+        """As a machine that fails: nobody is told."""
+        self._cluster.remove_node(node, allow_graceful=False)
+
+    def close(self) -> None:
+        self._cluster.shutdown()
+
+    def _how(self, name: str, **env: str) -> dict[str, Any]:
+        return {"num_cpus": 1, "include_dashboard": False, "env_vars": {VARIABLE: KEYS[name], **env}}
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    """A cluster of one node, to which tests add others."""
+    pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
+    folder = Path(tempfile.mkdtemp(prefix="ray"))  # not pytest's: the names of Ray's sockets may have 107 characters
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+            cluster = Nodes(folder)
+        with closing(cluster):
+            yield cluster
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Site:
+    """A folder with data, where `judge run` asks a server that answers by what it is asked, and counts."""
+
+    def __init__(self, folder: Path, server: Any, make_completion: Callable[..., dict[str, Any]]) -> None:
+        self.folder, self.server = folder, server
+        self.slow = 0.0
+        self.news = threading.Condition()
+        (folder / "data.jsonl").write_text("\n".join(map(json.dumps, SAMPLES)), encoding="utf-8")
+        pause = threading.Event()
+
+        def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+            with self.news:
+                self.news.notify_all()
+            pause.wait(self.slow)
+            score = 1 + zlib.crc32(body["messages"][0]["content"].encode()) % 5
+            return 200, {}, make_completion(str(score), top={str(score): 0.75, str(score % 5 + 1): 0.25})
+
+        server.answer = answer
+        server._http.handle_error = lambda *_: None  # clients that are killed
+
+    def local(self) -> pd.DataFrame:
+        """The scores of the local engine, asked in this process."""
+        how = {"base_url": self.server.url, "metrics": [], "cache": False, "out": self.folder / "local"}
+        evaluate(self.folder / "data.jsonl", CRITERIA, model="m", **how)
+        self.server.bodies.clear()
+        self.server.headers.clear()
+        return self.scores("local")
+
+    def start(self, address: str) -> subprocess.Popen[str]:
+        """`judge run --engine ray`, whose results and cache are in folders of these names."""
+        own = {VARIABLE: KEYS["driver"], "JUDGE_CACHE": str(self.folder / "cache"), "RAY_ADDRESS": address}
+        command = [sys.executable, "-c", "from judge.cli import main; main()", "run", "data.jsonl", "--model", "m"]
+        command += ["--base-url", self.server.url, "--key-env", VARIABLE, "--criteria", CRITERIA, "--metrics", "none"]
+        command += ["--engine", "ray", "--max-concurrency", str(CONCURRENCY), "--out", "ray"]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=self.folder, env=os.environ | own, stdout=pipe, stderr=pipe, text=True)
+
+    def scores(self, engine: str) -> pd.DataFrame:
+        return pd.read_parquet(self.folder / engine / "scores.parquet")
+
+    def notes(self) -> list[str]:
+        found: list[str] = json.loads((self.folder / "ray" / "run.json").read_text("utf-8"))["info"]["notes"]
+        return found
+
+    def asked_by(self) -> Counter[str]:
+        """How many requests came with which node's key."""
+        names = {f"Bearer {key}": name for name, key in KEYS.items()}
+        return Counter(names[headers["authorization"]] for headers in self.server.headers)
+
+    def until(self, met: Callable[[], bool], program: subprocess.Popen[str]) -> None:
+        """Wait until the server has seen what is wanted, for as long as the program runs."""
+        with self.news:
+            while not met():
+                assert program.poll() is None
+                self.news.wait(0.1)
+
+
+def ended(program: subprocess.Popen[str]) -> tuple[int, str, str]:
+    try:
+        out, err = program.communicate(timeout=240)
+    finally:
+        program.kill()
+    return program.returncode, out, err
+
+
+@pytest.fixture
+def site(tmp_path: Path, chat_server: Any, make_completion: Callable[..., dict[str, Any]]) -> Site:
+    return Site(tmp_path, chat_server, make_completion)
+
+
+def holding(folder: Path, *secrets: str) -> list[Path]:
+    """The files beneath a folder in which one of these stands; there are files."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert files
+    return [path for path in files if any(secret.encode() in path.read_bytes() for secret in secrets)]
+
+
+def test_two_nodes_answer_as_one_process_does_and_keep_no_key(nodes: Nodes, site: Site) -> None:
+    expected = site.local()
+    with nodes.another("second"):
+        code, out, err = ended(site.start(nodes.address))
+        assert code == 0, err
+        pd.testing.assert_frame_equal(site.scores("ray"), expected)
+        by = site.asked_by()
+        assert set(by) == {"first", "second"}
+        assert by.total() == JUDGMENTS == len(expected)
+        assert not holding(nodes.folder, *KEYS.values())
+    assert not holding(site.folder, *KEYS.values())
+    assert not any(key in out + err for key in KEYS.values())
+
+
+def test_a_node_that_is_lost_costs_what_it_had_in_flight(nodes: Nodes, site: Site) -> None:
+    expected = site.local()
+    site.slow = 0.05
+    with nodes.another("second") as node:
+        program = site.start(nodes.address)
+        try:
+            site.until(lambda: site.asked_by()["second"] > 10, program)
+            nodes.kill(node)
+            seen = len(site.server.bodies)
+        finally:
+            code, _, err = ended(program)
+    assert code == 0, err
+    assert seen < JUDGMENTS
+    pd.testing.assert_frame_equal(site.scores("ray"), expected)
+    prompts = Counter(body["messages"][0]["content"] for body in site.server.bodies)
+    assert len(prompts) == JUDGMENTS
+    assert site.asked_by()["first"] > JUDGMENTS / 2
+    assert prompts.total() - JUDGMENTS <= CONCURRENCY
+    (note,) = [note for note in site.notes() if " lost, with " in note]
+    assert re.match(r"(A Ray worker was|\d Ray workers were) lost, with \d+ requests? under way", note)
+
+
+def test_a_node_with_another_version_is_refused_before_anything_is_sent(
+    nodes: Nodes, site: Site, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    shutil.copytree(PACKAGE, other / "judge", ignore=shutil.ignore_patterns("__pycache__", "ray.py", "hand.py"))
+    first = other / "judge" / "__init__.py"
+    first.write_text(first.read_text("utf-8").replace(f'"{__version__}"', '"0.0.1"'), encoding="utf-8")
+    with nodes.another("second", PYTHONPATH=str(other)):
+        code, out, err = ended(site.start(nodes.address))
+    assert (code, out) == (2, "")
+    (said,) = [line for line in err.splitlines() if line.startswith("judge: ")]
+    assert f"has judge 0.0.1, and this is {__version__}" in said
+    assert os.uname().nodename in said
+    assert not site.server.bodies
+
+
+def test_a_cluster_of_its_own_tells_nobody_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
+    folder = Path(tempfile.mkdtemp(prefix="ray"))
+    program = """
+import os
+import judge
+from judge.records import Choice, Response
+
+class Telling:
+    name, model, endpoint, notice, decides, learned = "own", "m", "e", "", False, {}
+
+    async def complete(self, request):
+        on = os.environ.get("RAY_USAGE_STATS_ENABLED") != "0" or "KEY_OF_THE_CLUSTER_TESTS" not in os.environ
+        return Response((Choice("1" if on else "5"),))
+
+    async def aclose(self):
+        pass
+
+rows = [{"item": "1", "source": "A text.", "output": "A summary."}]
+found = judge.evaluate(
+    rows, ["coherence"], model=Telling(), engine="ray", metrics=[], cache=False, weighting="single"
+)
+import ray
+print([score.value for score in found.table.scores], ray.is_initialized(), os.environ.get("RAY_USAGE_STATS_ENABLED"))
+"""
+    for name in ("RAY_ADDRESS", "RAY_USAGE_STATS_ENABLED"):
+        monkeypatch.delenv(name, raising=False)
+    surroundings = os.environ | {"RAY_TMPDIR": str(folder), VARIABLE: KEYS["driver"]}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, env=surroundings, capture_output=True, text=True,
+            timeout=240,
+        )  # fmt: skip
+        assert done.stdout == "[5.0] False None\n", done.stderr
+        assert not holding(folder, KEYS["driver"])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
