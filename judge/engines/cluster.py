@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import sys
 import threading
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from judge.errors import ConfigError
+from judge.errors import ConfigError, Refused
 
 _REACHED_WITHIN = 3.0
 _SETTINGS = b"\x04"
@@ -21,6 +22,7 @@ _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _SETTINGS + bytes(5)
 """What an HTTP/2 connection begins with, both ways: Ray's server speaks gRPC, and its client waits long for others."""
 _STORE = 256 << 20
 _SAID_NOTHING = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+_DEBUGGER = "PYTHONBREAKPOINT"
 _lock = threading.Lock()
 _users = 0
 _ours = False
@@ -105,8 +107,7 @@ def spots(wanted: int | None, *, gpu: bool) -> list[Spot]:
     Where they are to have a GPU and there are any, one for each GPU. Raises ConfigError where that is fewer than
     wanted.
     """
-    with _lock:  # a connection that is let go of while it is asked takes the whole process with it
-        nodes = [node for node in ray().nodes() if node["Alive"]]
+    nodes = _living()
     if gpu and (cards := [Spot(*_of(n), 1) for n in nodes for _ in range(int(n["Resources"].get("GPU", 0)))]):
         if wanted is not None and wanted > len(cards):
             raise ConfigError(
@@ -115,6 +116,45 @@ def spots(wanted: int | None, *, gpu: bool) -> list[Spot]:
         return cards[:wanted]
     places = [Spot(*_of(n)) for n in nodes if n["Resources"].get("CPU")] or [Spot(*_of(n)) for n in nodes]
     return [places[i % len(places)] for i in range(wanted or len(places))]
+
+
+def near(spot: Spot) -> Spot:
+    """The spot if its node is alive, else one like it on another. Raises Refused where there is none."""
+    nodes = _living()
+    if any(node["NodeID"] == spot.node for node in nodes):
+        return spot
+    able = [node for node in nodes if node["Resources"].get("GPU", 0) >= spot.gpus] or nodes
+    if not able:
+        raise Refused(
+            "--engine ray: no machine of the cluster is left; Ray has died there or was stopped", stops="always"
+        )
+    return Spot(*_of(able[0]), spot.gpus)
+
+
+def _living() -> list[dict[str, Any]]:
+    """The nodes that Ray lists as alive and that can be reached: one that has just died stays listed for a while."""
+    with _lock:  # a connection that is let go of while it is asked takes the whole process with it
+        listed = [node for node in ray().nodes() if node["Alive"]]
+    return [node for node in listed if _reached(node["NodeManagerAddress"], node["NodeManagerPort"])]
+
+
+def _reached(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=_REACHED_WITHIN).close()
+    except OSError:
+        return False
+    return True
+
+
+def take_back_signals() -> None:
+    """Have this process's handlers called again, in place of Ray's, which ends the process with a dump of its stack.
+
+    Python can do so in the main thread alone.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for which in (signal.SIGINT, signal.SIGTERM):
+            if (own := signal.getsignal(which)) is not None:
+                signal.signal(which, own)
 
 
 def _of(node: dict[str, str]) -> tuple[str, str]:
@@ -161,14 +201,14 @@ def _mute(silent: bool) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Have Ray neither report its use to its makers nor print about it."""
-    before = {name: os.environ.get(name) for name in _SAID_NOTHING}
+    """Have Ray neither report its use to its makers nor print about it, nor take over `breakpoint()`."""
+    before = {name: os.environ.get(name) for name in (*_SAID_NOTHING, _DEBUGGER)}
     os.environ.update(_SAID_NOTHING)
     try:
         yield
     finally:
         for name, value in before.items():
             if value is None:
-                del os.environ[name]
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = value

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import pickle
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +28,10 @@ One request that kills who is asked it is given up before that, by itself."""
 _GROUPS, _AHEAD = 10_000, 8
 """Groups that are known by their workers, and requests that a worker may have more than twice those of another before
 the other takes some of its groups': about as many as one prefix more is worth."""
+_AGAIN, _LONGEST = 0.1, 5.0
+"""Seconds before a lost worker's place is given to another: the first, and doubled with every death up to the most."""
+_LOOK = 3.0
+"""Seconds between looks whether a node on which a worker is starting is still there."""
 _STARTING = "Ray: workers are starting"
 
 
@@ -82,6 +86,7 @@ class Crew:
         try:
             self._joining = asyncio.ensure_future(asyncio.to_thread(cluster.join, self._wanted or 1))
             await asyncio.shield(self._joining)  # a thread cannot be stopped: `aclose` undoes what it has done
+            cluster.take_back_signals()
             gpu = bool(getattr(self._provider, "gpu", False))
             spots = await asyncio.to_thread(cluster.spots, self._wanted, gpu=gpu)
             self._workers = [_Worker(spot, node=spot.name) for spot in spots]
@@ -195,13 +200,19 @@ class Crew:
                     _settle(worker.flying.pop(number), error)
 
     async def _open(self, worker: _Worker) -> None:
-        """Give a place an actor. Raises ConfigError where it cannot do the work there, and Ray's own errors."""
+        """Give a place an actor, on another node where its own is no more.
+
+        Raises ConfigError where it cannot do the work there, Refused where no node is left, and Ray's own errors.
+        """
         ray = cluster.ray()
-        made = ray.remote(num_cpus=0, num_gpus=worker.spot.gpus)(hand.actor())
-        there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(worker.spot.node, soft=True)
-        worker.actor = made.options(scheduling_strategy=there).remote()
-        worker.taught = getattr(self._provider, "taught", None)
-        found = Opened(*await worker.actor.open.remote(__version__, recipe(self._provider)))
+        found = None
+        while found is None:
+            spot = worker.spot = await asyncio.to_thread(cluster.near, worker.spot)
+            made = ray.remote(num_cpus=0, num_gpus=spot.gpus)(hand.actor())
+            there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(spot.node, soft=False)
+            worker.actor = made.options(scheduling_strategy=there).remote()
+            worker.taught = getattr(self._provider, "taught", None)
+            found = await _said(worker.actor.open.remote(__version__, recipe(self._provider)), spot)
         _check(found, self._provider.endpoint)
         worker.node, worker.manned = found.node, True
 
@@ -216,6 +227,9 @@ class Crew:
             except Exception as error:  # noqa: BLE001  (raised by whoever waits for an answer)
                 if (ended := self._buried(worker, error)) is not None:
                     break
+            await asyncio.sleep(
+                min(_LONGEST, _AGAIN * 2**worker.deaths)
+            )  # Ray takes a while to see that a node is gone
             opening = asyncio.create_task(self._open(worker))
         self._workers.remove(worker)
         if not self._workers or not self._answered:
@@ -274,6 +288,22 @@ class Crew:
         if actor is not None:
             with suppress(Exception):  # it is dead already, or Ray is
                 cluster.ray().kill(actor)
+
+
+async def _said(opening: Awaitable[tuple[str, str, str, str]], spot: Spot) -> Opened | None:
+    """What a worker says of itself; None where its node is no more. Raises Refused where no node is left."""
+
+    async def waited() -> tuple[str, str, str, str]:
+        return await opening
+
+    task = asyncio.create_task(waited())
+    try:
+        while not (await asyncio.wait([task], timeout=_LOOK))[0]:
+            if await asyncio.to_thread(cluster.near, spot) != spot:
+                return None
+        return Opened(*task.result())
+    finally:
+        task.cancel()
 
 
 def recipe(provider: Provider) -> bytes:

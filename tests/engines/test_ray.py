@@ -24,6 +24,7 @@ from judge import evaluate
 from judge.config import Budget
 from judge.engines import Answer, Place, cluster, crew, made
 from judge.engines import ray as of_ray
+from judge.engines.cluster import Spot
 from judge.engines.hand import Hand, Opened, packed, unpacked
 from judge.errors import ConfigError, JudgeError, MissingExtra, ParseError, Refused, Transient
 from judge.pace import Pace
@@ -215,7 +216,14 @@ def test_the_callers_logging_is_as_it_was(starts: bool, monkeypatch: pytest.Monk
 
 def nodes(*found: dict[str, float]) -> list[dict[str, Any]]:
     return [
-        {"NodeID": f"id{n}", "NodeManagerHostname": f"host{n}", "Alive": has.pop("alive", True), "Resources": has}
+        {
+            "NodeID": f"id{n}",
+            "NodeManagerHostname": f"host{n}",
+            "NodeManagerAddress": f"10.0.0.{n}",
+            "NodeManagerPort": 1,
+            "Alive": has.pop("alive", True),
+            "Resources": has,
+        }
         for n, has in enumerate(found)
     ]
 
@@ -244,11 +252,32 @@ def test_where_workers_go(
             return nodes(*(dict(one) for one in found))
 
     monkeypatch.setattr(cluster, "ray", lambda: Ray)
+    monkeypatch.setattr(cluster, "_reached", lambda host, port: True)
     got = cluster.spots(wanted, gpu=gpu)
     assert [f"{spot.name}+{spot.gpus}" if spot.gpus else spot.name for spot in got] == places
     if gpu and len(found) > 1:
         with pytest.raises(ConfigError, match="the cluster has 2"):
             cluster.spots(3, gpu=True)
+
+
+def test_a_lost_node_is_replaced_by_one_that_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ray:
+        @staticmethod
+        def nodes() -> list[dict[str, Any]]:
+            return nodes({"CPU": 4.0, "GPU": 1.0}, {"CPU": 4.0}, {"CPU": 4.0, "GPU": 2.0}, {"CPU": 1.0, "alive": False})
+
+    there = {"10.0.0.0", "10.0.0.1", "10.0.0.2"}
+    monkeypatch.setattr(cluster, "ray", lambda: Ray)
+    monkeypatch.setattr(cluster, "_reached", lambda host, port: host in there)
+    first = Spot("id0", "host0", 1)
+    assert cluster.near(first) == first
+    there.remove("10.0.0.0")  # listed as alive for a while yet
+    assert cluster.near(first) == Spot("id2", "host2", 1)
+    assert cluster.near(Spot("id3", "host3")) == Spot("id1", "host1")
+    there.clear()
+    with pytest.raises(Refused, match="no machine of the cluster is left") as raised:
+        cluster.near(first)
+    assert raised.value.stops == "always"
 
 
 @pytest.mark.parametrize(
