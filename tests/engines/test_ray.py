@@ -252,7 +252,6 @@ def test_where_workers_go(
             return nodes(*(dict(one) for one in found))
 
     monkeypatch.setattr(cluster, "ray", lambda: Ray)
-    monkeypatch.setattr(cluster, "_reached", lambda host, port: True)
     got = cluster.spots(wanted, gpu=gpu)
     assert [f"{spot.name}+{spot.gpus}" if spot.gpus else spot.name for spot in got] == places
     if gpu and len(found) > 1:
@@ -564,6 +563,12 @@ def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -
 # On a cluster of this machine, to which this process is connected already: as in a notebook.
 
 on_ray = pytest.mark.ray
+
+
+@pytest.fixture(autouse=True)
+def all_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray gives nodes this machine's own address, to which a test may not connect; tests of a cluster are processes."""
+    monkeypatch.setattr(cluster, "_reached", lambda host, port: True)
 
 
 @pytest.fixture(scope="module")
