@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -199,6 +200,19 @@ def test_a_node_that_is_lost_costs_what_it_had_in_flight(nodes: Nodes, site: Sit
     assert prompts.total() - JUDGMENTS <= CONCURRENCY
     (note,) = [note for note in site.notes() if " lost, with " in note]
     assert re.match(r"(A Ray worker was|\d Ray workers were) lost, with \d+ requests? under way", note)
+
+
+def test_a_run_that_is_told_to_end_says_what_it_has(nodes: Nodes, site: Site) -> None:
+    site.slow = 0.05
+    program = site.start(nodes.address)
+    try:
+        site.until(lambda: len(site.server.bodies) > 10, program)
+        program.send_signal(signal.SIGTERM)
+    finally:
+        code, _, err = ended(program)
+    assert code == 130, err
+    assert "are kept in ray" in err
+    assert "SIGTERM received" not in err  # what Ray's own handler writes before it ends the process
 
 
 def test_a_node_with_another_version_is_refused_before_anything_is_sent(
