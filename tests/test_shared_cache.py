@@ -485,8 +485,9 @@ def test_a_server_that_is_not_there_or_no_redis(quick: Any, chat_server: Any) ->
         assert "no answer within 0.3 seconds, or it speaks no TLS;" in said
 
 
+@pytest.mark.parametrize("address", [f"redis://:{SECRET}@127.0.0.1:1", f"redis://127.0.0.1:1?password={SECRET}"])
 def test_an_old_redis_that_repeats_what_it_was_sent_does_not_give_the_password_away(
-    monkeypatch: pytest.MonkeyPatch,
+    address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import redis
 
@@ -496,7 +497,7 @@ def test_an_old_redis_that_repeats_what_it_was_sent_does_not_give_the_password_a
         raise redis.ResponseError("unknown command 'AUTH', with args beginning with: 'ge/heim'")
 
     monkeypatch.setattr(Remote, "_probe", echo)
-    assert "ResponseError; mend" in refusal(f"redis://:{SECRET}@127.0.0.1:1")
+    assert "ResponseError; mend" in refusal(address)
 
 
 def test_a_cluster_is_refused(redis_server: Any) -> None:

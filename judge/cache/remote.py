@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, Literal, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 from uuid import uuid4
 
 import redis
@@ -309,8 +309,9 @@ class Remote:
             return "it is part of a cluster, in which blocks of replies cannot be read; name a single server"
         below = error.__context__
         said = (below.strerror if isinstance(below, OSError) else "") or str(error) or type(error).__name__
-        secret = unquote(parts.password or "")
-        return type(error).__name__ if secret and secret in said else said.strip().rstrip(".")
+        more = dict(parse_qsl(parts.query))  # an address may have its password there, too
+        secrets = (unquote(parts.password or ""), more.get("password"), more.get("ssl_password"))
+        return type(error).__name__ if any(one and one in said for one in secrets) else said.strip().rstrip(".")
 
 
 def blocks(keys: Iterable[str]) -> Iterator[list[str]]:
