@@ -105,9 +105,14 @@ def spots(wanted: int | None, *, gpu: bool) -> list[Spot]:
     """Where workers go: one on each node, or as many as wanted in turn.
 
     Where they are to have a GPU and there are any, one for each GPU. Raises ConfigError where that is fewer than
-    wanted.
+    wanted, or where there is no node.
     """
     nodes = _living()
+    if not nodes:
+        raise ConfigError(
+            "--engine ray: no machine of the cluster can be reached from here; its nodes' ports have to be open to the "
+            "machine of the run (docs.ray.io, configuring Ray, ports)"
+        )
     if gpu and (cards := [Spot(*_of(n), 1) for n in nodes for _ in range(int(n["Resources"].get("GPU", 0)))]):
         if wanted is not None and wanted > len(cards):
             raise ConfigError(

@@ -115,7 +115,7 @@ class Hand:
             reply = await self._provider.complete(request)
         except Exception as error:  # noqa: BLE001  (raised again where it is waited for)
             reply = _portable(error)
-        del self._tasks[number]
+        self._tasks.pop(number, None)  # it is gone where nobody waits any more, and the provider did not stop
         self._put(number, reply)
 
     def _put(self, number: int, reply: Reply) -> None:

@@ -259,6 +259,19 @@ def test_where_workers_go(
             cluster.spots(3, gpu=True)
 
 
+@pytest.mark.parametrize("wanted", [None, 2])
+def test_nodes_that_cannot_be_reached_are_none(wanted: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ray:
+        @staticmethod
+        def nodes() -> list[dict[str, Any]]:
+            return nodes({"CPU": 4.0}, {"CPU": 4.0})
+
+    monkeypatch.setattr(cluster, "ray", lambda: Ray)
+    monkeypatch.setattr(cluster, "_reached", lambda host, port: False)
+    with pytest.raises(ConfigError, match="no machine of the cluster can be reached from here"):
+        cluster.spots(wanted, gpu=False)
+
+
 def test_a_lost_node_is_replaced_by_one_that_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     class Ray:
         @staticmethod
