@@ -62,7 +62,7 @@ def _means(result: Result) -> list[str]:
     if found is None:
         return []
     if not found.best:
-        return [f"On {line(found.column, _NAME)} no system is best: {found.note}."]
+        return [f"On {line(found.column, _NAME)} no system is best ({found.note})."]
     return (_best if len(found.best) == 1 else _tied)(result, found)
 
 

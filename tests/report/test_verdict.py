@@ -87,9 +87,9 @@ def test_names_are_counted_where_they_are_many() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"a": wave(3.0)}, "On fluency no system is best: one system has values: nothing to compare it with."),
-        ({"a": [3.0], "b": [4.0]}, "On fluency no system is best: one item: too few for intervals and tests."),
-        ({"a": [3.0, 3.0], "b": [3.0, 3.0]}, "On fluency no system is best: all values are equal."),
+        ({"a": wave(3.0)}, "On fluency no system is best (one system has values: nothing to compare it with)."),
+        ({"a": [3.0], "b": [4.0]}, "On fluency no system is best (one item: too few for intervals and tests)."),
+        ({"a": [3.0, 3.0], "b": [3.0, 3.0]}, "On fluency no system is best (all values are equal)."),
     ],
 )
 def test_where_nothing_can_be_said_the_reason_is(values: Mapping[str, list[float]], said: str) -> None:
