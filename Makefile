@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test test-all lint wheel picture clean
 
 demo: $(VENV)/.installed  ## a whole run, offline: judgments, metrics, report
-	$(BIN)/judge run examples/summaries_en/run.yaml --out runs/demo
+	$(BIN)/judge run examples/compare_systems/run.yaml --out runs/demo
 
 test: $(VENV)/.installed-dev  ## all tests that need no browser, torch, Ray or Redis
 	$(BIN)/python -m pytest -n auto -m "not browser and not torch and not ray and not redis"
@@ -29,7 +29,7 @@ wheel: $(VENV)/.installed-dev  ## build the wheel and try it in a fresh environm
 	$(BIN)/python -m build --wheel --outdir dist
 	$(PYTHON) -m venv build/wheel
 	build/wheel/bin/pip install -q -c constraints.txt dist/*.whl
-	cd build && wheel/bin/judge run ../examples/summaries_en/run.yaml --out demo --cache cache --quiet
+	cd build && wheel/bin/judge run ../examples/compare_systems/run.yaml --out demo --cache cache --quiet
 	cd build && wheel/bin/judge criteria list
 	cd build && wheel/bin/judge score ../examples/qags_en/run.yaml --out scored --quiet
 

@@ -20,7 +20,7 @@ from judge.report import Result, load
 from judge.text import installed
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-LANGUAGES = ("en", "ja", "ko", "zh")
+FOLDERS = {"en": "compare_systems", "ja": "summaries_ja", "ko": "summaries_ko", "zh": "summaries_zh"}
 SUPPORT_VALUES = {"unresolved": 0.0, "partly": 0.5, "resolved": 1.0}
 
 Means = dict[tuple[str, str], float]
@@ -65,7 +65,7 @@ def support(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 @pytest.fixture(scope="module")
 def english(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    return _run("summaries_en", tmp_path_factory.mktemp("english"))
+    return _run("compare_systems", tmp_path_factory.mktemp("english"))
 
 
 def test_every_prompt_has_one_rule_and_every_rule_one_prompt() -> None:
@@ -90,10 +90,10 @@ def test_everything_is_scored(support: Result) -> None:
         assert "Scripted replies: no model was asked." in " ".join(support.report(place).split()), place
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", FOLDERS)
 def test_the_recording_holds_the_replies_to_all_prompts_and_no_others(language: str, tmp_path: Path) -> None:
     """Where this fails after a change of the prompts: python examples/renew_recordings.py."""
-    folder = EXAMPLES / f"summaries_{language}"
+    folder = EXAMPLES / FOLDERS[language]
     plan = config.plan(folder / "run.yaml")
     assert plan.replay is not None
     options: dict[str, Any] = {"reply": plan.reply, "weighting": plan.weighting, "draws": plan.draws}
@@ -113,9 +113,9 @@ def test_the_recording_holds_the_replies_to_all_prompts_and_no_others(language: 
     assert all(len(three) == 3 for three in said)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", FOLDERS)
 def test_copies_are_the_first_words_of_their_sources(language: str) -> None:
-    rows = samples.load(EXAMPLES / f"summaries_{language}" / "data.jsonl")
+    rows = samples.load(EXAMPLES / FOLDERS[language] / "data.jsonl")
     copies = [s for s in rows if (s.source or "").startswith(s.output)]
     assert [s.system for s in copies] == ["lead"] * (6 if language == "en" else 3)
 
@@ -147,7 +147,7 @@ def test_the_demo_tells_the_story_of_its_readme(english: Result) -> None:
 
 
 def test_the_ranking_is_what_its_readme_tells(tmp_path: Path) -> None:
-    made = ["rank", str(EXAMPLES / "ranking" / "run.yaml"), "--out", str(tmp_path / "r"), "--quiet"]
+    made = ["rank", str(EXAMPLES / "pairwise" / "run.yaml"), "--out", str(tmp_path / "r"), "--quiet"]
     done = CliRunner().invoke(app, made)
     assert done.exit_code == 0, done.output
     (ranking,) = load(tmp_path / "r").rankings

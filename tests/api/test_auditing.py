@@ -259,7 +259,8 @@ def test_damage_is_the_own_one_of_the_criterion_of_its_name_or_of_a_variant(
 
 @pytest.mark.parametrize("language", ["ja", "ko", "zh"])
 def test_other_languages_have_prompts_changes_and_attacks_of_their_own(language: str) -> None:
-    rows = samples.load(Path(__file__).parents[2] / "examples" / f"summaries_{language}" / "data.jsonl")
+    folder = "compare_systems" if language == "en" else f"summaries_{language}"
+    rows = samples.load(Path(__file__).parents[2] / "examples" / folder / "data.jsonl")
     provider = ScriptedProvider(lambda request: {"A": 0.5, "B": 0.5} if not shown(request) else "3")
     card = audit(rows, ["coherence", "fluency"], model=provider, weighting="single", cache=False)
     assert (card.failures, card.info["language"]) == ({}, language)

@@ -23,7 +23,8 @@ from judge.records import Sample
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 LANGUAGES = ("en", "ja", "ko", "zh")
 BY_NAME = {change.name: change for change in (*CHANGES, *NEUTRAL)}
-TEXTS = {language: data.load(EXAMPLES / f"summaries_{language}" / "data.jsonl") for language in LANGUAGES}
+FOLDERS = {"en": "compare_systems", "ja": "summaries_ja", "ko": "summaries_ko", "zh": "summaries_zh"}
+TEXTS = {language: data.load(EXAMPLES / FOLDERS[language] / "data.jsonl") for language in LANGUAGES}
 
 
 def cases(name: str, seeds: int = 3) -> list[tuple[Sample, str]]:

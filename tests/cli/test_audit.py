@@ -141,7 +141,7 @@ def test_the_card_in_the_documentation_is_the_one_that_is_printed(
 ) -> None:
     """After a change: `JUDGE_GOLDEN=write pytest tests/cli/test_audit.py`, then read the difference."""
     monkeypatch.chdir(ROOT)
-    given = ("examples/summaries_en/data.jsonl", "--model", "heuristic", "--format", "markdown")
+    given = ("examples/compare_systems/data.jsonl", "--model", "heuristic", "--format", "markdown")
     done = command("audit", *given, "--out", tmp_path / "audit")
     assert done.code == 1
     page = Path("docs/audit.md")

@@ -28,7 +28,7 @@ from typer.core import TyperGroup
 from judge.cli import app, main
 
 ROOT = Path(__file__).resolve().parents[2]
-DEMO = ["judge", "run", "examples/summaries_en/run.yaml", "--out", "runs/demo"]
+DEMO = ["judge", "run", "examples/compare_systems/run.yaml", "--out", "runs/demo"]
 STARTED = {"judge", "python", "pytest", "cat", "head", "tail", "ls", "grep", "cp", "mkdir", "echo", "cd", "wc"}
 TOOLS = {"judge": "-c 'from judge.cli import main; main()'", "python": "", "pytest": "-m pytest"}
 UsageError: Any = typer.BadParameter.__mro__[1]  # typer brings its own copy of click

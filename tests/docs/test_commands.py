@@ -59,7 +59,7 @@ def test_a_page_does_what_it_says(page: Path, harness: ModuleType, make_ground: 
     name = str(page.relative_to(ROOT))
     ground = make_ground(name)
     for file in STAND_INS.get(name, ()):
-        shutil.copy(ROOT / "examples/summaries_en/data.jsonl", ground.folder / file)
+        shutil.copy(ROOT / "examples/compare_systems/data.jsonl", ground.folder / file)
     ground.names.update(NAMES.get(name, {}))
     harness.run_page(page.read_text("utf-8"), ground, harness.Rules(NOT_RUN, EXITS, PYTHON_NOT_RUN))
 

@@ -116,7 +116,7 @@ def test_a_page_writes_its_files_and_goes_on_where_it_was(
         '''
 
         '''console
-        $ judge criteria render mine/brevity.jinja examples/summaries_en/data.jsonl | head -n 1
+        $ judge criteria render mine/brevity.jinja examples/compare_systems/data.jsonl | head -n 1
         Score: The first trams …
         '''
 

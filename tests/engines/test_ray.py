@@ -1032,7 +1032,7 @@ def run_program(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
 @on_ray
 def test_a_whole_run_is_equal_to_that_of_local(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
-    plan = "examples/summaries_en/run.yaml"
+    plan = "examples/compare_systems/run.yaml"
     for engine in ("local", "ray"):
         done = run_program(
             "run", plan, "--engine", engine, "--out", str(tmp_path / engine), "--no-cache", "--format", "json"
