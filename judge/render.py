@@ -28,13 +28,12 @@ from jinja2 import (
     pass_context,
 )
 from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.errors import CriterionError
 from judge.records import Criterion, Form, Prompt, ReplyKind, Sample, Scale
+from judge.sandbox import Sandbox, steps
 
 _KEY = 8
-_LARGEST = 100_000
 _TEXTS = frozenset({"source", "output", "first", "second"})
 """What differs from sample to sample in most templates."""
 _CHANGING = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
@@ -52,27 +51,14 @@ _RUNTIME = (
 )
 
 
-class _Environment(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, which bounds `range` but not what `*` and `**` can blow up."""
-
-    intercepted_binops = frozenset({"*", "**"})
+class _Environment(Sandbox):
+    """The sandbox that prompts are made in."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """What a criterion tells of itself needs no guard, which takes half of the time of a prompt."""
         if type(obj) is This and attribute in This.__slots__:
             return getattr(obj, attribute)
         return super().getattr(obj, attribute)
-
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**":
-            raise OverflowError("** is not for templates")
-        if any(hasattr(side, "__len__") for side in (left, right)) and _size(left) * _size(right) > _LARGEST:
-            raise OverflowError(f"* would make more than {_LARGEST:,} characters or entries")
-        return super().call_binop(context, operator, left, right)
-
-
-def _size(value: Any) -> int:
-    return len(value) if hasattr(value, "__len__") else abs(int(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,17 +157,7 @@ def _fence(context: Context, text: object, label: str) -> str:
 
 def _environment(templates: Mapping[str, tuple[str, str, None]], undefined: type[Undefined]) -> _Environment:
     """Jinja as every prompt has it. `templates` are text and label by name."""
-    env = _Environment(
-        loader=FunctionLoader(templates.get),
-        undefined=undefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    env.filters["fenced"] = _fence
-    # Chance has no place in a prompt: equal samples must give equal requests.
-    del env.filters["random"], env.globals["lipsum"]
-    return env
+    return _Environment(FunctionLoader(templates.get), undefined, {"fenced": _fence})
 
 
 class Renderer:
@@ -221,7 +197,8 @@ class Renderer:
             known = context(sample, self._this, rival)
             if rival is not None:
                 self._refuse_apart(known, sample, rival)
-            material, question = self._filled(known)
+            with steps():
+                material, question = self._filled(known)
         except _RUNTIME as error:
             what = str(error) or type(error).__name__
             raise CriterionError(f"{self._at(error)}: {what} {where}") from error
@@ -334,7 +311,8 @@ class Joint:
         """The material that these prompts share, and their questions. Raises CriterionError."""
         questions = [{"name": p.criterion, "key": json.dumps(p.criterion), "text": p.question} for p in prompts]
         try:
-            asked = self._template.render(questions=questions).strip()
+            with steps():
+                asked = self._template.render(questions=questions).strip()
         except _RUNTIME as error:
             raise CriterionError(f"{_JOINT}: {error or type(error).__name__}") from error
         return f"{prompts[0].messages[0]['content']}\n\n{asked}"
@@ -357,7 +335,8 @@ def draft(criterion: Criterion, templates: Mapping[str, str]) -> Prompt:
     env.filters["fenced"] = lambda text, label: str(text)
     try:
         template = env.get_template(Path(criterion.path).name)
-        text = template.render(this=_this(criterion), pairwise=criterion.pairwise).strip()
+        with steps():
+            text = template.render(this=_this(criterion), pairwise=criterion.pairwise).strip()
     except _RUNTIME as error:
         what = str(error) or type(error).__name__
         raise CriterionError(f"{criterion.path}: steps cannot be drafted without a sample: {what}") from error

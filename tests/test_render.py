@@ -477,7 +477,7 @@ def test_a_text_of_half_a_character_has_marks_too() -> None:
         ("{% for n in range(1000000000) %}{% endfor %}", "Range too big."),
         ("{{ 1 // (output|length - output|length) }}", "integer division or modulo by zero"),
         ("{{ output + 1 }}", "can only concatenate str"),
-        ("{{ output * 10000 }}", "* would make more than 100,000 characters or entries"),
+        ("{{ output * 10000000 }}", "would make more than 10,000,000 characters or entries"),
         ("{{ 9 ** references|length }}", "** is not for templates"),
         ("{{ this.nosuch }}", "has no attribute 'nosuch'"),
         ("{{ references|fenced('reference') }}", "fenced takes one text, not a list"),

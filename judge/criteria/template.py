@@ -11,11 +11,11 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.criteria.header import body
 from judge.errors import CriterionError
 from judge.records import Criterion
+from judge.sandbox import Sandbox
 
 _BY_ATTRIBUTE = {"attr", "groupby", "map", "max", "min", "rejectattr", "selectattr", "sort", "sum", "unique"}
 _JOINT = "layouts/merged.jinja"
@@ -35,7 +35,7 @@ def sources(criterion: Criterion) -> dict[str, str]:
 
 
 def read_layouts(criterion: Criterion) -> dict[str, str]:
-    """The texts of the templates that a criterion's file extends or includes, by name, read from the disk.
+    """The texts of the templates that a criterion's file extends or includes, by name: its own, or read from the disk.
 
     Raises CriterionError for a template that cannot be found, lies outside the folders, or does not parse.
     """
@@ -48,9 +48,15 @@ def read_layouts(criterion: Criterion) -> dict[str, str]:
         label = label_of(criterion, name)
         for node in checked(label, texts[name]).find_all(_REFERENCES):
             wanted = reference(label, node)
-            if wanted not in texts and (file := _find(f"{label}:{node.lineno}", node, wanted, folders)):
+            if wanted in texts:
+                continue
+            if wanted in criterion.layouts:
+                texts[wanted] = criterion.layouts[wanted]
+            elif file := _find(f"{label}:{node.lineno}", node, wanted, folders):
                 texts[wanted] = read_text(file)
-                queue.append(wanted)
+            else:
+                continue
+            queue.append(wanted)
     del texts[own(criterion)]
     return texts
 
@@ -115,14 +121,9 @@ def _find(at: str, node: nodes.Node, name: str, folders: list[Path]) -> Path | N
 
 
 @lru_cache(maxsize=1)
-def syntax() -> ImmutableSandboxedEnvironment:
+def syntax() -> Sandbox:
     """What templates are read with; never used to render. Knows the filters and globals that `render` has."""
-    env = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
-    env.filters["fenced"] = str
-    env.intercepted_binops = frozenset({"*", "**"})  # not worked out while reading: 9**9**9 takes for ever
-    # Chance has no place in a prompt: equal samples must give equal requests.
-    del env.filters["random"], env.globals["lipsum"]
-    return env
+    return Sandbox(None, StrictUndefined, {"fenced": str})
 
 
 def tree_of(text: str) -> nodes.Template:
@@ -146,6 +147,8 @@ def checked(label: str, text: str) -> nodes.Template:
         raise CriterionError(f"{label}:{error.lineno}: {error.message}") from error
     except (RecursionError, MemoryError) as error:
         raise CriterionError(f"{label}: nested too deeply to be read") from error
+    if loop := next((loop for loop in tree.find_all(nodes.For) if loop.recursive), None):
+        raise CriterionError(f"{label}:{loop.lineno}: recursive loops are not for templates")
     extends = list(tree.find_all(nodes.Extends))
     if len(extends) > 1 or any(node not in tree.body for node in extends):
         raise CriterionError(f"{label}:{extends[-1].lineno}: a template extends one other, and not inside if or for")
@@ -156,6 +159,8 @@ def _reached(node: nodes.Node) -> list[str]:
     """The attributes and keys that a node reaches for, as far as they are written in the template."""
     if isinstance(node, nodes.Getattr):
         return [node.attr]
+    if isinstance(node, nodes.Filter) and node.name.startswith("_"):
+        return [node.name]
     given: list[nodes.Node] = [node.arg] if isinstance(node, nodes.Getitem) else []
     if isinstance(node, nodes.Filter) and node.name in _BY_ATTRIBUTE:
         given = [*node.args, *(pair.value for pair in node.kwargs)]
