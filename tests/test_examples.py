@@ -1,9 +1,18 @@
-"""The examples run as they stand, and what they show is what their replies say."""
+"""The examples run as they stand, and what they show is what their replies say.
+
+`JUDGE_GOLDEN=write pytest tests/test_examples.py` writes the reports beside them anew; then read the difference.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import runpy
+import subprocess
+import sys
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -15,15 +24,31 @@ from typer.testing import CliRunner
 import judge
 from judge import config, criteria, recording, samples
 from judge.cli import app
-from judge.render import Renderer
+from judge.rendering import Renderer
 from judge.report import Result, load
 from judge.text import installed
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
 FOLDERS = {"en": "compare_systems", "ja": "summaries_ja", "ko": "summaries_ko", "zh": "summaries_zh"}
 SUPPORT_VALUES = {"unresolved": 0.0, "partly": 0.5, "resolved": 1.0}
 
 Means = dict[tuple[str, str], float]
+
+QUICKSTART = ["run", "examples/quickstart/data.jsonl", "--criteria", "relevance", "--metrics", "none", "--no-cache"]
+COMMANDS = {name: ["run", f"examples/{name}/run.yaml"] for name in (*FOLDERS.values(), "custom_criterion")}
+COMMANDS |= {name: ["score", f"examples/{name}/run.yaml"] for name in ("qags_en", "qags_ja")}
+COMMANDS |= {
+    "quickstart": [*QUICKSTART, "--model", "scripted/examples/quickstart/replies.yaml"],
+    "human_calibration": ["run", "examples/human_calibration/run.yaml"],
+    "pairwise": ["rank", "examples/pairwise/run.yaml"],
+}
+LANGUAGES = {"summaries_ja": "ja", "summaries_ko": "ko", "summaries_zh": "zh", "qags_ja": "ja"}
+"""Whose reports are those of the extra cjk."""
+PASSING = (r"(?m)^- Started: .*\n", r"(?<=judge )\d[\w.]*", r"(?<=sacrebleu )\d[\w.]*", r"(?<=rules)\d[\w.]*")
+"""What of a report is of the moment: when it was made and how long it took, and the versions."""
+
+Make = Callable[[str], Path]
 
 
 def _rules(name: str) -> list[tuple[list[str], Any]]:
@@ -52,20 +77,124 @@ def _expected(name: str) -> Means:
     return {key: fmean(found) for key, found in values.items()}
 
 
-def _run(name: str, out: Path) -> Result:
-    done = CliRunner().invoke(app, ["run", str(EXAMPLES / name / "run.yaml"), "--out", str(out), "--quiet"])
-    assert done.exit_code == 0, done.output
-    return load(out)
-
-
 @pytest.fixture(scope="module")
-def support(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    return _run("custom_criterion", tmp_path_factory.mktemp("support"))
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The folders of the examples that have run, by name."""
+    return {}
 
 
-@pytest.fixture(scope="module")
-def english(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    return _run("compare_systems", tmp_path_factory.mktemp("english"))
+@pytest.fixture
+def make(made: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Runs an example once, from the root as its README has it: the folder with its report."""
+
+    def run(name: str) -> Path:
+        if name in LANGUAGES and not installed(LANGUAGES[name]):
+            pytest.skip("needs textjudge[cjk]")
+        if name not in made:
+            out = tmp_path_factory.mktemp(name)
+            monkeypatch.chdir(ROOT)
+            done = CliRunner().invoke(app, [*COMMANDS[name], "--out", str(out), "--quiet"])
+            assert done.exit_code == 0, done.output
+            made[name] = out
+        return made[name]
+
+    return run
+
+
+@pytest.fixture
+def support(make: Make) -> Result:
+    return load(make("custom_criterion"))
+
+
+@pytest.fixture
+def english(make: Make) -> Result:
+    return load(make("compare_systems"))
+
+
+def _lasting(report: str) -> str:
+    for passing in PASSING:
+        report = re.sub(passing, "", report)
+    return report
+
+
+def _hold(name: str, report: Path) -> None:
+    """Hold a report to the one beside the example, but for what is of the moment."""
+    kept, found = EXAMPLES / name / "report.md", report.read_text("utf-8")
+    same = kept.exists() and _lasting(found) == _lasting(kept.read_text("utf-8"))
+    if not same and os.environ.get("JUDGE_GOLDEN") == "write":
+        kept.write_text(found, "utf-8")
+    assert _lasting(found) == _lasting(kept.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_an_example_makes_the_report_beside_it(name: str, make: Make) -> None:
+    _hold(name, make(name) / "report.md")
+
+
+def test_the_suite_of_the_regression_makes_the_report_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    suite, hurts = "examples/regression/grounded.judge.yaml", "examples/regression/hurts/grounded.jinja"
+    written = str(tmp_path / "report.md")
+    done = CliRunner().invoke(app, ["test", suite, "--criteria", hurts, "--markdown", written, "--quiet"])
+    assert isinstance(done.exception, SystemExit), done.exception
+    assert done.exit_code == 1, done.output
+    _hold("regression", tmp_path / "report.md")
+
+
+@pytest.mark.ray
+def test_ray_makes_the_report_beside_it(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
+    command = [sys.executable, "-c", "from judge.cli import main; main()", "run", "examples/ray/run.yaml"]
+    surroundings = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    subprocess.run([*command, "--out", str(tmp_path), "--quiet"], cwd=ROOT, env=surroundings, check=True, timeout=300)
+    _hold("ray", tmp_path / "report.md")
+
+
+def test_every_example_is_listed_with_its_report_and_made_by_make() -> None:
+    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir() and not path.name.startswith((".", "_"))}
+    assert folders == {*COMMANDS, "regression", "ray"}
+    listed = (EXAMPLES / "README.md").read_text("utf-8")
+    assert set(re.findall(r"^\| \[([\w.]+)\]", listed, re.MULTILINE)) == {*folders, "notebook.ipynb"}
+    assert [name for name in folders if not (EXAMPLES / name / "report.md").exists()] == []
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    target = re.search(r"(?ms)^examples:(.*?)^\w", makefile)
+    assert target is not None
+    assert {name for name in folders if not re.search(rf"\b{name}\b", target[1])} == {"ray", "qags_ja"}
+
+
+def test_the_quickstart_is_the_same_from_python(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = runpy.run_path(str(EXAMPLES / "quickstart" / "quickstart.py"))["rows"]
+    lines = (EXAMPLES / "quickstart" / "data.jsonl").read_text("utf-8").splitlines()
+    assert rows == [json.loads(line) for line in lines]
+    result = load(make("quickstart"))
+    assert result.estimates["plain", "relevance"].value == pytest.approx(4.51, abs=0.005)
+    assert "plain is best on relevance: 4.51 against 1.90" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_judge_that_is_too_kind_is_brought_to_peoples_scale(make: Make) -> None:
+    result = load(make("human_calibration"))
+    rated = {sample.item for sample in result.table.samples if sample.human}
+    assert (len(rated), len(result.table.items)) == (12, 36)
+    (found,) = result.calibrated
+    assert [one.system for one in found.means] == ["new", "old"]
+    for one in found.means:  # about half a point below what the judge says
+        assert 0.3 < result.estimates[one.system, "relevance"].value - one.estimate.value < 0.7
+    (difference,) = found.differences
+    assert difference.apart
+    assert difference.people.low is not None
+    assert difference.people.low < 0 < difference.estimate.value
+    assert (difference.worth or 0) > 2 * difference.estimate.n
+
+
+def test_the_readme_of_the_calibration_has_the_numbers_of_its_report(make: Make) -> None:
+    told = (EXAMPLES / "human_calibration" / "README.md").read_text("utf-8")
+    report = (make("human_calibration") / "report.md").read_text("utf-8")
+    scale = told.split('"On people')[1].split("`judge validate`")[0]
+    numbers = re.findall(r"−?\d\.\d\d", scale)
+    assert len(numbers) == 10
+    assert [number for number in numbers if number not in report] == []
 
 
 def test_every_prompt_has_one_rule_and_every_rule_one_prompt() -> None:
@@ -146,11 +275,8 @@ def test_the_demo_tells_the_story_of_its_readme(english: Result) -> None:
     assert ranked("bats", "relevance")[-1] != "concise"
 
 
-def test_the_ranking_is_what_its_readme_tells(tmp_path: Path) -> None:
-    made = ["rank", str(EXAMPLES / "pairwise" / "run.yaml"), "--out", str(tmp_path / "r"), "--quiet"]
-    done = CliRunner().invoke(app, made)
-    assert done.exit_code == 0, done.output
-    (ranking,) = load(tmp_path / "r").rankings
+def test_the_ranking_is_what_its_readme_tells(make: Make) -> None:
+    (ranking,) = load(make("pairwise")).rankings
     assert [s.system for s in ranking.standings] == ["plain", "brief", "chatty"]
     assert (ranking.pairs, ranking.standings[0].ties) == (15, 1)
     assert ranking.flip_rate == pytest.approx(1 / 14)  # percent alone, of the 14 pairs that a judge was asked about
@@ -181,15 +307,66 @@ def test_support_prompt_shows_message_and_policy_but_not_the_system() -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_qags_tells_the_false_summary_from_the_faithful_one(language: str, tmp_path: Path) -> None:
-    if language == "ja" and not installed("ja"):
-        pytest.skip("the Japanese noun finder needs textjudge[cjk]")
-    plan = str(EXAMPLES / f"qags_{language}" / "run.yaml")
-    done = CliRunner().invoke(app, ["score", plan, "--out", str(tmp_path / "r"), "--quiet"])
-    assert done.exit_code == 0, done.output
-    result = load(tmp_path / "r")
+def test_qags_tells_the_false_summary_from_the_faithful_one(language: str, make: Make) -> None:
+    result = load(make(f"qags_{language}"))
     value = {system: result.estimates[system, "qags_f1"].value for system in result.table.systems}
     assert value["faithful"] >= value["shifted"] > value["padded"] > value["false"]
     told = (EXAMPLES / f"qags_{language}" / "README.md").read_text("utf-8")
     for system, found in value.items():
         assert f"| {system} | {found:.3f} |" in told
+
+
+RUN_NOTEBOOK = """
+import sys
+from pathlib import Path
+import nbclient
+import nbformat
+book = nbformat.read(sys.argv[1], as_version=4)
+nbclient.NotebookClient(book, timeout=120, resources={"metadata": {"path": sys.argv[2]}}).execute()
+nbformat.write(book, Path(sys.argv[2]) / "done.ipynb")
+"""
+LOOPBACK = "import pytest_socket\npytest_socket.socket_allow_hosts(['127.0.0.1', '::1'], allow_unix_socket=True)\n"
+
+
+def _cells(notebook: Path) -> list[dict[str, Any]]:
+    cells: list[dict[str, Any]] = json.loads(notebook.read_text("utf-8"))["cells"]
+    return cells
+
+
+def _shown(cell: dict[str, Any], kind: str = "text/plain") -> str:
+    """What a cell shows in the end and what it prints, without colours."""
+    texts = [output.get("text") or output.get("data", {}).get(kind, "") for output in cell["outputs"]]
+    return re.sub(r"\x1b\[[\d;]*m", "", "\n".join("".join(text) for text in texts))
+
+
+def test_the_notebook_is_kept_without_what_it_prints() -> None:
+    cells = _cells(EXAMPLES / "notebook.ipynb")
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert [cell["id"] for cell in code if cell["outputs"] or cell["execution_count"] is not None] == []
+    assert [cell["id"] for cell in cells if not re.fullmatch(r"[a-z-]+", cell["id"])] == []  # given by hand: they stay
+    assert len({cell["id"] for cell in cells}) == len(cells)
+
+
+def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
+    for name in ("nbclient", "ipykernel"):
+        pytest.importorskip(name, reason="needs Jupyter's kernel: pip install textjudge[dev]")
+    kernel = {"argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "judge"}
+    written = {"jupyter/kernels/python3/kernel.json": json.dumps(kernel), "guard/sitecustomize.py": LOOPBACK}
+    for name, text in written.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    folders = ("HOME", "IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR")
+    surroundings = os.environ | dict.fromkeys(folders, str(tmp_path / "jupyter"))
+    surroundings |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    surroundings |= {"PYTHONPATH": f"{tmp_path / 'guard'}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-c", RUN_NOTEBOOK, str(EXAMPLES / "notebook.ipynb"), str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    cells = {cell["id"]: cell for cell in _cells(tmp_path / "done.ipynb") if cell["cell_type"] == "code"}
+    assert "16" in _shown(cells["plan"])
+    assert "price" in _shown(cells["plan"])
+    assert '<table class="means leaders">' in _shown(cells["judge"], "text/html")
+    assert "NaN" in _shown(cells["frame"])
+    assert "I would rather not put a number on this." in _shown(cells["failures"])
+    assert "Failures that vanished: 1" in _shown(cells["compare"])
+    assert "16 scores, 0 failures" in _shown(cells["page"])

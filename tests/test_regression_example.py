@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 import judge
+from judge.cli import app
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "regression"
 SUITE = EXAMPLE / "grounded.judge.yaml"
@@ -86,7 +88,7 @@ def repository(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
         (".", "helps", 0, "✓", "agrees better with people"),
         (".", "hurts", 1, "✗", "agrees worse with people"),
         ("hurts", ".", 0, "✓", "agrees better with people"),  # main is red, and the branch repairs it
-        ("", ".", 0, "✓", "Nothing to compare with: there is no run in"),
+        ("", ".", 0, "✓", "All 5 cases met"),
     ],
 )
 def test_a_pull_request_that_hurts_is_stopped(
@@ -112,3 +114,24 @@ def test_a_main_that_cannot_be_run_is_not_passed_over(
     done = repository(".", ".", broken="cases: []")
     assert done.returncode != 0
     assert "before/evals/broken.judge.yaml:1: cases: write at least one" in done.stderr
+
+
+def test_offline_the_recording_is_committed_with_the_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def command(*args: str) -> Any:
+        return CliRunner().invoke(app, args)
+
+    shutil.copytree(EXAMPLE, tmp_path / "evals")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    jobs = yaml.safe_load((EXAMPLE / "github-actions-offline.yml").read_text("utf-8"))["jobs"]
+    (script,) = (step["run"] for step in jobs["judge"]["steps"] if "judge test" in step.get("run", ""))
+    words = script.replace('"$GITHUB_STEP_SUMMARY"', "summary.md").split()[1:]
+    model = ("--model", "scripted/evals/replies.yaml")
+    assert command("test", "evals/grounded.judge.yaml", *model, "--record", "calls.jsonl").exit_code == 0
+    assert command(*words).exit_code == 0
+    shutil.copy(EXAMPLE / "helps" / "grounded.jinja", "evals/grounded.jinja")
+    stale = command(*words)
+    assert stale.exit_code == 2
+    assert "Record it anew with --model" in " ".join(stale.output.split())
+    assert command("test", "evals/grounded.judge.yaml", *model, "--record", "calls.jsonl").exit_code == 0
+    assert command(*words).exit_code == 0
