@@ -3,10 +3,22 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint wheel picture clean
+.PHONY: demo examples test test-all lint wheel picture clean
 
 demo: $(VENV)/.installed  ## a whole run, offline: judgments, metrics, report
 	$(BIN)/judge run examples/compare_systems/run.yaml --out runs/demo
+
+examples: $(VENV)/.installed  ## the examples that need no extra, into runs/examples
+	set -e; for name in compare_systems summaries_ja summaries_ko summaries_zh custom_criterion human_calibration; do \
+	  $(BIN)/judge run examples/$$name/run.yaml --out runs/examples/$$name --quiet; done
+	$(BIN)/python examples/quickstart/quickstart.py
+	$(BIN)/judge run examples/quickstart/data.jsonl --criteria relevance --metrics none --no-cache \
+	  --model scripted/examples/quickstart/replies.yaml --out runs/examples/quickstart --quiet
+	$(BIN)/judge validate runs/examples/human_calibration --level item
+	$(BIN)/judge rank examples/pairwise/run.yaml --out runs/examples/pairwise --quiet
+	$(BIN)/judge score examples/qags_en/run.yaml --out runs/examples/qags_en --quiet
+	$(BIN)/judge test examples/regression/grounded.judge.yaml --out runs/examples/regression
+	@echo "The reports lie in runs/examples/; examples/README.md says what to look at."
 
 test: $(VENV)/.installed-dev  ## all tests that need no browser, torch, Ray or Redis
 	$(BIN)/python -m pytest -n auto -m "not browser and not torch and not ray and not redis"
@@ -24,14 +36,21 @@ lint: $(VENV)/.installed-dev  ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-wheel: $(VENV)/.installed-dev  ## build the wheel and try it in a fresh environment
-	rm -rf dist build/wheel
-	$(BIN)/python -m build --wheel --outdir dist
-	$(PYTHON) -m venv build/wheel
-	build/wheel/bin/pip install -q -c constraints.txt dist/*.whl
-	cd build && wheel/bin/judge run ../examples/compare_systems/run.yaml --out demo --cache cache --quiet
-	cd build && wheel/bin/judge criteria list
-	cd build && wheel/bin/judge score ../examples/qags_en/run.yaml --out scored --quiet
+# Every Python that is there, be it from pyenv, tries the wheel; one that is not is named.
+wheel: export PYENV_VERSION := 3.11:3.12:3.13
+wheel: $(VENV)/.installed-dev  ## build wheel and sdist, check them, and try the wheel in fresh environments
+	rm -rf dist build/wheel-*
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+	set -e; for python in python3.11 python3.12 python3.13; do \
+	  $$python --version 2>/dev/null || { echo "$$python is not here: the wheel is not tried with it"; continue; }; \
+	  $$python -m venv build/wheel-$$python; \
+	  build/wheel-$$python/bin/pip install -q -c constraints.txt dist/*.whl; \
+	  (cd build && PATH="$$PWD/wheel-$$python/bin:$$PATH" && rm -rf starter demo scored \
+	    && judge run ../examples/compare_systems/run.yaml --out demo --cache cache --quiet \
+	    && judge score ../examples/qags_en/run.yaml --out scored --quiet \
+	    && judge init starter && judge test starter --quiet && judge criteria list --json >starter/criteria.json); \
+	done
 
 picture: demo  ## docs/report.png, the picture in the README
 	chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
