@@ -13,12 +13,13 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
+
+from common import COLUMNS, JUDGE, SUMMEVAL
 
 from judge.api.auditing import ready, run
 from judge.api.probing import MAIN
@@ -26,10 +27,7 @@ from judge.config import plan
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.records import Request
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("JUDGE_SHARED", ROOT.parent / "shared")) / "data" / "summeval.jsonl"
 ITEMS = 100
-COLUMNS = {"item": "doc_id", "output": "summary"}
 T = TypeVar("T")
 
 
@@ -45,7 +43,7 @@ def command(*arguments: object) -> tuple[float, float]:
     """Seconds on the clock and of CPU that a command takes, the start of Python included."""
     clock, before = time.perf_counter(), os.times()
     done = subprocess.run(
-        [sys.executable, "-c", "from judge.cli import main; main()", *map(str, arguments)],
+        [*JUDGE, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
@@ -61,8 +59,8 @@ def whole(folder: Path) -> None:
     """The command, and a run of the heuristic on the same texts."""
     by_column = ",".join(f"{field}={column}" for field, column in COLUMNS.items())
     given = ("--model", "heuristic", "--no-cache", "--quiet")
-    took = min(command("audit", DATA, "--map", by_column, *given, "--out", folder / "audit") for _ in range(3))
-    found = ready(plan(given={"data": DATA, "map": COLUMNS, "model": "heuristic", "cache": False}), items=ITEMS)
+    took = min(command("audit", SUMMEVAL, "--map", by_column, *given, "--out", folder / "audit") for _ in range(3))
+    found = ready(plan(given={"data": SUMMEVAL, "map": COLUMNS, "model": "heuristic", "cache": False}), items=ITEMS)
     rows = [{"item": s.item, "system": s.system, "output": s.output, "source": s.source} for s in found.texts.changed]
     texts = folder / "texts.jsonl"
     texts.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -80,7 +78,7 @@ def parts() -> None:
         return {"A": 0.6, "B": 0.4} if compared else {"3": 0.6, "2": 0.4}
 
     scripted = ScriptedProvider(answer)
-    given = plan(given={"data": DATA, "map": COLUMNS, "cache": False, "weighting": "logprobs"})
+    given = plan(given={"data": SUMMEVAL, "map": COLUMNS, "cache": False, "weighting": "logprobs"})
     found = timed("texts made, prompts checked", lambda: ready(given, items=ITEMS, providers=[scripted]))
     card = timed(f"{found.judgments:,} judgments in {len(found.runs)} runs, card", lambda: asyncio.run(run(found)))
     if card.failures:
@@ -93,7 +91,7 @@ def parts() -> None:
 
 def card() -> None:
     """The card that docs/audit.md quotes."""
-    given = plan(given={"data": DATA, "map": COLUMNS, "model": "heuristic", "cache": False})
+    given = plan(given={"data": SUMMEVAL, "map": COLUMNS, "model": "heuristic", "cache": False})
     print(asyncio.run(run(ready(given, items=ITEMS))).report("markdown"))
 
 

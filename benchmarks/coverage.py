@@ -3,7 +3,9 @@
 Scores from 1 to 5 in three shapes. Of a difference: two systems on the same items, one a little better. Of ranks: five
 systems on the same items, equal, close together (0.05 standard deviations from one to the next) or apart (0.2); of
 each the share of intervals that hold the true place, then of columns in which all five do. Of correlations: a judge and
-people on as many texts, Spearman's rho between what lies behind their scores about r.
+people on as many texts, Spearman's rho between what lies behind their scores about r. Of rankings two by two: win
+rates and Bradley-Terry strengths of two and of five systems, from verdicts that are a label or a probability, in both
+orders, by a judge that leans to what it is shown first.
 
     python benchmarks/coverage.py [REPETITIONS]     # 4,000
 """
@@ -13,11 +15,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from itertools import combinations
 from statistics import NormalDist
 
 os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
 from judge.records import Column, Estimate, Provenance, Sample, Score
@@ -25,6 +29,7 @@ from judge.stats.bootstrap import Bootstrap
 from judge.stats.compare import compare
 from judge.stats.differences import mean_differences
 from judge.stats.pooled import pooled
+from judge.stats.rank import rankings
 from judge.stats.resample import means
 from judge.table import Table
 
@@ -37,6 +42,16 @@ SHAPES = {
 SHIFT = 0.2
 SYSTEMS = {"equal": (0.0,) * 5, "close": (0.2, 0.15, 0.1, 0.05, 0.0), "apart": (0.8, 0.6, 0.4, 0.2, 0.0)}
 RANKED, RATED = (6, 10, 20, 100), (30, 100)
+COMPARED = (5, 10, 20, 50)
+CONTESTS = {
+    "two, equal": (0.0, 0.0),
+    "two, apart": (0.75, -0.75),
+    "two, far apart": (1.5, -1.5),
+    "five, equal": (0.0,) * 5,
+    "five, apart": (0.75, 0.375, 0.0, -0.375, -0.75),
+    "five, far apart": (1.5, 0.75, 0.0, -0.75, -1.5),
+}
+LEANING = 0.5  # to the first, in log-odds
 GOES = (0.0, 0.5, 0.9)  # how far a judge goes with people
 HALF = 0.5**0.5  # of an item's and of a text's own part in a score: together they vary by 1
 MADE = Provenance("metric")
@@ -134,12 +149,77 @@ def judged(shape: Sequence[float], r: float, size: tuple[int, ...], random: np.r
     return [1.0 + np.searchsorted(cuts(shape), each.ravel()).reshape(size) for each in (hidden, people)]
 
 
+def of_rankings(repetitions: int) -> None:
+    print(f"\n{'win rate, strength':<24}" + "".join(f"{f'n = {n}':>18}" for n in COMPARED))
+    for kind in ("labels", "probabilities"):
+        for which, quality in CONTESTS.items():
+            true, cells = wins(quality, kind), []
+            for n in COMPARED:
+                random = np.random.default_rng([n, len(quality)])
+                found = np.array([inside(quality, kind, n, true, random) for _ in range(repetitions)])
+                cells.append("".join(f"{100 * share:>9.1f}" for share in found.mean(axis=(0, 1))))
+            print(f"{which + ', ' + kind:<24}{''.join(cells)}", flush=True)
+
+
+Answers = dict[tuple[int, int], tuple[Values, Values]]
+"""Of two systems, by item, what each order's answer counts for the first of them."""
+
+
+def answers(quality: Sequence[float], kind: str, n: int, random: np.random.Generator) -> Answers:
+    hidden = np.array(quality) + random.normal(size=(n, len(quality)))
+    found = {}
+    for a, b in combinations(range(len(quality)), 2):
+        gap = hidden[:, a] - hidden[:, b]
+        if kind == "labels":
+            both = [(gap + 0.5 * random.logistic(size=n) + lean > 0) * 1.0 for lean in (LEANING, -LEANING)]
+        else:
+            both = [1 / (1 + np.exp(-gap - lean)) for lean in (LEANING, -LEANING)]
+        found[a, b] = both[0], both[1]
+    return found
+
+
+def wins(quality: Sequence[float], kind: str) -> Values:
+    """The true win rates and strengths, 2 × systems."""
+    large = answers(quality, kind, 400_000, np.random.default_rng(0))
+    met = list(large)
+    share = np.array([float(sum(both).mean()) / 2 for both in large.values()])
+    ends = np.array([[float(s == a) - float(s == b) for s in range(len(quality))] for a, b in met])
+
+    def loss(strengths: Values) -> float:
+        gap = ends @ strengths
+        return float((np.logaddexp(0, gap) - share * gap).sum())
+
+    strengths = minimize(loss, np.zeros(len(quality)), options={"gtol": 1e-7}).x
+    by_pair = list(zip(met, share, strict=True))
+    rates = [np.mean([p if a == s else 1 - p for (a, b), p in by_pair if s in (a, b)]) for s in range(len(quality))]
+    return np.array([rates, strengths - strengths.mean()])
+
+
+def inside(quality: Sequence[float], kind: str, n: int, true: Values, random: np.random.Generator) -> list[list[bool]]:
+    """Of each system whether the intervals of its win rate and of its strength hold the truth."""
+    names = [f"s{k}" for k in range(len(quality))]
+    rows = [
+        Score(f"i{item}", names[first], "c", value, Provenance("single"), names[second])
+        for (a, b), (one, other) in answers(quality, kind, n, random).items()
+        for first, second, values in ((a, b, one), (b, a, 1 - other))
+        for item, value in enumerate(values.tolist())
+    ]
+    (found,) = rankings(rows, (), names, ["c"])
+    standings = sorted(found.standings, key=lambda standing: standing.system)
+    ends = [((s.low, s.high), (s.strength_low, s.strength_high)) for s in standings]
+    return [
+        [low - 1e-9 <= value <= high + 1e-9 for (low, high), value in zip(both, values, strict=True)]
+        for both, values in zip(ends, true.T.tolist(), strict=True)
+    ]
+
+
 def main() -> None:
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 4_000
     print(f"{repetitions:,} repetitions; percent")
     of_differences(repetitions)
     of_ranks(max(1, repetitions // 4))
     of_correlations(repetitions)
+    of_rankings(max(1, repetitions // 2))
 
 
 if __name__ == "__main__":

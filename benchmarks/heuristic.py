@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from common import ROOT, SHARED
 from heuristic_texts import EDITS, LEAD, PEOPLE, Edit, kinds
 from scipy.stats import spearmanr
 
@@ -25,8 +24,7 @@ from judge.metrics import heuristic, rouge, stats
 from judge.metrics.heuristic import Heuristic
 from judge.records import Failure, Sample
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("JUDGE_SHARED", ROOT.parent / "shared")) / "data"
+DATA = SHARED / "data"
 ORDER = ("coherence", "consistency", "fluency", "relevance")
 PUBLISHED = {  # per-document Spearman on SummEval, in that order
     "ROUGE-1, 11 references (published)": (0.167, 0.160, 0.115, 0.326),

@@ -5,35 +5,25 @@ One thread, as threads that wait for one another count as busy. Both load the mo
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from common import cpu, read
 
 from judge.metrics.bertscore import score
 
 PAIRS, ROUNDS = 400, 3
 _AGAIN = 20  # a second run is so short that it is repeated to be measured
-SHARED = Path(os.environ.get("JUDGE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 
 
 def pairs() -> tuple[list[str], list[str]]:
     """Summaries and their first references, of the first documents."""
-    lines = (SHARED / "data" / "summeval.jsonl").read_text("utf-8").splitlines()
-    rows = sorted((json.loads(line) for line in lines), key=lambda row: (row["doc_id"], row["system"]))[:PAIRS]
+    rows = sorted(read(), key=lambda row: (row["doc_id"], row["system"]))[:PAIRS]
     return [row["summary"] for row in rows], [row["reference"] for row in rows]
-
-
-def seconds(work: Callable[[], Any]) -> float:
-    """CPU seconds of one call, those of its threads too."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def bf16_in_hardware() -> bool:
@@ -64,13 +54,13 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
         taken: dict[str, list[float]] = {name: [] for name in (*ways, "theirs", "again")}
         for _ in range(ROUNDS):
             taken["theirs"].append(
-                seconds(lambda: bert_score.score(outputs, references, model_type=model, num_layers=6, device="cpu"))
+                cpu(lambda: bert_score.score(outputs, references, model_type=model, num_layers=6, device="cpu"))
             )
             for name, options in ways.items():
                 (exports / "bertscore" / "embeddings.sqlite").unlink()
-                taken[name].append(seconds(lambda options=options: score(outputs, references, **options)))  # type: ignore[misc]
+                taken[name].append(cpu(lambda options=options: score(outputs, references, **options)))  # type: ignore[misc]
                 score(["warm"], ["up"], backend="onnx", cache=exports)
-            taken["again"] += [seconds(lambda: score(outputs, references, cache=kept)) for _ in range(_AGAIN)]
+            taken["again"] += [cpu(lambda: score(outputs, references, cache=kept)) for _ in range(_AGAIN)]
     torch.set_num_threads(threads)
     theirs = statistics.median(taken["theirs"])
     for name, label in [*zip(ways, ways, strict=True), ("again", "a second run, from the store")]:

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import permutations
-from pathlib import Path
-from typing import Any
 
+from common import cpu, read
 from sacrebleu.metrics.bleu import BLEU
 
 from judge.metrics.diversity import distinct, pairwise_bleu, self_bleu
 
-ROOT = Path(__file__).resolve().parent.parent
 HYPOTHESES = 5
 PAIRS = 5_000
 WORDS, STEP = 60, 3
 LARGE = 10_000
 
 
-def cpu(work: Callable[[], Any]) -> float:
-    """CPU seconds of one call."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
 def texts() -> tuple[list[str], list[str]]:
     """The 1,600 summaries; and 10,000 different texts: these, the references, overlapping windows of the sources."""
-    path = Path(os.environ.get("JUDGE_SHARED", ROOT.parent / "shared")) / "data" / "summeval.jsonl"
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    rows = read()
     summaries = [row["summary"] for row in rows]
     found = dict.fromkeys(summaries) | dict.fromkeys(text for row in rows for text in row["references"])
     for row in rows[::16]:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+
+from common import cpu, read
 
 from judge import text
 from judge.metrics.rouge import score, words
 
-SHARED = Path(os.environ.get("JUDGE_SHARED", "../shared"))
 TYPES = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
 ROUNDS, MANY = 3, 160
 
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
     """What was done, pairs of texts a second, rouge-score's, and the ratio of the best of each; ours starts cold."""
-    with (SHARED / "data" / "summeval.jsonl").open(encoding="utf-8") as file:
-        data = [json.loads(line) for line in file]
+    data = read()
     outputs = ["\n".join(text.sentences(row["summary"])) for row in data]
     references = [["\n".join(text.sentences(one)) for one in row["references"]] for row in data]
     first = [listed[:1] for listed in references]
@@ -52,12 +47,6 @@ def compared(
     mine, other = (min(column) for column in zip(*seconds, strict=True))
     pairs = sum(map(len, references))
     return f"ROUGE-{what}", f"{pairs / mine:,.0f}/s", f"{pairs / other:,.0f}/s", f"{other / mine:.1f} ×"
-
-
-def cpu(work: Callable[[], Any]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 if __name__ == "__main__":

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-SHARED = Path(os.environ.get("JUDGE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+from common import read
+
 ROUNDS = 3
 
 
@@ -23,9 +21,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     from judge.metrics import bleu, chrf, meteor, ter
     from judge.text import words
 
-    path = SHARED / "data" / "summeval.jsonl"
-    with path.open(encoding="utf-8") as lines:
-        data = [json.loads(line) for line in lines][:320]
+    data = read()[:320]
     outputs = [row["summary"] for row in data]
     cut = words("en")
 

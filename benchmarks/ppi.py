@@ -10,23 +10,21 @@ the mean of all ratings as the truth.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean, median
 
 os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np
+from common import SHARED, read
 
 from judge.records import Column, Provenance, Sample, Score
 from judge.stats.ppi import Powered, calibrate, powered
 from judge.table import Table
 
-SHARED = Path(os.environ.get("JUDGE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 ITEMS, RATED = 500, (10, 30, 100)
 FOLLOWS = (0.0, 0.5, 0.9)
 SHAPES = {"even": (-1.3, -0.5, 0.5, 1.3), "near the top": (-2.0, -1.5, -1.0, -0.1)}
@@ -134,7 +132,7 @@ def main() -> None:
 
 
 def _rows(name: str) -> list[dict]:
-    return [json.loads(text) for text in (SHARED / "data" / name).read_text("utf-8").splitlines()]
+    return read(SHARED / "data" / name)
 
 
 if __name__ == "__main__":

@@ -10,27 +10,23 @@ the document, and none is sent twice.
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import openai
+from common import SUMMEVAL, server, summeval
 
-from judge import samples
 from judge.cache import NoCache
 from judge.criteria import bodies, load
 from judge.ladder import Settings
 from judge.providers.openai import OpenAIProvider
 from judge.records import Sample, Usage
-from judge.render import Renderer
+from judge.rendering import Renderer
 from judge.retry import Retrier
 from judge.runner import Judgment, Run
 
-SHARED = Path(os.environ.get("JUDGE_SHARED", "../shared"))
 PLACES, LATENCY, JITTER, BYTES = 64, 500, 0.5, 32_000
 CRITERIA = [load(name) for name in ("relevance", "coherence", "consistency")]
 READ = 0.1
@@ -38,7 +34,7 @@ READ = 0.1
 
 def documents() -> list[list[Sample]]:
     """Samples on each document: articles joined until they are long, with the summaries of the first of them."""
-    rows = samples.load(SHARED / "data/summeval.jsonl", mapping={"item": "doc_id", "output": "summary"})
+    rows = summeval()
     by_item: dict[str, list[Sample]] = {}
     for row in rows:
         by_item.setdefault(row.item, []).append(row)
@@ -110,20 +106,17 @@ def compare(judgments: Sequence[Judgment], url: str) -> None:
 
 
 def main() -> None:
-    data = SHARED / "data/summeval.jsonl"
-    server = subprocess.Popen(
-        [sys.executable, SHARED / "tools/replay_server.py", "--data", data, "--port", "0", "--on-miss", "synthetic",
-         "--latency-ms", str(LATENCY), "--jitter", str(JITTER)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )  # fmt: skip
-    url = server.stdout.readline().split()[2]  # type: ignore[union-attr]
+    options = ("--data", SUMMEVAL, "--on-miss", "synthetic", "--latency-ms", LATENCY, "--jitter", JITTER)
+    with server("replay_server.py", *options) as said:
+        measure(said.split()[2])
+
+
+def measure(url: str) -> None:
     found = documents()
     for systems in (16, 1):
         asked = [Judgment(s, c) for rows in found for s in rows[:systems] for c in CRITERIA]
         print(f"{len(found)} documents × {systems} systems × {len(CRITERIA)} criteria: ", end="")
         compare(asked, url)
-    server.terminate()
 
 
 if __name__ == "__main__":

@@ -8,17 +8,14 @@ outside its range.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-from pathlib import Path
 from typing import Any
 
+from common import SHARED, read
 from scipy.stats import pearsonr, spearmanr
 
 from judge.metrics import bertscore, heuristic, qags, rouge, stats
 from judge.records import Failure, Sample
 
-SHARED = Path(os.environ.get("JUDGE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 SIMILARITIES = ("exact", "f1", "rouge1", "rougeL")
 
 
@@ -37,7 +34,7 @@ def main() -> None:
     parser.add_argument("--reader", help="a model that answers them from a text")
     parser.add_argument("--themes", default="en", help="the noun finder (rules)")
     given = parser.parse_args()
-    rows = [json.loads(line) for line in (SHARED / "data" / "qags_cnndm.jsonl").read_text("utf-8").splitlines()]
+    rows = read(SHARED / "data" / "qags_cnndm.jsonl")
     outputs, sources = [row["summary"] for row in rows], [row["source"] for row in rows]
     human = [float(row["human"]["consistency"]) for row in rows]
     options: dict[str, Any] = {"similarity": list(SIMILARITIES), "themes": given.themes}

@@ -7,8 +7,6 @@ thread, as threads that wait for one another count as busy.
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import statistics
 import sys
@@ -18,20 +16,20 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from common import SHARED, read
+
 from judge.metrics.qags import models
 from judge.metrics.qags.generation import TEMPLATE
 from judge.metrics.qags.reading import SPAN, STRIDE, WINDOW
 
 OUTPUTS, THEMES, ROUNDS = 12, 3, 3
 BEAMS, QUESTION_TOKENS, INPUT_TOKENS = 4, 32, 128
-SHARED = Path(os.environ.get("JUDGE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 Pairs = list[tuple[str, str]]
 
 
 def texts() -> tuple[list[str], Pairs]:
     """Sources with their outputs in one list, and themes with their outputs: those whose input needs no cut."""
-    lines = (SHARED / "data" / "qags_cnndm.jsonl").read_text("utf-8").splitlines()
-    data = [json.loads(line) for line in lines]
+    data = read(SHARED / "data" / "qags_cnndm.jsonl")
     short = [row for row in data if len(row["summary"].split()) <= 60][:OUTPUTS]
     asked = [
         (theme, row["summary"])

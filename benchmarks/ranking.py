@@ -1,4 +1,4 @@
-"""Seconds of a ranking with its intervals: win rates and Bradley-Terry strengths, 1,000 resamples of items."""
+"""Seconds of a ranking: win rates and Bradley-Terry strengths, with their intervals."""
 
 from __future__ import annotations
 

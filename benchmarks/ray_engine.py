@@ -13,7 +13,6 @@ import asyncio
 import os
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from judge import engines, samples
+from common import CRITERIA, mock_server, summeval
+
+from judge import engines
 from judge.cache import DiskCache
 from judge.criteria import load
 from judge.engines import Place
@@ -33,9 +34,7 @@ from judge.records import Criterion, Sample
 from judge.retry import Retrier
 from judge.runner import Judgment, Run
 
-SHARED = Path(os.environ.get("JUDGE_SHARED", "../shared"))
 LATENCY, CONCURRENCY, OUTPUTS, ROUNDS = 0.1, 256, 5_000, 3
-CRITERIA = ("relevance", "coherence", "consistency", "fluency_5")
 WORKERS = int(sys.argv[1]) if len(sys.argv) > 1 else None
 
 
@@ -51,7 +50,7 @@ class Took:
 
 def outputs() -> list[Sample]:
     """SummEval's texts, told apart by a number at their end as often as they come."""
-    rows = samples.load(SHARED / "data/summeval.jsonl", mapping={"item": "doc_id", "output": "summary"})
+    rows = summeval()
     rows = list({(row.source, row.output): row for row in rows}.values())
     times = -(-OUTPUTS // len(rows))
     many = [replace(row, item=f"{row.item}-{n}", output=f"{row.output} ({n})") for n in range(times) for row in rows]
@@ -91,12 +90,11 @@ async def measured(name: str, rows: Sequence[Sample], criteria: Sequence[Criteri
 
 def main() -> None:
     os.environ.pop("RAY_ADDRESS", None)
-    server = subprocess.Popen(
-        [sys.executable, SHARED / "tools/mock_server.py", "--latency-ms", str(LATENCY * 1000)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"  # type: ignore[union-attr]
+    with mock_server(LATENCY) as url:
+        compare(url)
+
+
+def compare(url: str) -> None:
     rows, criteria = outputs(), [load(name) for name in CRITERIA]
     number = len(rows) * len(criteria)
     pairs = []
@@ -107,7 +105,6 @@ def main() -> None:
             f"| ratio {ray.wall / local.wall:.2f} | ray's start {ray.start:.1f} s, end {ray.stop:.1f} s"
         )
         pairs.append((local, ray))
-    server.terminate()
     print(f"judgments {number:,}, ideal {number / CONCURRENCY * LATENCY:.1f} s, load {os.getloadavg()[0]:.1f}")
     print(f"peak memory of this process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
     print(f"ray's start-up {statistics.median(ray.start for _, ray in pairs):.1f} s, not in its wall")

@@ -7,7 +7,6 @@ a limit of requests a minute leaves.
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 import subprocess
@@ -15,9 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from common import JUDGE, SUMMEVAL, mock_server
+
 from judge.providers.prices import BATCH, DEFAULT_URL, per_token
 
-SHARED = Path(os.environ.get("JUDGE_SHARED", "../shared"))
 MODELS = ("gpt-6-luna", "gpt-5.4-mini", "gpt-6.1-sol")
 RPM = (500, 10_000, 30_000)
 SIZES = (10**6, 10**8)
@@ -28,8 +28,7 @@ TEXTS = 1600
 
 def judge(*words: str) -> str:
     """What the command prints on standard output; it must succeed."""
-    code = "from judge.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([*JUDGE, *words], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
     return done.stdout
@@ -37,7 +36,7 @@ def judge(*words: str) -> str:
 
 def measured(url: str, folder: Path) -> tuple[float, float, float]:
     """For each judgment of one run: bytes in the cache and in the results, and the tokens it reads."""
-    data = [str(SHARED / "data/summeval.jsonl"), "--map", "item=doc_id,output=summary", "--metrics", "none"]
+    data = [str(SUMMEVAL), "--map", "item=doc_id,output=summary", "--metrics", "none"]
     data += ["--criteria", ",".join(CRITERIA), "--model", "mock", "--base-url", url, "--cache", str(folder / "cache")]
     plan = judge("plan", *data)
     read = int(re.findall(r"^all +[\d,]+ +[\d,]+ +[\d,]+ +[\d,]+ +([\d,]+)", plan, re.M)[0].replace(",", ""))
@@ -50,15 +49,8 @@ def measured(url: str, folder: Path) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    server = subprocess.Popen(
-        [sys.executable, str(SHARED / "tools/mock_server.py"), "--port", "0"], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        port = int(server.stdout.readline()) if server.stdout else 0
-        with tempfile.TemporaryDirectory() as folder:
-            kept, rows, read = measured(f"http://127.0.0.1:{port}/v1", Path(folder))
-    finally:
-        server.kill()
+    with mock_server() as url, tempfile.TemporaryDirectory() as folder:
+        kept, rows, read = measured(url, Path(folder))
     print(f"each: {kept:,.0f} bytes in the cache, {rows:.0f} in the results, {read:,.0f} tokens read")
     for size in SIZES:
         print(f"\n{size:,} judgments: {size * kept / 1e9:,.0f} GB of cache, {size * rows / 1e9:,.1f} GB of results")

@@ -7,9 +7,7 @@ rendered, and throwing the replies away. Ours renders, keys, asks, parses, weigh
 from __future__ import annotations
 
 import asyncio
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,20 +16,18 @@ from pathlib import Path
 from typing import Any
 
 import openai
+from common import CRITERIA, mock_server, summeval
 
-from judge import samples
 from judge.cache import DiskCache
 from judge.criteria import bodies, load
 from judge.ladder import Settings
 from judge.pace import Pace
 from judge.providers.openai import OpenAIProvider
-from judge.render import Renderer
+from judge.rendering import Renderer
 from judge.retry import Retrier
 from judge.runner import Judgment, Run
 
-SHARED = Path(os.environ.get("JUDGE_SHARED", "../shared"))
 LATENCY, CONCURRENCY, OUTPUTS, ROUNDS = 0.2, 256, 800, 5
-CRITERIA = ("relevance", "coherence", "consistency", "fluency_5")
 
 
 def measured(work: Callable[[], Coroutine[Any, Any, None]]) -> tuple[float, float]:
@@ -76,13 +72,12 @@ async def bare(prompts: list[str], url: str) -> None:
 
 
 def main() -> None:
-    server = subprocess.Popen(
-        [sys.executable, SHARED / "tools/mock_server.py", "--latency-ms", str(LATENCY * 1000)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"  # type: ignore[union-attr]
-    rows = samples.load(SHARED / "data/summeval.jsonl", mapping={"item": "doc_id", "output": "summary"})
+    with mock_server(LATENCY) as url:
+        compare(url)
+
+
+def compare(url: str) -> None:
+    rows = summeval()
     rows = list({(s.source, s.output): s for s in rows}.values())[:OUTPUTS]
     criteria = [load(name) for name in CRITERIA]
     renderers = [Renderer(c, bodies(c)) for c in criteria]
@@ -96,7 +91,6 @@ def main() -> None:
             + " (warm-up)" * (not i)
         )
         pairs += [(a, b)] * bool(i)
-    server.terminate()
     wall = statistics.median(a[0] for a, _ in pairs)
     print(f"judgments {len(prompts)}, ideal {ideal:.2f} s")
     print(f"wall / ideal: {wall / ideal:.2f} (bare loop {statistics.median(b[0] for _, b in pairs) / ideal:.2f})")

@@ -13,7 +13,7 @@ import numpy as np
 from judge.records import Column, Estimate
 from judge.stats.differences import mean_differences
 from judge.stats.effect import cliffs_delta
-from judge.stats.pairs import MOST, PLACES, Pair, best_first, differences, pairs
+from judge.stats.pairs import MOST, PLACES, TESTED, Pair, best_first, differences, pairs, tests
 from judge.stats.permutation import holm
 from judge.stats.power import ALPHA, detectable, spreads
 from judge.stats.resample import Floats
@@ -21,7 +21,6 @@ from judge.table import Table
 
 TOO_FEW = "too few items to tell any two systems apart"
 _HELD = 4_000_000  # differences held at once
-_TESTED = 100  # systems of which the best one is told apart: the tests it was picked from take 200,000 flips then
 _NEAR = 1e-12  # of their size: means that lie closer differ by rounding alone
 
 
@@ -107,8 +106,7 @@ class _Values:
     @property
     def tests(self) -> int:
         """How many Holm counts: also those with others than the best one, which the data picked. None of too many."""
-        number = len(self.order)
-        return number * (number - 1) // 2 if number <= _TESTED else 0
+        return tests(len(self.order))
 
     @property
     def constant(self) -> bool:
@@ -221,7 +219,7 @@ def _note(one: _Values, found: Sequence[Difference]) -> str:
         f"more than {MOST} systems: compared with the best one only": len(one.order) > MOST,
         "different items: a difference is over those that both systems have": bool((known != known[0]).any()),
         f"{lost:,} of {len(one.pairs):,} pairs of systems share no item": lost > 0,
-        f"more than {_TESTED} systems: too many to test": len(one.order) > _TESTED,
+        f"more than {TESTED} systems: too many to test": len(one.order) > TESTED,
         TOO_FEW: _too_few(one, found),
     }
     return "; ".join(why for why, holds in partly.items() if holds)

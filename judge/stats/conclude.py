@@ -68,7 +68,7 @@ def conclude(
             calibrated=calibrate(table) if people else (),
         )
     judged = [column.name for column in columns if column.kind == "criterion"]
-    ranked = rankings(scores, failures, table.systems, judged, orders=orders, seed=seed)
+    ranked = rankings(scores, failures, table.systems, judged, orders=orders)
     return Findings(table, agreement=agreement, rankings=ranked)
 
 

@@ -256,7 +256,8 @@ def _lacking(pairs: Sequence[_Pair], level: Level) -> str:
         return "" if known.sum() >= LEAST else f"there are fewer than {LEAST} texts"
     if systems > _MOST_SYSTEMS:
         return f"there are more than {_MOST_SYSTEMS} systems"
-    return "" if systems >= LEAST else f"there are fewer than {LEAST} systems"
+    have = f"{systems} system{'s have' if systems > 1 else ' has'} values and ratings"
+    return "" if systems >= LEAST else f"{have}, and between means it takes {LEAST} (of two, it is always 1 or −1)"
 
 
 def _left_out(pairs: Sequence[_Pair]) -> str:

@@ -12,6 +12,8 @@ from judge.stats.resample import Floats
 
 MOST = 30
 """Systems of which every two are compared: 435 pairs."""
+TESTED = 100
+"""Systems of which the best one is told apart: the tests it was picked from take 200,000 flips then."""
 PLACES = 9
 """Decimals beyond which values differ by rounding alone."""
 Pair = tuple[int, int]
@@ -30,6 +32,11 @@ def best_first(values: Floats, better: Literal["higher", "lower", ""]) -> list[i
 def pairs(order: Sequence[int]) -> list[Pair]:
     """Every two, the better one first; of more than `MOST` the first with each other one."""
     return [(order[0], other) for other in order[1:]] if len(order) > MOST else list(combinations(order, 2))
+
+
+def tests(systems: int) -> int:
+    """How many Holm counts: also those with others than the best one, which the data picked. None of too many."""
+    return systems * (systems - 1) // 2 if systems <= TESTED else 0
 
 
 def differences(values: Floats, of: Sequence[Pair]) -> Floats:

@@ -4,48 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from math import ceil, sqrt
-from statistics import NormalDist, median
-from typing import NamedTuple
+from statistics import NormalDist
 
 import numpy as np
 
 from judge.records import Column, Estimate
-from judge.stats.pairs import best_first, differences, pairs
+from judge.stats.pairs import TESTED, best_first, differences, pairs, tests
 from judge.stats.resample import Floats
 from judge.table import Table
 
 ALPHA, POWER = 0.05, 0.8
 LEAST = 6
-"""Items of which all have to point one way before a sign-flip test gives p < .05 (2 / 2⁶); fewer show nothing."""
+"""Items of which all have to point one way before a sign-flip test gives p < .05 (2 / 2⁶), where it is the only test;
+fewer show nothing, and say little of how far differences scatter."""
+_SAME = "between any two systems the difference is the same in every item that they share"
 _MOST = 1e9  # whose square is more items than there are
 _NORMAL = NormalDist()
+
+
+def least(alpha: float = ALPHA) -> int:
+    """The items of which all have to point one way before a sign-flip test gives p < alpha: 2 / 2ⁿ is the smallest."""
+    return next(n for n in count(1) if 2.0 ** (1 - n) < alpha)
 
 
 def detectable(sd: float, items: int, *, power: float = POWER, alpha: float = ALPHA) -> float:
     """The smallest mean of paired differences that a two-sided test of level `alpha` finds with that power.
 
-    (z(1 − alpha / 2) + z(power)) · sd / √items, `sd` being that of the differences: the normal approximation, for one
-    pair of systems, without correction for several.
+    (z(1 − alpha / 2) + z(power)) · sd / √items, `sd` being that of the differences: the normal approximation. Of
+    several pairs of systems `alpha` is .05 divided by the tests, Holm's first step.
     """
     return _distance(power, alpha) * sd / sqrt(items)
 
 
 def needed(sd: float, difference: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
-    """The items at which `difference` is detectable, at least 6: of fewer the test can tell nothing apart."""
+    """The items at which `difference` is detectable, at least those of which the test can tell anything apart."""
     ratio = min(_distance(power, alpha) * sd / abs(difference), _MOST)
-    return max(LEAST, ceil(ratio**2))
+    return max(least(alpha), ceil(ratio**2))
 
 
-def takes(found: Estimate) -> int | None:
+def takes(found: Estimate, *, alpha: float = ALPHA) -> int | None:
     """The items at which a mean of paired differences like this one, that scatters as its interval says, is detectable.
 
-    None where it is zero or has no interval of a width above zero.
+    By a test of level `alpha`, as in `detectable`. None where it is zero, has no interval of a width above zero, or is
+    of fewer than 6 items.
     """
-    if found.low is None or found.high is None or not found.value or found.high <= found.low:
+    if found.low is None or found.high is None or not found.value or found.high <= found.low or found.n < LEAST:
         return None
     error = (found.high - found.low) / (2 * _NORMAL.inv_cdf(1 - ALPHA / 2))
-    return needed(error * sqrt(found.n), found.value)
+    return needed(error * sqrt(found.n), found.value, alpha=alpha)
 
 
 def chance(sd: float, items: int, difference: float, *, alpha: float = ALPHA) -> float:
@@ -71,57 +79,124 @@ def spreads(rows: Floats) -> tuple[Floats, Floats]:
         return number, np.sqrt(np.where(number > 1, (away**2).sum(axis=1) / (number - 1), np.nan))
 
 
-class Middle(NamedTuple):
-    """Of several pairs of systems the median, and that of the pair that needs most."""
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How the values of two systems differ, item by item: in `items` that both have, by `mean` and with `sd`.
 
-    median: float
-    worst: float
+    `mean` is of the first less the second. `level` is what one of the run's tests has to stay below.
+    """
+
+    systems: tuple[str, str]
+    items: int
+    mean: float
+    sd: float
+    level: float
+
+    def detectable(self, items: int | None = None, *, power: float = POWER) -> float | None:
+        """The smallest difference found with the items that there are, or with so many; None for too few to tell."""
+        n = items or self.items
+        return detectable(self.sd, n, power=power, alpha=self.level) if n >= least(self.level) else None
+
+    def needed(self, difference: float | None = None, *, power: float = POWER) -> int | None:
+        """The items that this difference takes, or the one found here; None where that is zero."""
+        sought = self.mean if difference is None else difference
+        return needed(self.sd, sought, power=power, alpha=self.level) if sought else None
 
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
     """How far the paired differences of one column scatter, for every pair of systems between which they vary.
 
-    `items` two systems share, `sd` the standard deviation of their differences. Where there is no such pair, `note`
-    says why.
+    `pairs` share 6 items at least, and come by their standard deviation. `systems` have values: their number says how
+    many tests there are, none of more than 100. `note` says which pairs are left out, or why there are none.
     """
 
     column: str
-    items: tuple[int, ...] = ()
-    sd: tuple[float, ...] = ()
+    systems: int = 0
+    pairs: tuple[Spread, ...] = ()
     note: str = ""
 
-    def spread(self) -> Middle:
-        return Middle(median(self.sd), max(self.sd))
+    @property
+    def tests(self) -> int:
+        """The pairs that a run corrects its tests for."""
+        return tests(self.systems)
 
-    def detectable(self, items: int | None = None, *, power: float = POWER) -> Middle | None:
-        """The smallest differences to be found, with the items that there are or with so many; None for too few."""
-        of = [(sd, items or n) for n, sd in zip(self.items, self.sd, strict=True)]
-        found = [detectable(sd, n, power=power) for sd, n in of if n >= LEAST]
-        return Middle(median(found), max(found)) if found else None
+    @property
+    def median(self) -> Spread:
+        """The pair of systems in the middle, of two that are there the one that scatters more."""
+        return self.pairs[len(self.pairs) // 2]
 
-    def needed(self, difference: float, *, power: float = POWER) -> Middle:
-        """The items that this difference takes."""
-        return Middle(*(needed(sd, difference, power=power) for sd in self.spread()))
+    @property
+    def worst(self) -> Spread:
+        """The pair of systems that scatters most, and needs most."""
+        return self.pairs[-1]
+
+    @property
+    def least(self) -> int:
+        """The items of which a run of so many systems can tell any two apart."""
+        return least(self.level)
+
+    @property
+    def level(self) -> float:
+        """What the smallest p has to stay below: Holm's first step over all pairs."""
+        return ALPHA / max(1, self.tests)
 
 
-def scatter(table: Table, columns: Sequence[Column]) -> list[Scatter]:
-    """What a next run can expect of these columns, from the pairs of systems of this one."""
+def scatter(table: Table, columns: Sequence[Column], pair: tuple[str, str] | None = None) -> list[Scatter]:
+    """What a next run can expect of these columns, from the pairs of systems of this one, or from one `pair`."""
     found = []
     for column in columns:
         values = table.matrix(column.name)
-        order = best_first(values, column.better)
-        number, sd = spreads(differences(values, pairs(order)))
-        items = tuple(int(n) for n in number[sd > 0])
-        note = "" if items else _why(values, len(order))
-        found.append(Scatter(column.name, items, tuple(sd[sd > 0].tolist()), note))
+        found.append(_scatter(column.name, table.systems, values, best_first(values, column.better), pair))
     return found
 
 
-def _why(values: Floats, systems: int) -> str:
+def _scatter(
+    column: str, names: Sequence[str], values: Floats, order: Sequence[int], pair: tuple[str, str] | None
+) -> Scatter:
+    systems, every = len(order), pairs(order)
+    if pair is not None:
+        rows_of = names.index(pair[0]), names.index(pair[1])
+        if lacking := [name for name, row in zip(pair, rows_of, strict=True) if row not in order]:
+            return Scatter(column, systems, note=f"{lacking[0]} has no value")
+        every = [rows_of]
+    if systems > TESTED:
+        return Scatter(column, systems, note=f"more than {TESTED} systems: too many to test")
+    rows = differences(values, every)
+    number, sd = spreads(rows)
+    level = ALPHA / max(1, tests(systems))
+    found = [
+        Spread((names[one], names[other]), int(n), float(np.nanmean(row)), float(s), level)
+        for (one, other), row, n, s in zip(every, rows, number, sd, strict=True)
+        if s > 0 and n >= LEAST
+    ]
+    found.sort(key=lambda one: one.sd)
+    note = _left_out(number) if found else _why(systems, number) if pair is None else _why_not(number)
+    return Scatter(column, systems, tuple(found), note)
+
+
+def _left_out(number: Floats) -> str:
+    """That some pairs share too few items, from the items that every two share."""
+    few = int((number < LEAST).sum())
+    if not few:
+        return ""
+    are = "1 pair of systems is" if few == 1 else f"{few:,} pairs of systems are"
+    return f"{are} left out, with fewer than {LEAST} items in common"
+
+
+def _why(systems: int, number: Floats) -> str:
     """Why no two systems have differences that vary."""
     if systems < 2:
         return "one system has values: nothing to compare it with" if systems else "no text has a value"
-    if ((~np.isnan(values)).sum(axis=0) > 1).sum() < 2:
-        return "no two systems share two items"
-    return "between any two systems the difference is the same in every item that they share"
+    if (number < LEAST).all():
+        most = f"more than {number.max():.0f}" if number.any() else "an item"
+        return f"no two systems share {most}; it takes {LEAST} to tell any apart, or how far differences scatter"
+    return "; ".join(part for part in (_SAME, _left_out(number)) if part)
+
+
+def _why_not(number: Floats) -> str:
+    """Why two systems have no differences that vary."""
+    shared = int(number[0])
+    if shared < LEAST:
+        return f"the two share {shared} item{'s' * (shared != 1)}; it takes {LEAST} to say how far differences scatter"
+    return "the difference is the same in every item that the two share"

@@ -6,19 +6,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal
+from math import sqrt
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from judge.records import Failure, Score
 from judge.stats.comparison import TIE, Ranking, Standing, verdict
-from judge.stats.resample import Floats, draws
+from judge.stats.resample import Floats
 
 Ints = np.ndarray[Any, np.dtype[np.intp]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Orders = Literal[1, 2]
 """In how many orders every pair of texts was meant to be asked."""
 
+_METHOD = "over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
+_NEAR = 1e-9  # of a win rate, below which it is rounding
 _TOLERANCE, _LIMIT = 1e-9, 20_000
 # How far the likelihood equations may be from zero, per comparison. Where strengths are far apart, evalica's tolerance
 # is below the rounding of its scores and it goes on to the limit with nothing left to gain: the equations decide.
@@ -45,27 +48,6 @@ class _Pairs:
     incomplete: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Interval:
-    """The bootstrap that was asked for."""
-
-    n_resamples: int
-    confidence: float
-    seed: int
-
-    @property
-    def method(self) -> str:
-        return (
-            f"{100 * self.confidence:g}% percentile bootstrap over items, {self.n_resamples} resamples, "
-            f"seed {self.seed}"
-        )
-
-    def of(self, drawn: Floats) -> tuple[float, float]:
-        tail = (1 - self.confidence) / 2
-        low, high = np.quantile(drawn[~np.isnan(drawn)], (tail, 1 - tail))
-        return float(low), float(high)
-
-
 def rankings(
     scores: Iterable[Score],
     failures: Iterable[Failure],
@@ -73,9 +55,7 @@ def rankings(
     columns: Iterable[str],
     *,
     orders: Orders = 2,
-    n_resamples: int = 1000,
     confidence: float = 0.95,
-    seed: int = 0,
 ) -> tuple[Ranking, ...]:
     """One `Ranking` for each of `columns`, from its rows with a rival; rows of other columns or systems are left out.
 
@@ -86,25 +66,26 @@ def rankings(
 
     Strengths are those of Bradley and Terry (1952), a preference p counted as p wins and 1 − p losses, with one tie
     added between every two systems that met. Without it there is no estimate where a system wins every time (Ford
-    1957). They are None where the systems fall into groups that never met. Intervals are percentiles over resampled
-    items, each drawn with all of its pairs; the added ties stay as they are. Where every pair of a system says the
-    same, its interval has no width.
+    1957). They are None where the systems fall into groups that never met.
+
+    Intervals are over items, as an item's pairs are not independent. Of win rates they are Wilson's (1927) for as many
+    items as would scatter so much if each were one win or loss (Franco et al. 2019), with Student's t; of strengths
+    ± t errors by White's (1982) sandwich. Where a system's items all say the same, each counts as one win or loss.
     """
-    interval = _Interval(n_resamples, confidence, seed)
     known = set(systems)
     rows: dict[str, list[Score | Failure]] = defaultdict(list)
     every: Iterable[Score | Failure] = chain(scores, failures)
     for row in every:
         if {row.system, row.rival} <= known:
             rows[row.column].append(row)
-    return tuple(_ranking(name, rows[name], tuple(systems), orders, interval) for name in columns)
+    return tuple(_ranking(name, rows[name], tuple(systems), orders, confidence) for name in columns)
 
 
 def _ranking(
-    column: str, rows: Sequence[Score | Failure], systems: tuple[str, ...], orders: Orders, interval: _Interval
+    column: str, rows: Sequence[Score | Failure], systems: tuple[str, ...], orders: Orders, confidence: float
 ) -> Ranking:
     pairs = _pairs(rows, systems, orders)
-    standings, note = _standings(pairs, column, interval)
+    standings, note = _standings(pairs, column, (1 - confidence) / 2)
     rates, met = _matrices(pairs, systems)
     bias = _mean(pairs.first)
     bounded = any(standing.low is not None for standing in standings)
@@ -119,7 +100,7 @@ def _ranking(
         failed=sum(isinstance(row, Failure) for row in rows),
         flip_rate=_mean(pairs.flipped),
         position_bias=None if bias is None else bias - TIE,
-        method=interval.method if bounded else "fewer than two items: too few for an interval",
+        method=f"{100 * confidence:g}% {_METHOD}" if bounded else "fewer than two items: too few for an interval",
         note=note,
     )
 
@@ -190,27 +171,90 @@ def _cells(pairs: _Pairs) -> _Cells:
     return _Cells(found // size, found % size, of.astype(np.intp), preferred, met)
 
 
-def _standings(pairs: _Pairs, column: str, interval: _Interval) -> tuple[list[Standing], str]:
+def _standings(pairs: _Pairs, column: str, tail: float) -> tuple[list[Standing], str]:
     """The standings in the order of the systems, and what there is to say about the strengths."""
     if not pairs.systems:
         return [], "No pair was compared."
     cells = _cells(pairs)
-    drawn = _resampled(pairs, cells, interval)
-    rates = _win_rates(cells, *drawn, len(pairs.systems))
-    strengths, resampled, note = _strengths(cells, *drawn, len(pairs.systems))
+    strengths, note = _strengths(cells, len(pairs.systems))
+    spread = None if strengths is None else _spread(pairs, cells, strengths)
     found = []
     for at, system in enumerate(pairs.systems):
         its = (pairs.a == at) | (pairs.b == at)
-        enough = len(np.unique(pairs.item[its])) > 1
+        rate = _rate(pairs, at, its)
+        low, high = _wilson(rate, tail)
         strength = None if strengths is None else float(strengths[at])
-        low, high = interval.of(rates[:, at]) if enough else (None, None)
-        ends = interval.of(resampled[:, at]) if enough and resampled is not None else (None, None)
-        found.append(Standing(system, column, _rate(pairs, at), low, high, strength, *ends, **_counts(pairs, at, its)))
+        ends = (None, None) if spread is None or strength is None else spread.ends(at, strength, rate, tail)
+        found.append(Standing(system, column, rate.value, low, high, strength, *ends, **_counts(pairs, at, its)))
     return found, note
 
 
-def _rate(pairs: _Pairs, at: int) -> float:
-    return float(np.concatenate([pairs.p[pairs.a == at], 1 - pairs.p[pairs.b == at]]).mean())
+class _Rate(NamedTuple):
+    """A win rate, its variance over items (0 where all say the same, of one item too), and its items and pairs."""
+
+    value: float
+    variance: float
+    items: int
+    pairs: int
+
+
+def _rate(pairs: _Pairs, at: int, its: Bools) -> _Rate:
+    preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[its]
+    value, size = float(preferred.mean()), len(preferred)
+    items, of = np.unique(pairs.item[its], return_inverse=True)
+    away = np.bincount(of, preferred - value)
+    variance = float((away**2).sum()) / size**2 * len(items) / max(1, len(items) - 1)
+    return _Rate(value, variance if variance > _NEAR**2 else 0.0, len(items), size)
+
+
+def _wilson(rate: _Rate, tail: float) -> tuple[float | None, float | None]:
+    """Wilson's interval (1927, as Agresti and Coull 1998 write it) with Student's t; None for one item.
+
+    It counts as many tries as have the variance that the rate has over items: those are the items where each says 0 or
+    1, and more where they differ by less.
+    """
+    if rate.items < 2:
+        return None, None
+    even = rate.value * (1 - rate.value)
+    tries = even / rate.variance if rate.variance else rate.items
+    add = _t(tail, rate.items) ** 2 / tries
+    middle, half = rate.value + add / 2, sqrt(add * even + add**2 / 4)
+    return max(0.0, (middle - half) / (1 + add)), min(1.0, (middle + half) / (1 + add))
+
+
+def _t(tail: float, items: int) -> float:
+    from scipy.special import stdtrit
+
+    return -float(stdtrit(items - 1, tail))
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """Variances of strengths by system: by how items scatter, and as the model has them for independent pairs."""
+
+    over_items: Floats
+    by_model: Floats
+
+    def ends(self, at: int, strength: float, rate: _Rate, tail: float) -> tuple[float | None, float | None]:
+        """A strength's interval: as far as Student's t either way; None for one item."""
+        if rate.items < 2:
+            return None, None
+        variance = float(self.over_items[at]) * rate.items / (rate.items - 1)
+        if not rate.variance:
+            variance = float(self.by_model[at]) * rate.pairs / rate.items
+        away = _t(tail, rate.items) * sqrt(variance)
+        return strength - away, strength + away
+
+
+def _spread(pairs: _Pairs, cells: _Cells, strengths: Floats) -> _Spread:
+    """White's sandwich (1982), with the scores of an item's pairs added up (Liang and Zeger 1986)."""
+    from scipy.sparse import csr_array
+
+    sure = 1 / (1 + np.exp(strengths[cells.b] - strengths[cells.a]))
+    ends = np.eye(len(strengths))[cells.a] - np.eye(len(strengths))[cells.b]
+    inverse = np.linalg.pinv(ends.T @ (((cells.met + 1) * sure * (1 - sure))[:, None] * ends))
+    left = csr_array((pairs.p - sure[cells.of], (pairs.item, cells.of)), shape=(int(pairs.item.max()) + 1, len(sure)))
+    return _Spread(((left @ (ends @ inverse)) ** 2).sum(axis=0), np.diag(inverse).copy())
 
 
 def _counts(pairs: _Pairs, at: int, its: Bools) -> Mapping[str, Any]:
@@ -231,42 +275,17 @@ def _mean(values: Floats) -> float | None:
     return float(known.mean()) if len(known) else None
 
 
-def _resampled(pairs: _Pairs, cells: _Cells, interval: _Interval) -> tuple[Floats, Floats]:
-    """Sums of preferences and numbers of pairs in every cell, resamples × cells; an item brings all of its pairs."""
-    from scipy.sparse import csr_array
-
-    shape = (int(pairs.item.max()) + 1, len(cells.a))
-    preferred = csr_array((pairs.p, (pairs.item, cells.of)), shape=shape)
-    met = csr_array((np.ones(len(pairs.p)), (pairs.item, cells.of)), shape=shape)
-    sums = [(counts @ preferred, counts @ met) for counts in draws(shape[0], interval.n_resamples, interval.seed)]
-    return np.concatenate([p for p, _ in sums]), np.concatenate([n for _, n in sums])
-
-
-def _win_rates(cells: _Cells, preferred: Floats, met: Floats, size: int) -> Floats:
-    """Resamples × systems; NaN where a resample drew no pair of the system."""
-    one, other = np.eye(size)[cells.a], np.eye(size)[cells.b]
-    with np.errstate(invalid="ignore"):
-        return (preferred @ one + (met - preferred) @ other) / (met @ (one + other))
-
-
-def _strengths(cells: _Cells, preferred: Floats, met: Floats, size: int) -> tuple[Floats | None, Floats | None, str]:
-    """Strengths by system, the same for every resample, and why either is None."""
+def _strengths(cells: _Cells, size: int) -> tuple[Floats | None, str]:
+    """Strengths by system, or why there are none."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     graph = csr_array((np.ones(len(cells.a)), (cells.a, cells.b)), shape=(size, size))
     groups, _ = connected_components(graph, directed=False)
     if groups > 1:
-        return None, None, f"The systems fall into {groups} groups that never met: no strengths."
+        return None, f"The systems fall into {groups} groups that never met: no strengths."
     strengths = _fitted(cells, cells.preferred, cells.met, size)
-    if strengths is None:
-        return None, None, "The Bradley-Terry fit did not converge: no strengths."
-    fits = [_fitted(cells, *row, size) for row in zip(preferred, met, strict=True)]
-    resampled = [fit for fit in fits if fit is not None]
-    if len(resampled) < len(fits):
-        failed = len(fits) - len(resampled)
-        return strengths, None, f"{failed} of {len(fits)} resampled fits did not converge: strengths have no interval."
-    return strengths, np.array(resampled), ""
+    return strengths, "The Bradley-Terry fit did not converge: no strengths." if strengths is None else ""
 
 
 def _fitted(cells: _Cells, preferred: Floats, met: Floats, size: int) -> Floats | None:

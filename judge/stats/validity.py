@@ -17,7 +17,8 @@ class Row:
     """What has been held against people's ratings: a judge's column, a floor, or an annotator.
 
     A judge also has its `agreement` with people's mean (kappa of both rounded to the scale) and its `calibration`, None
-    where `no_calibration` says why. An annotator's `agreement` is that of all annotators with one another.
+    where `no_calibration` says why. An annotator's `agreement` is that of all annotators with one another. `few` says
+    by level that a floor has values for too few items to count as one.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Row:
     agreement: Agreement = field(default_factory=Agreement)
     calibration: Calibration | None = None
     no_calibration: str = ""
+    few: Mapping[Level, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:

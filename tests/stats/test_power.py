@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from judge.records import Column, Provenance, Sample, Score
-from judge.stats.power import Scatter, chance, detectable, needed, scatter, spreads
+from judge.stats.compare import TOO_FEW, compare
+from judge.stats.power import ALPHA, Scatter, chance, detectable, least, needed, scatter, spreads
 from judge.table import Table
 
 Z = 1.959963985 + 0.841621234
 """The normal quantiles of .975 and .8."""
+Z_OF_3 = 2.393979800 + 0.841621234
+"""Those of 1 − .05 / 3 / 2 and .8."""
 
 
 def test_the_closed_forms() -> None:
@@ -59,14 +62,70 @@ def _scatter(values: dict[str, list[float | None]]) -> Scatter:
 
 
 def test_the_median_pair_and_the_worst() -> None:
-    found = _scatter({"a": [1, 2, 3, 4], "b": [1, 2, 3, 5], "c": [4, 1, None, 0]})
-    sds = sorted(np.std(d, ddof=1) for d in ([0, 0, 0, -1], [3, -1, -4], [3, -1, -5]))
-    assert sorted(found.sd) == pytest.approx(sds)
-    assert sorted(found.items) == [3, 3, 4]
-    assert found.spread() == pytest.approx((sds[1], sds[2]))
-    assert found.detectable(100) == pytest.approx((Z * sds[1] / 10, Z * sds[2] / 10))
-    assert found.detectable() is None  # three and four items
-    assert found.needed(0.5) == (needed(sds[1], 0.5), needed(sds[2], 0.5))
+    a, b, c = [1, 2, 3, 4, 3, 2, 1], [1, 2, 3, 5, 3, 2, 1], [4, 1, None, 0, 2, 2, 1]
+    found = _scatter({"a": a, "b": b, "c": c})
+    of = [[x - y for x, y in zip(*two, strict=True) if None not in (x, y)] for two in ((a, b), (a, c), (b, c))]
+    sds = sorted(np.std(d, ddof=1) for d in of)
+    assert [pair.sd for pair in found.pairs] == pytest.approx(sds)
+    assert sorted(pair.items for pair in found.pairs) == [6, 6, 7]
+    assert (found.note, found.tests, found.least) == ("", 3, 7)
+    assert (found.median.sd, found.worst.sd) == pytest.approx((sds[1], sds[2]))
+    assert found.worst.detectable(100) == pytest.approx((Z_OF_3 * sds[2]) / 10)
+    assert found.worst.detectable(6) is None
+    assert found.median.needed(0.5) == math.ceil((Z_OF_3 * sds[1] / 0.5) ** 2)
+    assert found.worst.needed() == needed(sds[2], found.worst.mean, alpha=0.05 / 3)
+
+
+@pytest.mark.parametrize("systems", range(2, 8))
+def test_the_fewest_items_are_those_with_which_a_run_can_tell_systems_apart(systems: int) -> None:
+    """One item fewer, and the run's own comparison says that it is too few whatever they score."""
+    fewest = _scatter({f"s{k}": [k + n % 2 * k / 9 for n in range(9)] for k in range(systems)}).least
+
+    def note(items: int) -> str:
+        table = _table({f"s{k}": [k + n % 2 * k / 9 for n in range(items)] for k in range(systems)})
+        (found,) = compare(table, n_resamples=200)
+        return found.note
+
+    assert TOO_FEW in note(fewest - 1)
+    assert TOO_FEW not in note(fewest)
+
+
+def test_one_pair_of_several_is_corrected_for_all_of_them() -> None:
+    a, b, c = [1.0, 2, 3, 4, 3, 2, 1], [1.0, 2, 3, 5, 3, 2, 1], [4.0, 1, None, 0, 2, 2, 1]
+    table = _table({"a": a, "b": b, "c": c, "d": [None] * 7})
+    (found,) = scatter(table, table.columns, ("b", "a"))
+    (pair,) = found.pairs
+    assert (pair.systems, pair.items, found.tests) == (("b", "a"), 7, 3)
+    assert pair.mean == pytest.approx(1 / 7)
+    assert pair.needed() == math.ceil((Z_OF_3 * pair.sd * 7) ** 2)
+    (none,) = scatter(table, table.columns, ("a", "d"))
+    assert (none.pairs, none.note) == ((), "d has no value")
+    same = _table({"a": [1.0, 2] * 3, "b": [2.0, 3] * 3, "c": [1.0, 1, 2]})
+    notes = [scatter(same, same.columns, pair)[0].note for pair in (("a", "b"), ("a", "c"))]
+    assert notes[0] == "the difference is the same in every item that the two share"
+    assert notes[1] == "the two share 3 items; it takes 6 to say how far differences scatter"
+
+
+def test_the_least_items() -> None:
+    assert [least(ALPHA / tests) for tests in (1, 3, 6, 120)] == [6, 7, 8, 13]
+    assert needed(0.1, 5.0, alpha=ALPHA / 6) == 8
+
+
+def test_so_many_systems_are_not_tested() -> None:
+    found = _scatter({f"s{k}": [float(k * n % 7) for n in range(8)] for k in range(101)})
+    assert (found.pairs, found.tests, found.note) == ((), 0, "more than 100 systems: too many to test")
+
+
+def test_pairs_that_share_too_few_items_are_left_out() -> None:
+    wave = [1.0, 2.0, 3.0, 2.0, 1.0, 2.0, 5.0]
+    found = _scatter({"a": wave, "b": wave[::-1], "c": [9.0, 1.0, 5.0, None, None, None, None]})
+    (pair,) = found.pairs
+    assert (pair.systems, pair.items) == (("a", "b"), 7)
+    assert pair.sd == pytest.approx(np.std(np.subtract(wave, wave[::-1]), ddof=1))
+    assert found.note == "2 pairs of systems are left out, with fewer than 6 items in common"
+    nine = [*wave, 3.0, 1.0]
+    one = _scatter({"a": nine, "b": [*nine[::-1][:6], *[None] * 3], "c": [*[None] * 3, 4.0, *wave[2:]]})
+    assert one.note == "1 pair of systems is left out, with fewer than 6 items in common"
 
 
 @pytest.mark.parametrize(
@@ -74,12 +133,25 @@ def test_the_median_pair_and_the_worst() -> None:
     [
         ({"a": [None, None]}, "no text has a value"),
         ({"a": [1.0, 2.0], "b": [None, None]}, "one system has values: nothing to compare it with"),
-        ({"a": [1.0, None, 2.0], "b": [2.0, 3.0, None]}, "no two systems share two items"),
         (
-            {"a": [1.0, 2.0], "b": [2.0, 3.0]},
+            {"a": [1.0, None], "b": [None, 3.0]},
+            "no two systems share an item; it takes 6 to tell any apart, or how far differences scatter",
+        ),
+        (
+            {"a": [1.0, 2.0, 5.0], "b": [2.0, 3.0, 1.0], "c": [1.0, None, None]},
+            "no two systems share more than 3; it takes 6 to tell any apart, or how far differences scatter",
+        ),
+        (
+            {"a": [1.0, 2.0] * 3, "b": [2.0, 3.0] * 3},
             "between any two systems the difference is the same in every item that they share",
+        ),
+        (
+            {"a": [1.0, 2.0] * 3, "b": [2.0, 3.0] * 3, "c": [1.0, 3.0]},
+            "between any two systems the difference is the same in every item that they share; "
+            "2 pairs of systems are left out, with fewer than 6 items in common",
         ),
     ],
 )
 def test_why_nothing_can_be_said(values: dict[str, list[float | None]], why: str) -> None:
-    assert _scatter(values) == Scatter("m", note=why)
+    known = sum(any(value is not None for value in row) for row in values.values())
+    assert _scatter(values) == Scatter("m", known, note=why)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise, permutations
 
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.stats import binomtest, norm
+from scipy.stats import t as student
 
 from judge.records import Failure, Provenance, Score
 from judge.stats import rank
@@ -33,7 +36,7 @@ def _both(item: str, a: str, b: str, shown_first: float, shown_second: float) ->
 
 
 def _only(rows: list[Score], systems: str, failures: list[Failure] | None = None, **options: object) -> Ranking:
-    (found,) = rankings(rows, failures or [], list(systems), ["better"], **{"n_resamples": 50, **options})  # type: ignore[arg-type]
+    (found,) = rankings(rows, failures or [], list(systems), ["better"], **options)  # type: ignore[arg-type]
     return found
 
 
@@ -59,19 +62,24 @@ def _preferences(rows: list[Score]) -> dict[tuple[str, str, str], float]:
     return {(i, a, b): (v + 1 - value[i, b, a]) / 2 for (i, a, b), v in value.items()}
 
 
-def _logistic(preferences: list[tuple[str, str, float]], met: set[tuple[str, str]], systems: str) -> dict[str, float]:
-    """Strengths that maximise the likelihood of Bradley and Terry with one tie for each of `met`, by BFGS."""
+def _logistic(
+    preferences: Sequence[tuple[str, str, float, float]], met: set[tuple[str, str]], systems: str
+) -> dict[str, float]:
+    """Strengths that maximise the likelihood of Bradley and Terry with one tie for each of `met`, by BFGS.
+
+    Preferences are two systems, that for the first, and the weight.
+    """
     at = {name: k for k, name in enumerate(systems)}
-    data = [*preferences, *((a, b, 0.5) for a, b in met)]
+    data = [*preferences, *((a, b, 0.5, 1.0) for a, b in met)]
     one, other = (np.array([at[pair[k]] for pair in data]) for k in (0, 1))
-    p = np.array([pair[2] for pair in data])
+    p, weight = (np.array([pair[k] for pair in data]) for k in (2, 3))
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
         gap = theta[one] - theta[other]
-        left = 1 / (1 + np.exp(-gap)) - p
+        left = weight * (1 / (1 + np.exp(-gap)) - p)
         size = len(systems)
         slope = np.bincount(one, left, size) - np.bincount(other, left, size)
-        return float((np.logaddexp(0, gap) - p * gap).sum()), slope
+        return float((weight * (np.logaddexp(0, gap) - p * gap)).sum()), slope
 
     found = minimize(loss, np.zeros(len(systems)), jac=True, options={"gtol": 1e-7}).x
     return dict(zip(systems, found - found.mean(), strict=True))
@@ -103,8 +111,8 @@ def test_strengths_are_evalicas_on_wins_and_losses_with_the_ties_added() -> None
 @pytest.mark.parametrize("seed", range(4))
 def test_strengths_are_those_of_a_logistic_regression_on_preferences(seed: int) -> None:
     rows = [r for r in _random("abcd", 8, seed) if {r.system, r.rival} != {"a", "d"}]
-    preferences = [(a, b, p) for (_, a, b), p in _preferences(rows).items() if a < b]
-    theirs = _logistic(preferences, {(a, b) for a, b, _ in preferences}, "abcd")
+    preferences = [(a, b, p, 1.0) for (_, a, b), p in _preferences(rows).items() if a < b]
+    theirs = _logistic(preferences, {(a, b) for a, b, *_ in preferences}, "abcd")
     for standing in _only(rows, "abcd").standings:
         assert standing.strength == pytest.approx(theirs[standing.system], abs=1e-5)
 
@@ -113,7 +121,7 @@ def test_strengths_exist_where_a_system_wins_every_time() -> None:
     rows = [r for k in range(20) for a, b in combinations("abc", 2) for r in _both(f"i{k}", a, b, 1.0, 0.0)]
     found = _only(rows, "abc")
     assert [(s.system, s.win_rate) for s in found.standings] == [("a", 1.0), ("b", 0.5), ("c", 0.0)]
-    theirs = _logistic([(a, b, 1.0) for a, b in combinations("abc", 2)] * 20, {*combinations("abc", 2)}, "abc")
+    theirs = _logistic([(a, b, 1.0, 1.0) for a, b in combinations("abc", 2)] * 20, {*combinations("abc", 2)}, "abc")
     assert [s.strength for s in found.standings] == pytest.approx([theirs[name] for name in "abc"], abs=1e-5)
 
 
@@ -121,36 +129,87 @@ def test_strengths_converge_along_a_chain_of_sure_winners() -> None:
     names = "abcdefghijkl"
     pairs = list(pairwise(names))
     rows = [r for k in range(100) for a, b in pairs for r in _both(f"i{k}", a, b, 1.0, 0.0)]
-    found = _by_system(_only(rows, names, n_resamples=3))
+    found = _by_system(_only(rows, names))
     for a, b in pairs:  # a tree: every link is a comparison of two, 100.5 to 0.5
         assert found[a].strength - found[b].strength == pytest.approx(math.log(201), abs=1e-6)  # type: ignore[operator]
 
 
-def test_intervals_are_percentiles_over_items_drawn_with_all_their_pairs() -> None:
-    # b and c do not meet on every item, so that the number of pairs differs between resamples
-    rows = [r for r in _random("abc", 6, seed=5) if {r.system, r.rival} != {"b", "c"} or r.item in ("i0", "i3")]
-    found = _by_system(_only(rows, "abc", n_resamples=40, confidence=0.8, seed=9))
-    preferences = _preferences(rows)
-    drawn = np.random.default_rng(9).integers(6, size=(40, 6))
-    rates: dict[str, list[float]] = {name: [] for name in "abc"}
-    strengths: dict[str, list[float]] = {name: [] for name in "abc"}
-    for items in drawn:
-        picked = [(a, b, p) for k in items for (item, a, b), p in preferences.items() if item == f"i{k}"]
-        fit = _logistic([pair for pair in picked if pair[0] < pair[1]], {*combinations("abc", 2)}, "abc")
-        for name in "abc":
-            rates[name].append(float(np.mean([p for a, _, p in picked if a == name])))
-            strengths[name].append(fit[name])
+def _uneven() -> list[Score]:
+    """b and c do not meet on every item, so that the number of pairs differs between items."""
+    return [r for r in _random("abc", 6, seed=5) if {r.system, r.rival} != {"b", "c"} or r.item in ("i0", "i3")]
+
+
+@pytest.mark.parametrize("wins", [0, 1, 4, 9, 10])
+def test_of_whole_wins_and_losses_the_interval_is_wilsons_with_students_t(wins: int) -> None:
+    rows = [r for k in range(10) for r in _both(f"i{k}", "a", "b", float(k < wins), float(k >= wins))]
+    found = _by_system(_only(rows, "ab"))["a"]
+    tries = 10 if wins in (0, 10) else 9  # n − 1, as the variance's divisor is
+    z = student.ppf(0.975, 9) * math.sqrt(10 / tries)  # of which scipy's makes what tries make of t
+    theirs = binomtest(wins, 10).proportion_ci(confidence_level=2 * norm.cdf(z) - 1, method="wilson")
+    assert (found.low, found.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+
+
+def test_items_with_several_pairs_count_as_many_tries_as_they_scatter_like() -> None:
+    found = _by_system(_only(_uneven(), "abc", confidence=0.8))
+    preferences = _preferences(_uneven())
     for name in "abc":
-        low, high = np.quantile(rates[name], (0.1, 0.9))
-        assert (found[name].low, found[name].high) == (pytest.approx(low), pytest.approx(high))
-        low, high = np.quantile(strengths[name], (0.1, 0.9))
-        assert found[name].strength_low == pytest.approx(low, abs=1e-5)
-        assert found[name].strength_high == pytest.approx(high, abs=1e-5)
+        items = [[p for (item, a, _), p in preferences.items() if (item, a) == (f"i{k}", name)] for k in range(6)]
+        rate = found[name].win_rate
+        away = [sum(one) - rate * len(one) for one in items]
+        variance = 6 / 5 * sum(each**2 for each in away) / sum(map(len, items)) ** 2
+        for end in (found[name].low, found[name].high):  # Wilson: the rates that are t of their own errors away
+            assert end is not None
+            error = math.sqrt(variance * end * (1 - end) / (rate * (1 - rate)))
+            assert abs(end - rate) == pytest.approx(student.ppf(0.9, 5) * error)
+
+
+def test_intervals_of_strengths_go_by_what_each_item_moves() -> None:
+    found = _by_system(_only(_uneven(), "abc"))
+    preferences = [(item, a, b, p) for (item, a, b), p in _preferences(_uneven()).items() if a < b]
+
+    def fitted(item: str, weight: float) -> dict[str, float]:
+        weighed = [(a, b, p, weight if of == item else 1.0) for of, a, b, p in preferences]
+        return _logistic(weighed, {*combinations("abc", 2)}, "abc")
+
+    step = 0.02
+    pulls = [(fitted(f"i{k}", 1 + step), fitted(f"i{k}", 1 - step)) for k in range(6)]
+    for name in "abc":
+        variance = 6 / 5 * sum(((up[name] - down[name]) / (2 * step)) ** 2 for up, down in pulls)
+        away = student.ppf(0.975, 5) * math.sqrt(variance)
+        strength = found[name].strength
+        assert strength is not None
+        assert found[name].strength_low == pytest.approx(strength - away, rel=1e-3)
+        assert found[name].strength_high == pytest.approx(strength + away, rel=1e-3)
+
+
+def test_items_that_all_say_the_same_are_one_try_each() -> None:
+    rows = [r for k in range(8) for a, b in combinations("abc", 2) for r in _both(f"i{k}", a, b, 1.0, 0.0)]
+    a, b, c = (_by_system(_only(rows, "abc"))[name] for name in "abc")
+    t = student.ppf(0.975, 7)
+    assert (a.low, a.high) == (pytest.approx(8 / (8 + t**2)), 1.0)
+    assert (c.low, c.high) == (0.0, pytest.approx(t**2 / (8 + t**2)))
+    even = binomtest(4, 8).proportion_ci(confidence_level=2 * norm.cdf(t) - 1, method="wilson")
+    assert (b.low, b.high) == (pytest.approx(even.low), pytest.approx(even.high))
+    for one in (a, b, c):
+        assert one.strength is not None
+        assert one.strength_low is not None
+        assert one.strength_low < one.strength < (one.strength_high or 0)
+
+
+def test_of_two_systems_alike_in_every_item_the_strength_scatters_as_the_model_says() -> None:
+    rows = [r for k in range(5) for r in _both(f"i{k}", "a", "b", 1.0, 0.0)]
+    a = _by_system(_only(rows, "ab"))["a"]
+    p = 5.5 / 6  # with the tie
+    error = 1 / math.sqrt(6 * p * (1 - p)) / 2  # of the log-odds, of which a strength is the half
+    assert a.strength == pytest.approx(math.log(p / (1 - p)) / 2, abs=1e-6)
+    assert a.strength_high == pytest.approx((a.strength or 0) + student.ppf(0.975, 4) * error, abs=1e-5)
 
 
 def test_the_method_names_the_interval() -> None:
-    found = _only(_random("ab", 5, seed=0), "ab", n_resamples=30, confidence=0.9, seed=4)
-    assert found.method == "90% percentile bootstrap over items, 30 resamples, seed 4"
+    found = _only(_random("ab", 5, seed=0), "ab", confidence=0.9)
+    assert (
+        found.method == "90% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
+    )
 
 
 def test_wins_losses_ties_and_flips_by_hand() -> None:
@@ -177,7 +236,7 @@ def test_wins_losses_ties_and_flips_by_hand() -> None:
 @given(st.floats(0, 1), st.integers(1, 4))
 @few
 def test_answers_that_cancel_out_are_undecided_whatever_their_rounding(value: float, n: int) -> None:
-    found = _only([r for k in range(n) for r in _both(f"i{k}", "a", "b", value, value)], "ab", n_resamples=2)
+    found = _only([r for k in range(n) for r in _both(f"i{k}", "a", "b", value, value)], "ab")
     for standing in found.standings:
         assert (standing.ties, standing.undecided) == ((n, 0) if value == 0.5 else (0, n))
         assert standing.win_rate == 0.5
@@ -264,15 +323,6 @@ def test_a_fit_that_did_not_converge_gives_no_number(monkeypatch: pytest.MonkeyP
     assert None not in {s.low for s in found.standings}
 
 
-def test_a_resampled_fit_that_did_not_converge_takes_the_strengths_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    fits = iter([np.array([0.5, -0.5]), None, np.array([0.4, -0.4]), None])
-    monkeypatch.setattr(rank, "_fitted", lambda *_: next(fits))
-    found = _only(_random("ab", 5, seed=1), "ab", n_resamples=3)
-    assert found.note == "2 of 3 resampled fits did not converge: strengths have no interval."
-    assert {s.strength for s in found.standings} == {0.5, -0.5}
-    assert {s.strength_low for s in found.standings} == {None}
-
-
 _answers = st.sampled_from([0.0, 0.2, 0.5, 0.7, 1.0])
 _data = st.lists(st.tuples(*[_answers] * 6), min_size=2, max_size=5)
 """Per item the answers to the three pairs of a, b and c, each in both orders."""
@@ -290,7 +340,7 @@ def _of(data: list[tuple[float, ...]], names: str = "abc") -> list[Score]:
 @given(_data)
 @few
 def test_every_pair_gives_one_win_in_all(data: list[tuple[float, ...]]) -> None:
-    found = _only(_of(data), "abc", n_resamples=5)
+    found = _only(_of(data), "abc")
     assert sum(s.win_rate * s.n for s in found.standings) == pytest.approx(found.pairs)
     assert sum(s.strength or 0.0 for s in found.standings) == pytest.approx(0, abs=1e-9)
     for standing in found.standings:
@@ -302,7 +352,7 @@ def test_every_pair_gives_one_win_in_all(data: list[tuple[float, ...]]) -> None:
 def test_the_other_system_in_every_place_mirrors_the_ranking(data: list[tuple[float, ...]]) -> None:
     rows = _of(data)
     mirrored = [replace(row, system=row.rival, rival=row.system) for row in rows]
-    ours, theirs = _only(rows, "abc", n_resamples=20), _only(mirrored, "abc", n_resamples=20)
+    ours, theirs = _only(rows, "abc"), _only(mirrored, "abc")
     assert (ours.flip_rate, ours.position_bias) == (theirs.flip_rate, theirs.position_bias)
     for name, one in _by_system(ours).items():
         other = _by_system(theirs)[name]
@@ -316,10 +366,10 @@ def test_the_other_system_in_every_place_mirrors_the_ranking(data: list[tuple[fl
 @given(_data, st.permutations("abc"), st.randoms(use_true_random=False))
 @few
 def test_names_and_the_order_of_rows_and_systems_decide_nothing(data, names, random) -> None:  # type: ignore[no-untyped-def]
-    ours = _by_system(_only(_of(data), "abc", n_resamples=20))
+    ours = _by_system(_only(_of(data), "abc"))
     rows = _of(data, "".join(names))
     random.shuffle(rows)
-    theirs = _by_system(_only(rows, "abc", n_resamples=20))
+    theirs = _by_system(_only(rows, "abc"))
     for name, new in zip("abc", names, strict=True):
         one, other = ours[name], theirs[new]
         assert (one.n, one.wins, one.losses, one.ties) == (other.n, other.wins, other.losses, other.ties)
@@ -331,18 +381,12 @@ def test_names_and_the_order_of_rows_and_systems_decide_nothing(data, names, ran
 @given(_data)
 @few
 def test_where_all_met_equally_often_strengths_are_in_the_order_of_win_rates(data: list[tuple[float, ...]]) -> None:
-    standings = _only(_of(data), "abc", n_resamples=2).standings
+    standings = _only(_of(data), "abc").standings
     for one, other in combinations(standings, 2):
         assert one.strength >= other.strength - 1e-7  # type: ignore[operator]
 
 
-def test_the_seed_decides_the_draws() -> None:
-    rows = _random("abc", 10, seed=2)
-    assert _only(rows, "abc", seed=3) == _only(rows, "abc", seed=3)
-    assert _only(rows, "abc", seed=3).standings != _only(rows, "abc", seed=4).standings
-
-
 def test_a_tie_that_rounding_moved_is_a_tie() -> None:
     rows = [Score("i", a, "c", 0.5000000000000001, Provenance("samples"), b) for a, b in ("xy", "yx")]
-    (ranking,) = rankings(rows, (), ["x", "y"], ["c"], n_resamples=10)
+    (ranking,) = rankings(rows, (), ["x", "y"], ["c"])
     assert (ranking.flip_rate, [s.ties for s in ranking.standings]) == (0.0, [1, 1])
