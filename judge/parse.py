@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -295,8 +296,8 @@ def spans(text: str) -> dict[str, tuple[int, int]]:
         raise ParseError("the reply begins like a JSON object but is not one", text) from error
     if not members or not _CLOSED.match(text, end):
         raise ParseError("the reply is not one JSON object", text)
-    keys = [member.key for member in members]
-    return {member.key: (member.start, member.end) for member in members if keys.count(member.key) == 1}
+    times = Counter(member.key for member in members)
+    return {member.key: (member.start, member.end) for member in members if times[member.key] == 1}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The Jinja that templates run in: sandboxed, strict, without chance, and bounded in time and memory.
+"""The Jinja that templates run in: sandboxed, strict, bounded in time and memory, and without chance.
 
 A text has 1,000,000 steps: every turn of a loop, call, filter and printed value takes one, and another for each 100
 characters or entries that it makes. That is seconds and a few hundred megabytes at worst; a prompt takes hundreds.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from jinja2 import BaseLoader, Template, Undefined, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -27,6 +27,9 @@ _FOR_A_FILE = 1_000
 _MANY_OF_FEW = frozenset({"expandtabs", "indent", "join", "replace", "translate", "wordwrap"})
 """What makes up to as many characters as the lengths of what it is given multiply to."""
 _FORMATS = frozenset({"format", "format_map"})
+
+_PLACE = re.compile(r"(?<![a-z])at(?: |%20|\+)0x[0-9a-f]{4}", re.IGNORECASE)
+T = TypeVar("T")
 
 _left: ContextVar[list[int] | None] = ContextVar("_left", default=None)
 
@@ -50,8 +53,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self, loader: BaseLoader | None, undefined: type[Undefined], filters: Mapping[str, Callable[..., Any]]
     ) -> None:
         super().__init__(
-            loader=loader, undefined=undefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False, finalize=_made
-        )
+            loader=loader, undefined=undefined, finalize=_printed,
+            trim_blocks=True, lstrip_blocks=True, auto_reload=False,
+        )  # fmt: skip
         # Chance has no place in a prompt: equal samples must give equal requests.
         del self.filters["random"], self.globals["lipsum"]
         self.filters = {name: _guarded(name, filter) for name, filter in self.filters.items()}
@@ -66,7 +70,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             _refuse_product(left, right)
         if operator == "*" and all(isinstance(side, int) and side.bit_length() > _BITS for side in (left, right)):
             raise OverflowError(f"numbers beyond {_BITS:,} bits are not for templates")
-        return _made(super().call_binop(context, operator, left, right))
+        made = _made(super().call_binop(context, operator, left, right))
+        return unlike_others(made, [left, right]) if operator == "%" else made
 
     def call(self, context: Any, called: Any, *args: Any, **kwargs: Any) -> Any:
         """Jinja's, named as ours: what a template calls."""
@@ -86,7 +91,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
         def bounded(*args: Any, **kwargs: Any) -> str:
             _refuse_wide(value.__self__, [args, kwargs])
-            return wrapped(*args, **kwargs)
+            return unlike_others(wrapped(*args, **kwargs), [value.__self__, args, kwargs])
 
         return bounded
 
@@ -123,7 +128,7 @@ def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
         args = _listed(name, args)
         _refuse(name, [*args[given:], *kwargs.values()])
-        return _made(function(*args, **kwargs))
+        return unlike_others(_made(function(*args, **kwargs)), [args[given:], kwargs])
 
     return guarded
 
@@ -146,9 +151,39 @@ def _turns(values: Iterable[Any], each: int) -> Iterator[Any]:
 
 
 def _joined(parts: list[Any]) -> str:
-    texts = [str(part) for part in parts]
+    texts = [part if isinstance(part, str) else unlike_others(str(part), [part]) for part in parts]
     _take(1 + sum(map(len, texts)) // _FOR_A_STEP)
     return "".join(texts)
+
+
+def _printed(value: Any) -> Any:
+    """What is put into the prompt for a value."""
+    if isinstance(_made(value), str | Undefined):
+        return value
+    return unlike_others(str(value), [value])
+
+
+def unlike_others(made: T, given: Iterable[Any]) -> T:
+    """What was made of the values that were given.
+
+    Raises ValueError for a text with an object's place in memory, which none of them has: it would be another in every
+    run, and equal samples must give equal requests.
+    """
+    if isinstance(made, str) and _PLACE.search(made) and not any(map(_PLACE.search, _texts(given))):
+        raise ValueError("would print an object's place in memory: give a method its brackets, a filter |list")
+    return made
+
+
+def _texts(given: Iterable[Any]) -> Iterator[str]:
+    held = [*given]
+    while held:
+        one = held.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, Mapping):
+            held += [*one.keys(), *one.values()]
+        elif isinstance(one, list | tuple):
+            held += one
 
 
 def _made(value: Any) -> Any:

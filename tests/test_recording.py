@@ -110,6 +110,7 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
         ("[1]", "not a line of a recording"),
         ('{"item": "1", "output": "A data file."}', "it has no 'model'"),
         ('{"prompt": "x", "mod', "a line that was cut off may be deleted"),
+        ("<<<<<<< HEAD", "a conflict of two versions"),
         ('{"note": "twice"}', "not a line of a recording"),
         ('{"model": "m", "params": {}, "messages": [], "replies": [{}], "prompt": "x"}', "not a line of a recording"),
         ('{"model": "m", "params": {}, "messages": [], "replies": [], "prompt": "x"}', "digest x"),
@@ -311,9 +312,25 @@ def test_a_recording_that_grows_or_is_replaced_is_read_as_it_was(tmp_path: Path)
             file.write(b'{"prompt": "a line that is being wri')
         assert found.find(request("one", temperature=1.0)) == [PLAIN]
         assert found.find(request("a new one")) == []
+    with pytest.raises(DataError, match=r"calls.jsonl:5: this line is cut off: restore the file, or delete the line"):
+        Archive([path])
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     with Archive([path]) as now:
         assert now.find(request("one", temperature=1.0)) == [RICH]
         assert len(now) == 3
+
+
+def test_a_reply_that_contradicts_its_tokens_is_refused_where_it_is_to_answer(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    found = Recording()
+    tokens = (Token("\u2581", -0.1, ()), Token("4", -0.1, ()))
+    found.add(request("one"), Response((Choice(" 4.", tokens=tokens),), Usage()))
+    found.save(path)
+    Archive([path], strict=True).close()
+    path.write_text(path.read_text("utf-8").replace('"text": " 4."', '"text": "2"'), "utf-8")
+    with pytest.raises(DataError, match=r"calls.jsonl:1: draw 0 has the text '2', and tokens that say another"):
+        Archive([path], strict=True)
+    Archive([path]).close()  # what is recorded is kept as it came
 
 
 def test_a_file_changed_in_place_is_an_error_and_no_reply(tmp_path: Path) -> None:

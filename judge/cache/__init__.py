@@ -8,10 +8,10 @@ through a Redis or Valkey above that.
 
 from judge.cache.disk import DiskCache, TextDisk
 from judge.cache.folders import clear_metrics, default_folder, metrics_folder, metrics_size
-from judge.cache.opening import Place, folder_of, opened, place_of, reach, stored
+from judge.cache.opening import Location, folder_of, location_of, opened, reach, stored
 from judge.cache.protocol import Cache, NoCache, Store
 
 __all__ = [
-    "Cache", "DiskCache", "NoCache", "Place", "Store", "TextDisk", "clear_metrics", "default_folder", "folder_of",
-    "metrics_folder", "metrics_size", "opened", "place_of", "reach", "stored",
+    "Cache", "DiskCache", "Location", "NoCache", "Store", "TextDisk", "clear_metrics", "default_folder", "folder_of",
+    "location_of", "metrics_folder", "metrics_size", "opened", "reach", "stored",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import sys
@@ -20,6 +21,7 @@ from typing import Any, Self, TypeVar
 import diskcache
 from diskcache.core import DBNAME, MODE_RAW
 
+from judge import private
 from judge.cache import rows, salvage
 from judge.errors import StorageError
 from judge.locks import held
@@ -65,6 +67,11 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]
         if mode != MODE_RAW or filename is not None:
             raise StorageError("the cache holds a row that is not text, which this judge never wrote and will not read")
         return _text(value)
+
+
+def _ours(mode: Any, filename: Any, value: Any) -> bool:
+    """Whether a row is text, as this judge writes it. Any other, such as a pickle, is absent and stays unread."""
+    return mode == MODE_RAW and filename is None and isinstance(value, str)
 
 
 def _text(value: Any) -> str:
@@ -172,7 +179,7 @@ class DiskCache:
         last, file = 0, self._found
         while some := self._do(lambda: self._store._sql(query, (last, _BATCH)).fetchall()):  # noqa: B023
             last, file = (some[-1][0] if file is self._found else 0), self._found  # another file counts anew
-            for text in [self._store.disk.fetch(mode, name, value, read=False) for _, mode, name, value in some]:
+            for text in [value for _, mode, name, value in some if _ours(mode, name, value)]:
                 try:
                     digest = rows.digest_of(text)
                     yield rows.reply(text), rows.request(text, self.messages([digest]).get(digest))
@@ -186,7 +193,7 @@ class DiskCache:
         while some := list(islice(wanted, _BATCH)):
             whole = query.format(",".join("?" * len(some)))
             found = self._do(lambda whole=whole, some=some: self._store._sql(whole, some).fetchall())  # type: ignore[misc]
-            texts |= {key: self._store.disk.fetch(mode, name, text, read=False) for key, mode, name, text in found}
+            texts |= {key: text for key, mode, name, text in found if _ours(mode, name, text)}
         return texts
 
     # The file, and what becomes of it.
@@ -196,7 +203,7 @@ class DiskCache:
         with self._guarded():
             for attempt in range(2):
                 try:
-                    self.folder.mkdir(parents=True, exist_ok=True)
+                    _own_folder(self.folder)
                     with held(self._lock, shared=True):
                         self._follow()
                         return work()
@@ -245,8 +252,22 @@ class DiskCache:
             raise StorageError(f"cache {self.folder}: {error or type(error).__name__}; {_advice(error)}") from error
 
 
+def _own_folder(folder: Path) -> None:
+    """Make it where there is none, for its owner only. Raises StorageError where it is a link, or somebody else's.
+
+    Who can write there decides on the scores. What a superuser may write to is often not his: a container's volume.
+    """
+    private.folder(folder)
+    others = sys.platform != "win32" and folder.stat().st_uid not in (os.geteuid(), 0) and os.geteuid() != 0
+    if others or folder.is_symlink():
+        why = "it belongs to another user" if others else "it is a link"
+        raise StorageError(f"cache {folder}: {why}; name a folder of yours with --cache DIR, or run with --no-cache")
+
+
 def _open(folder: Path) -> Any:
     folder.chmod(0o700)
+    if not (folder / DBNAME).exists():
+        (folder / DBNAME).touch(mode=0o600)
     store = diskcache.Cache(
         str(folder),
         timeout=60,

@@ -15,11 +15,11 @@ from judge.errors import ConfigError, MissingExtra
 if TYPE_CHECKING:
     from judge.cache.remote import Remote
 
-Place = Address | Path | Literal[False] | None
+Location = Address | Path | Literal[False] | None
 """What `config.Plan.cache` may be: None is the default, False none at all."""
 
 
-def place_of(given: Address | Path | None) -> Address | Path:
+def location_of(given: Address | Path | None) -> Address | Path:
     """Where a cache is: as given, else $JUDGE_CACHE, else the folder for one. Raises ConfigError."""
     if given is not None:
         return given
@@ -37,7 +37,7 @@ def folder_of(given: Address | Path | None) -> Path:
     return given if isinstance(given, Path) else default_folder()
 
 
-def opened(given: Place, notes: list[str] | None = None, *, must: bool = False, make: bool = True) -> Cache:
+def opened(given: Location, notes: list[str] | None = None, *, must: bool = False, make: bool = True) -> Cache:
     """A plan's cache, with what there will be to say of it in `notes`.
 
     A shared one that is out of reach is a ConfigError if it `must` answer, else a note, and the folder beneath does.
@@ -53,19 +53,19 @@ def stored(given: Address | Path | None, *, beneath: bool = True) -> Store:
 
     `beneath` it what is put is kept on this machine, too. Raises ConfigError, MissingExtra, StorageError.
     """
-    found = _opened(given, must=True, folder=beneath or isinstance(place_of(given), Path))
+    found = _opened(given, must=True, folder=beneath or isinstance(location_of(given), Path))
     assert found is not None  # noqa: S101  (one of the two there is)
     return found
 
 
-def reach(given: Place) -> None:
+def reach(given: Location) -> None:
     """Raises ConfigError where a shared cache does not answer, or not as one; of any other nothing is looked at."""
-    if given is not False and not isinstance(place := place_of(given), Path):
+    if given is not False and not isinstance(place := location_of(given), Path):
         _reached(place, must=True).close()
 
 
 def _opened(given: Address | Path | None, notes: list[str] | None = None, *, must: bool, folder: bool) -> Store | None:
-    place = place_of(given)
+    place = location_of(given)
     remote = None if isinstance(place, Path) else _reached(place, must=must)
     disk = DiskCache(folder_of(given), notes) if folder else None
     if remote is None:

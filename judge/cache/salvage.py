@@ -38,8 +38,36 @@ def rows(path: Path) -> Iterator[tuple[Value, ...]]:
                 return bytes(log[frames[number] : frames[number] + size])
             return bytes(main[(number - 1) * size : number * size])
 
-        for number in sorted({*range(1, len(main) // size + 1), *frames}):
-            yield from _leaf(page(number), 100 if number == 1 else 0, page, size)
+        numbers = sorted({*range(1, len(main) // size + 1), *frames})
+        chains = _Chains(page, size, len(numbers))
+        for number in numbers:
+            yield from _leaf(page(number), 100 if number == 1 else 0, chains, size)
+
+
+class _Chains:
+    """The pages on which cells go on: of a file with `count` pages, in which a damaged chain may lead anywhere.
+
+    All chains together are followed over no more than four times as many pages as there are.
+    """
+
+    def __init__(self, get: Callable[[int], bytes], size: int, count: int) -> None:
+        self._get, self.size, self.count = get, size, count
+        self._left = 4 * count
+
+    def follow(self, number: int, length: int) -> Iterator[bytes]:
+        """The contents of a chain of pages that hold so many bytes. Raises ValueError where it is broken."""
+        if length > self.count * self.size:
+            raise ValueError("a cell that is longer than the file")
+        seen: set[int] = set()
+        while length > 0:
+            page = self._get(number) if number and number not in seen and self._left else b""
+            if len(page) < self.size:
+                raise ValueError("a chain of pages that ends too soon, or never")
+            seen.add(number)
+            self._left -= 1
+            yield page[4 : 4 + min(length, self.size - 4)]
+            length -= self.size - 4
+            (number,) = struct.unpack_from(">I", page)
 
 
 def _mapped(path: Path, opened: ExitStack) -> mmap.mmap | bytes:
@@ -65,7 +93,7 @@ def _frames(log: mmap.mmap | bytes, size: int) -> dict[int, int]:
     return found
 
 
-def _leaf(page: bytes, start: int, get: Callable[[int], bytes], size: int) -> Iterator[tuple[Value, ...]]:
+def _leaf(page: bytes, start: int, chains: _Chains, size: int) -> Iterator[tuple[Value, ...]]:
     if len(page) < size or page[start] != _LEAF:
         return
     (count,) = struct.unpack_from(">H", page, start + 3)
@@ -74,12 +102,12 @@ def _leaf(page: bytes, start: int, get: Callable[[int], bytes], size: int) -> It
         try:
             length, at = _varint(page, at)
             _rowid, at = _varint(page, at)
-            yield _record(_payload(page, at, length, get, size))
+            yield _record(_payload(page, at, length, chains, size))
         except (IndexError, ValueError, struct.error):
             continue
 
 
-def _payload(page: bytes, at: int, length: int, get: Callable[[int], bytes], size: int) -> bytes:
+def _payload(page: bytes, at: int, length: int, chains: _Chains, size: int) -> bytes:
     """The bytes of a cell, its chain of pages followed. Raises ValueError where that is broken."""
     most = size - 35
     if length <= most:
@@ -87,16 +115,8 @@ def _payload(page: bytes, at: int, length: int, get: Callable[[int], bytes], siz
     least = (size - 12) * 32 // 255 - 23
     kept = least + (length - least) % (size - 4)
     kept = kept if kept <= most else least
-    parts, left = [page[at : at + kept]], length - kept
     (following,) = struct.unpack_from(">I", page, at + kept)
-    while left > 0:
-        more = get(following) if following else b""
-        if len(more) < size:
-            raise ValueError("a chain of pages that ends too soon")
-        parts.append(more[4 : 4 + min(left, size - 4)])
-        left -= size - 4
-        (following,) = struct.unpack_from(">I", more)
-    return b"".join(parts)
+    return b"".join([page[at : at + kept], *chains.follow(following, length - kept)])
 
 
 def _record(payload: bytes) -> tuple[Value, ...]:

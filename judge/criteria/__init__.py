@@ -3,7 +3,7 @@
 A file is a YAML header between two `---` lines and a Jinja template, which mostly extends a layout.
 """
 
-from judge.criteria.files import builtin, languages, load
+from judge.criteria.files import builtin, checked_name, languages, load, settled
 from judge.criteria.needs import HIDDEN, check
 from judge.criteria.steps import drafting, read_steps, with_steps, write_steps
 from judge.criteria.template import bodies, builtin_prompts, joint, sources
@@ -16,12 +16,14 @@ __all__ = [
     "builtin",
     "builtin_prompts",
     "check",
+    "checked_name",
     "drafting",
     "joint",
     "languages",
     "load",
     "read_steps",
     "reworded",
+    "settled",
     "sources",
     "with_steps",
     "write_steps",

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from judge.criteria.header import read_header
+from judge.criteria.header import head, read_header
 from judge.criteria.needs import needs
 from judge.criteria.template import builtin_prompts, read_layouts, read_text, sources
 from judge.errors import CriterionError
 from judge.records import Criterion
 from judge.registry import unknown
+from judge.wording import command, option
 
 
 def languages() -> list[str]:
@@ -29,17 +30,53 @@ def builtin(language: str = "en", pairwise: bool = False) -> list[Criterion]:
     return [_read(path, language) for name, path in _builtin_files(language).items() if _compares(name) == pairwise]
 
 
-def load(name_or_path: str, *, language: str = "en", pairwise: bool | None = False) -> Criterion:
-    """The built-in criterion of a name (`relevance`, `summarization/relevance`), or the one in a user's file.
+def load(
+    name_or_path: str | Path | None = None,
+    *,
+    text: str | None = None,
+    name: str = "",
+    language: str = "en",
+    pairwise: bool | None = False,
+) -> Criterion:
+    """The built-in criterion of a name (`relevance`, `summarization/relevance`), the one in a file, or of a `text`.
 
-    Whatever ends in `.jinja`, or holds a path separator and is no built-in name, is a file. `language` picks the
-    built-in set and the layouts, `pairwise` the set that compares two texts; None takes either, first the one that
-    judges one text. Raises CriterionError, with file and line where there is one, for all that is wrong.
+    Whatever ends in `.jinja`, or holds a path separator and is no built-in name, is a file. In place of either, `text`
+    is what such a file would hold, header and template, and `name` what its column is to be called.
+
+    `language` picks the built-in set and the layouts, `pairwise` the set that compares two texts; None takes either,
+    first the one that judges one text. Raises CriterionError, with file and line where there is one, for all that is
+    wrong.
     """
-    criterion = _read(_file_of(name_or_path, language, pairwise), language)
+    if text is not None:
+        criterion = _of_text(text, name, language)
+    elif name_or_path is None:
+        raise CriterionError("no criterion: give a name, a file, or its text: judge.load_criterion(text=..., name=...)")
+    else:
+        criterion = _read(_file_of(checked_name(name_or_path), language, pairwise), language)
     if pairwise is not None and criterion.pairwise != pairwise:
         raise CriterionError(f"{criterion.path}: {_mismatch(criterion)}")
     return criterion
+
+
+def checked_name(given: Any) -> str:
+    """A criterion's name or path. Raises CriterionError for what is neither, such as the text of one."""
+    if isinstance(given, Path):
+        return str(given)
+    of_text = 'judge.load_criterion(text="""---\\nscale: [1, 5]\\n---\\n...""", name="NAME") makes one of a text'
+    if not isinstance(given, str):
+        what = "a mapping" if isinstance(given, Mapping) else f"a {type(given).__name__}"
+        raise CriterionError(f"a criterion is a name, a .jinja file or a Criterion, not {what}; {of_text}")
+    if "\n" in given or "{{" in given or "{%" in given:
+        raise CriterionError(f"this is a criterion's text, not its name or file ({given.strip()[:40]!r}...); {of_text}")
+    return given
+
+
+def _of_text(text: str, name: str, language: str) -> Criterion:
+    if not name.strip() or "/" in name or os.sep in name:
+        raise CriterionError(
+            'a criterion of a text needs a name, without a slash: load_criterion(text=..., name="...")'
+        )
+    return _made(text.lstrip("\ufeff\n"), name, f"{name}.jinja", language)
 
 
 def _file_of(name_or_path: str, language: str, pairwise: bool | None) -> Path:
@@ -66,10 +103,15 @@ def _mismatch(criterion: Criterion) -> str:
     """Why a criterion does not serve the command that asked for it, and which one it does serve."""
     if criterion.pairwise:
         what = "compares two texts (it reads first and second)"
-        return f"{what}; judge rank does that, judge run judges one text; to judge plan, add --rank"
+        return (
+            f"{what}; {command('rank')} does that, {command('run')} judges one text; to {command('plan')}, add "
+            f"{option('rank', True)}"
+        )
     if lone := sorted(criterion.needs & {"first", "second"}):
-        return f"reads {lone[0]} alone; a criterion of judge rank reads both first and second"
-    return "judges one text; that is for judge run, while a criterion of judge rank reads first and second"
+        return f"reads {lone[0]} alone; a criterion of {command('rank')} reads both first and second"
+    return (
+        f"judges one text; that is for {command('run')}, while a criterion of {command('rank')} reads first and second"
+    )
 
 
 def _builtin_files(language: str) -> dict[str, Path]:
@@ -83,26 +125,45 @@ def _builtin_files(language: str) -> dict[str, Path]:
 
 
 def _read(path: Path, language: str) -> Criterion:
-    text = read_text(path)
-    header = read_header(str(path), text)
+    return _made(read_text(path), path.stem, str(path), language)
+
+
+def _made(text: str, name: str, path: str, language: str) -> Criterion:
+    header = read_header(path, text)
     criterion = Criterion(
-        name=path.stem,
+        name=name,
         template=text,
         scale=header.scale,
         reply=header.reply,
         weight=header.weight,
-        title=header.title.strip() or path.stem,
+        title=header.title.strip() or name,
         description=header.description.strip(),
         steps=tuple(header.steps),
         version=header.version,
         language=language,
-        path=str(path),
+        path=path,
     )
-    return signed(replace(criterion, layouts=read_layouts(criterion)))
+    return signed(replace(criterion, layouts=read_layouts(criterion), said=criterion.told))
 
 
 def signed(criterion: Criterion) -> Criterion:
-    """The criterion with what its texts make it need, and their digest."""
-    texts = sources(criterion)
-    digest = hashlib.sha256(json.dumps(list(texts.items())).encode()).hexdigest()
-    return replace(criterion, needs=needs(criterion, texts), digest=digest)
+    """The criterion with what its texts make it need."""
+    return replace(criterion, needs=needs(criterion, sources(criterion)))
+
+
+def settled(criterion: Criterion) -> Criterion:
+    """A criterion that a program has made or changed, with the layouts and needs that its template now has.
+
+    Raises CriterionError for what is wrong with the template, and for a header that says something else than it does.
+    """
+    found = criterion if criterion.path else replace(criterion, path=f"{criterion.name}.jinja")
+    found = found if found.title else replace(found, title=found.name)
+    if head(found.template):
+        header = read_header(found.path, found.template)
+        says = header.scale.labels, header.scale.values, tuple(header.steps), header.reply
+        if says not in (found.told[2:], found.said[2:]):
+            raise CriterionError(
+                f"{found.path}: the header of its template says another scale, steps or reply than the Criterion has; "
+                "judge.load_criterion(text=..., name=...) makes one of a text with its header"
+            )
+    return signed(replace(found, layouts=read_layouts(found)))

@@ -6,9 +6,9 @@ import math
 import re
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
+from judge import yaml_text
 from judge.errors import CriterionError
 from judge.numerals import fold
 from judge.records import ReplyKind, Scale
@@ -105,22 +105,15 @@ def read_header(label: str, text: str) -> Header:
 
 def _yaml(label: str, head: str) -> tuple[dict[str, int], dict[str, Any]]:
     """The lines of the keys, and their values."""
-    # Beside its own errors, PyYAML lets through what goes wrong inside explicit tags (`!!int x`) and dates.
     try:
-        tree, data = yaml.compose(head, Loader=yaml.SafeLoader), yaml.safe_load(head)
-    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or error
-        raise CriterionError(f"{label}:{mark.line + 1 if mark else 1}: the header is not YAML: {problem}") from error
-    if not isinstance(tree, yaml.MappingNode) or not isinstance(data, dict):
+        found = yaml_text.keys(head)
+    except yaml_text.Twice as error:
+        raise CriterionError(f"{label}:{error.line}: {error}") from error
+    except yaml_text.Malformed as error:
+        raise CriterionError(f"{label}:{error.line or 1}: the header is {error}") from error
+    if found is None:
         raise CriterionError(f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]")
-    lines: dict[str, int] = {}
-    for key, _ in tree.value:
-        line = key.start_mark.line + 1
-        if str(key.value) in lines:
-            raise CriterionError(f"{label}:{line}: {key.value} stands here for the second time")
-        lines[str(key.value)] = line
-    return lines, {str(key): value for key, value in data.items()}
+    return found.lines, {str(key): value for key, value in found.values.items()}
 
 
 def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> CriterionError:

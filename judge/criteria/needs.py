@@ -11,6 +11,7 @@ from jinja2.visitor import NodeTransformer
 from judge.criteria.template import label_of, own, reference, sources, syntax, tree_of
 from judge.errors import CriterionError, DataError
 from judge.records import Criterion, Sample
+from judge.wording import option
 
 HIDDEN = {
     "system": "a judge that knows which system wrote a text does not judge the text alone",
@@ -105,7 +106,10 @@ def _nowhere(criterion: Criterion, name: str, samples: Sequence[Sample]) -> Crit
     at = _line(criterion, sources(criterion), name)
     if name in _FIELDS:
         reads = f"the criterion {criterion.name} reads {name}, which no sample has"
-        mend = f"name its column with --map {name}=COLUMN, or do without it: {{% block {name} %}}{{% endblock %}}"
+        mend = (
+            f"name its column with {option('map', {name: 'COLUMN'})}, or do without it: "
+            f"{{% block {name} %}}{{% endblock %}}"
+        )
         return DataError(f"{at}: {reads}; {mend} (the data has: {', '.join(known)})")
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ";"

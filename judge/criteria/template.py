@@ -101,7 +101,7 @@ def reference(label: str, node: nodes.Node) -> str:
     if not (isinstance(template, nodes.Const) and isinstance(template.value, str)):
         raise CriterionError(f"{at}: the name of another template must be written out, in quotes")
     name = template.value
-    # Judged by the name alone, links and all: some installers link the built-in files from a store of their own.
+    # Links are looked at in `_find`, but not those of the built-in files: some installers link them from a store.
     if "\\" in name or ":" in name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
         raise CriterionError(
             f"{at}: {name!r} lies outside the criterion's folder and the built-in prompts; copy it there"
@@ -113,8 +113,10 @@ def reference(label: str, node: nodes.Node) -> str:
 
 def _find(at: str, node: nodes.Node, name: str, folders: list[Path]) -> Path | None:
     for folder in folders:
-        if (folder / name).is_file():
-            return folder / name
+        if (file := folder / name).is_file():
+            if not folder.is_relative_to(builtin_prompts()) and not file.resolve().is_relative_to(folder.resolve()):
+                raise CriterionError(f"{at}: {name!r} is a link that leads out of the criterion's folder; copy it")
+            return file
     if isinstance(node, nodes.Include) and node.ignore_missing:
         return None
     raise CriterionError(f"{at}: no template {name!r}; looked in {', '.join(str(folder) for folder in folders)}")

@@ -7,9 +7,13 @@ It neither retries nor caches nor knows what a score is. A registered one is a c
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from judge.records import Request, Response
+
+if TYPE_CHECKING:
+    from judge.providers.batches import Batches
 
 
 @runtime_checkable
@@ -20,14 +24,8 @@ class Provider(Protocol):
     mixed up. An empty `endpoint` means: do not cache. `notice` is a sentence every report must show, or "". `decides`
     is True for an endpoint of typed questions, which gives probabilities and no text.
 
-    Some have more, which whoever wraps one passes on: `caching` (what the server is told of its prompt cache; where it
-    is told anything, requests on one document are paced), `batches` (`providers.batches.Batches`, for --engine batch)
-    `apart` (True where criteria that are merged into one request are answered as they were asked: apart), `exact` (True
-    where a request that names its `labels` is answered with the `shares` of all of them, and prompts that start alike
-    are best asked at once), `gpu` (True where it computes in its own process, on a GPU where there is one), `keeps`
-    (True where its class's `open` takes `keep`, a folder that outlives the run, None for none) and `taught` (get and
-    set: what was learned of the server, as another process may take it
-    over; it holds no key).
+    Some have more, which whoever wraps one passes on: `Traits`. A class whose `open` also takes `keep` (a folder that
+    outlives the run, None for none) says so by `keeps = True`.
     """
 
     name: str
@@ -48,3 +46,28 @@ class Provider(Protocol):
     async def aclose(self) -> None:
         """Let go of connections. The provider may be used again afterwards, in another event loop."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What some providers have besides, as attributes of these names, and what it is of those that have not.
+
+    `caching`: what the server is told of its prompt cache; where it is told anything, requests on one document are
+    paced. `batches`: for --engine batch. `apart`: criteria that are merged into one request are answered as they were
+    asked, apart. `exact`: a request that names its `labels` is answered with the `shares` of all of them, and prompts
+    that start alike are best asked at once. `gpu`: it computes in its own process, on a GPU where there is one.
+    `taught`, which can also be set: what was learned of the server until now, as another process may take it over; it
+    holds no key.
+    """
+
+    caching: object = None
+    batches: Batches | None = None
+    apart: bool = False
+    exact: bool = False
+    gpu: bool = False
+    taught: Any = None
+
+    @classmethod
+    def of(cls, provider: Provider) -> Self:
+        found: dict[str, Any] = {one.name: getattr(provider, one.name, one.default) for one in fields(cls)}
+        return cls(**found)

@@ -6,18 +6,18 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
+from urllib.parse import quote
 
-import httpx2
-import openai
-
-from judge.errors import ConfigError, Refused, StorageError
-from judge.providers.http import Endpoint
-from judge.providers.http_errors import body_error
+from judge.errors import ConfigError, Refused
+from judge.providers.http import MOST, Endpoint
+from judge.providers.http_errors import body_error, cut
 from judge.records import Request, Response
 
 MOST_REQUESTS = 50_000
 MOST_BYTES = 200_000_000
 """What one file may hold."""
+_MOST_OF_EACH = 4_000_000
+"""Bytes of the answer to one request, in the mean of a file."""
 _PATH = "/v1/chat/completions"
 _NAME = "judge"
 _PAGE = 100
@@ -72,7 +72,7 @@ class Batches:
     async def check(self) -> None:
         """Raises ConfigError where the address has no Batch API. Costs nothing."""
         try:
-            await self._json("/batches?limit=1")
+            await self._http.get("/batches?limit=1")
         except Refused as error:
             if error.status not in _NONE_HERE:
                 raise
@@ -80,18 +80,9 @@ class Batches:
 
     async def upload(self, name: str, file: IO[bytes]) -> str:
         """The id of the file of requests that this becomes there."""
-
-        async def send(client: openai.AsyncOpenAI) -> httpx2.Response:
-            file.seek(0)
-            return await client.post(
-                f"{self._http.url}/files",
-                cast_to=httpx2.Response,
-                body={"purpose": "batch"},
-                files=[("file", (f"{name}.jsonl", file, "application/jsonl"))],
-                options={"headers": {"Content-Type": "multipart/form-data"}, "timeout": _SLOWEST},
-            )
-
-        data = self._http.json(await self._http.call(send, _SLOWEST))
+        data = await self._http.upload(
+            "/files", {"purpose": "batch"}, (f"{name}.jsonl", file, "application/jsonl"), _SLOWEST
+        )
         return _id(data, self._http.url, "file")
 
     async def create(self, name: str, file: str) -> Batch:
@@ -100,7 +91,7 @@ class Batches:
         return self._batch((await self._http.post("/batches", how)).data)
 
     async def get(self, id: str) -> Batch:
-        return self._batch(await self._json(f"/batches/{id}"))
+        return self._batch(await self._http.get(f"/batches/{quote(id, safe='')}"))
 
     async def find(self, name: str) -> Batch | None:
         """The batch that was created with this name and has not failed, among the last 2,000."""
@@ -117,25 +108,15 @@ class Batches:
                 return str(data["id"])
         return None
 
-    async def fetch(self, file: str, into: IO[bytes]) -> None:
-        """Write a file of answers or errors."""
-
-        async def send(client: openai.AsyncOpenAI) -> None:
-            into.seek(0)
-            into.truncate()
-            async with client.files.with_streaming_response.content(file, timeout=_SLOWEST) as reply:
-                async for piece in reply.iter_bytes():
-                    try:
-                        into.write(piece)
-                    except OSError as error:
-                        raise StorageError(f"a file of answers cannot be written: {error.strerror or error}") from error
-
-        await self._http.call(send, _SLOWEST)
+    async def fetch(self, file: str, into: IO[bytes], requests: int = MOST_REQUESTS) -> None:
+        """Write a file of answers or errors to so many requests."""
+        most = MOST + min(requests, MOST_REQUESTS) * _MOST_OF_EACH
+        await self._http.download(f"/files/{quote(file, safe='')}/content", into, most, _SLOWEST)
 
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         """The objects of a file that was fetched, in no particular order; lines that are none are left out."""
         file.seek(0)
-        for written in file:
+        for written in _short(file):
             try:
                 found = json.loads(self._http.blotted(written))
             except (ValueError, RecursionError):
@@ -146,22 +127,16 @@ class Batches:
     async def _pages(self, path: str) -> AsyncIterator[Body]:
         after = ""
         for _ in range(_MOST_PAGES):
-            page = await self._json(f"{path}limit={_PAGE}{after}")
+            page = await self._http.get(f"{path}limit={_PAGE}{after}")
             listed = page.get("data") if isinstance(page, dict) else None
             if not isinstance(listed, list):
                 raise body_error(page, self._http.url, "list")
             for data in listed:
                 if isinstance(data, dict) and data.get("id"):
                     yield data
-                    after = f"&after={data['id']}"
+                    after = f"&after={quote(str(data['id']), safe='')}"
             if not listed or not page.get("has_more"):
                 return
-
-    async def _json(self, path: str) -> Any:
-        async def send(client: openai.AsyncOpenAI) -> httpx2.Response:
-            return await client.get(f"{self._http.url}{path}", cast_to=httpx2.Response)
-
-        return self._http.json(await self._http.call(send))
 
     def _batch(self, data: Any) -> Batch:
         id = _id(data, self._http.url, "batch")
@@ -171,7 +146,7 @@ class Batches:
         errors = data.get("errors") or {}
         listed = errors.get("data") if isinstance(errors, dict) else errors
         first = next((one for one in listed or () if isinstance(one, dict)), {})
-        code, why = str(first.get("code") or ""), " ".join(str(first.get("message") or "").split())
+        code, why = str(first.get("code") or ""), cut(first.get("message") or "")
         return Batch(id, str(data.get("status")), done + failed, total, files, code, why)
 
 
@@ -179,6 +154,16 @@ def line(request: Request, body: Body) -> bytes:
     """One line of a file of requests."""
     asked = {"custom_id": request.key(), "method": "POST", "url": _PATH, "body": body}
     return (json.dumps(asked, ensure_ascii=False, separators=(",", ":")).translate(_BREAKS) + "\n").encode()
+
+
+def _short(file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file that are no longer than a reply may be."""
+    whole = True
+    while written := file.readline(MOST):
+        ended = written.endswith(b"\n")
+        if whole and (ended or len(written) < MOST):
+            yield written
+        whole = ended
 
 
 def _id(data: Any, url: str, what: str) -> str:

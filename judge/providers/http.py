@@ -3,7 +3,7 @@
 The SDK's client brings authentication, headers, kinds of errors and its aiohttp transport. Requests are handed to that
 transport as they are: the SDK's own way there (parameter transform, options copied, models made) takes several times
 the CPU of all the rest. Its retries are off: `judge.retry` decides. Redirects are not followed: a text goes to the host
-that was named.
+that was named. No server, whatever it sends, takes more memory than `MOST` for a reply.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, TypedDict, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import IO, Any, NamedTuple, TypedDict, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -20,15 +21,21 @@ import httpx2
 import openai
 
 from judge.config import Plan
-from judge.errors import ConfigError
+from judge.errors import ConfigError, Refused, StorageError
 from judge.providers.dialect import Caching
 from judge.providers.http_errors import connection_error, error_in, limits, not_an_api, status_error
+from judge.providers.keys import is_openai, misdirected
 from judge.providers.prices import DEFAULT_URL
 from judge.records import Usage
+from judge.wording import in_python, option
 
 T = TypeVar("T")
 _SHORTEST_KEY = 12
 _MOST_TOKENS = 10_000_000  # of one reply; no model reads or writes more
+MOST = 64_000_000
+"""Bytes of one reply, unpacked; those with 20 probabilities for each of 4,096 tokens have some 7 million."""
+_HINT = "is --base-url right?"
+_PACKING = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 
 class Reply(NamedTuple):
@@ -84,13 +91,15 @@ class Endpoint:
         needs_key: bool | None = None,
     ) -> None:
         self.url = _checked(base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL)
+        if why := misdirected(key_env, self.url):
+            raise ConfigError(f"{why}; put that server's key into a variable of its own, and name it with key_env")
         openai_itself = self.url == DEFAULT_URL
         self.caching: Caching = caching if caching is not None else "explicit" if openai_itself else ""
         needed = openai_itself or key_env != "OPENAI_API_KEY" if needs_key is None else needs_key
         if needed and not _key(key_env):
             raise ConfigError(
-                f"no key: ${key_env} is not set. Set it, or name a server of your own with --base-url; "
-                "`make demo` shows a run without either"
+                f"no key: ${key_env} is not set. Set it, or name a server of your own with {option('base_url')}; "
+                f"{'a function of yours can be the model' if in_python() else '`make demo` shows a run'} without either"
             )
         self._key_env = key_env
         self._timeout = timeout
@@ -99,6 +108,7 @@ class Endpoint:
         self._client: openai.AsyncOpenAI | None = None
         self._transport: httpx2.AsyncClient
         self._headers: dict[str, str] = {}
+        self._bare: dict[str, str] = {}
         self._addresses: dict[str, httpx2.URL] = {}
 
     @property
@@ -116,26 +126,66 @@ class Endpoint:
     async def post(self, path: str, body: dict[str, Any]) -> Reply:
         """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
         content = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-        reply = await self.call(lambda _: self._send(path, content))
+        reply = await self.call(lambda: self._answer("POST", path, headers=self._headers, content=content))
         return Reply(self.json(reply), limits(reply.headers))
 
-    async def _send(self, path: str, content: bytes) -> httpx2.Response:
+    async def get(self, path: str) -> Any:
+        """The JSON that a 200 to `GET {url}{path}` holds. Raises Transient or Refused."""
+        return self.json(await self.call(lambda: self._answer("GET", path, headers=self._bare)))
+
+    async def upload(self, path: str, fields: dict[str, str], file: tuple[str, IO[bytes], str], seconds: float) -> Any:
+        """The JSON that a 200 to a form with a file (its name, itself, its type) holds. Raises Transient or Refused."""
+
+        async def send() -> httpx2.Response:
+            file[1].seek(0)
+            form = {"data": fields, "files": {"file": file}}
+            return await self._answer("POST", path, headers=self._bare, timeout=seconds, **form)
+
+        return self.json(await self.call(send, seconds))
+
+    async def download(self, path: str, into: IO[bytes], most: int, seconds: float) -> None:
+        """Write what a 200 to `GET {url}{path}` holds, of `most` bytes. Raises Transient, Refused, StorageError."""
+
+        async def send() -> None:
+            into.seek(0)
+            into.truncate()
+            async with self._opened("GET", path, headers=self._bare, timeout=seconds) as reply:
+                async for part in _parts(reply, self.url, most):
+                    try:
+                        into.write(part)
+                    except OSError as error:
+                        raise StorageError(f"a file of answers cannot be written: {error.strerror or error}") from error
+
+        await self.call(send, seconds)
+
+    async def _answer(self, method: str, path: str, **how: Any) -> httpx2.Response:
         """What the server answers, where that is a success. Raises as the SDK's client does."""
+        async with self._opened(method, path, **how) as reply:
+            return await _whole(reply, self.url)
+
+    @asynccontextmanager
+    async def _opened(self, method: str, path: str, **how: Any) -> AsyncIterator[httpx2.Response]:
+        """The beginning of such an answer."""
         if path not in self._addresses:
             self._addresses[path] = httpx2.URL(f"{self.url}{path}")
-        reply = await self._transport.post(self._addresses[path], content=content, headers=self._headers)
-        if not reply.is_success:
-            raise openai.APIStatusError("", response=reply, body=error_in(reply))
-        return reply
+        request = self._transport.build_request(method, self._addresses[path], **how)
+        reply = await self._transport.send(request, stream=True)
+        try:
+            if not reply.is_success:
+                whole = await _whole(reply, self.url)
+                raise openai.APIStatusError("", response=whole, body=error_in(whole))
+            yield reply
+        finally:
+            await reply.aclose()
 
-    async def call(self, send: Callable[[openai.AsyncOpenAI], Awaitable[T]], seconds: float | None = None) -> T:
-        """What `send` gets from the SDK's client, in so many seconds at most. Raises Transient or Refused."""
+    async def call(self, send: Callable[[], Awaitable[T]], seconds: float | None = None) -> T:
+        """What `send` gets from the transport, in so many seconds at most. Raises Transient or Refused."""
         if self._client is None:
             self._client = self._open()
         longest = self._timeout if seconds is None else seconds
         try:
             async with asyncio.timeout(longest):  # for the whole reply; the client's own is for each read
-                return await send(self._client)
+                return await send()
         except openai.APIStatusError as error:
             raise status_error(error, self.url, _secret(_key(self._key_env))) from error
         except (openai.APIConnectionError, aiohttp.ClientError, httpx2.RequestError, TimeoutError) as error:
@@ -173,9 +223,35 @@ class Endpoint:
         )
         said = {**client.default_headers, **client.auth_headers}
         self._headers = {  # but for what the SDK tells of this machine
-            name: value for name, value in said.items() if isinstance(value, str) and not name.startswith("X-Stainless")
+            name: value
+            for name, value in said.items()
+            if isinstance(value, str) and not name.startswith("X-Stainless")
+            if not name.startswith("OpenAI-") or is_openai(self.url)
         }
+        self._bare = {name: value for name, value in self._headers.items() if name.lower() != "content-type"}
         return client
+
+
+async def _parts(reply: httpx2.Response, url: str, most: int) -> AsyncGenerator[bytes]:
+    """What a server sends, unpacked, up to `most` bytes of it. Raises Refused beyond them."""
+    size = 0
+    async with aclosing(reply.aiter_bytes()) as parts:
+        async for part in parts:
+            size += len(part)
+            if size > most:
+                many = f"{url} answered with more than {most / 1e6:,.0f} MB, which no judge's reply has"
+                raise Refused(f"{many}; {_HINT}", status=reply.status_code, stops="if_first")
+            yield part
+
+
+async def _whole(reply: httpx2.Response, url: str) -> httpx2.Response:
+    """The same reply with all of its content, unpacked. Raises Refused for more than `MOST` bytes."""
+    async with aclosing(_parts(reply, url, MOST)) as parts:
+        content = b"".join([part async for part in parts])
+    headers = [(name, value) for name, value in reply.headers.raw if name.lower() not in _PACKING]
+    found = httpx2.Response(reply.status_code, headers=headers, content=content, extensions=reply.extensions)
+    found.request = reply.request
+    return found
 
 
 def _blotted(data: Any, key: str) -> Any:
@@ -218,18 +294,22 @@ def _checked(url: str) -> str:
         parts = urlsplit("")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ConfigError(
-            "--base-url must be an address alone: no password, nothing after ? or #; keys go into --key-env"
+            f"{option('base_url')} must be an address alone: no password, nothing after ? or #; keys go into "
+            f"{option('key_env')}"
         )
     if parts.scheme not in ("http", "https") or not parts.netloc:
         shown = "" if "@" in url or "?" in url else f" {url!r}"
-        raise ConfigError(f"--base-url{shown} is not a URL; write for example http://127.0.0.1:8000/v1")
+        raise ConfigError(f"{option('base_url')}{shown} is not a URL; write for example http://127.0.0.1:8000/v1")
     return url.rstrip("/")
 
 
 def _key(name: str) -> str:
     """The key in an environment variable. Raises ConfigError where it cannot stand in an HTTP header."""
     if not name.isidentifier():
-        raise ConfigError("--key-env takes the name of an environment variable, not a key: --key-env OPENAI_API_KEY")
+        raise ConfigError(
+            f"{option('key_env')} takes the name of an environment variable, not a key: "
+            f"{option('key_env', 'OPENAI_API_KEY')}"
+        )
     key = os.environ.get(name, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(f"${name} holds characters that no key has; set it again")

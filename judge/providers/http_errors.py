@@ -14,11 +14,12 @@ import httpx2
 import openai
 
 from judge.errors import ProviderError, Refused, Stops, Transient
+from judge.wording import option
 
 _RETRIED = {408, 409, 429}
 _STOPPING = {401, 404}
 _OUT_OF_MONEY = {"insufficient_quota", "billing_hard_limit_reached"}
-_LONGEST = 300
+_LONGEST, _MOST_READ = 300, 100_000
 _MODEL = re.compile(r"(?<![\w/])model\b", re.I)
 """A 404 that has this word, and not in an address, is about the model."""
 
@@ -36,10 +37,10 @@ def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderEr
     if status == 401:
         message = f"{message.rstrip('.')}; check the key in the environment"
     elif status == 404:
-        message = f"{message.rstrip('.')}; check --model and --base-url"
+        message = f"{message.rstrip('.')}; check {option('model')} and {option('base_url')}"
     elif 300 <= status < 400:
-        place = _cut(headers.get("location", "another place"), key)
-        message = f"{url} answered {status}: moved to {place}; name it with --base-url"
+        place = cut(headers.get("location", "another place"), key)
+        message = f"{url} answered {status}: moved to {place}; name it with {option('base_url')}"
     stops: Stops = "always" if status in _STOPPING or status < 400 else "never"
     param = error.param if isinstance(error.param, str) else None
     if status == 404 and (error.code == "model_not_found" or _MODEL.search(_said(error, key))):
@@ -64,15 +65,15 @@ def body_error(data: Any, url: str, what: str) -> ProviderError:
     if isinstance(error, dict):
         code = str(error.get("code"))
         status = int(code) if code.isascii() and code.isdigit() else 0
-        message = f"{url} answered: {_cut(error.get('message') or error)}"
+        message = f"{url} answered: {cut(error.get('message') or error)}"
         return Transient(message, status=status) if status in _RETRIED or status >= 500 else Refused(message)
-    return Refused(f"{url} answered with JSON that is no {what}; is --base-url right?", stops="if_first")
+    return Refused(f"{url} answered with JSON that is no {what}; is {option('base_url')} right?", stops="if_first")
 
 
 def not_an_api(reply: httpx2.Response, url: str, key: str) -> Refused:
     """For a 200 that is not even JSON."""
-    kind = _cut(reply.headers.get("content-type", "no content type").partition(";")[0], key)
-    hint = "is --base-url right? It usually ends in /v1"
+    kind = cut(reply.headers.get("content-type", "no content type").partition(";")[0], key)
+    hint = f"is {option('base_url')} right? It usually ends in /v1"
     return Refused(f"{url} answered with {kind} instead of JSON; {hint}", status=reply.status_code, stops="if_first")
 
 
@@ -83,13 +84,13 @@ def connection_error(error: Exception, url: str, timeout: float) -> Transient:
         if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL):
             why = getattr(cause, "strerror", None) or type(cause).__name__
             return Transient(
-                f"cannot connect to {url} ({why}): is it started? --base-url names another address",
+                f"cannot connect to {url} ({why}): is it started? {option('base_url')} names another address",
                 unreachable=True,
                 stops="if_first",
             )
         if isinstance(cause, TimeoutError):
             return Transient(
-                f"{url} did not answer within {timeout:g} s (see --timeout)", billed=True, stops="if_first"
+                f"{url} did not answer within {timeout:g} s (see {option('timeout')})", billed=True, stops="if_first"
             )
         cause = cause.__cause__
     return Transient(f"{url} dropped the connection", stops="if_first")
@@ -99,15 +100,16 @@ def _said(error: openai.APIStatusError, key: str) -> str:
     """The server's own words, without the page around them where it sent one."""
     body = error.body
     if isinstance(body, dict) and body.get("message"):
-        return _cut(body["message"], key)
-    text = _cut(body if isinstance(body, str) else error.response.text, key)
+        return cut(body["message"], key)
+    text = cut(body if isinstance(body, str) else error.response.text, key)
     return "a web page, not an API error" if text[:1] == "<" else text or error.response.reason_phrase
 
 
-def _cut(words: Any, key: str = "") -> str:
-    """Words on one line, not too many, with the key blotted out."""
-    text = " ".join(str(words).split())
-    return (text.replace(key, "***") if key else text)[:_LONGEST]
+def cut(words: Any, key: str = "") -> str:
+    """Words on one line, not too many, with the key blotted out and nothing in them that a terminal obeys."""
+    text = str(words).replace(key, "***") if key else str(words)
+    text = " ".join(text[:_MOST_READ].split())[:_LONGEST]
+    return "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in text)
 
 
 def _retry_after(headers: httpx2.Headers) -> float | None:

@@ -52,7 +52,7 @@ class ReplayProvider:
         if len(found) < (len(asked) if self.decides else 1):
             raise Unrecorded(
                 f"{self._path.name} does not hold the reply: {self._why(each[0])}\n"
-                "Record it anew with --model NAME --record CALLS.jsonl",
+                f"Record it anew with --model {self.model} --record {self._path}",
                 stops="if_first",
             )
         unmet = dict.fromkeys(name for one in found for name in one.unmet)
@@ -77,7 +77,7 @@ def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
 
     What a run that was killed, or is still going, has recorded so far lies beside the file and is replayed too.
     """
-    recorded = Archive([path, *journals(path)])
+    recorded = Archive([path, *journals(path)], strict=True)
     if not recorded:
         raise DataError(f"recording {path}: it holds no replies")
     if recorded.doubled:

@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from judge import yaml_text
 from judge.config import Plan
 from judge.errors import ConfigError, ProviderError, Refused
 from judge.records import Choice, Request, Response, Token, Usage
@@ -71,10 +70,10 @@ class ScriptedProvider:
         """
         try:
             data = Path(path).read_bytes()
-            rules = [_rule(rule) for rule in yaml.safe_load(data)]
+            rules = [_rule(rule) for rule in yaml_text.values(data)]
         except OSError as error:
             raise ConfigError(f"scripted replies {path}: {error.strerror}") from error
-        except (yaml.YAMLError, AttributeError, TypeError, KeyError, ValueError) as error:
+        except (AttributeError, TypeError, KeyError, ValueError) as error:
             raise ConfigError(f"scripted replies {path}: not a list of {{when, reply}} rules ({error})") from error
 
         def script(request: Request) -> Reply:
@@ -107,8 +106,7 @@ class ScriptedProvider:
             raise ConfigError(f"a script returns text, probabilities by label, a Response or an error, not {reply!r}")
         if self.decides:
             return Response((_decision(reply),), Usage(), "scripted")
-        draws = range(request.draw, request.draw + int(request.params.get("n", 1)))
-        return Response(tuple(_choice(reply, request, draw) for draw in draws), Usage(), "scripted")
+        return Response(answered(reply, request), Usage(), "scripted")
 
     async def aclose(self) -> None:
         return
@@ -126,6 +124,12 @@ def _rule(rule: Any) -> tuple[tuple[str, ...], Reply]:
     if isinstance(reply, dict):
         return texts, {str(label): float(p) for label, p in reply.items()}
     return texts, str(reply)
+
+
+def answered(reply: str | int | Mapping[Any, float], request: Request) -> tuple[Choice, ...]:
+    """A reply, or probabilities by label, as the choices that a request asks for."""
+    draws = range(request.draw, request.draw + int(request.params.get("n", 1)))
+    return tuple(_choice(reply, request, draw) for draw in draws)
 
 
 def _choice(reply: str | int | Mapping[Any, float], request: Request, draw: int) -> Choice:

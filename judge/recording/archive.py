@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from glob import escape
 from itertools import takewhile
@@ -14,6 +14,7 @@ from sys import intern
 from typing import IO, NamedTuple, Self
 from weakref import finalize
 
+from judge import private
 from judge.errors import DataError, StorageError
 from judge.recording import differences, lines
 from judge.recording.lines import Call, Line, Strange
@@ -47,11 +48,13 @@ class Archive:
 
     It is as the files are when it is opened, whatever is added to them or put in their place meanwhile. `note` is what
     they say of all replies, `digest` the sha256 of their lines. Takes some 0.5 KB of memory for each prompt. Raises
-    DataError, with the line, for a file that is no recording.
+    DataError, with the line, for a file that is no recording; where `strict` also for a reply that contradicts its
+    tokens, as after an edit by hand.
     """
 
-    def __init__(self, paths: Iterable[Path]) -> None:
+    def __init__(self, paths: Iterable[Path], *, strict: bool = False) -> None:
         self.note = ""
+        self._strict = strict
         self._where: dict[_Key, dict[int, int]] = {}
         self._servers = {""}
         self._places = (array("B"), array("Q"), array("L"))
@@ -100,6 +103,10 @@ class Archive:
             if len(having) > 1:
                 return tuple(having)
         return ()
+
+    def beside(self, taken: Collection[int]) -> int:
+        """How many calls have replies and are not among those that a recorder has taken down."""
+        return sum(hash((key.model, key.prompt, key.params)) not in taken for key in self._where)
 
     def decides(self, model: str) -> bool:
         """Whether all that a model was asked were typed questions."""
@@ -151,6 +158,8 @@ class Archive:
         if entry.line is None:
             self.note = self.note if entry.note in self.note else f"{self.note} {entry.note}".strip()
             return
+        if self._strict and (wrong := lines.contradiction(entry.line)):
+            raise DataError(f"{self._paths[file]}:{entry.number}: {wrong}")
         (model, _, params), endpoint, replies = entry.line
         key = _Key(intern(model), lines.digest(entry.line.call), intern(params), intern(endpoint))
         self._servers.add(key.endpoint)
@@ -218,7 +227,10 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     new = path.with_name(path.name + ".new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with new.open("wb") as file:
+        new.unlink(missing_ok=True)  # left by one that was killed; a link is not followed
+        with open(new, "xb", opener=private.opener) as file:
+            if path.exists():
+                new.chmod(path.stat().st_mode & 0o777)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -250,7 +262,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _entries(path: Path, file: IO[bytes]) -> Iterator[Entry]:
-    """Those of the lines; one at the end that is not finished is still being written, and left out."""
+    """Those of the lines; one at the end of a journal that is not finished is still being written, and left out."""
     start = 0
     for number, whole in enumerate(file, 1):
         raw = whole.removeprefix(_BOM) if number == 1 else whole
@@ -261,7 +273,10 @@ def _entries(path: Path, file: IO[bytes]) -> Iterator[Entry]:
         try:
             line = None if note is not None else lines.read(raw)
         except Strange as error:
-            if error.cut and not raw.endswith(b"\n") and (number > 1 or _JOURNAL in path.name):
-                return
+            if error.cut and not raw.endswith(b"\n"):
+                if _JOURNAL in path.name:
+                    return
+                said = "this line is cut off: restore the file, or delete the line"
+                raise DataError(f"{path}:{number}: {said}") from error
             raise DataError(f"{path}:{number}: {error}") from error
         yield Entry(line, note or "", whole, at, number)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from judge.records import Choice, Request, Response, Token, Usage
 
 T = TypeVar("T")
+_CONFLICT = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 _KINDS: Mapping[type, str] = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
 
@@ -63,6 +64,11 @@ def digest(call: Call) -> str:
     return hashlib.sha256(call.messages.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def mark(call: Call) -> int:
+    """What tells a call from others, in few bytes."""
+    return hash((call.model, digest(call), call.params))
+
+
 def write(line: Line) -> bytes:
     """The line with its end."""
     call, endpoint, replies = line
@@ -106,6 +112,8 @@ def read(line: bytes) -> Line:
     except KeyError as error:
         raise Strange(f"not a line of a recording: it has no {error}") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        if line.startswith(_CONFLICT):
+            raise Strange("a conflict of two versions of this file, as git marks it: keep one side's lines") from error
         said = f"not a line of a recording: {error}; a line that was cut off may be deleted"
         raise Strange(said, cut=True) from error
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -113,6 +121,22 @@ def read(line: bytes) -> Line:
     if told != digest(call):
         raise Strange(f"the messages are not those that its digest {told} is of: record it anew")
     return Line(call, endpoint, replies)
+
+
+def contradiction(line: Line) -> str:
+    """What is wrong with a line of which a person edited a text and left its tokens, or the other way round."""
+    for draw, reply in line.replies.items():
+        for choice in reply.choices:
+            text, made = (_letters(one) for one in (choice.text, "".join(t.text for t in choice.tokens or ())))
+            if text and made and text not in made and made not in text:
+                return f"draw {draw} has the text {choice.text!r:.60}, and tokens that say another: record it anew"
+    return ""
+
+
+def _letters(text: str) -> str:
+    """What a reply says, however it is spaced; nothing of tokens that are parts of characters."""
+    whole = not any(mark in text for mark in ("\ufffd", "bytes:", "\\x", "<0x"))
+    return "".join(one for one in text.casefold() if one.isalnum()) if whole else ""
 
 
 def _json(value: Any) -> str:

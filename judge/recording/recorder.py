@@ -9,6 +9,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Self
 
+from judge import private
 from judge.errors import DataError, StorageError
 from judge.locks import held, same, taken
 from judge.recording import lines
@@ -21,13 +22,14 @@ class Recorder:
 
     Each reply is in a file before `add` returns, so that a run that is killed loses none: the journal is put into the
     recording by `close`, or by the next who records there. Several may record into one file at once. `note` is what
-    every report of these replies must say.
+    every report of these replies must say. `taken` are the marks of the calls that were taken down.
 
     Raises DataError for a file that is no recording, and StorageError for one that cannot be written.
     """
 
     def __init__(self, path: Path, note: str = "") -> None:
         self._path, self._note = path, note
+        self.taken: set[int] = set()
         self._open = ExitStack()
         self._journal: Path | None = None
         self._written = 0
@@ -45,7 +47,9 @@ class Recorder:
     def add(self, request: Request, response: Response) -> None:
         """Take down the reply to a request for one draw. What cannot be written is tried again by `flush`."""
         if response.choices:
-            self._left.append(lines.write(lines.line_of(request, response)))
+            line = lines.line_of(request, response)
+            self.taken.add(lines.mark(line.call))
+            self._left.append(lines.write(line))
             self._write()
 
     def flush(self) -> None:
@@ -120,5 +124,5 @@ class Recorder:
 
 def _seized(journal: Path, until: ExitStack) -> bool:
     """Lock a journal that nobody writes any more, as long as `until` lasts; False for any other. Raises OSError."""
-    file = until.enter_context(FileIO(journal, "a"))
+    file = until.enter_context(FileIO(journal, "a", opener=private.opener))
     return taken(file) and same(file, journal)

@@ -15,7 +15,7 @@ from judge import criteria
 from judge.criteria import steps as drafts
 from judge.errors import CriterionError, ParseError
 from judge.records import Criterion, Prompt, Sample
-from judge.render import Renderer, draft
+from judge.rendering import Renderer, draft
 
 HEAD = "---\nscale: [1, 5]\n---\n"
 EXTENDS = '{% extends "layouts/pointwise.jinja" %}\n'
@@ -174,7 +174,7 @@ def test_steps_take_the_place_of_the_old_ones_and_of_nothing_else(
     assert path.read_bytes() == mark + FILE.format(steps=new).replace("\n", end).encode()
     after = criteria.load(str(path))
     assert after.steps == NEW
-    assert replace(after, template="", digest="") == replace(before, template="", digest="", steps=NEW)
+    assert replace(after, template="") == replace(before, template="", steps=NEW)
     assert [file.name for file in tmp_path.iterdir()] == ["my.jinja"]
 
 

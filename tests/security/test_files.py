@@ -1,0 +1,144 @@
+"""Links, other people's folders, damaged files, and who may read what judge writes."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge import criteria
+from judge.cache import salvage
+from judge.cache.disk import DiskCache
+from judge.errors import CriterionError, StorageError
+from judge.locks import held
+from judge.recording.archive import replacing
+from judge.recording.recorder import Recorder
+from judge.table.files import store
+
+TEMPLATE = """---
+title: Peek
+scale: [1, 5]
+---
+{{% extends "layouts/pointwise.jinja" %}}
+{{% block criterion %}}{{% include "{name}" %}}{{% endblock %}}
+"""
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture(autouse=True)
+def open_umask() -> Any:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def test_a_link_beside_a_criterion_reads_nothing_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("the secret")
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "link.jinja").symlink_to(tmp_path / "secret")
+    (own / "peek.jinja").write_text(TEMPLATE.format(name="link.jinja"))
+    with pytest.raises(CriterionError, match="link that leads out of the criterion's folder"):
+        criteria.load(str(own / "peek.jinja"))
+
+
+def test_a_folder_that_is_a_link_leads_nowhere_either(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "part.jinja").write_text("the secret")
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "parts").symlink_to(tmp_path / "elsewhere")
+    (own / "peek.jinja").write_text(TEMPLATE.format(name="parts/part.jinja"))
+    with pytest.raises(CriterionError, match="link that leads out"):
+        criteria.load(str(own / "peek.jinja"))
+
+
+def test_a_link_within_the_folder_is_a_name_like_another(tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (real / "part.jinja").write_text("Look closely.")
+    (real / "same.jinja").symlink_to("part.jinja")
+    (real / "peek.jinja").write_text(TEMPLATE.format(name="same.jinja"))
+    (tmp_path / "linked").symlink_to(real)
+    for folder in (real, tmp_path / "linked"):
+        assert "same.jinja" in criteria.load(str(folder / "peek.jinja")).layouts
+
+
+def test_a_link_in_the_place_of_what_is_written_next_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / "rec.jsonl.new").symlink_to(victim)
+    with replacing(tmp_path / "rec.jsonl") as file:
+        file.write(b"{}\n")
+    assert victim.read_text() == "mine"
+    assert (tmp_path / "rec.jsonl").read_text() == "{}\n"
+    assert not (tmp_path / "rec.jsonl").is_symlink()
+
+
+def test_a_cache_folder_that_is_a_link_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir(mode=0o755)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "responses").symlink_to(tmp_path / "target")
+    with pytest.raises(StorageError, match="it is a link; name a folder of yours"):
+        DiskCache(tmp_path / "cache")
+    assert mode(tmp_path / "target") == 0o755
+    assert not [*(tmp_path / "target").iterdir()]
+
+
+def test_a_cache_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    DiskCache(tmp_path).close()
+    owner = (tmp_path / "responses").stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 4242)
+    if owner == 0:  # as where tests run as root: root may do so anyhow
+        os.chown(tmp_path / "responses", 4343, -1)
+    with pytest.raises(StorageError, match="belongs to another user"):
+        DiskCache(tmp_path)
+
+
+def test_what_holds_texts_is_its_owners_alone(tmp_path: Path) -> None:
+    DiskCache(tmp_path / "cache").close()
+    assert mode(tmp_path / "cache" / "responses") == 0o700
+    assert {mode(path) for path in (tmp_path / "cache" / "responses").iterdir()} == {0o600}
+    store(tmp_path / "runs" / "one", {"run.json": b"{}"})
+    assert (mode(tmp_path / "runs"), mode(tmp_path / "runs" / "one")) == (0o755, 0o700)
+    Recorder(tmp_path / "rec.jsonl").close()
+    assert mode(tmp_path / "rec.jsonl") == 0o600
+    with held(tmp_path / "lock"):
+        assert mode(tmp_path / "lock") == 0o600
+
+
+def test_what_its_owner_has_opened_stays_open(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir(mode=0o755)
+    store(tmp_path / "run", {"run.json": b"{}"})
+    assert mode(tmp_path / "run") == 0o755
+    recording = tmp_path / "rec.jsonl"
+    recording.write_bytes(b"")
+    recording.chmod(0o644)
+    with replacing(recording) as file:
+        file.write(b"{}\n")
+    assert mode(recording) == 0o644
+
+
+@pytest.mark.parametrize("length", [2**40, 30_000])
+def test_a_chain_of_pages_that_bites_its_tail_ends(tmp_path: Path, length: int) -> None:
+    """A leaf whose only cell says that it is `length` bytes long, and goes on on page 2, which goes on on page 2."""
+    size = 4096
+    written = [(length >> 7 * n) & 0x7F for n in range(8)][::-1]
+    varint = bytes([*(one | 0x80 for one in written[:-1]), written[-1]])
+    least = (size - 12) * 32 // 255 - 23
+    kept = least + (length - least) % (size - 4)
+    kept = kept if kept <= size - 35 else least
+    cell = varint + b"\x01" + b"\x00" * kept + (3).to_bytes(4, "big")
+    at = size - len(cell)
+    leaf = bytes([13, 0, 0, 0, 1]) + at.to_bytes(2, "big") + b"\x00" + at.to_bytes(2, "big")
+    leaf += b"\x00" * (at - len(leaf)) + cell
+    loop = (3).to_bytes(4, "big") + b"\x00" * (size - 4)
+    file = tmp_path / "cache.db"
+    file.write_bytes(b"\x00" * size + leaf + loop * 8)
+    assert [*salvage.rows(file)] == []

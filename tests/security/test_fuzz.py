@@ -1,0 +1,199 @@
+"""Damaged and hostile input of every kind: it is read, or there is a JudgeError; never anything else."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from judge import config, criteria, samples
+from judge.cache import rows, salvage
+from judge.cache.disk import DiskCache
+from judge.errors import JudgeError
+from judge.parse import find, read, spans
+from judge.recording.archive import Archive
+from judge.records import Choice, Column, Provenance, Sample, Scale, Score
+from judge.rendering import Renderer
+from judge.report import load as load_run
+from judge.suite.files import load as load_suite
+from judge.table import Table
+from judge.table.files import SAMPLES, SCORES, store
+
+EACH = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+BYTES = st.binary(max_size=400)
+TEXT = st.text(max_size=300)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=12,
+)
+FIELDS = st.sampled_from(["item", "system", "output", "source", "references", "human.x", "human", "extra", "", "ID"])
+ROWS = st.dictionaries(FIELDS, VALUES, max_size=6)
+YAML = st.text(st.sampled_from("ab1:-[]{}&*!|>%@`#,?'\" \n\t.~<"), max_size=120)
+WORDS = st.sampled_from(
+    ["{% ", " %}", "{{ ", " }}", "output", "source", "this.scale", "|", "fenced('x')", "for x in ", "endfor", "if ",
+     "extends 'layouts/pointwise.jinja'", "block criterion", "endblock", "(", ")", "[", "]", ".", "__class__", "'",
+     "~", "1", "*", "---", "\n", "scale: [1, 5]", "macro m()", "endmacro", "include 'a.jinja'", "set a = ", "|join",
+     "|attr('x')"]
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "tsv", "parquet"])
+@EACH
+@given(data=BYTES)
+def test_data_of_any_bytes(tmp_path: Path, kind: str, data: bytes) -> None:
+    path = tmp_path / f"rows.{kind}"
+    path.write_bytes(data)
+    with suppress(JudgeError):
+        samples.load(path)
+
+
+@EACH
+@given(data=st.lists(ROWS, max_size=4), lines=st.booleans())
+def test_data_of_any_rows(tmp_path: Path, data: list[Any], lines: bool) -> None:
+    path = tmp_path / ("rows.jsonl" if lines else "rows.json")
+    path.write_text("\n".join(map(json.dumps, data)) if lines else json.dumps(data))
+    with suppress(JudgeError):
+        samples.load(path)
+
+
+@EACH
+@given(cut=st.integers(0, 2_000), at=st.integers(0, 2_000), byte=st.integers(0, 255))
+def test_a_damaged_parquet(tmp_path: Path, cut: int, at: int, byte: int) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"item": ["a", "b"], "system": ["s", "s"], "output": ["x", "y"]}), path)
+    raw = bytearray(path.read_bytes())
+    raw[at % len(raw)] = byte
+    path.write_bytes(bytes(raw[: len(raw) - cut % 3]))
+    with suppress(JudgeError):
+        samples.load(path)
+
+
+@pytest.mark.parametrize("load", [config.plan, config.rank_plan, load_suite])
+@EACH
+@given(data=BYTES | YAML.map(str.encode) | VALUES.map(lambda value: json.dumps(value).encode()))
+def test_plans_and_suites(tmp_path: Path, load: Any, data: bytes) -> None:
+    path = tmp_path / "some.judge.yaml"
+    path.write_bytes(data)
+    with suppress(JudgeError):
+        load(path)
+
+
+@EACH
+@given(key=st.sampled_from(sorted(config.RankPlan.model_fields)), value=VALUES)
+def test_a_plans_values(tmp_path: Path, key: str, value: Any) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(json.dumps({key: value}))
+    with suppress(JudgeError):
+        config.rank_plan(path)
+
+
+FILES = st.builds("---\n{}\n---\n{}".format, YAML, st.lists(WORDS, max_size=20).map("".join))
+
+
+@EACH
+@given(data=BYTES | FILES.map(str.encode))
+def test_criteria(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "some.jinja"
+    path.write_bytes(data)
+    with suppress(JudgeError):
+        criteria.load(str(path))
+
+
+@EACH
+@given(st.lists(WORDS, max_size=25), st.sampled_from(["title", "scale", "reply", "steps", "weight"]), VALUES)
+def test_templates(tmp_path: Path, parts: list[str], key: str, value: Any) -> None:
+    path = tmp_path / "some.jinja"
+    head = {"title": "T", "scale": [1, 5]} | ({key: value} if len(parts) % 2 else {})
+    path.write_text(f"---\n{json.dumps(head)}\n---\n{''.join(parts)}", "utf-8", errors="replace")
+    with suppress(JudgeError):
+        made = criteria.load(str(path))
+        sample = Sample("a", "s", "An output.", "A source.")
+        Renderer(made, criteria.bodies(made)).render(sample)
+
+
+@pytest.mark.parametrize("kind", ["score", "score_then_reason", "reason_then_score"])
+@settings(max_examples=200)
+@given(text=st.text(max_size=60) | st.text(st.sampled_from("Score: 45/{}\"'[]<>think*\n.,点점-—"), max_size=60))
+def test_replies(kind: Any, text: str) -> None:
+    scale = Scale.integers(1, 5)
+    for work in (
+        lambda: find(text, kind, scale, "Fluency"),
+        lambda: read(Choice(text), kind, scale),
+        lambda: spans(text),
+    ):
+        with suppress(JudgeError):
+            work()
+
+
+@EACH
+@given(data=BYTES | st.lists(VALUES, max_size=3).map(lambda values: "\n".join(map(json.dumps, values)).encode()))
+def test_recordings(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "rec.jsonl"
+    path.write_bytes(data)
+    with suppress(JudgeError):
+        Archive([path]).close()
+
+
+@EACH
+@given(name=st.sampled_from(["run.json", SCORES, SAMPLES]), data=BYTES, at=st.integers(0, 5_000))
+def test_runs_with_a_damaged_file(tmp_path: Path, name: str, data: bytes, at: int) -> None:
+    folder = tmp_path / "run"
+    column = Column("x", "criterion", "x@1")
+    score = Score("a", "s", "x", 4.0, Provenance("single"))
+    Table((Sample("a", "s", "An output."),), (column,), (score,)).save(folder)
+    path = folder / name
+    if path.exists():
+        raw = path.read_bytes()
+        place = at % max(1, len(raw))
+        path.write_bytes(raw[:place] + data + raw[place + len(data) :])
+    else:
+        store(folder, {name: data})
+    with suppress(JudgeError):
+        load_run(folder)
+
+
+@EACH
+@given(text=TEXT | VALUES.map(json.dumps))
+def test_rows_of_the_cache(tmp_path: Path, text: str) -> None:
+    with suppress(ValueError):  # which every caller takes for absent
+        rows.reply(text)
+    cache = DiskCache(tmp_path)
+    with suppress(UnicodeEncodeError):
+        cache.put_rows({"k": text}, {"d": text})
+        cache.flush()
+        assert len(cache.get_many(["k"])) <= 1
+        assert len([*cache.everything()]) <= 1
+    cache.clear()
+    cache.close()
+
+
+@EACH
+@given(mode=st.integers(0, 9), value=st.none() | st.integers(-9, 9) | st.floats() | TEXT.filter(str.isascii) | BYTES)
+def test_rows_of_any_kind(tmp_path: Path, mode: int, value: Any) -> None:
+    DiskCache(tmp_path).close()
+    with sqlite3.connect(tmp_path / "responses" / "cache.db") as base:
+        base.execute("DELETE FROM Cache")
+        base.execute("INSERT INTO Cache (key, raw, mode, value) VALUES ('k', 1, ?, ?)", (mode, value))
+    base.close()
+    cache = DiskCache(tmp_path)
+    assert cache.get_many(["k"]) == {}
+    assert [*cache.everything()] == []
+    cache.close()
+
+
+@EACH
+@given(data=st.binary(max_size=6_000), at=st.integers(0, 8_000))
+def test_what_is_left_of_a_cache(tmp_path: Path, data: bytes, at: int) -> None:
+    file = tmp_path / "cache.db"
+    raw = b"SQLite format 3\x00\x02\x00" + bytes(8_000)
+    file.write_bytes(raw[:at] + data + raw[at:])
+    assert all(isinstance(row, tuple) for row in salvage.rows(file))

@@ -1,0 +1,92 @@
+"""A server that says the key wherever it can: no file, page or line of what a command leaves has it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+KEY = "sk-a-key-that-nobody-else-has-0123456789"
+COMMAND = [sys.executable, "-c", "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()"]
+SUITE = """data: rows.jsonl
+criteria: [fluency]
+cases:
+  - {name: the ferry is fluent, item: ferry, system: a, expect: {min: 2}}
+  - {name: the baths are not, item: baths, system: b, expect: {max: 2}}
+"""
+
+
+@pytest.fixture
+def telling(chat_server: Any, make_completion: Callable[..., Any]) -> Any:
+    """Every third request fails with the key in the error, and in a header; all replies have it in several places."""
+    turn = itertools.count()
+    escaped = "".join(f"\\u{ord(one):04x}" for one in KEY)
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        which = next(turn) % 3
+        heads = {"x-request-id": KEY, "x-ratelimit-limit-requests": KEY}
+        if which == 1:
+            return 400, heads, {"error": {"message": f"Bearer {KEY} may not", "code": KEY, "param": KEY}}
+        reply = make_completion("4", top={"4": 0.7, "5": 0.3}, system_fingerprint=KEY)
+        reply["model"] = f"model-{KEY}"
+        reply["choices"][0]["message"]["reasoning"] = KEY
+        if which == 2:
+            reply["choices"][0]["message"]["content"] = f"I think {KEY}"
+            return 200, heads, json.dumps(reply).replace(KEY, escaped).encode()
+        return 200, heads, reply
+
+    chat_server.answer = answer
+    return chat_server
+
+
+def left(folder: Path, *words: str) -> str:
+    """What a command prints, with all that lies in the folder afterwards."""
+    env = {**os.environ, "OPENAI_API_KEY": KEY, "XDG_CACHE_HOME": str(folder / "caches")}
+    done = subprocess.run([*COMMAND, *words], cwd=folder, env=env, capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr.decode()
+    assert KEY.encode() not in done.stdout + done.stderr
+    return done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--criteria", "fluency,relevance", "--out", "out", "--record", "rec.jsonl"),
+        ("rank", "--out", "out", "--record", "rec.jsonl"),
+        ("audit", "--criteria", "fluency", "--items", "2", "--out", "out"),
+        ("test", "--out", "out", "--junit", "junit.xml", "--markdown", "page.md", "--format", "json"),
+    ],
+)
+def test_no_file_has_the_key(telling: Any, tmp_path: Path, words: tuple[str, ...]) -> None:
+    rows = [
+        {"item": item, "system": system, "source": f"The {item} is closed.", "output": f"The {item} {end}."}
+        for item in ("ferry", "baths", "bridge")
+        for system, end in (("a", "is closed"), ("b", "opens"))
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "s.judge.yaml").write_text(SUITE)
+    what = "s.judge.yaml" if words[0] == "test" else "rows.jsonl"
+    left(tmp_path, words[0], what, *words[1:], "--model", "m", "--base-url", telling.url, "--retries", "0")
+    if words[0] in ("run", "rank"):
+        for format in ("console", "markdown", "html", "json", "csv", "latex"):
+            left(tmp_path, "report", "out", "--format", format, "--output", f"report.{format}")
+    assert len(telling.bodies) > 1
+    assert {headers["authorization"] for headers in telling.headers} == {f"Bearer {KEY}"}
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) > 6
+    escaped = "".join(f"\\u{ord(one):04x}" for one in KEY).encode()
+    for path in files:
+        content = path.read_bytes()
+        assert KEY.encode() not in content, path
+        assert escaped not in content, path
+        if path.suffix == ".parquet":
+            table = pq.read_table(path)
+            assert KEY not in str(table.to_pylist()) + str(table.schema.metadata), path

@@ -1,0 +1,129 @@
+"""Names and texts of others in comments and on terminals: nothing that runs, links, calls anybody or steers."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.report.markdown import escape, summary
+from judge.suite import markdown as suites
+
+HOSTILE = "</summary><img src=x onerror=alert(1)><b>"
+EXTRAS = st.text(st.sampled_from("ab日é@#1<>&\"'`*_[]()!|~\\/:.wW-= \n\r\t\x1b$"), max_size=40)
+
+
+def test_a_suites_name_is_no_html_in_a_summary() -> None:
+    page = suites._folded(f"{HOSTILE}: 3 verdicts", "text")
+    assert page.count("<") == page.count("<details>") + page.count("</details>") + page.count("<summary>") + 1
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page
+
+
+def test_every_fold_of_a_suite_goes_through_it() -> None:
+    change = SimpleNamespace(columns=(HOSTILE,), before="a", after="b", diff=["-a", "+b"])
+    found = SimpleNamespace(changes=[change], report=lambda format: "## page\n")
+    shown: Any = SimpleNamespace(name=HOSTILE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(suites, "changed", lambda change: ["-a", "+b"])
+        page = "\n\n".join(suites._compared(shown, found))  # type: ignore[arg-type]
+    assert "<img" not in page
+    assert "<b>" not in page
+
+
+@given(EXTRAS)
+def test_a_summary_holds_text_alone(text: str) -> None:
+    made = summary(text)
+    assert not re.search(r"[<>\n\r\x1b]|&(?!amp;|lt;|gt;|#8203;)", made)
+    assert not re.search(r"@\w|://|www\.", made, re.IGNORECASE)
+
+
+@given(EXTRAS)
+def test_nothing_in_a_comment_calls_or_links(text: str) -> None:
+    made = escape(text)
+    assert not re.search(r"@\w", made)
+    assert not re.search(r"(?<!\\)[<>`*\[\]|]", made)
+    assert "://" not in made
+
+
+@pytest.mark.parametrize("text", ["日@octocat", "foo@evil.example", "mailto:foo@evil.example", "é@me"])
+def test_no_letter_before_it_makes_a_mention(text: str) -> None:
+    assert "@&#8203;" in escape(text)
+    assert "@&#8203;" in summary(text)
+
+
+def test_issues_are_not_linked() -> None:
+    assert [escape(text) for text in ("#12", "gh-12")] == ["\\#&#8203;12", "gh-&#8203;12"]
+
+
+CRITERION = """---
+title: Steer
+scale: [1, 5]
+---
+{% extends "layouts/pointwise.jinja" %}
+{% block criterion %}A\x1b[31m{% endblock %}
+"""
+
+
+def on_a_terminal(folder: Path, *words: str) -> str:
+    """What a command writes where somebody looks, standard output and error together."""
+    command = [sys.executable, "-c", "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()", *words]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "NO_COLOR": "1"}
+    ) as child:
+        os.close(theirs)
+        found = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # how Linux says that the other end is closed
+                break
+            if not part:
+                break
+            found += part
+        child.wait()
+    os.close(ours)
+    return found.decode()
+
+
+@pytest.fixture
+def steering(tmp_path: Path) -> Path:
+    (tmp_path / "steer.jinja").write_text(CRITERION, "utf-8")
+    row = {"item": "a", "system": "s\x1b[2J", "source": "It left.\x1b]0;owned\x07", "output": "\x9b2J It did."}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("criteria", "render", "relevance", "rows.jsonl"),
+        ("criteria", "show", "steer.jinja"),
+        ("score", "rows.jsonl", "--metrics", "stats", "--out", "run", "--format", "csv"),
+        ("score", "rows.jsonl", "--metrics", "stats", "--out", "run", "--format", "json"),
+        ("score", "rows.jsonl", "--metrics", "stats", "--out", "run"),
+        ("run", "no-\x1b[2Jsuch.jsonl", "--model", "heuristic"),
+    ],
+)
+def test_no_text_steers_a_terminal(steering: Path, words: tuple[str, ...]) -> None:
+    found = on_a_terminal(steering, *words)
+    assert len(found) > 20
+    assert "Traceback" not in found
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", found), repr(found)
+
+
+def test_a_pipe_gets_the_text_as_it_is(steering: Path) -> None:
+    command = [sys.executable, "-c", "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()"]
+    words = ["criteria", "render", "relevance", "rows.jsonl"]
+    found = subprocess.run([*command, *words], cwd=steering, capture_output=True, check=True)
+    assert b"\x1b]0;owned\x07" in found.stdout

@@ -1,0 +1,98 @@
+"""What asks no server opens no connection."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HOOKED = """
+import sys
+
+def hook(event, args):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"):
+        sys.stderr.write(f"CONNECTS {event} {args}\\n")
+        sys.stderr.flush()
+
+sys.addaudithook(hook)
+sys.argv[0] = "judge"
+if sys.argv[1:] == ["import"]:
+    import judge
+    from judge import evaluate
+elif sys.argv[1:] == ["connect"]:
+    import socket
+    try:
+        socket.create_connection(("127.0.0.1", 9), 1)
+    except OSError:
+        pass
+else:
+    from judge.cli import main
+    main()
+"""
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_PROXY", "_proxy"))}
+    command = [sys.executable, "-c", HOOKED, *words]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+def test_the_hook_sees_a_connection(tmp_path: Path) -> None:
+    assert "CONNECTS" in run(tmp_path, "connect").stderr
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data, and a run with its recording."""
+    folder = tmp_path_factory.mktemp("offline")
+    rows = [
+        {"item": item, "system": system, "source": f"The {item} is closed.", "output": f"The {item} {end}."}
+        for item in ("ferry", "baths")
+        for system, end in (("a", "is closed"), ("b", "opens on Monday"))
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "replies.yaml").write_text("- {reply: 3}\n")
+    words = [
+        "--model",
+        "scripted/replies.yaml",
+        "--criteria",
+        "fluency",
+        "--out",
+        "run",
+        "--record",
+        "rec.jsonl",
+        "--cache",
+        "kept",
+    ]
+    done = run(folder, "run", "rows.jsonl", *words)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "import",
+        "--help",
+        "plan rows.jsonl --model m --base-url http://127.0.0.1:9/v1",
+        "report run",
+        "report run --format html",
+        "score rows.jsonl --metrics rouge,stats --out scored",
+        "audit rows.jsonl --model heuristic --out card",
+        "run rows.jsonl --replay rec.jsonl --criteria fluency --no-cache --out again",
+        "criteria list",
+        "criteria render fluency rows.jsonl",
+        "doctor",
+        "cache stats --cache kept",
+    ],
+)
+def test_offline(place: Path, words: str) -> None:
+    done = run(place, *words.split())
+    assert "CONNECTS" not in done.stderr, done.stderr
+    assert done.returncode in (0, 1), done.stderr
+    assert "Traceback" not in done.stderr

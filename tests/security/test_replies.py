@@ -1,0 +1,209 @@
+"""Servers that send too much, say too much, or are told too much."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import json
+import socket
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from judge.errors import ProviderError, Refused, Transient
+from judge.providers.batches import Batches
+from judge.providers.http import MOST
+from judge.providers.openai import OpenAIProvider
+from judge.records import Request
+
+REQUEST = Request("m", ({"role": "user", "content": "How good is it?"},), {"temperature": 0.0, "max_tokens": 8})
+KEY = "sk-a-key-that-nobody-else-has-0123456789"
+
+
+def asked(url: str, *, timeout: float = 60.0) -> ProviderError:
+    """What comes of asking this server."""
+    provider = OpenAIProvider("m", base_url=url, timeout=timeout)
+
+    async def ask() -> None:
+        try:
+            await provider.complete(REQUEST)
+        finally:
+            await provider.aclose()
+
+    with pytest.raises(ProviderError) as caught:
+        asyncio.run(ask())
+    return caught.value
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_a_packed_reply_is_unpacked_no_further_than_a_reply_goes(chat_server: Any, status: int) -> None:
+    packer = zlib.compressobj(1, wbits=zlib.MAX_WBITS | 16)
+    packed = b"".join(packer.compress(b" " * 1_000_000) for _ in range(MOST // 1_000_000 + 2)) + packer.flush()
+    assert len(packed) < 1_000_000
+    chat_server.answer = lambda _: (status, {"content-encoding": "gzip"}, packed)
+    error = asked(chat_server.url)
+    assert isinstance(error, Refused)
+    assert "answered with more than 64 MB" in str(error)
+
+
+def test_a_packed_reply_is_read(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+    packed = gzip.compress(json.dumps(make_completion("4")).encode())
+    chat_server.answer = lambda _: (200, {"content-encoding": "gzip"}, packed)
+    provider = OpenAIProvider("m", base_url=chat_server.url)
+
+    async def ask() -> str:
+        try:
+            return (await provider.complete(REQUEST)).choices[0].text
+        finally:
+            await provider.aclose()
+
+    assert asyncio.run(ask()) == "4"
+
+
+@pytest.fixture
+def endless() -> Iterator[str]:
+    """The address of a server that never ends its reply."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            with connection:
+                try:
+                    connection.recv(65536)
+                    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+                    connection.sendall(head)
+                    part = b"100000\r\n" + b"[" * 0x100000 + b"\r\n"
+                    while True:
+                        connection.sendall(part)
+                except OSError:
+                    continue
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    listening.shutdown(socket.SHUT_RDWR)
+    listening.close()
+    thread.join(10)
+
+
+def test_a_reply_without_an_end_is_not_waited_for(endless: str) -> None:
+    error = asked(endless, timeout=10_000)
+    assert isinstance(error, Refused)
+    assert error.stops == "if_first"
+
+
+def test_a_file_of_answers_is_no_larger_than_the_answers_can_be(endless: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judge.providers.batches.MOST", 1_000_000)
+    provider = OpenAIProvider("m", base_url=endless)
+    file = io.BytesIO()
+
+    async def fetch() -> None:
+        try:
+            await provider.batches.fetch("file-1", file, requests=2)
+        finally:
+            await provider.aclose()
+
+    with pytest.raises(Refused, match="more than 9 MB"):
+        asyncio.run(fetch())
+    assert len(file.getvalue()) <= 9_000_000
+
+
+def test_a_line_of_a_file_that_is_no_reply_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judge.providers.batches.MOST", 100)
+    provider = OpenAIProvider("m", base_url="http://127.0.0.1:1/v1")
+    lines = [b'{"a": 1}\n', b'{"b": "' + b"x" * 500 + b'"}\n', b'{"c": 3}\n', b'{"d": 4}']
+    found = provider.batches.lines(io.BytesIO(b"".join(lines)))
+    assert [*found] == [{"a": 1}, {"c": 3}, {"d": 4}]
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (401, {}, {"error": {"message": "no\x1b]0;owned\x07\x9b31m key\u202e"}}),
+        (307, {"location": "http://\x1b[2Jelsewhere"}, {}),
+        (200, {"content-type": "text/\x1b[31mhtml"}, b"<html>"),
+        (200, {}, {"error": {"message": "no\x1b[31m"}}),
+        (400, {}, b"\x1b[2J\x1b[1;1Hall is well"),
+    ],
+)
+def test_what_a_server_says_holds_nothing_that_a_terminal_obeys(
+    chat_server: Any, status: int, headers: dict[str, str], body: Any
+) -> None:
+    chat_server.answer = lambda _: (status, headers, body)
+    error = asked(chat_server.url)
+    assert str(error).isprintable(), str(error)
+    assert "\\x1b" in str(error)
+
+
+def test_a_long_error_is_not_taken_apart(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    chat_server.answer = lambda _: (400, {}, b" ".join([b"x"] * 5_000_000) + KEY.encode())
+    assert len(str(asked(chat_server.url))) < 500
+
+
+def test_nothing_is_told_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither with a chat request nor with any of the Batch API."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    heads: list[bytes] = []
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            with connection:
+                heads.append(connection.recv(1_000_000))
+                connection.sendall(b"HTTP/1.1 400 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    provider = OpenAIProvider("m", base_url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1")
+    batches: Batches = provider.batches
+
+    async def all_of_them() -> None:
+        calls: list[Callable[[], Any]] = [
+            lambda: provider.complete(REQUEST),
+            batches.check,
+            lambda: batches.upload("judge-1", io.BytesIO(b"{}\n")),
+            lambda: batches.create("judge-1", "file-1"),
+            lambda: batches.get("batch-1"),
+            lambda: batches.find("judge-1"),
+            lambda: batches.fetch("file-1", io.BytesIO()),
+        ]
+        for call in calls:
+            with pytest.raises((Refused, Transient)):
+                await call()
+        await provider.aclose()
+
+    asyncio.run(all_of_them())
+    listening.shutdown(socket.SHUT_RDWR)
+    listening.close()
+    thread.join(10)
+    assert len(heads) >= 7
+    for head in heads:
+        names = {line.partition(b":")[0].lower() for line in head.partition(b"\r\n\r\n")[0].split(b"\r\n")[1:]}
+        assert b"authorization" in names
+        assert not [name for name in names if name.startswith(b"x-stainless")]
+
+
+def test_an_id_from_a_server_names_nothing_else_there(chat_server: Any) -> None:
+    paths: list[str] = []
+    provider = OpenAIProvider("m", base_url=chat_server.url)
+
+    async def get(path: str) -> Any:
+        paths.append(path)
+        return {"id": "x"}
+
+    provider.batches._http.get = get  # type: ignore[method-assign]
+    asyncio.run(provider.batches.get("../../admin?x=#"))
+    assert paths == ["/batches/..%2F..%2Fadmin%3Fx%3D%23"]
