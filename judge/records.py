@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import PurePath
 from typing import Any, Literal
 
 from judge.errors import ParseError
@@ -123,8 +124,8 @@ class Criterion:
     """What is judged and how: one file of prompts/, or a user's own.
 
     `template` is the file's text, `layouts` those of the templates it extends or includes by name, `needs` the
-    sample fields its rendering reads (layouts included), `digest` the sha256 of all these texts, in hex. `form` and
-    `merged` are not the file's but the run's: how the answer is asked for, and whether together with others.
+    sample fields its rendering reads (layouts included), `said` what the text's header said, as `told` has it. `form`
+    and `merged` are not the file's but the run's: how the answer is asked for, and whether together with others.
     """
 
     name: str
@@ -132,7 +133,6 @@ class Criterion:
     scale: Scale
     reply: ReplyKind = "score"
     needs: frozenset[str] = frozenset()
-    digest: str = ""
     layouts: Mapping[str, str] = field(default_factory=dict)
     weight: float = 1.0
     title: str = ""
@@ -143,6 +143,7 @@ class Criterion:
     path: str = ""
     form: Form = "text"
     merged: bool = False
+    said: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def pairwise(self) -> bool:
@@ -151,6 +152,18 @@ class Criterion:
         The values of the scale are then what the answer counts for the text shown first: 1 it wins, 0 it loses.
         """
         return {"first", "second"} <= self.needs
+
+    @property
+    def told(self) -> tuple[Any, ...]:
+        """What of the prompt is not in the templates."""
+        return self.title, self.description, self.scale.labels, self.scale.values, self.steps, self.reply
+
+    @property
+    def digest(self) -> str:
+        """sha256, in hex, over every template's text; over `told` as well where that is not what the header said."""
+        texts = {PurePath(self.path).name: self.template, **self.layouts}
+        more = [] if self.told == self.said else [self.told]
+        return hashlib.sha256(json.dumps([*texts.items(), *more]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

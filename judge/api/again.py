@@ -11,19 +11,22 @@ from judge.records import IDENTICAL, Column, Sample, Score, whole
 from judge.report import Result, load
 from judge.runner import Judgment
 from judge.table import JOURNAL, RUN
+from judge.wording import option
 
-_OPTION = "--retry-failed"
+_OPTION = "retry_failed"
 
 
 def earlier_run(prepared: Prepared) -> Result:
     """The run in the plan's folder. Raises ConfigError where there is none, StorageError where it cannot be read."""
     out = prepared.plan.out
     if out is None:
-        raise ConfigError(f"{_OPTION}: name the folder of the run to go on with: --out DIR")
+        raise ConfigError(f"{option(_OPTION)}: name the folder of the run to go on with: {option('out', 'DIR')}")
     if not any((out / name).exists() for name in (RUN, JOURNAL)):
-        raise ConfigError(f"{_OPTION}: {out} holds no run; --out names the folder of the one to go on with")
+        raise ConfigError(
+            f"{option(_OPTION)}: {out} holds no run; {option('out')} names the folder of the one to go on with"
+        )
     if not (prepared.judges and prepared.criteria):
-        raise ConfigError(f"{_OPTION}: this run asks no judge, so there is nothing to ask again")
+        raise ConfigError(f"{option(_OPTION)}: this run asks no judge, so there is nothing to ask again")
     return load(out)
 
 

@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from judge import config
-from judge.api.entry import JudgeOptions, planned, refuse_options
+from judge.api.door import async_door, door
+from judge.api.entry import Criteria, JudgeOptions, planned, refuse_options
 from judge.api.loop import in_a_loop
 from judge.api.planning import dollars, duration, foresee
-from judge.api.probing import DRAWN, MAIN, NATURAL, PAIRS, TEMPERATURES, WORDINGS, Ready, ready
-from judge.api.several import Shown, in_turn
+from judge.api.probing import DRAWN, MAIN, NATURAL, PAIRS, TEMPERATURES, WORDINGS, ReadyAudit, ready
+from judge.api.several import Showing, in_turn
+from judge.api.watching import Watch, watched
 from judge.audits.assess import assess
 from judge.audits.card import PROBES, Card, Evidence
 from judge.progress import Progress
-from judge.records import Criterion, Sample, Usage
+from judge.records import Sample, Usage
 from judge.report import Result
 from judge.report.words import count
 from judge.table import Table, store
@@ -43,14 +45,15 @@ class AuditOptions(JudgeOptions, total=False):
     out: str | Path
 
 
+@door(AuditOptions)
 def audit(
     data: Data,
-    criteria: str | Sequence[str | Criterion] | None = None,
+    criteria: Criteria | None = None,
     *,
     model: Model | None = None,
     items: int = 100,
     probes: str | Sequence[str] = PROBES,
-    progress: Progress | None = None,
+    progress: Watch = None,
     **options: Unpack[AuditOptions],
 ) -> Card:
     """Try a judge on controlled changes to one text of each of `items` items of the data: what it notices, leans to.
@@ -68,27 +71,29 @@ def audit(
     )
 
 
+@async_door(AuditOptions)
 async def audit_async(
     data: Data,
-    criteria: str | Sequence[str | Criterion] | None = None,
+    criteria: Criteria | None = None,
     *,
     model: Model | None = None,
     items: int = 100,
     probes: str | Sequence[str] = PROBES,
-    progress: Progress | None = None,
+    progress: Watch = None,
     **options: Unpack[AuditOptions],
 ) -> Card:
     """`audit` for callers with an event loop of their own."""
     refuse_options(options, AuditOptions, "an audit")
     made, providers, own = planned(config.plan, data, criteria, model, options)
     found = ready(made, data, items=items, probes=probes, providers=providers, own=own)
-    return await run(found, progress)
+    async with watched(progress) as counts:
+        return await run(found, counts)
 
 
 # What it costs, and what comes of it
 
 
-def forecast(found: Ready) -> str:
+def forecast(found: ReadyAudit) -> str:
     """One line before an audit: its texts and judgments, and about the requests, tokens, price and time of all runs."""
     said = f"an audit of {found.model} on {count(len(found.texts.originals), 'item')}"
     if not found.judgments:
@@ -113,7 +118,7 @@ def _about(number: int) -> str:
     return f"{float(f'{number:.3g}'):,.0f}"
 
 
-async def run(found: Ready, progress: Progress | None = None, shown: Shown = lambda *_: nullcontext()) -> Card:
+async def run(found: ReadyAudit, progress: Progress | None = None, shown: Showing = lambda *_: nullcontext()) -> Card:
     """Ask all that there is to ask, out of one purse and within one deadline, and make the card. Saves it with `out`.
 
     Raises what `stages.run` raises.
@@ -125,7 +130,7 @@ async def run(found: Ready, progress: Progress | None = None, shown: Shown = lam
     return card
 
 
-def _card(found: Ready, results: Mapping[str, Result]) -> Card:
+def _card(found: ReadyAudit, results: Mapping[str, Result]) -> Card:
     texts, tables = found.texts, [result.table for result in results.values()]
     evidence = _evidence(found, results)
     card = assess(evidence, texts.changes, texts.attacks, texts.neutral, seed=found.plan.seed)
@@ -159,7 +164,7 @@ def _named(value: Any) -> Any:
         return {key: _named(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_named(one) for one in value]
-    if isinstance(value, str) and "://" not in value and Path(value.removeprefix("scripted/")).is_absolute():
+    if isinstance(value, str) and "://" not in value and (config.script_of(value) or Path(value)).is_absolute():
         return Path(value).name
     return value
 
@@ -174,7 +179,7 @@ def _criteria(card: Card, info: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _settings(found: Ready, info: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(found: ReadyAudit, info: Mapping[str, Any]) -> dict[str, Any]:
     """How the changed texts were judged; of the heuristic, which takes no settings, nothing."""
     if not found.runs[MAIN].judges:
         return {}
@@ -196,7 +201,7 @@ def _spent(results: Mapping[str, Result]) -> dict[str, Any]:
     }
 
 
-def _evidence(found: Ready, results: Mapping[str, Result]) -> Evidence:
+def _evidence(found: ReadyAudit, results: Mapping[str, Result]) -> Evidence:
     texts, lacking = found.texts, dict(found.lacking)
     main = results[MAIN].table
     drawn = {t: results[name] for t, name in zip(TEMPERATURES, DRAWN, strict=True) if name in results}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from judge.api.suited import PAIRS
@@ -12,7 +13,7 @@ from judge.errors import ConfigError, JudgeError, StorageError
 from judge.records import Sample, whole
 from judge.report import Result, load
 from judge.report.words import count, line
-from judge.suite.records import Drift, Suite
+from judge.suite.records import Case, Drift, Suite
 from judge.suite.texts import Key
 from judge.table import RUN
 
@@ -21,49 +22,51 @@ _PAGES = ("report.html", "report.md")
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """`before` is the run to compare with, `keep` the folder where this one is to take its place; each may be None."""
+    """`before` is the run to compare with, `keep` the folder where this one is to take its place; each may be None.
+
+    `warnings` are what a summary has to say: that nothing is compared, or that the baseline has texts which are gone.
+    """
 
     before: Result | None = None
     keep: Path | None = None
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
-def find(suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update: bool) -> Baseline:
+def find(
+    suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update: bool, known: Collection[Key] | None = None
+) -> Baseline:
     """The baseline of a suite, of whose data `samples` are scored.
 
     `folder` goes before the suite's own: there it is DIR/NAME, or DIR where that is a run. A suite that is new, and so
-    is not among the runs in it, has nothing to be compared with: a note. Raises ConfigError, with the line, where no
-    baseline is named and a case needs it, where it is no scored run, and where it is of other data; with `update` the
-    last two are notes, as it is going to be replaced. Texts that were edited, fewer than half of those in both, are
-    left out of it: a note. StorageError where it is to be replaced and cannot be written, or is somebody else's folder.
+    is not among the runs in it, has nothing to be compared with: a warning. Raises ConfigError, with the line, where no
+    baseline is named and a case needs it, where the folder is not there or is no scored run, and where it is of other
+    data; with `update` these are notes, as it is going to be replaced. Texts that were edited, fewer than half of those
+    in both, are left out of it: a note. Of texts there that are not among the `known` ones a warning. StorageError
+    where it is to be replaced and cannot be written, or is somebody else's folder.
     """
     where, place = _place(suite, folder)
     drifts = [case for case in suite.cases if isinstance(case.expected, Drift)]
     if place is None:
-        if update:
-            raise ConfigError(
-                f"{suite.path}: --update-baseline: where to? write baseline: FOLDER, or add --baseline DIR"
-            )
-        if drifts:
-            raise ConfigError(
-                f"{suite.path}:{drifts[0].line}: drift is measured from a baseline: write baseline: FOLDER at the top, "
-                "or add --baseline DIR"
-            )
-        return Baseline()
+        return _unnamed(suite, drifts, update=update)
     if not samples:
         said = "a baseline has scores of single texts, and every case here compares two"
         if folder is None:
             raise ConfigError(f"{where}: {said}")
-        return Baseline(notes=(f"Nothing to compare with: {said}.",))
+        return Baseline(warnings=(f"Not compared with a baseline: {said}.",))
     keep = folder / suite.name if update and folder is not None else place if update else None
     if folder is not None and not update and _new(place, folder):
-        return Baseline(notes=(f"Nothing to compare with: there is no run in {folder / suite.name}.",))
+        if not folder.exists():
+            raise ConfigError(
+                f"--baseline {folder}: no such folder{_near(folder)}; with --update-baseline this run becomes the first"
+            )
+        return Baseline(warnings=(f"Not compared with a baseline: there is no run in {folder / suite.name}.",))
     if keep is not None:
         _check_folder(where, keep)
     try:
         before = _run(place)
         edited, notes = _lacking(before, samples)
-        return Baseline(_without(before, edited), keep, notes)
+        return Baseline(_without(before, edited), keep, notes, () if known is None or update else _gone(before, known))
     except JudgeError as error:
         if not update:
             raise ConfigError(f"{where}: {error}; the same command with --update-baseline makes a new one") from error
@@ -71,9 +74,21 @@ def find(suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update
         return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
 
 
+def _unnamed(suite: Suite, drifts: Sequence[Case], *, update: bool) -> Baseline:
+    """Nothing to compare with. Raises ConfigError where that is needed."""
+    if update:
+        raise ConfigError(f"{suite.path}: --update-baseline: where to? write baseline: FOLDER, or add --baseline DIR")
+    if drifts:
+        raise ConfigError(
+            f"{suite.path}:{drifts[0].line}: drift is measured from a baseline: write baseline: FOLDER at the top, "
+            "or add --baseline DIR"
+        )
+    return Baseline()
+
+
 def keep(result: Result, folder: Path) -> None:
     """Write a result as a baseline: its tables and run.json, without the pages. Raises StorageError."""
-    result.save(folder, pages=False)
+    result.save(folder, pages=False, overwrite=True)
 
 
 def _place(suite: Suite, folder: Path | None) -> tuple[str, Path | None]:
@@ -139,6 +154,25 @@ def _lacking(before: Result, samples: Sequence[Sample]) -> tuple[Collection[Key]
     if new := len(samples) - len(there):
         notes.append(f"{new:,} of {count(len(samples), 'text')} not in the baseline, and not compared with it.")
     return {_key(one) for one in edited}, tuple(notes)
+
+
+def _gone(before: Result, known: Collection[Key]) -> tuple[str, ...]:
+    """Texts of the baseline that are in no data any more: a suite passes for want of them, too."""
+    here = {(whole(item), whole(system)) for item, system in known}
+    gone = [one for one in before.table.samples if _key(one) not in here]
+    if not gone:
+        return ()
+    more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
+    of = count(len(before.table.samples), "text")
+    return (f"{len(gone):,} of {of} of the baseline gone: {_named(gone[0])}{more}.",)
+
+
+def _near(folder: Path) -> str:
+    """The folders beside it that are called much like it."""
+    there = folder.absolute().parent
+    names = [one.name for one in there.iterdir() if one.is_dir()] if there.is_dir() else []
+    near = get_close_matches(folder.name, names, n=2)
+    return f"; did you mean {' or '.join(repr(str(folder.with_name(name))) for name in near)}?" if near else ""
 
 
 def _key(sample: Sample) -> tuple[str, str]:

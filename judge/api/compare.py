@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import category, normalize
 
+from judge.api.door import door
 from judge.api.validate import check_run
 from judge.errors import ConfigError
 from judge.records import Column
@@ -16,6 +17,7 @@ from judge.report.about import about
 from judge.report.compared import Change, RunComparison
 from judge.report.words import count, line
 from judge.stats.runs import compare_runs
+from judge.wording import command
 
 _WAYS = ("auto", "logprobs", "decisions", "samples", "single")
 _NAMES = {"t": "temperature", "judge": "judge version", "tok": "tokenizer", "json": "structured replies"}
@@ -23,6 +25,7 @@ _NONE = "–"
 _SHOWN, _NAME = 5, 40  # names of either side, and characters of each
 
 
+@door()
 def compare(
     before: Result | str | Path, after: Result | str | Path, *, seed: int = 0, n_resamples: int = 10_000
 ) -> RunComparison:
@@ -48,7 +51,8 @@ def compare(
         raise ConfigError("; ".join([f"{names[0]} and {names[1]} have no text in common", *_apart(one, other)]))
     if not found.moved and not found.incomparable:
         had, has = (", ".join(column.name for column in result.table.columns) for result in results)
-        raise ConfigError(f"{names[0]} and {names[1]} have no column with values in common ({had}; {has})")
+        wordings = f"{command('criteria diff')} lays two wordings of a criterion side by side, whatever they are called"
+        raise ConfigError(f"{names[0]} and {names[1]} have no column with values in common ({had}; {has}); {wordings}")
     return RunComparison(names, one, other, found, tuple(_changes(one, other)), tuple(_notes(names, one, other)))
 
 

@@ -10,6 +10,7 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING, Any, Unpack
 
 from judge import config, criteria, samples, text, tokens
+from judge.api.door import door
 from judge.api.entry import JudgeOptions, Model, planned, refuse_keys, refuse_options
 from judge.api.forecast import look
 from judge.api.judges import HEURISTIC
@@ -20,16 +21,18 @@ from judge.api.prompts import sheets
 from judge.api.several import in_turn
 from judge.api.shifts import shifts
 from judge.api.unrecorded import refuse_unrecorded
+from judge.api.watching import Watch, watched
 from judge.config import Judge, Plan
 from judge.errors import ConfigError
 from judge.progress import Progress
 from judge.providers import Provider, prices
 from judge.records import Criterion, Prompt, Request, Sample, Usage
 from judge.registry import unknown
-from judge.render import Renderer
+from judge.rendering import Renderer
 from judge.report.compared import Change
 from judge.report.prompt_diff import Differing, PromptDiff, Prompts
 from judge.runner import Judgment
+from judge.wording import option
 
 if TYPE_CHECKING:
     from judge.api.entry import Data
@@ -40,7 +43,7 @@ Two = tuple[Criterion, Criterion]
 
 
 @dataclass(slots=True)
-class Ready:
+class ReadyDiff:
     """Two criteria, checked: what is known of them without a judge, and, where one was named, a run for each.
 
     In both runs the criterion has one name, that of people's ratings; these only the `rows` have, for a run would hold
@@ -52,6 +55,7 @@ class Ready:
     rows: Sequence[Sample] = ()
 
 
+@door(JudgeOptions)
 def diff(
     before: str | Criterion,
     after: str | Criterion,
@@ -61,7 +65,7 @@ def diff(
     item: str | None = None,
     system: str | None = None,
     human: str | None = None,
-    progress: Progress | None = None,
+    progress: Watch = None,
     **options: Unpack[JudgeOptions],
 ) -> PromptDiff:
     """Two criteria side by side: built-in names, paths of .jinja files or Criterion objects.
@@ -76,7 +80,12 @@ def diff(
     refuse_options(options, JudgeOptions, "a diff of criteria")
     made, judges, _ = planned(config.plan, data, None, model, options)
     found = ready(before, after, made, data, providers=judges, item=item, system=system, human=human)
-    return in_a_loop(lambda: run(found, progress))
+    return in_a_loop(lambda: _watched(found, progress))
+
+
+async def _watched(found: ReadyDiff, progress: Watch) -> PromptDiff:
+    async with watched(progress) as counts:
+        return await run(found, counts)
 
 
 def ready(
@@ -89,7 +98,7 @@ def ready(
     item: str | None = None,
     system: str | None = None,
     human: str | None = None,
-) -> Ready:
+) -> ReadyDiff:
     """All that can be said of two criteria without asking, and what is to be asked. Raises JudgeError."""
     refuse_keys(made, "a diff of criteria")
     given = made.model if providers is None else providers
@@ -98,25 +107,28 @@ def ready(
     if source is None and (asking or item or system or human):
         raise ConfigError("no data: name a file of texts after the two criteria")
     if human and not asking:
-        raise ConfigError("--human: agreement with people takes scores; name a judge: --model NAME or --replay CALLS")
+        raise ConfigError(
+            f"{option('human')}: agreement with people takes scores; name a judge: {option('model', 'NAME')} or "
+            f"{option('replay', 'CALLS')}"
+        )
     rows = [] if source is None else _rows(made, source, item, system)
-    language = made.language or text.language(t for s in rows for t in (s.output, s.source or ""))
+    language = made.language or text.language_of(rows)
     sides = _loaded(before, made, language), _loaded(after, made, language)
     found = _texts(sides, _names(before, after))
     rating = _rating(rows, sides, human)
     if not rows:
-        return Ready(found)
+        return ReadyDiff(found)
     if sides[0].pairwise != sides[1].pairwise:
         raise ConfigError("one of the two compares two texts and the other judges one: leave out the data")
     for side in sides:
         criteria.check(side, rows)
     runs = _runs(made, given, rows, sides, rating) if asking else None
     shown = sides if runs is None else _as_asked(runs)
-    return Ready(replace(found, prompts=_prompts(shown, rows, made.seed, runs)), runs, rows)
+    return ReadyDiff(replace(found, prompts=_prompts(shown, rows, made.seed, runs)), runs, rows)
 
 
 async def run(
-    ready: Ready,
+    ready: ReadyDiff,
     progress: Progress | None = None,
     watch: Callable[[Prepared], AbstractContextManager[Any]] = nullcontext,
 ) -> PromptDiff:
@@ -138,19 +150,22 @@ async def run(
 
 def _rows(made: Plan, source: Any, item: str | None, system: str | None) -> list[Sample]:
     """The texts of an item and a system, as far as they are named."""
-    rows = samples.load(source, mapping=made.mapping, systems=made.systems)
+    rows = samples.load(source, mapping=made.mapping, systems=made.systems, where=made.where)
     for what, name in (("item", item), ("system", system)):
         if name is not None:
             known = dict.fromkeys(getattr(one, what) for one in rows)
             rows = [one for one in rows if getattr(one, what) == name]
             if not rows:
-                raise ConfigError(f"--{what}: {unknown(what, name, list(known)[:_NAMED])}")
+                raise ConfigError(f"{option(what)}: {unknown(what, name, list(known)[:_NAMED])}")
     return rows[: made.limit]
 
 
 def _loaded(given: str | Criterion, made: Plan, language: str) -> Criterion:
     """The criterion in the form that the plan wants."""
-    found = given if isinstance(given, Criterion) else criteria.load(given, language=language, pairwise=None)
+    if isinstance(given, Criterion):
+        found = criteria.settled(given)
+    else:
+        found = criteria.load(given, language=language, pairwise=None)
     return replace(found, reply=made.reply or found.reply, form="json" if made.structured else found.form)
 
 
@@ -229,7 +244,7 @@ def _runs(
         )
     if any(isinstance(one, Judge) and one.name == HEURISTIC for one in given):
         raise ConfigError(f"--model {HEURISTIC}: it reads no prompt, so two of them are the same to it")
-    read: dict[str, Any] = {"mapping": {}, "systems": (), "limit": None}
+    read: dict[str, Any] = {"mapping": {}, "systems": (), "where": {}, "limit": None}
     plan = made.model_copy(update={**read, "criteria": (rating,), "metrics": (), "set": {}, "out": None})
     bare = [replace(row, human={}, ratings={}) for row in rows]
     first, second = (prepare(plan, bare, providers=given, own={rating: replace(side, name=rating)}) for side in sides)

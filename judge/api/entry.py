@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
-from judge import config
+from judge import config, criteria
+from judge.api.door import async_door, door
 from judge.api.loop import in_a_loop
 from judge.api.prepare import prepare
 from judge.api.stages import run
-from judge.config import Judge, Plan
+from judge.api.watching import Watch, watched
+from judge.config import Judge, Plan, RankPlan
 from judge.errors import ConfigError
-from judge.progress import Progress
 from judge.providers import Provider
+from judge.providers.function import Function, FunctionProvider
 from judge.records import Criterion, Sample
 from judge.report import Result
 
@@ -26,14 +28,19 @@ _PROVIDER = ("name", "model", "endpoint", "notice", "decides", "learned", "compl
 _OF_RUNS = ("merge_criteria", "engine", "ray_workers", "retry_failed", "calibrate")
 """What a file may say of how a judge is asked that is for runs alone."""
 
-Model = str | Provider | Mapping[str, str] | Sequence[str | Provider | Mapping[str, str]]
+One = str | Provider | Mapping[str, str] | Function
+Model = One | Sequence[One]
+"""A judge by its name, a mapping with `name`, `base_url` and `key_env`, a Provider or a function; several: a panel."""
+Criteria = str | Path | Criterion | Sequence[str | Path | Criterion]
 
 
 class JudgeOptions(TypedDict, total=False):
     """What all that ask a judge take: keys of `config.Plan`."""
 
-    mapping: Mapping[str, str]
+    map: Mapping[str, str | Sequence[str]]
+    mapping: Mapping[str, str | Sequence[str]]
     systems: str | Sequence[str]
+    where: Mapping[str, Any]
     limit: int
     language: str
     base_url: str
@@ -79,21 +86,23 @@ class RankOptions(Options, total=False):
     pairs: int
 
 
+@door(Options)
 def evaluate(
     data: Data,
-    criteria: str | Sequence[str | Criterion] | None = None,
+    criteria: Criteria | None = None,
     *,
     model: Model | None = None,
-    progress: Progress | None = None,
+    progress: Watch = None,
     **options: Unpack[Options],
 ) -> Result:
     """Score every output on every criterion and metric, and compare the systems.
 
     `data` is a file (JSONL, JSON, CSV, TSV, Parquet), a DataFrame, or an iterable of dicts or Samples, in long
     form (one row per item and system) or wide form (`systems=["a", "b"]`). `criteria` are built-in names, paths
-    of .jinja files or Criterion objects; none (`[]`) means metrics alone. `model` is a model's name, a mapping with
-    `name`, `base_url` and `key_env`, or a Provider; a list of these is a panel.
-    `progress` is kept up to date while the run goes. The options mean what they mean in `config.Plan`.
+    of .jinja files or Criterion objects (`judge.load_criterion`); none (`[]`) means metrics alone. `model` is a
+    model's name, a mapping with `name`, `base_url` and `key_env`, a Provider, or a function of your own, which is
+    given a prompt's text and returns a reply (a text or a number) or probabilities by label (a dict); a list of
+    these is a panel. `progress=True` shows how far it is, in a notebook too; by default nothing is shown.
 
     Works in a script, in a notebook, and inside a running event loop. A judgment that fails is a row of
     `result.failures`; what is wrong with the arguments, the data or the endpoint raises a JudgeError.
@@ -101,24 +110,26 @@ def evaluate(
     return in_a_loop(lambda: evaluate_async(data, criteria, model=model, progress=progress, **options))
 
 
+@async_door(Options)
 async def evaluate_async(
     data: Data,
-    criteria: str | Sequence[str | Criterion] | None = None,
+    criteria: Criteria | None = None,
     *,
     model: Model | None = None,
-    progress: Progress | None = None,
+    progress: Watch = None,
     **options: Unpack[Options],
 ) -> Result:
     """`evaluate` for callers with an event loop of their own."""
     return await _ask(config.plan, data, criteria, model=model, progress=progress, given=dict(options))
 
 
+@door(RankOptions, RankPlan)
 def rank(
     data: Data,
-    criteria: str | Sequence[str | Criterion] | None = None,
+    criteria: Criteria | None = None,
     *,
     model: Model | None = None,
-    progress: Progress | None = None,
+    progress: Watch = None,
     **options: Unpack[RankOptions],
 ) -> Result:
     """Compare the systems' texts two by two, and rank the systems by criterion: `result.rankings`.
@@ -130,12 +141,13 @@ def rank(
     return in_a_loop(lambda: rank_async(data, criteria, model=model, progress=progress, **options))
 
 
+@async_door(RankOptions, RankPlan)
 async def rank_async(
     data: Data,
-    criteria: str | Sequence[str | Criterion] | None = None,
+    criteria: Criteria | None = None,
     *,
     model: Model | None = None,
-    progress: Progress | None = None,
+    progress: Watch = None,
     **options: Unpack[RankOptions],
 ) -> Result:
     """`rank` for callers with an event loop of their own."""
@@ -145,14 +157,15 @@ async def rank_async(
 async def _ask(
     make: Callable[..., Plan],
     data: Data,
-    criteria: str | Sequence[str | Criterion] | None,
+    criteria: Criteria | None,
     *,
     model: Model | None,
-    progress: Progress | None,
+    progress: Watch,
     given: dict[str, Any],
 ) -> Result:
     made, providers, own = planned(make, data, criteria, model, given)
-    return await run(prepare(made, data, providers=providers, own=own), progress)
+    async with watched(progress) as counts:
+        return await run(prepare(made, data, providers=providers, own=own), counts)
 
 
 class Planned(NamedTuple):
@@ -166,23 +179,38 @@ class Planned(NamedTuple):
 def planned(
     make: Callable[..., Plan],
     data: Data | None,
-    criteria: str | Sequence[str | Criterion] | None,
+    criteria: Criteria | None,
     model: Model | None,
     options: Mapping[str, Any],
 ) -> Planned:
     """Arguments as a plan. Raises ConfigError."""
     given = {"map" if name == "mapping" else name: value for name, value in options.items()}
-    own = {c.name: c for c in criteria or () if isinstance(c, Criterion)}
+    own: dict[str, Criterion] = {}
     if criteria is not None:
-        given["criteria"] = criteria if isinstance(criteria, str) else [getattr(c, "name", c) for c in criteria]
+        given["criteria"] = _names(criteria, own)
     if isinstance(data, str | Path):
         given["data"] = Path(data)
     models = _listed(model)
+    if models and all(map(_is_function, models)) and given.get("temperature") is None:
+        given["temperature"] = 0  # what a function replies once, it is not asked for again in many draws
     given["model"] = [one for one in models if isinstance(one, str | Mapping)]
     made = make(given=given)
     names = iter(made.model)
     providers = [next(names) if isinstance(one, str | Mapping) else _checked(one) for one in models]
     return Planned(made, providers if models else None, own)
+
+
+def _names(given: Any, own: dict[str, Criterion]) -> str | list[str]:
+    """Criteria by their names; those that are objects are put into `own`. Raises CriterionError."""
+    if isinstance(given, str):
+        return criteria.checked_name(given)
+    listed = [given] if isinstance(given, Path | Criterion | Mapping) or not isinstance(given, Iterable) else given
+    names = []
+    for one in listed:
+        if isinstance(one, Criterion):
+            own[one.name] = criteria.settled(one)
+        names.append(one.name if isinstance(one, Criterion) else criteria.checked_name(one))
+    return names
 
 
 def refuse_options(options: Mapping[str, Any], takes: type, whose: str) -> None:
@@ -206,16 +234,26 @@ def _refused(name: str, whose: str) -> ConfigError:
     return ConfigError(f"{name}: {whose} has no such option; judge run has")
 
 
-def _listed(model: Model | None) -> list[str | Provider | Mapping[str, str]]:
+def _listed(model: Model | None) -> list[One]:
     if model is None:
         return []
     return list(model) if isinstance(model, list | tuple) else [model]  # type: ignore[list-item]
 
 
+def _is_function(model: object) -> bool:
+    return callable(model) and not isinstance(model, type) and not hasattr(model, "complete")
+
+
 def _checked(model: Any) -> Provider:
     """A provider, or a ConfigError that says what it lacks to be one."""
+    if _is_function(model):
+        return FunctionProvider(model)
     lacking = [name for name in _PROVIDER if not hasattr(model, name)]
     if lacking:
-        raise ConfigError(f"model is a name or a Provider; this {type(model).__name__} has no {', '.join(lacking)}")
+        what = "the class " + model.__name__ if isinstance(model, type) else f"this {type(model).__name__}"
+        raise ConfigError(
+            "model is a name, a Provider, or a function that is given a prompt and returns a reply; "
+            f"{what} has no {', '.join(lacking)}"
+        )
     provider: Provider = model
     return provider

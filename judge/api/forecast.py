@@ -10,12 +10,13 @@ from itertools import pairwise
 from statistics import median
 
 from judge import ladder, tokens
+from judge.api.ahead import Ahead, Checked, Line
 from judge.api.prepare import Prepared, asked_about, for_provider
 from judge.cache import Cache, opened
-from judge.errors import ConfigError, CriterionError, ParseError, ProviderError
-from judge.ladder import MERGED, Rung, Settings, Untrusted
+from judge.errors import ConfigError, CriterionError, ParseError
+from judge.ladder import MERGED, Learned, Rung, Settings, Untrusted
 from judge.merging import Renders, renderers
-from judge.providers import Provider
+from judge.providers import Provider, Traits
 from judge.purse import Purse
 from judge.records import Criterion, Message, Prompt, Request, Response, Sample
 from judge.runner import Judgment
@@ -26,86 +27,21 @@ _SCORE, _REASON = 4, 60
 """Tokens guessed for a reply that is a score, and for the reason beside it; recorded GPT-3.5 reasons have 25."""
 
 
-@dataclass(slots=True)
-class Line:
-    """What one judge is to be asked about one criterion.
+def look(prepared: Prepared, most: int | None = None, items: int | None = None) -> list[Ahead]:
+    """What each judge is to be asked: by all judgments, or by about `most` for each judge, all of some items.
 
-    Of the `judgments`, `broken` have no prompt, `cached` are answered from the cache, `equal` by an equal request of
-    this run, and the others by `requests`: one for each, one for all criteria of a text where they are typed questions
-    or merged, and several where replies are drawn that a server does not give at once. `read` and `written` are these
-    requests' tokens in and out. Of `read` a provider's cache of prefixes can serve `shared`, as an earlier request of
-    the same item began with them, and has to take in `stored` first.
+    Or by those of so many `items` like these, for which the cache has no reply, but tells how long one is.
     """
-
-    criterion: str
-    judgments: int = 0
-    broken: int = 0
-    equal: int = 0
-    cached: int = 0
-    requests: int = 0
-    read: float = 0.0
-    written: float = 0.0
-    shared: float = 0.0
-    stored: float = 0.0
-
-    def times(self, factor: float) -> Line:
-        """All of it so many times, in whole numbers."""
-        given = {name: round(getattr(self, name) * factor) for name in self.__slots__ if name != "criterion"}
-        return Line(self.criterion, **given)
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What the usage of `replies` in the cache says of the estimate of what is read.
-
-    The sum was estimated `bias` too high (below 0: too low; .03 is 3 %), by which it is corrected; what is then left is
-    the median absolute error of one request, `error`.
-    """
-
-    replies: int
-    bias: float
-    error: float
-
-
-@dataclass(slots=True)
-class Ahead:
-    """What one judge is to be asked, by criterion, and `checked`, where the cache holds replies that were counted.
-
-    `rungs` are the ways in which it is asked, the likeliest first; `draws` are further replies that weighting `auto`
-    would have drawn for each request, `each` the requests that this takes, if the model turns out to give no token
-    probabilities. `room` is the most that one request can cost, in the budget's unit. `learned` says that the length
-    of all replies is the mean of those in the cache, and no guess. `exact` is False where not all was looked at.
-    """
-
-    judge: str
-    lines: list[Line]
-    checked: Checked | None
-    rungs: tuple[Rung, ...]
-    draws: int
-    each: int
-    room: float
-    learned: bool
-    exact: bool
-
-    @property
-    def total(self) -> Line:
-        """The sum of the lines."""
-        names = [name for name in Line.__slots__ if name != "criterion"]
-        return Line("all", **{name: sum(getattr(line, name) for line in self.lines) for name in names})
-
-
-def look(prepared: Prepared, most: int | None = None) -> list[Ahead]:
-    """What each judge is to be asked: by all judgments, or by about `most` for each judge, all of some items."""
     if not prepared.criteria:
         return []
     cache = opened(prepared.plan.cache, prepared.notes, must=True, make=False)
     try:
-        return [_look(prepared, name, cache, most) for name in prepared.judges]
+        return [_look(prepared, name, cache, most, items) for name in prepared.judges]
     finally:
         cache.close()
 
 
-def _look(prepared: Prepared, name: str, cache: Cache, most: int | None) -> Ahead:
+def _look(prepared: Prepared, name: str, cache: Cache, most: int | None, wanted: int | None) -> Ahead:
     provider = prepared.judges[name]
     criteria = [for_provider(criterion, provider) for criterion in prepared.criteria]
     shown = prepared.pairs.compared if prepared.pairs else ((sample, None) for sample in prepared.samples)
@@ -119,7 +55,7 @@ def _look(prepared: Prepared, name: str, cache: Cache, most: int | None) -> Ahea
     cost = _most(Purse(prepared.plan.budget), provider)
 
     def walked(blind: bool, size: int) -> _Walk:
-        walk = _Walk(provider, prepared.settings, criteria, cache, cost, blind, size)
+        walk = _Walk(provider, prepared.settings, criteria, cache, cost, blind, size, wanted is not None)
         for texts in looked:
             walk.item(
                 [
@@ -134,9 +70,10 @@ def _look(prepared: Prepared, name: str, cache: Cache, most: int | None) -> Ahea
     told, draws = provider.learned, prepared.settings.draws
     known = "logprobs" in told.get("dropped", ()), min(told.get("n") or draws, draws)
     walk = walked(*known)
-    if (found := (known[0] or "logprobs" in walk.lacking, walk.size)) != known:
+    if (found := (known[0] or "logprobs" in walk.learned.lacking, walk.size)) != known:
         walk = walked(*found)  # what only the last reply in the cache tells is true of the first request
-    return walk.ahead(name, total / max(1, sum(map(len, looked))), exact=step == 1)
+    factor = total / max(1, sum(map(len, looked))) * (wanted / max(1, len(items)) if wanted else 1)
+    return walk.ahead(name, factor, exact=step == 1 and not wanted)
 
 
 def _most(purse: Purse, provider: Provider) -> Callable[[Request], float] | None:
@@ -164,9 +101,10 @@ class _Walk:
     """One judge's judgments, item by item.
 
     `most` says the most that a request can cost. `blind` is a model that gives no token probabilities: a run finds that
-    out by its first request. `size` are the draws that a request brings. `seen` are the keys of what is to be asked or
-    was looked up, `texts` the requests of criteria that are asked together, `found` what the cache holds for an item's
-    first rung, and `counted` the estimated and the real tokens of a text's requests.
+    out by its first request. `size` are the draws that a request brings. `afresh` has replies in the cache tell of the
+    model, and answer nothing. `seen` are the keys of what was looked up and
+    found, `due` of what is to be asked, `texts` the requests of criteria that are asked together, `found` what the
+    cache holds for an item's first rung, and `counted` the estimated and the real tokens of a text's requests.
     """
 
     provider: Provider
@@ -176,12 +114,13 @@ class _Walk:
     most: Callable[[Request], float] | None
     blind: bool
     size: int
+    afresh: bool
     lines: dict[str, Line] = field(init=False)
     seen: set[str] = field(default_factory=set)
+    due: set[str] = field(default_factory=set)
     texts: dict[tuple[object, ...], Request] = field(default_factory=dict)
     room: float = 0.0
-    lacking: set[Rung] = field(default_factory=set)
-    proven: set[Rung] = field(default_factory=set)
+    learned: Learned = field(default_factory=Learned)
     asked: Counter[tuple[str, Rung]] = field(default_factory=Counter)
     replies: dict[tuple[str, Rung], _Replies] = field(default_factory=dict)
     counted: list[tuple[int, int]] = field(default_factory=list)
@@ -228,30 +167,40 @@ class _Walk:
         for rung in rungs:
             requests = requests if rung == rungs[0] else self._requests(prompt, criterion, rung)
             stored = self._stored(requests, (criterion.name, rung), known)
-            whole = len(stored) == len(requests)
-            if (rung == "single" and spare) or (whole and self._reads(rung, list(stored.values()), criterion)):
-                line.cached += 1
+            last = rung == rungs[-1]
+            read = None if len(stored) < len(requests) else self._reads(rung, list(stored.values()), criterion, last)
+            if (rung == "single" and spare) or (read and not self.afresh):
+                line.cached += not self.afresh
                 return
-            missing = [key for key in requests if key not in stored]
-            if missing and self.seen.issuperset(missing):
+            missing = [key for key in requests if self.afresh or key not in stored or read is None]
+            if missing and self.due.issuperset(missing):
                 line.equal += 1
                 return
-            if rung != rungs[-1] and (whole or rung in self.lacking):
-                spare = spare or (whole and rung == "logprobs")
+            if not last and (read is False or rung in self.learned.lacking):
+                if self.afresh and rung not in self.learned.lacking:
+                    yield from self._fresh(requests, missing, rung)
+                spare = spare or (read is False and rung == "logprobs" and ladder.spare(stored.values()) is not None)
                 continue
-            fresh = [requests[key] for key in missing if key not in self.seen] or list(requests.values())
-            self.seen.update(requests)
-            yield from ((one, rung) for one in self._bundled(fresh))
+            yield from self._fresh(requests, missing, rung)
             if not (self.blind and rung == "logprobs"):
                 return
-            self.lacking.add(rung)
+            self.learned.lacking.setdefault(rung, "")
             if "samples" not in rungs:
                 return  # that one reply is read as it is written
+
+    def _fresh(
+        self, requests: Mapping[str, Request], missing: Sequence[str], rung: Rung
+    ) -> Iterator[tuple[Request, Rung]]:
+        """Those of a rung that are missing and not due already."""
+        fresh = [requests[key] for key in missing if key not in self.due]
+        self.due.update(missing)
+        yield from ((one, rung) for one in self._bundled(fresh))
 
     def _stored(self, requests: Mapping[str, Request], kind: tuple[str, Rung], known: _Known) -> dict[str, Response]:
         """What the cache holds of a rung, which is learned from."""
         held = self.found if self.found.keys() >= requests.keys() else self._looked_up(list(requests))
-        stored = {key: response for key in requests if (response := held[key]) is not None}
+        kept = ((key, held[key]) for key in requests)
+        stored = {key: reply for key, reply in kept if reply is not None and ladder.usable(reply, self.settings)}
         for key, response in stored.items():
             self._learn(requests[key], key, response, kind, known)
         sent = sum(response.usage.prompt_tokens > 0 for response in stored.values())
@@ -271,22 +220,18 @@ class _Walk:
             yield replace(one, params={**one.params, "n": n}) if n > 1 else one
 
     def _requests(self, prompt: Prompt, criterion: Criterion, rung: Rung) -> dict[str, Request]:
-        exact = getattr(self.provider, "exact", False)
-        found = ladder.requests(prompt, criterion, rung, self.settings, exact=exact)
-        whole = [replace(one, model=self.provider.model, endpoint=self.provider.endpoint) for one in found]
-        return {one.key(): one for one in whole}
+        return ladder.asked(prompt, criterion, rung, self.settings, self.provider)
 
-    def _reads(self, rung: Rung, answers: Sequence[Response], criterion: Criterion) -> bool:
-        """Whether a rung's stored replies settle a judgment."""
+    def _reads(self, rung: Rung, answers: Sequence[Response], criterion: Criterion, last: bool) -> bool | None:
+        """Whether a rung's stored replies settle a judgment; None where they are asked for anew."""
         try:
             ladder.read(rung, answers, criterion, self.settings)
         except Untrusted as error:
-            if error.lasting and rung not in self.proven:
-                self.lacking.add(rung)
-            return False
-        except (ParseError, ProviderError):
-            return True  # it failed then, and fails again without a request
-        self.proven.add(rung)
+            self.learned.learn(rung, error)
+            return last  # it fails without a request
+        except ParseError:
+            return None
+        self.learned.proven.add(rung)
         return True
 
     def _learn(self, request: Request, key: str, response: Response, kind: tuple[str, Rung], known: _Known) -> None:
@@ -312,7 +257,7 @@ class _Walk:
         if self.provider.decides and before:
             questions = [*before.params["questions"], *request.params["questions"]]
             self.texts[text] = replace(request, params={"questions": questions})
-        elif self.provider.decides or (MERGED in request.params and not getattr(self.provider, "apart", False)):
+        elif self.provider.decides or (MERGED in request.params and not Traits.of(self.provider).apart):
             self.texts[text] = request
         line.requests += before is None
         line.read += _tokens(request, whole=before is None)
@@ -343,7 +288,8 @@ class _Walk:
         for line in self.lines.values():
             line.read, line.shared, line.stored = (n * correction for n in (line.read, line.shared, line.stored))
         rungs = tuple(dict.fromkeys(rung for (_, rung), _ in self.asked.most_common()))
-        known = self.proven | self.lacking | ({"logprobs"} if getattr(self.provider, "exact", False) else set())
+        known = {*self.learned.proven, *self.learned.lacking}
+        known |= {"logprobs"} if Traits.of(self.provider).exact else set()
         hoping = "logprobs" in rungs and "logprobs" not in known
         drawn = self.settings.weighting == "auto" and self.settings.temperature != 0
         draws = self.settings.draws if hoping and drawn else 0

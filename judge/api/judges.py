@@ -12,10 +12,11 @@ from judge import registry
 from judge.cache import folder_of, metrics_folder
 from judge.config import Judge, Plan, RankPlan, plan
 from judge.errors import ConfigError
-from judge.metrics import Metric
+from judge.metrics import Metric, asks_judge
 from judge.providers import Provider
 from judge.providers.replay import ReplayProvider, replayed
 from judge.providers.vendors import VENDORS, Vendor, host_of_another
+from judge.wording import command, in_python, option
 
 HEURISTIC = "heuristic"
 _HOW_TO_JUDGE = (
@@ -53,9 +54,11 @@ def asked(made: Plan, given: Sequence[Judge | Provider]) -> tuple[list[Judge | P
     if len(others) == len(given):
         return others, None
     if isinstance(made, RankPlan):
-        raise ConfigError("--model heuristic: it scores texts one by one and compares none; judge run takes it")
+        raise ConfigError(
+            f"{option('model', HEURISTIC)}: it scores texts one by one and compares none; {command('run')} takes it"
+        )
     if any(isinstance(one, Judge) and one.name == HEURISTIC and (one.base_url or one.key_env) for one in given):
-        raise ConfigError("--model heuristic: it asks no server, and has neither base_url nor key_env")
+        raise ConfigError(f"{option('model', HEURISTIC)}: it asks no server, and has neither base_url nor key_env")
     alone = not others and made.replay is None
     return others, {"criteria": list(made.criteria), "prefix": ""} if alone else {}
 
@@ -67,7 +70,7 @@ def unused(made: Plan, given: Sequence[Judge | Provider], *, alone: bool) -> lis
     said = made.model_fields_set | {
         name for one in given if isinstance(one, Judge) for name in _OF_THE_ADDRESS if getattr(one, name)
     }
-    names = [f"--{name.replace('_', '-')}" for name in (_OF_ASKING if alone else _OF_THE_ADDRESS) if name in said]
+    names = [option(name) for name in (_OF_ASKING if alone else _OF_THE_ADDRESS) if name in said]
     who = "The heuristic asks no model" if alone else "Recorded replies come from no server"
     return [f"{who}: {', '.join(names)} had no effect."] if names else []
 
@@ -109,8 +112,9 @@ def open_judge(made: Plan, judge: Judge, *, sends: bool = True) -> Provider:
     made = _own(made, judge)
     name, model = _provider_of(made, judge)
     if "," in model and (name in _KEYED or name not in registry.names("providers")):
-        each = " ".join(f"--model {part.strip()}" for part in judge.name.split(",") if part.strip())
-        raise ConfigError(f"--model {judge.name}: this would be one model of that name; for several: {each}")
+        names = [part.strip() for part in judge.name.split(",") if part.strip()]
+        each = option("model", names) if in_python() else " ".join(option("model", one) for one in names)
+        raise ConfigError(f"{option('model', judge.name)}: this would be one model of that name; for several: {each}")
     if name == "openai" and not (made.base_url or os.environ.get("OPENAI_BASE_URL")):
         _refuse_strange(model)
     if name not in registry.names("providers"):
@@ -143,9 +147,11 @@ def about(made: Plan, metrics: Mapping[str, Metric], judges: Mapping[str, Provid
     """What every report must say of these judges."""
     told = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
     if made.merge_criteria and judges and all(provider.decides for provider in judges.values()):
-        told.append("Typed questions on one text go together in any case: --merge-criteria had no effect.")
+        told.append(f"Typed questions on one text go together in any case: {option('merge_criteria')} had no effect.")
     if made.ray_workers is not None and judges and made.engine != "ray":
-        told.append(f"There are no workers with --engine {made.engine}: --ray-workers had no effect.")
+        told.append(
+            f"There are no workers with {option('engine', made.engine)}: {option('ray_workers')} had no effect."
+        )
     return [*told, *_about_asking(metrics, list(judges)), *_about_draws(made, judges.values())]
 
 
@@ -171,22 +177,24 @@ def _refuse_strange(model: str) -> None:
     if slash:
         known = [*VENDORS, *registry.names("providers")]
         raise ConfigError(
-            f"--model {model}: {registry.unknown('vendor', prefix, known)}; "
-            "the address of any other server is named with --base-url"
+            f"{option('model', model)}: {registry.unknown('vendor', prefix, known)}; "
+            f"the address of any other server is named with {option('base_url')}"
         )
     if model == HEURISTIC:
-        raise ConfigError("--model heuristic: it scores texts and writes none; name a model that does")
+        raise ConfigError(f"{option('model', HEURISTIC)}: it scores texts and writes none; name a model that does")
     if difflib.get_close_matches(model.lower(), [HEURISTIC], cutoff=_ALIKE):
         raise ConfigError(
-            f"--model {model}: the baseline of surface features is called {HEURISTIC!r}; "
-            "a model of that name on a server of your own takes --base-url"
+            f"{option('model', model)}: the baseline of surface features is called {HEURISTIC!r}; "
+            f"a model of that name on a server of your own takes {option('base_url')}"
         )
 
 
 def _replayed(made: Plan, path: Path, given: Sequence[Judge | Provider]) -> list[ReplayProvider]:
     """The providers of recorded replies, of which the models are called as they were recorded."""
     if not all(isinstance(one, Judge) for one in given):
-        raise ConfigError("--replay answers in the place of models named in text; leave out the provider object")
+        raise ConfigError(
+            f"{option('replay')} answers in the place of models named in text; leave out the provider object"
+        )
     meant = [one for one in given if isinstance(one, Judge)]
     names = [_provider_of(_own(made, one), one)[1] for one in meant]
     whole = [one.name for one in meant]
@@ -212,5 +220,5 @@ def _about_draws(made: Plan, judges: Collection[Provider]) -> list[str]:
 
 
 def _about_asking(metrics: Mapping[str, Metric], judges: Sequence[str]) -> list[str]:
-    asking = [name for name, metric in metrics.items() if getattr(metric, "asks", False)]
+    asking = [name for name, metric in metrics.items() if asks_judge(metric)]
     return [f"Of the panel {', '.join(asking)} asks {judges[0]} alone."] if asking and len(judges) > 1 else []

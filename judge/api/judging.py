@@ -11,14 +11,15 @@ from typing import Any
 from judge import engines
 from judge.api import again, streaming
 from judge.api.describe import column, suffix
-from judge.api.prepare import Prepared, asked_about, engine_place, for_provider
+from judge.api.prepare import Prepared, asked_about, engine_context, for_provider
 from judge.asking import Asker, beside
 from judge.cache import Cache, opened
 from judge.engines import Engine
 from judge.errors import ProviderError
-from judge.metrics import MetricResult
+from judge.metrics import MetricResult, asks_judge
 from judge.pace import Pace
 from judge.progress import Progress
+from judge.providers import Traits
 from judge.purse import Purse
 from judge.records import Column, Criterion, Sample, Score
 from judge.retry import Policy, Retrier
@@ -34,7 +35,7 @@ def retriers(prepared: Prepared, progress: Progress, purse: Purse) -> dict[str, 
     return {
         name: Retrier(
             Policy(attempts=made.retries + 1),
-            Pace(made.max_concurrency, made.rpm, made.tpm, steady=getattr(provider, "exact", False)),
+            Pace(made.max_concurrency, made.rpm, made.tpm, steady=Traits.of(provider).exact),
             purse if purse.pays_for(provider) else None, counts=progress.judges[name], deadline=until,
         )
         for name, provider in prepared.judges.items()
@@ -136,8 +137,7 @@ async def in_windows(
             if progress.stopping:
                 raise asyncio.CancelledError
             found = columns(prepared, progress)
-            order = ((sample.item, sample.system, column.name) for sample in samples for column in found)
-            return MetricResult(tuple(found), tuple(rows[key] for key in order))
+            return MetricResult(tuple(found), tuple(rows[s.item, s.system, c.name] for s in samples for c in found))
 
         try:
             yield lambda samples: asyncio.run_coroutine_threadsafe(judged(samples), loop).result()
@@ -169,9 +169,9 @@ def _run(
 @asynccontextmanager
 async def _engine(prepared: Prepared, judge: str, retrier: Retrier) -> AsyncIterator[Engine]:
     """The engine of one judge, for all its rounds and windows. Raises ConfigError."""
-    place = engine_place(prepared.plan, prepared.judges[judge])
-    place = replace(place, counts=retrier.counts, purse=retrier.purse, deadline=retrier.deadline)
-    engine = engines.made(prepared.plan.engine, place)
+    context = engine_context(prepared.plan, prepared.judges[judge])
+    context = replace(context, counts=retrier.counts, purse=retrier.purse, deadline=retrier.deadline)
+    engine = engines.made(prepared.plan.engine, context)
     try:
         yield engine
     finally:
@@ -223,7 +223,7 @@ def judgments(prepared: Prepared, judge: str) -> Sequence[Judgment]:
 @asynccontextmanager
 async def asking(prepared: Prepared, progress: Progress, retriers: Mapping[str, Retrier]) -> AsyncIterator[None]:
     """While this lasts, metrics can ask the first of the judges."""
-    if prepared.ask is None or not any(getattr(metric, "asks", False) for metric in prepared.metrics.values()):
+    if prepared.ask is None or not any(asks_judge(metric) for metric in prepared.metrics.values()):
         yield
         return
     made, (name, provider) = prepared.plan, next(iter(prepared.judges.items()))

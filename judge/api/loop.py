@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -25,7 +26,7 @@ def in_a_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
     interrupted = False
     with ThreadPoolExecutor(1, "judge") as thread:
-        future = thread.submit(lambda: asyncio.run(noted()))
+        future = thread.submit(copy_context().run, lambda: asyncio.run(noted()))
         while not future.done():
             try:
                 wait([future])

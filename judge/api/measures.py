@@ -16,6 +16,7 @@ from judge.errors import ConfigError, MissingExtra
 from judge.metrics import Metric, MetricResult
 from judge.metrics.asks import Ask
 from judge.records import Failure, Sample, Score
+from judge.wording import option
 
 _DEFAULT = ("rouge", "bleu", "chrf")
 _GIVEN = ("cache", "progress", "ask")
@@ -51,7 +52,7 @@ def make(
     for name in made.set:
         if name not in names:
             known = ", ".join(names) or "none"
-            raise ConfigError(f"--set {name}: this run does not have the metric {name!r} (it has: {known})")
+            raise ConfigError(f"{option('set')} {name}: this run does not have the metric {name!r} (it has: {known})")
     given: dict[str, Any] = {"progress": tell, "ask": ask, "seed": made.seed}
     if made.language:
         given["language"] = made.language
@@ -92,7 +93,7 @@ def _made(made: Plan, name: str, given: Mapping[str, Any]) -> Metric:
     own = made.set.get(name, {})
     for key in own:
         if key not in known or key in _GIVEN:
-            raise ConfigError(f"--set {name}.{key}: {registry.unknown('option', key, sorted(options(name)))}")
+            raise ConfigError(f"{option('set')} {name}.{key}: {registry.unknown('option', key, sorted(options(name)))}")
     cache = None if made.cache is False else metrics_folder(folder_of(made.cache))
     metric: Metric = kind(**{key: value for key, value in {**given, "cache": cache}.items() if key in known} | own)
     return metric

@@ -3,109 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from judge.api.forecast import Ahead, Line, look
+from judge import tokens
+from judge.api.ahead import Ahead, Asked, Foreseen, Line, Money, Single, Time
+from judge.api.forecast import look
 from judge.api.judges import UNKNOWN
-from judge.api.prepare import Prepared, engine_place
+from judge.api.prepare import Prepared, engine_context
 from judge.config import Budget, Plan, RankPlan
 from judge.engines.parts import under_way
-from judge.providers import Provider, prices
+from judge.errors import ConfigError
+from judge.metrics import asks_judge
+from judge.providers import Provider, Traits, prices
 from judge.records import Usage
+from judge.wording import option
 
 _LATENCY, _PER_SECOND = 1.0, 60.0
 """Guessed: seconds until a reply begins, and tokens that a model writes in a second."""
 _LOOKED_AT = 400
+_MILLION = 1e6
 _OUTSIDE = (
     "Not counted: tries after a failed one, what a model thinks before it writes, and limits of the server that are "
     "not in --rpm or --tpm."
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Money:
-    """US dollars, None where there is no known price; `why` then says so, and else where the prices are from.
+def foresee(prepared: Prepared, most: int | None = None, items: int | None = None) -> Foreseen:
+    """What a run is going to ask, cost and take: of all its judgments, or told from about `most` for each judge.
 
-    `price` is without a provider's cache of prefixes and `cached` with all that it can serve. `more` is what the draws
-    of weighting `auto` would add, if the model gives no token probabilities.
+    Or of so many `items` like these, none of which is in the cache. Raises ConfigError.
     """
-
-    price: float | None
-    cached: float | None
-    more: float | None
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Time:
-    """Seconds at the limits, None where a batch or no model answers, and in words what sets the pace.
-
-    `in_time` is about how many requests a deadline leaves time for, None without one, or where that is not known.
-    """
-
-    seconds: float | None
-    why: str
-    in_time: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One judge: what it is asked, what that costs and takes, and on what the numbers rest."""
-
-    ahead: Ahead
-    model: str
-    endpoint: str
-    money: Money
-    time: Time
-    rests: str
-
-    @property
-    def usage(self) -> Usage:
-        """The tokens, without a provider's cache."""
-        total = self.ahead.total
-        return Usage(int(total.read), int(total.written))
-
-
-@dataclass(frozen=True, slots=True)
-class Foreseen:
-    """All judges of a run. `price` is of all of them, None where one is not known; `notes` say what is not counted.
-
-    `fits` is about how many of the requests a budget is enough for, None without one, or where prices are not known:
-    the last of them only goes when the most it can cost is left, `room` in the budget's unit for any of them. `in_time`
-    is about how many a deadline leaves time for, None without one, or where that is not known.
-    """
-
-    judges: tuple[Asked, ...]
-    price: float | None
-    seconds: float | None
-    budget: Budget | None
-    fits: int | None
-    room: float
-    deadline: float | None
-    in_time: int | None
-    notes: tuple[str, ...]
-
-    @property
-    def requests(self) -> int:
-        """Those of all judges."""
-        return sum(one.ahead.total.requests for one in self.judges)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        shown = asdict(self) | {"requests": self.requests, "budget": str(self.budget) if self.budget else None}
-        for said, one in zip(shown["judges"], self.judges, strict=True):
-            said |= {"judge": one.ahead.judge, **said.pop("ahead"), "total": asdict(one.ahead.total)}
-            for name in ("draws", "each", "room"):
-                said.pop(name)
-        return shown
-
-
-def foresee(prepared: Prepared, most: int | None = None) -> Foreseen:
-    """What a run is going to ask, cost and take: of all its judgments, or told from about `most` for each judge."""
     made = prepared.plan
-    judges = tuple(_asked(made, prepared.judges[one.judge], one) for one in look(prepared, most))
+    _check(made, items)
+    judges = tuple(_asked(made, prepared.judges[one.judge], one) for one in look(prepared, most, items))
+    if most is None:
+        judges = tuple(_beside(prepared, judges, items))
     prices_of = [one.money.price for one in judges]
     known = [price for price in prices_of if price is not None]
     price = sum(known) if len(known) == len(prices_of) else None
@@ -120,8 +53,61 @@ def foresee(prepared: Prepared, most: int | None = None) -> Foreseen:
     return Foreseen(
         judges, price, max(times, default=None), made.budget, _fits(made.budget, requests, whole, room), room,
         made.deadline, sum(in_time) if made.deadline and len(in_time) == len(late) else None,
-        tuple(_notes(prepared, judges)),
+        tuple([*_scaled(prepared, items), *_notes(prepared, judges, items)]),
     )  # fmt: skip
+
+
+def _check(made: Plan, items: int | None) -> None:
+    """Raises ConfigError for a number of items that cannot be planned for."""
+    if items is not None and items < 1:
+        raise ConfigError(f"{option('items', items)}: has to be 1 or more")
+    if items is not None and isinstance(made, RankPlan) and made.pairs is not None:
+        raise ConfigError(f"{option('items')} with {option('pairs')}: the pairs are what is asked; leave one out")
+
+
+def _scaled(prepared: Prepared, items: int | None) -> list[str]:
+    """That the numbers are of other items than those looked at."""
+    if items is None:
+        return []
+    known = len({sample.item for sample in prepared.samples})
+    return [
+        f"Scaled from {known:,} item{'s' * (known != 1)} to {items:,} like them, as if the cache had no reply to "
+        "them; what it knows of the model still counts."
+    ]
+
+
+def _beside(prepared: Prepared, judges: Sequence[Asked], items: int | None) -> Iterator[Asked]:
+    """The judges, and what each would take with one reply for each judgment, told from some of them."""
+    alone = replace(prepared, settings=replace(prepared.settings, weighting="single"))
+    sought = prepared.settings.weighting != "single" and any(one.ahead.total.requests for one in judges)
+    asked = {name: one for name, one in prepared.judges.items() if not (one.decides or one.notice)} if sought else {}
+    found = {one.judge: one for one in look(replace(alone, judges=asked), _LOOKED_AT, items)}
+    for one in judges:
+        if (ahead := found.get(one.ahead.judge)) is not None:
+            price = _money(prepared.plan, asked[ahead.judge], ahead).price
+            one = replace(one, single=Single(ahead.total.requests, price))
+        yield replace(one, way=_way(prepared, one.ahead))
+
+
+def _way(prepared: Prepared, ahead: Ahead) -> str:
+    """How the judge is asked, and why so."""
+    provider, settings = prepared.judges[ahead.judge], prepared.settings
+    if provider.notice or not ahead.rungs:
+        return ""
+    way = ahead.rungs[0]
+    if way == "decisions":
+        return "decisions: typed questions, whose answers come with probabilities"
+    if way == "logprobs":
+        return f"logprobs: token probabilities of one reply{', if the model gives them' * bool(ahead.draws)}"
+    if way == "single":
+        return "single: one reply, as it is written"
+    each = ", a request for each" if provider.learned.get("n") == 1 else ""
+    said = f"samples: the mean of {settings.draws} draws of each reply{each}"
+    if settings.weighting == "samples":
+        return said
+    probe = "; one request more tries for them first" if "logprobs" in ahead.rungs else ""
+    who = "vendor" if "logprobs" in provider.learned.get("dropped", ()) else "model"
+    return f"{said}, as the {who} gives no token probabilities{probe}"
 
 
 def forecast(prepared: Prepared) -> str:
@@ -139,7 +125,7 @@ def _under_way(prepared: Prepared) -> list[str]:
     """What an earlier run has left at a Batch API, which this one would not wait for."""
     if prepared.plan.engine == "batch":
         return []
-    places = [engine_place(prepared.plan, provider) for provider in prepared.judges.values()]
+    places = [engine_context(prepared.plan, provider) for provider in prepared.judges.values()]
     found = [(under_way(one.folder, one.provider.endpoint), one) for one in places if one.folder is not None]
     return [
         f"{number:,} requests of an earlier run are under way in batches at {place.provider.endpoint}: with "
@@ -212,11 +198,17 @@ def _money(made: Plan, provider: Provider, ahead: Ahead) -> Money:
     if plain is None:
         return Money(None, None, None, prices.lacking(provider.model, provider.endpoint, decides=provider.decides))
     cached = price(Usage(read, written, cached_tokens=int(total.shared), cache_write_tokens=int(total.stored)))
-    more = price(Usage(read * ahead.each, written * ahead.draws)) if ahead.draws else 0.0
+    more = 0.0 if not ahead.draws else price(_in_place(total, ahead))
     batch = ", half price in a batch" if half else "; half of it if it has a Batch API"
-    return Money(
-        plain, cached, more, prices.source(decides=provider.decides) + (batch if made.engine == "batch" else "")
-    )
+    why = prices.source(decides=provider.decides) + (batch if made.engine == "batch" else "")
+    each = prices.per_token(provider.model, provider.endpoint, decides=provider.decides)
+    return Money(plain, cached, more, why, each and (each[0] * _MILLION, each[3] * _MILLION))
+
+
+def _in_place(total: Line, ahead: Ahead) -> Usage:
+    """What draws read and write beyond the requests that they take the place of: all but the first."""
+    first = 1 / max(1, total.requests)
+    return Usage(round(total.read * (ahead.each - 1 + first)), round(total.written * (ahead.draws - 1 + first)))
 
 
 def _time(made: Plan, provider: Provider, total: Line) -> Time:
@@ -224,7 +216,7 @@ def _time(made: Plan, provider: Provider, total: Line) -> Time:
         return Time(None, "no model is asked" if provider.notice else "nothing to ask", total.requests)
     if made.engine == "batch":
         return Time(None, "a batch: within 24 hours")
-    if getattr(provider, "gpu", False):
+    if Traits.of(provider).gpu:
         return Time(None, "as this machine computes; a run with --limit says how fast that is")
     each = _LATENCY + total.written / total.requests / _PER_SECOND
     paces = [(total.requests / min(made.max_concurrency, total.requests) * each, f"{made.max_concurrency} at once")]
@@ -244,8 +236,8 @@ def _rests(ahead: Ahead) -> str:
     """On what the tokens rest."""
     if ahead.checked is None:
         read = (
-            "tokens read are estimated from characters (English: 4.5 for one), often 10 % off; the cache holds no "
-            "counted reply to correct that by"
+            f"tokens read are estimated from characters ({_rates()}), often 10 % off; the cache holds no counted reply "
+            "to correct that by"
         )
     else:
         one = ahead.checked
@@ -261,24 +253,36 @@ def _rests(ahead: Ahead) -> str:
     return f"{read}; tokens written are {'the mean of those replies' if ahead.learned else 'guessed by reply kind'}"
 
 
-def _notes(prepared: Prepared, judges: Sequence[Asked]) -> list[str]:
-    """What is not in the numbers."""
+def _rates() -> str:
+    """How many tokens the scripts are taken to have."""
+    english, kana, han, hangul = (tokens.estimate(one * 1000) / 1000 for one in "aあ漢한")
+    return (
+        f"English {1 / english:.1f} for a token; Japanese kana {kana:.2g} tokens each, kanji and Chinese {han:.2g}, "
+        f"Korean {hangul:.2g}"
+    )
+
+
+def _notes(prepared: Prepared, judges: Sequence[Asked], items: int | None) -> list[str]:
+    """What nobody asked for, and what is not in the numbers."""
     notes = []
+    if prepared.criteria and "criteria" not in prepared.plan.model_fields_set:
+        names = ", ".join(criterion.name for criterion in prepared.criteria)
+        notes.append(f"Criteria: {names}, as none were named; {option('criteria')} names others.")
     if any(one.ahead.draws for one in judges):
         draws = next(one.ahead.draws for one in judges if one.ahead.draws)
         each = max(one.ahead.each for one in judges)
-        alone = f" in {each} requests" if each > 1 else ""
+        alone = f", {each} requests for one" if each > 1 else ""
         more = [one.money.more for one in judges if one.ahead.draws]
         known = [price for price in more if price is not None]
-        cost = f", about {dollars(sum(known))} more" if len(known) == len(more) else ""
+        cost = f", which costs about {dollars(sum(known))} more" if len(known) == len(more) else ""
         notes.append(
-            f"A model that gives no token probabilities is asked a second time, for {draws} draws of each reply"
-            f"{alone}{cost} (--weighting single does without)."
+            f"If the first reply shows that the model gives no token probabilities, {draws} draws of each reply are "
+            f"asked for instead{alone}{cost} (--weighting single does without)."
         )
     notes += _under_way(prepared)
-    if prepared.rest is not None:
+    if prepared.rest is not None and items is None:
         notes.append(f"All this is of the first {len(prepared.samples):,} texts; the data has more.")
-    asking = [name for name, metric in prepared.metrics.items() if getattr(metric, "asks", False)]
+    asking = [name for name, metric in prepared.metrics.items() if asks_judge(metric)]
     if asking:
         first = next(iter(prepared.judges), "its judge")
         notes.append(f"Not counted: what {', '.join(asking)} asks {first}, as its later questions depend on replies.")

@@ -11,29 +11,32 @@ from typing import Any
 from judge import criteria as criteria_module
 from judge import engines, ladder, merging, registry, samples, text
 from judge.api import judges as of_plan
-from judge.api import measures
+from judge.api import languages, measures
 from judge.api.pairs import Pairs, choose
+from judge.api.replaced import replaced
 from judge.asking import Later
 from judge.cache import folder_of, reach
 from judge.config import Judge, Plan, RankPlan, plan
 from judge.errors import ConfigError, StorageError
 from judge.ladder import Settings
-from judge.metrics import Metric, heuristic
+from judge.metrics import Metric, asks_judge, heuristic, is_rowwise
 from judge.progress import Counts, Measured
 from judge.providers import Provider
 from judge.recording import Recorder
 from judge.records import Criterion, Prompt, Sample
-from judge.render import Renderer
+from judge.rendering import Renderer
+from judge.stats.scales import strangers, unmatched
+from judge.wording import command, in_python, option
 
 _NO_REFERENCES = (
-    " (the data has no column `references`, without which there are no default metrics; --map references=COLUMN names "
+    " (the data has no column `references`, without which there are no default metrics; {named} names "
     "yours, and distinct, self_bleu and source_bleu need none)"
 )
 _MOST_HELD, _MOST_JUDGED = 50_000, 100_000
 """Texts in memory at once: of more the rest is read later, where metrics alone measure, and where a judge is asked."""
 
 
-Wanted = Mapping[str, Collection[tuple[str, str]]]
+WantedTexts = Mapping[str, Collection[tuple[str, str]]]
 
 
 @dataclass(slots=True)
@@ -54,7 +57,7 @@ class Prepared:
     metrics: dict[str, Metric]
     judges: dict[str, Provider]
     settings: Settings
-    language: dict[str, str]
+    language: languages.Spoken
     data: dict[str, Any]
     notes: list[str] = field(default_factory=list)
     pairs: Pairs | None = None
@@ -64,7 +67,7 @@ class Prepared:
     recording: Recorder | None = None
     baseline: str = ""
     merged: Sequence[Sequence[Criterion]] = ()
-    wanted: Wanted | None = None
+    wanted: WantedTexts | None = None
 
 
 def prepare(
@@ -73,22 +76,20 @@ def prepare(
     *,
     providers: Sequence[Judge | Provider] | None = None,
     own: Mapping[str, Criterion] | None = None,
-    wanted: Wanted | None = None,
+    wanted: WantedTexts | None = None,
 ) -> Prepared:
     """Read and check everything that can be checked before the first request. Raises JudgeError.
 
     `providers` are the judges where they are not all in the plan, `own` criteria that are not read from files, `wanted`
     the texts by criterion that are to be judged, where not all are.
     """
-    source = data if data is not None else made.data
-    if source is None:
-        raise ConfigError("no data: name a file, for example judge run summaries.jsonl")
+    source = _source(made, data)
     check_out(made.out)
     rows, rest = _read(made, source)
-    named = _language(made, rows)
     given = made.model if providers is None else providers
     asked, floor = of_plan.asked(made, given)
     alone = floor is not None and not asked and made.replay is None
+    named, spoken = languages.of_prompts(made, rows, judged=bool(made.criteria) and not alone)
     chosen = [] if alone else _criteria(made, rows, named["name"], own or {}, wanted)
     if made.calibrate:
         _check_calibrated(made, rows, chosen, alone=alone)
@@ -101,9 +102,8 @@ def prepare(
     if rest is not None and not _row_by_row(metrics, judges):
         rows, rest = [*rows, *rest], None
     notes += [*of_plan.about(made, metrics, judges), *of_plan.unused(made, given, alone=alone)]
-    pairs = None
-    if isinstance(made, RankPlan):
-        pairs = choose(rows, orders=made.orders, budget=made.pairs, seed=made.seed)
+    notes += [*_about_rows(made, rows, chosen), *spoken]
+    if (pairs := _pairs(made, rows)) is not None:
         notes += _about_pairs(pairs)
     read = {**_about_data(made.data), "rows": len(rows)}
     record = None if made.record is None else _recording(made, made.record, judges.values())
@@ -111,6 +111,21 @@ def prepare(
         made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest, ask, record,
         heuristic.NAME if alone else "", _merged(made, chosen, rows, judges, notes), wanted,
     )  # fmt: skip
+
+
+def _source(made: Plan, data: Any) -> Any:
+    """The data that were given, or else the plan's. Raises ConfigError where there are none."""
+    source = data if data is not None else made.data
+    if source is None:
+        raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
+    return source
+
+
+def _pairs(made: Plan, rows: Sequence[Sample]) -> Pairs | None:
+    """Which texts a ranking compares, None of any other run."""
+    if not isinstance(made, RankPlan):
+        return None
+    return choose(rows, orders=made.orders, budget=made.pairs, seed=made.seed)
 
 
 def _about_data(data: Path | None) -> dict[str, Any]:
@@ -126,13 +141,13 @@ def _opened(
     made: Plan, asked: Sequence[Judge | Provider], settings: Settings, *, judging: bool, metrics: Mapping[str, Metric]
 ) -> dict[str, Provider]:
     """The judges that criteria or metrics ask, which can be asked so, with a cache in reach. Raises ConfigError."""
-    if not judging and not any(getattr(metric, "asks", False) for metric in metrics.values()):
+    if not judging and not any(asks_judge(metric) for metric in metrics.values()):
         return {}
     judges = of_plan.opened(made, asked)
     for provider in judges.values():
         ladder.rungs(settings, provider.decides)
         if judging:
-            engines.made(made.engine, engine_place(made, provider))
+            engines.made(made.engine, engine_context(made, provider))
     if judges:
         reach(made.cache)
     return judges
@@ -140,26 +155,31 @@ def _opened(
 
 def _row_by_row(metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> bool:
     """Whether nothing has to see all texts at once."""
-    by_row = (getattr(one, "rowwise", False) and not getattr(one, "asks", False) for one in metrics.values())
+    by_row = (is_rowwise(one) and not asks_judge(one) for one in metrics.values())
     return all(by_row) and len(judges) < 2
 
 
-def _language(made: Plan, rows: Sequence[Sample]) -> dict[str, str]:
-    """The language of the prompts, and whether it was chosen or detected."""
-    if made.language is not None:
-        return {"name": made.language, "how": "chosen"}
-    return {"name": text.language(t for s in rows for t in (s.output, s.source or "")), "how": "detected"}
+def _about_rows(made: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
+    """What there is to say of the rows that were read, their ratings by people, and the run whose place this takes."""
+    notes = [f"These are the rows with {samples.said(made.where)} alone."] if made.where else []
+    scales = {one.name: (one.scale.low, one.scale.high) for one in chosen if not one.pairwise}
+    notes += [*strangers(rows, scales), *filter(None, [unmatched(rows, list(scales))])]
+    if in_python() and not made.retry_failed:  # on the command line it is said before the run
+        notes += filter(None, [replaced(made)])
+    return notes
 
 
 def _check_calibrated(made: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion], *, alone: bool) -> None:
     """Refuses `calibrate` where there is nothing to calibrate, or nothing to do it by."""
     names = list(made.criteria) if alone else [criterion.name for criterion in chosen]
     if isinstance(made, RankPlan) or not names:
-        raise ConfigError("--calibrate: it brings a judge's scores to people's scale, and this run makes none")
+        raise ConfigError(
+            f"{option('calibrate')}: it brings a judge's scores to people's scale, and this run makes none"
+        )
     if not any(name in sample.human for sample in rows for name in names):
         raise ConfigError(
-            f"--calibrate: no text has a rating by people for {' or '.join(names)}; name their column with "
-            f"--map human.{names[0]}=COLUMN"
+            f"{option('calibrate')}: no text has a rating by people for {' or '.join(names)}; name their column with "
+            f"{option('map', {f'human.{names[0]}': 'COLUMN'})}"
         )
 
 
@@ -181,14 +201,19 @@ def _metrics(
             raise ConfigError("--set heuristic.prefix: columns are called by --model heuristic or --metrics heuristic")
         made = made.model_copy(update={"set": {**made.set, of_plan.HEURISTIC: given | floor}})
     if alone and not names:
-        lacking = "" if any(s.references for s in rows) or made.metrics is not None else _NO_REFERENCES
+        lacking = (
+            ""
+            if any(s.references for s in rows) or made.metrics is not None
+            else _NO_REFERENCES.format(named=option("map", {"references": "COLUMN"}))
+        )
         raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")
     return measures.make(made, names, measured, ask), notes
 
 
 def _read(made: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
     """The samples, and those beyond the first ones unread, where nothing needs all of them at once."""
-    reader = islice(samples.stream(source, mapping=made.mapping, systems=made.systems), made.limit)
+    found = samples.stream(source, mapping=made.mapping, systems=made.systems, where=made.where)
+    reader = islice(found, made.limit)
     if isinstance(made, RankPlan) or made.calibrate or made.retry_failed:
         return list(reader), None
     most = _MOST_JUDGED if made.criteria else _MOST_HELD
@@ -217,8 +242,8 @@ def prompt(
     What is not named is the first there is. Raises JudgeError.
     """
     made = plan(given={**options, "criteria": [criterion]})
-    rows = samples.load(data, mapping=made.mapping, systems=made.systems)
-    language = made.language or text.language(t for s in rows for t in (s.output, s.source or ""))
+    rows = samples.load(data, mapping=made.mapping, systems=made.systems, where=made.where)
+    language = made.language or text.language_of(rows)
     either = criteria_module.load(criterion, language=language, pairwise=None)
     (chosen,) = _criteria(made, rows, language, {criterion: either}, None)
     first = _first(rows, item=item, system=system)
@@ -240,10 +265,10 @@ def _first(rows: Sequence[Sample], *, item: str | None, system: str | None) -> S
     return found
 
 
-def engine_place(made: Plan, provider: Provider) -> engines.Place:
+def engine_context(made: Plan, provider: Provider) -> engines.Context:
     """Where a plan has the requests to a judge run."""
     folder = None if made.cache is False else folder_of(made.cache)
-    return engines.Place(provider, folder, Counts(), workers=made.ray_workers)
+    return engines.Context(provider, folder, Counts(), workers=made.ray_workers)
 
 
 def for_provider(criterion: Criterion, provider: Provider) -> Criterion:
@@ -271,13 +296,13 @@ def check_out(out: Path | None) -> None:
     if out is None:
         return
     if out.exists() and not out.is_dir():
-        raise StorageError(f"--out {out}: a file stands there; name a folder")
+        raise StorageError(f"{option('out', str(out))}: a file stands there; name a folder")
     if not (out / "run.json").exists() and any((out / name).exists() for name in ("report.html", "report.md")):
-        raise StorageError(f"--out {out}: holds a report that is not from judge; name another folder")
+        raise StorageError(f"{option('out', str(out))}: holds a report that is not from judge; name another folder")
 
 
 def _criteria(
-    made: Plan, rows: Sequence[Sample], language: str, own: Mapping[str, Criterion], wanted: Wanted | None
+    made: Plan, rows: Sequence[Sample], language: str, own: Mapping[str, Criterion], wanted: WantedTexts | None
 ) -> list[Criterion]:
     """The criteria of a plan in the form it wants them, checked against the texts that they are asked about."""
     chosen = []
@@ -297,13 +322,16 @@ def _criteria(
 def _check_merged(chosen: Sequence[Criterion]) -> None:
     """Refuses to merge what has no one short reply."""
     if any(criterion.pairwise for criterion in chosen):
-        raise ConfigError("--merge-criteria: it is for criteria that judge one text; leave it out of judge rank")
+        raise ConfigError(
+            f"{option('merge_criteria')}: it is for criteria that judge one text; leave it out of {command('rank')}"
+        )
     if len(chosen) < 2:
-        raise ConfigError("--merge-criteria: it takes two criteria or more; leave it out")
+        raise ConfigError(f"{option('merge_criteria')}: it takes two criteria or more; leave it out")
     if wordy := [criterion.name for criterion in chosen if criterion.reply != "score"]:
         raise ConfigError(
-            f"--merge-criteria: it takes criteria whose reply is a score alone, and {wordy[0]} asks for a reason; "
-            "add --reply score"
+            f"{option('merge_criteria')}: it takes criteria whose reply is a score alone, and {wordy[0]} asks for a "
+            "reason; "
+            f"add {option('reply', 'score')}"
         )
 
 
@@ -314,16 +342,21 @@ def _merged(
     if not made.merge_criteria or all(provider.decides for provider in judges.values()):
         return ()
     if not (found := merging.groups(chosen, rows)):
-        notes.append("No two criteria show the same texts: --merge-criteria had no effect.")
+        notes.append(f"No two criteria show the same texts: {option('merge_criteria')} had no effect.")
     return found
 
 
 def _recording(made: Plan, path: Path, judges: Iterable[Provider]) -> Recorder:
     """What the replies are taken down in, with what every report of these judges' must say. Raises JudgeError."""
     if not judges:
-        raise ConfigError(f"--record {path}: no model is asked in this run, so there are no replies to record")
+        raise ConfigError(
+            f"{option('record', str(path))}: no model is asked in this run, so there are no replies to record"
+        )
     if path == made.replay:
-        raise ConfigError(f"--record {path}: this is the recording that is replayed; name another file")
+        raise ConfigError(
+            f"{option('record', str(path))}: this is the recording that is replayed; name another file, "
+            f"or a model that is asked in its place: {option('model')}"
+        )
     return Recorder(path, " ".join(dict.fromkeys(judge.notice for judge in judges if judge.notice)))
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from judge import config, criteria, samples, text
+from judge import config, criteria, samples
 from judge.api import judges as of_plan
-from judge.api import judging
+from judge.api import judging, languages
 from judge.api.entry import refuse_keys
 from judge.api.prepare import Prepared, check_out, prepare
 from judge.api.variants import Texts, make
@@ -28,7 +28,7 @@ DRAWN = [_REPEATS.format(temperature) for temperature in TEMPERATURES]
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyAudit:
     """An audit of which everything was read, made and checked; nothing has been sent or paid yet.
 
     `runs` are what there is to ask, by name, in their order; `model` names the judge. `lacking` says by probe why it
@@ -56,7 +56,7 @@ def ready(
     probes: str | Sequence[str] = PROBES,
     providers: Sequence[Judge | Provider] | None = None,
     own: Mapping[str, Criterion] | None = None,
-) -> Ready:
+) -> ReadyAudit:
     """The texts of an audit, and the runs that judge them. Raises JudgeError."""
     asked = _probes(probes)
     given = made.model if providers is None else providers
@@ -64,8 +64,8 @@ def ready(
     _check(made, given, items)
     if source is None:
         raise ConfigError("no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini")
-    rows = samples.load(source, mapping=made.mapping, systems=made.systems)[: made.limit]
-    spoken = made.language or text.language(t for s in rows for t in (s.output, s.source or ""))
+    rows = samples.load(source, mapping=made.mapping, systems=made.systems, where=made.where)[: made.limit]
+    spoken = languages.of_prompts(made, rows)[0]["name"]
     plain = made.model_copy(update={**_READ, "language": spoken})
     scales = _scales(plain, given, own or {})
     texts = make(rows, scales, asked, items=items, language=spoken, seed=made.seed)
@@ -75,11 +75,19 @@ def ready(
     if len(first.judges) > 1:
         raise ConfigError(f"the recording has several judges: name one of {', '.join(first.judges)} with --model")
     model = first.baseline or next(iter(first.judges))
-    found = Ready(plain.model_copy(update={"out": made.out}), model, asked, texts, {MAIN: first})
+    found = ReadyAudit(plain.model_copy(update={"out": made.out}), model, asked, texts, {MAIN: first})
     return _with_biases(found) if "bias" in asked else found
 
 
-_READ: dict[str, Any] = {"metrics": (), "set": {}, "mapping": {}, "systems": (), "limit": None, "out": None}
+_READ: dict[str, Any] = {
+    "metrics": (),
+    "set": {},
+    "mapping": {},
+    "systems": (),
+    "where": {},
+    "limit": None,
+    "out": None,
+}
 """What a plan no longer says once its texts are read: no metric is measured, and `out` is the card's."""
 
 
@@ -118,7 +126,7 @@ def _scales(made: Plan, given: Sequence[Judge | Provider], own: Mapping[str, Cri
 # What a judge leans to
 
 
-def _with_biases(found: Ready) -> Ready:
+def _with_biases(found: ReadyAudit) -> ReadyAudit:
     """The audit with the further runs that show biases, as far as there can be any."""
     first, texts = found.runs[MAIN], found.texts
     runs, lacking = dict(found.runs), dict[str, str]()
@@ -148,7 +156,7 @@ def _with_biases(found: Ready) -> Ready:
     return replace(found, runs=runs, lacking=lacking)
 
 
-def _further(found: Ready, rows: Sequence[Sample], own: Sequence[Criterion], **changed: Any) -> Prepared:
+def _further(found: ReadyAudit, rows: Sequence[Sample], own: Sequence[Criterion], **changed: Any) -> Prepared:
     """Another run of the same judge."""
     chosen = {one.name: one for one in own}
     names = {"criteria": tuple(chosen)} if chosen else {}
@@ -170,7 +178,7 @@ def _reworded(chosen: Sequence[Criterion]) -> tuple[list[Criterion], dict[str, s
     return worded, lacking if worded else {"wording": "; ".join(lacking.values())}
 
 
-def _compared(found: Ready) -> tuple[Prepared, list[str]]:
+def _compared(found: ReadyAudit) -> tuple[Prepared, list[str]]:
     """The run of pairs by the criteria that compare two texts and are called as those of the audit; what is left.
 
     Raises ConfigError, CriterionError and DataError where there is none, or none of these texts can be compared.

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from judge import render
+from judge import rendering
 from judge.errors import CriterionError
 from judge.merging import Renders, renderers
 from judge.records import Criterion, Prompt, Sample
@@ -91,7 +91,7 @@ def _parts(words: str, texts: Mapping[str, str]) -> list[str]:
     there = [(name, text) for name, text in texts.items() if text in words]
     for name, text in sorted(there, key=lambda pair: -len(pair[1])):
         parts = _cut(parts, ">\n", text, "\n</", f"text {name}")
-        parts = _cut(parts, " ", render.key(text), ">", f"key {name}")
+        parts = _cut(parts, " ", rendering.key(text), ">", f"key {name}")
         if len(text) >= _SURE:
             parts = _cut(parts, "", text, "", f"text {name}")
     return parts

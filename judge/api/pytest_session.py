@@ -98,10 +98,11 @@ def _name(model: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What came of a suite: its verdicts, or why it could not be run."""
+    """What came of a suite: its verdicts, what stands beside them, or why it could not be run."""
 
     verdicts: tuple[Verdict, ...]
     trouble: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def verdicts(suite: Suite, session: Session, cases: Collection[str]) -> Found:
@@ -117,10 +118,10 @@ def verdicts(suite: Suite, session: Session, cases: Collection[str]) -> Found:
             found = _tested(suite, session, cases)
             told = [asdict(replace(one, estimate=None)) for one in found.verdicts]
             new = kept.with_suffix(".new")
-            new.write_text(json.dumps([told, found.trouble]), encoding="utf-8")
+            new.write_text(json.dumps([told, found.trouble, found.warnings]), encoding="utf-8")
             new.replace(kept)
-        told, trouble = json.loads(kept.read_text(encoding="utf-8"))
-        return Found(tuple(Verdict(**one) for one in told), trouble)
+        told, trouble, warnings = json.loads(kept.read_text(encoding="utf-8"))
+        return Found(tuple(Verdict(**one) for one in told), trouble, tuple(warnings))
 
 
 def _tested(suite: Suite, session: Session, cases: Collection[str]) -> Found:
@@ -132,7 +133,7 @@ def _tested(suite: Suite, session: Session, cases: Collection[str]) -> Found:
         (found,) = test([suite.path], **over)
     except JudgeError as error:
         return Found((), "\n".join([str(error), *getattr(error, "__notes__", ())]))
-    return Found(found.verdicts, found.trouble)
+    return Found(found.verdicts, found.trouble, found.warnings)
 
 
 def unmet(found: Sequence[Verdict]) -> list[str]:

@@ -14,12 +14,12 @@ from judge.progress import Progress
 from judge.purse import Purse
 from judge.report import Result
 
-Shown = Callable[[str, Prepared], AbstractContextManager[Any]]
+Showing = Callable[[str, Prepared], AbstractContextManager[Any]]
 """What shows one of the runs, by its name, while it goes."""
 
 
 async def in_turn(
-    runs: Mapping[str, Prepared], plan: Plan, progress: Progress | None, shown: Shown
+    runs: Mapping[str, Prepared], plan: Plan, progress: Progress | None, shown: Showing
 ) -> dict[str, Result]:
     """What each run brings; budget and deadline are those of the plan. Raises what `stages.run` raises."""
     progress = progress if progress is not None else Progress()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.address import Address
-from judge.cache import place_of, stored
+from judge.cache import location_of, stored
 from judge.errors import ConfigError, DataError
 from judge.providers.http import Endpoint
 from judge.recording import Archive, Recorder, entries, request_of, server_of
@@ -67,8 +67,8 @@ def export_replies(
         raise ConfigError(f"--base-url: {unknown('server', wanted, sorted(servers))}")
     if not done.written:
         raise ConfigError(
-            f"cache {place_of(place)}: no such reply to write ({done.older:,} of an older version, kept without their "
-            f"prompts, and {done.offline:,} scripted or replayed, not a server's, are left out)"
+            f"cache {location_of(place)}: no such reply to write ({done.older:,} of an older version, kept without "
+            f"their prompts, and {done.offline:,} scripted or replayed, not a server's, are left out)"
         )
     return done
 

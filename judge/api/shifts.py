@@ -10,11 +10,11 @@ from statistics import fmean
 import numpy as np
 
 from judge.api.compare import compare
-from judge.api.held import taken
 from judge.records import Sample
 from judge.report import Result
-from judge.report.prompt_diff import Agreement, Judged, Place, Turned
+from judge.report.prompt_diff import Agreement, Judged, RankChange, Turned
 from judge.stats.correlate import shifted, usual_level
+from judge.stats.held import taken
 from judge.stats.resample import Floats
 
 _PLACES = 9  # equal values may differ by rounding
@@ -94,7 +94,7 @@ def _reversed(one: Floats, other: Floats) -> int:
     return int((signs[0] * signs[1] < 0).sum()) // 2
 
 
-def _places(before: Result, after: Result, column: str) -> Iterator[Place]:
+def _places(before: Result, after: Result, column: str) -> Iterator[RankChange]:
     """The systems that have another rank."""
     had, has = (
         {r.system: (r.rank, r.low, r.high) for c in side.comparisons if c.column == column for r in c.ranks}
@@ -102,7 +102,7 @@ def _places(before: Result, after: Result, column: str) -> Iterator[Place]:
     )
     for system in has:
         if system in had and had[system][0] != has[system][0]:
-            yield Place(system, had[system], has[system])
+            yield RankChange(system, had[system], has[system])
 
 
 def _against(found: Judged, rows: Sequence[Sample], before: Result, after: Result) -> Judged:

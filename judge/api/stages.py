@@ -7,11 +7,12 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from judge.api import again, drivers, judging, measures, people, prompts, streaming
+from judge.api import again, judging, measures, prompts, streaming
 from judge.api.describe import describe, suffix
 from judge.api.prepare import Prepared, refuse_twins
 from judge.config import RankPlan
@@ -22,8 +23,11 @@ from judge.purse import Purse
 from judge.records import Column, Score
 from judge.report import Result, items
 from judge.runner import Row
+from judge.stats import people
 from judge.stats.conclude import conclude
+from judge.stats.looks import looks as looks_of
 from judge.table import SCORES, forget
+from judge.wording import in_python, option
 
 T = TypeVar("T")
 
@@ -57,11 +61,8 @@ async def _held(prepared: Prepared, progress: Progress, purse: Purse) -> Result:
 
     def finish(status: str) -> Result:
         result = _result(prepared, progress, rows, measured, about(status))
-        out, size = prepared.plan.out, len(result.table.scores) + len(result.failures)
-        if out is not None and (status == "complete" or size > _stored_rows(out)):
-            result.save(out)
-        elif out is not None and not rows:
-            forget(out)
+        if prepared.plan.out is not None:
+            _store(result, prepared.plan.out, whole=status == "complete", empty=not rows)
         return result
 
     status = "stopped"
@@ -115,11 +116,10 @@ def _tell(error: JudgeError, prepared: Prepared, progress: Progress) -> None:
     said += f" and kept in {out}." if out is not None and progress.done and not streamed else "."
     said += f" A run this large writes {out} when it is done." if out is not None and streamed else ""
     if prepared.plan.cache is False:
-        error.add_note(f"{said} Without a cache (--no-cache) a new run pays for all of them again.")
+        error.add_note(f"{said} Without a cache ({option('cache', False)}) a new run pays for all of them again.")
     else:
-        error.add_note(
-            f"{said} Start the same command again to go on: what is in the cache is not asked or paid again."
-        )
+        again = "Make the same call again" if in_python() else "Start the same command again"
+        error.add_note(f"{said} {again} to go on: what is in the cache is not asked or paid again.")
 
 
 async def _measured(prepared: Prepared, progress: Progress) -> AsyncIterator[MetricResult]:
@@ -145,7 +145,7 @@ async def _stream(prepared: Prepared, progress: Progress, purse: Purse) -> Resul
         found.table, found.estimates, _about(prepared, about("complete"), found.table.columns, streamed=counts)
     )
     if prepared.plan.out is not None:
-        result.save(prepared.plan.out)
+        result.save(prepared.plan.out, overwrite=True)
     return result
 
 
@@ -166,22 +166,18 @@ def _result(
     plan = prepared.plan
     orders = plan.orders if isinstance(plan, RankPlan) else None
     judged = orders is None and bool(prepared.criteria)
-    looks = drivers.looks(prepared.samples) if judged and info["status"] == "complete" else None
+    looks = looks_of(prepared.samples) if judged and info["status"] == "complete" else None
     found = conclude(prepared.samples, columns, rows, orders=orders, seed=plan.seed, looks=looks, people=plan.calibrate)
-    return Result(
-        found.table,
-        found.estimates,
-        _about(prepared, info, columns),
-        found.agreement,
-        found.rankings,
-        found.drivers,
-        comparisons=found.comparisons,
-        overall=found.overall,
-        repeats=found.repeats,
-        calibrated=found.calibrated,
-        matrices=found.matrices,
-        rated=people.of_run(found.table, info["model"], plan.seed) if looks is not None else (),
-    )
+    rated = people.of_run(found.table, info["model"], plan.seed) if looks is not None else ()
+    return Result.of(found, _about(prepared, info, columns), rated)
+
+
+def _store(result: Result, out: Path, *, whole: bool, empty: bool) -> None:
+    """Save what is whole or has more rows than an earlier run left there; of an `empty` one no journal stays."""
+    if whole or len(result.table.scores) + len(result.failures) > _stored_rows(out):
+        result.save(out, overwrite=True)
+    elif empty:
+        forget(out)
 
 
 def _stored_rows(out: Path) -> int:
@@ -211,5 +207,5 @@ async def _beside(work: Callable[[], T]) -> T:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(tell, *told)
 
-    threading.Thread(target=in_thread, name="judge-metric", daemon=True).start()
+    threading.Thread(target=copy_context().run, args=(in_thread,), name="judge-metric", daemon=True).start()
     return await done

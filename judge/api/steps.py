@@ -10,7 +10,7 @@ from judge.api.loop import in_a_loop
 from judge.config import Plan
 from judge.errors import ConfigError, CriterionError, ParseError
 from judge.records import Message, Request
-from judge.render import draft
+from judge.rendering import draft
 from judge.retry import Policy, Retrier
 
 _TOKEN_LIMIT = 1024

@@ -10,19 +10,21 @@ from typing import Any
 from judge import config
 from judge.api.entry import Model
 from judge.api.pairs import Pairs, choose
-from judge.api.prepare import Prepared, Wanted, prepare
+from judge.api.prepare import Prepared, WantedTexts, prepare
 from judge.config import Judge, Plan
 from judge.errors import ConfigError
 from judge.providers import Provider
 from judge.records import Criterion, Sample
 from judge.report import Result
 from judge.suite.records import Suite
-from judge.suite.texts import Asked, Key
+from judge.suite.texts import Key, SuiteTexts
 from judge.table import Table
 
 PAIRS = "pairs"
 """The folder, in that of a suite's run, of the texts that were compared two by two."""
 _SCRIPTED = "scripted/"
+_READ = ("limit", "where")
+"""Keys that say which of the data are read, and mean nothing once they are."""
 _MEASURING = ("metrics", "set", "workers", "calibrate", "retry_failed")
 """Keys of a plan that mean nothing to a suite."""
 
@@ -72,7 +74,7 @@ class Given:
         return found if self.models else None
 
 
-def scoring(suite: Suite, asked: Asked, given: Given, language: str) -> Prepared | None:
+def scoring(suite: Suite, asked: SuiteTexts, given: Given, language: str) -> Prepared | None:
     """The run about single texts, None where no case is about any.
 
     People's ratings stay outside, for they cost a run's page time: `restored` puts them back.
@@ -86,7 +88,7 @@ def scoring(suite: Suite, asked: Asked, given: Given, language: str) -> Prepared
     return _prepared(made, rows, criteria, given, asked.wanted)
 
 
-def comparing(suite: Suite, asked: Asked, given: Given, language: str) -> Prepared | None:
+def comparing(suite: Suite, asked: SuiteTexts, given: Given, language: str) -> Prepared | None:
     """The run about two texts at a time, in both orders; None where no case compares any."""
     if not asked.pairs:
         return None
@@ -103,7 +105,7 @@ def comparing(suite: Suite, asked: Asked, given: Given, language: str) -> Prepar
     return prepared
 
 
-def restored(result: Result, prepared: Prepared, asked: Asked) -> Result:
+def restored(result: Result, prepared: Prepared, asked: SuiteTexts) -> Result:
     """The result with the texts as they are in the data, of which a heuristic has only measured what was wanted."""
     table = result.table
     scores, failures = table.scores, table.failures
@@ -120,15 +122,18 @@ def _by_name(criteria: Iterable[Criterion], *, pairwise: bool) -> dict[str, Crit
 
 def _options(suite: Suite, criteria: Mapping[str, Criterion], language: str, out: Path | None) -> dict[str, Any]:
     """What a plan is made of. The data are read, and no more than is wanted of them."""
-    kept = {name: value for name, value in suite.options.items() if name != "limit"}
+    kept = {name: value for name, value in suite.options.items() if name not in _READ}
     return {**kept, "criteria": list(criteria), "metrics": [], "language": language, "out": out}
 
 
 def _prepared(
-    made: Plan, rows: list[Sample], criteria: Mapping[str, Criterion], given: Given, wanted: Wanted
+    made: Plan, rows: list[Sample], criteria: Mapping[str, Criterion], given: Given, wanted: WantedTexts
 ) -> Prepared:
     """A run on these texts. Raises JudgeError."""
     prepared = prepare(made, rows, providers=given.judges(made), own=criteria, wanted=wanted)
+    if made.replay is not None and not made.model and len(prepared.judges) > 1:
+        both = " and ".join(prepared.judges)
+        raise ConfigError(f"replay {made.replay}: it holds replies of {both}: name one with model: or --model, or both")
     if prepared.rest is not None:
         raise ConfigError(f"a suite is about {len(prepared.samples):,} texts at the most: give it a limit:")
     return prepared

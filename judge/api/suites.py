@@ -11,26 +11,30 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from judge import config
-from judge.api import baselines, judging
+from judge.api import baselines, judging, languages
 from judge.api.baselines import Baseline
 from judge.api.compare import compare
+from judge.api.door import async_door, door
 from judge.api.entry import Model, Options
 from judge.api.loop import in_a_loop
 from judge.api.prepare import Prepared
 from judge.api.stages import run
 from judge.api.suited import Given, comparing, restored, scoring
 from judge.api.unrecorded import refuse_unrecorded
+from judge.api.watching import Watch, watched
 from judge.api.worth import longest, price
 from judge.errors import ConfigError, JudgeError
 from judge.progress import Progress
 from judge.purse import Purse
+from judge.recording import Archive
+from judge.records import Sample
 from judge.registry import unknown
 from judge.report import Result
 from judge.report.words import count, line
 from judge.suite import files, texts
 from judge.suite.records import Case, Outcome, Outcomes, Policy, Suite, Verdict
 from judge.suite.scored import columns
-from judge.suite.texts import Asked
+from judge.suite.texts import SuiteTexts
 from judge.suite.verdicts import against, judge, limits
 
 Paths = str | Path | Sequence[str | Path]
@@ -49,7 +53,7 @@ class Ready:
     """
 
     suite: Suite
-    asked: Asked
+    asked: SuiteTexts
     scoring: Prepared | None
     comparing: Prepared | None
     baseline: Baseline
@@ -77,13 +81,14 @@ class SuiteOptions(Options, total=False):
 
     model: Model
     criteria: str | Sequence[str]
-    progress: Progress
+    progress: Watch
     cases: str | Collection[str]
     baseline: str | Path
     update_baseline: bool
     undecided: Policy
 
 
+@door(SuiteOptions)
 def test(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
     """Run suites, files or folders of *.judge.yaml, and say of every case whether the scores are as it expects.
 
@@ -105,10 +110,12 @@ def test(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
 test.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test of its own
 
 
+@async_door(SuiteOptions)
 async def test_async(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
     """`test` for callers with an event loop of their own."""
     progress = options.pop("progress", None)
-    return await carry_out(ready(paths, **options), progress)
+    async with watched(progress) as counts:
+        return await carry_out(ready(paths, **options), counts)
 
 
 # Reading and checking
@@ -150,8 +157,10 @@ def ready(
             undecided=undecided or suite.undecided,
         )
         try:
-            asked, runs = _prepared(suite, given)
-            held = baselines.find(suite, asked.texts, folder=folder, update=update_baseline)
+            data = texts.read(suite)
+            asked, runs = _prepared(suite, given, data)
+            known = None if cases is not None else [(one.item, one.system) for one in (*data, *asked.texts)]
+            held = baselines.find(suite, asked.texts, folder=folder, update=update_baseline, known=known)
             own = purse or Purse(next(one.plan.budget for one in runs if one is not None))
             checked.append(Ready(suite, asked, *runs, held, own, "deadline" in given.options))
         except JudgeError as error:
@@ -201,11 +210,14 @@ def _twins(suites: Sequence[Suite]) -> Iterator[ConfigError]:
             )
 
 
-def _prepared(suite: Suite, given: Given) -> tuple[Asked, tuple[Prepared | None, Prepared | None]]:
+def _prepared(
+    suite: Suite, given: Given, data: Sequence[Sample]
+) -> tuple[SuiteTexts, tuple[Prepared | None, Prepared | None]]:
     """What a suite asks, and its two runs."""
-    data = texts.read(suite)
     language = texts.language(suite, data)
     asked = texts.gather(suite, data, texts.load_criteria(suite, language, given.criteria))
+    if suite.options.get("language") is None:
+        languages.check_one([*asked.texts, *(one for several in asked.pairs.values() for one in several)])
     return asked, (scoring(suite, asked, given, language), comparing(suite, asked, given, language))
 
 
@@ -218,7 +230,25 @@ async def carry_out(
     """Run suites one after the other. Raises CancelledError where it is interrupted."""
     progress = progress if progress is not None else Progress()
     start = time.monotonic()
-    return Outcomes([await _outcome(one, progress, shown, start) for one in suites])
+    found = [await _outcome(one, progress, shown, start) for one in suites]
+    if found and not any(one.trouble for one in found):
+        found[-1] = replace(found[-1], notes=(*found[-1].notes, *_kept_of_others(suites)))
+    return Outcomes(found)
+
+
+def _kept_of_others(suites: Sequence[Ready]) -> Iterator[str]:
+    """What recordings hold besides what these suites asked, such as prompts as they were before a change."""
+    taken: dict[Path, set[int]] = {}
+    for run_of in (each for one in suites for each in one.runs):
+        if run_of.plan.record is not None and run_of.recording is not None:
+            taken.setdefault(run_of.plan.record, set()).update(run_of.recording.taken)
+    for path, calls in taken.items():
+        with Archive([path]) as whole:
+            if others := whole.beside(calls):
+                yield (
+                    f"{path}: {others:,} of {count(len(whole), 'prompt')} not asked in this run, and kept; record into "
+                    "another file to be rid of them."
+                )
 
 
 async def _outcome(one: Ready, progress: Progress, shown: Shown, start: float) -> Outcome:
@@ -272,7 +302,22 @@ def _judged(one: Ready, result: Result | None, ranked: Result | None) -> Outcome
     if held.keep is not None and result is not None:
         found, said = _kept(result, held.keep, found)
         notes.append(said)
-    return Outcome(suite, tuple(found), result, ranked, comparison, tuple(dict.fromkeys(notes)))
+    warnings = (*_unasked(one, result, ranked), *held.warnings)
+    return Outcome(suite, tuple(found), result, ranked, comparison, tuple(dict.fromkeys(notes)), warnings=warnings)
+
+
+def _unasked(one: Ready, *results: Result | None) -> tuple[str, ...]:
+    """What has to be said of a recording for which not every judgment was asked anew."""
+    if not any(run.plan.record for run in one.runs):
+        return ()
+    cached = sum(of["requests"]["cached"] for each in results if each for of in each.info["judges"].values())
+    if not cached:
+        return ()
+    nothing = "nothing was asked, and " if cached >= one.judgments else ""
+    return (
+        f"{cached:,} of {count(one.judgments, 'judgment')} recorded from the cache: {nothing}a model that changed "
+        "behind its name would not be seen (--no-cache asks anew).",
+    )
 
 
 def _limits(one: Ready, result: Result | None, ranked: Result | None) -> list[Verdict]:

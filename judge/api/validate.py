@@ -7,25 +7,31 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from judge.api.held import Held
-from judge.api.people import criterion, judges_of, people
+from judge.api.door import door
 from judge.errors import ConfigError, DataError
 from judge.records import Column, Sample
 from judge.report import Result, load
 from judge.report.about import about
 from judge.report.validation import Validation
 from judge.report.words import count
+from judge.samples import Values
 from judge.stats import ppi
 from judge.stats.bootstrap import Bootstrap
-from judge.table import JOURNAL, RUN
+from judge.stats.held import Held
+from judge.stats.people import criterion, judges_of, people
+from judge.stats.scales import strangers, unmatched
+from judge.table import JOURNAL, RUN, Table
+from judge.wording import option
 
 
+@door()
 def validate(
     result: Result | str | Path,
     *others: Result | str | Path,
     seed: int = 0,
     n_resamples: int = 1000,
     calibrate: bool = False,
+    where: Values | None = None,
 ) -> Validation:
     """Hold a result, or the run in a folder, against the ratings that its samples have in `human`, by criterion.
 
@@ -35,16 +41,13 @@ def validate(
     several. `judge.stats.correlate` says what the numbers are. A text without a score or rating does not count.
 
     The judges of `others` are held against the same ratings on the texts that are the same in both, and every two
-    judges against each other. `calibrate` also brings the systems' means to people's scale (`judge.stats.ppi`).
+    judges against each other. `calibrate` also brings the systems' means to people's scale (`judge.stats.ppi`). `where`
+    has the texts of all runs that count, by the values of their columns: {"lang": "ja"}.
 
     Raises ConfigError for what is no scored run, DataError where no text was rated or none is the same, StorageError.
     """
-    named = [str(one) for one in (result, *others) if not isinstance(one, Result)]
-    if len(set(named)) < len(named):
-        raise ConfigError("the same run is named twice")
-    first, *rest = (one if isinstance(one, Result) else _run(Path(one)) for one in (result, *others))
-    for one in (first, *rest):
-        _check_scored(one)
+    runs = _scored((result, *others))
+    first, *rest = (one.where(**where) for one in runs) if where else runs
     table = first.table
     check_rated(table.samples)
     judges, left_out = _judges(list(zip((result, *others), (first, *rest), strict=True)))
@@ -56,9 +59,20 @@ def validate(
     return Validation(
         title=f"Against people: {' and '.join(dict.fromkeys(one.title for one in told))}",
         rated=rated,
-        notes=(*banners, *left_out, *_unrated(columns, criteria)),
+        notes=(*banners, *left_out, *_unrated(columns, criteria, [*banners], table), *_outside(table, [*banners])),
         calibrated=first.calibrated or (ppi.calibrate(table) if calibrate else ()),
     )
+
+
+def _scored(given: Sequence[Result | str | Path]) -> list[Result]:
+    """The runs, read where they are named by their folder. Raises ConfigError for one named twice, or of no scores."""
+    named = [str(one) for one in given if not isinstance(one, Result)]
+    if len(set(named)) < len(named):
+        raise ConfigError("the same run is named twice")
+    runs = [one if isinstance(one, Result) else _run(Path(one)) for one in given]
+    for one in runs:
+        _check_scored(one)
+    return runs
 
 
 def _check_scored(result: Result) -> None:
@@ -92,8 +106,9 @@ def _judges(runs: Sequence[tuple[Result | str | Path, Result]]) -> tuple[list[He
 def check_rated(samples: Sequence[Sample]) -> None:
     """Raises DataError where no sample has a rating by people."""
     if not any(sample.human for sample in samples):
+        named = option("map", {"human.relevance": "COLUMN"})
         raise DataError(
-            "no text has a rating by people to validate against: name their column with --map human.relevance=COLUMN, "
+            f"no text has a rating by people to validate against: name their column with {named}, "
             'or write "human": {"relevance": 4} into each row (of several annotators [4, 5, 3])'
         )
 
@@ -109,7 +124,20 @@ def _run(folder: Path) -> Result:
     return load(folder)
 
 
-def _unrated(columns: Iterable[Column], criteria: Sequence[str]) -> list[str]:
-    names = dict.fromkeys(criterion(column) for column in columns if column.kind == "criterion")
+def _unrated(columns: Iterable[Column], criteria: Sequence[str], told: Sequence[str], table: Table) -> list[str]:
+    """Criteria without ratings, where the run has not said so itself."""
+    names = list(dict.fromkeys(criterion(column) for column in columns if column.kind == "criterion"))
     lacking = [name for name in names if name not in criteria]
-    return [f"No ratings by people for {', '.join(lacking)} (there are: {', '.join(criteria)})."] if lacking else []
+    if not lacking or unmatched(table.samples, names) in told:
+        return []
+    return [f"No ratings by people for {', '.join(lacking)} (there are: {', '.join(criteria)})."]
+
+
+def _outside(table: Table, told: Sequence[str]) -> list[str]:
+    """Single ratings that are not on the scale of a criterion, which the run may have said itself."""
+    scales = {
+        criterion(one): (one.low, one.high)
+        for one in table.columns
+        if one.kind == "criterion" and one.low is not None and one.high is not None
+    }
+    return [note for note in strangers(table.samples, scales) if note not in told]

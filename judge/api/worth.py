@@ -53,14 +53,14 @@ def ahead(runs: Iterable[Prepared]) -> str:
 def _sizes(prepared: Prepared) -> Iterator[int]:
     for name, provider in prepared.judges.items():
         made = renderers([for_provider(criterion, provider) for criterion in prepared.criteria])
-        first, exact = ladder.rungs(prepared.settings, provider.decides)[0], getattr(provider, "exact", False)
+        first = ladder.rungs(prepared.settings, provider.decides)[0]
         for one in judgments(prepared, name):
             try:
                 prompt = made[one.criterion.name].render(one.sample, one.rival)
             except CriterionError:
                 continue
-            asked = ladder.requests(prompt, one.criterion, first, prepared.settings, exact=exact)
-            yield tokens.of(asked[0])
+            asked = ladder.asked(prompt, one.criterion, first, prepared.settings, provider)
+            yield tokens.of(next(iter(asked.values())))
 
 
 def _afresh(prepared: Prepared) -> Prepared:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from judge.records import IDENTICAL, Failure, Score
+from judge.records import ABSTAINED, IDENTICAL, Column, Failure, Score
 from judge.report.refusals import refusals, warnings
 from judge.report.result import Result
 from judge.report.words import count, line, seconds
@@ -119,6 +119,11 @@ def _thin(result: Result) -> tuple[str, ...]:
 def failed(row: Score | Failure | None) -> bool:
     """Whether a row is a failure of its own; a panel's follows from its judges'."""
     return isinstance(row, Failure) and row.stage != "panel"
+
+
+def abstained(column: Column, row: Score | Failure | None) -> bool:
+    """Whether a metric declined to give a value. What stands in a judge's place has failed instead."""
+    return column.kind == "metric" and isinstance(row, Failure) and row.error == ABSTAINED
 
 
 def _failures(result: Result) -> tuple[FailureKind, ...]:
@@ -276,6 +281,7 @@ def _usage(info: Mapping[str, Any]) -> str:
         tokens = f"{usage.get('prompt_tokens', 0):,} in{cached}, {usage.get('completion_tokens', 0):,} out{thought}"
         parts.append("tokens: " + tokens)
     if cost:
-        price = "unknown" if cost.get("usd") is None else f"${cost['usd']:,.4f}"
+        usd = cost.get("usd")
+        price = "unknown" if usd is None else f"${usd:,.4f}" if usd or requests.get("sent") else "nothing"
         parts.append(_joined(f"cost: {price}", f"({cost['note']})" if cost.get("note") else "", sep=" "))
     return line(" · ".join(parts))

@@ -110,13 +110,18 @@ def _cell(found: Estimate | None, places: int = _PLACES) -> Cell:
 
 
 def _lacking(rated: Rated, level: Level) -> Iterator[str]:
-    """Why rows have no value, rows of one reason together."""
+    """Why rows have no value, or are no floors, rows of one reason together."""
     reasons: dict[str, list[str]] = {}
+    few: dict[str, list[str]] = {}
     for row in rated.rows:
         if level in row.correlation.lacking:
             reasons.setdefault(row.correlation.lacking[level], []).append(row.name)
+        elif level in row.few:
+            few.setdefault(row.few[level], []).append(row.name)
     for reason, names in reasons.items():
         yield f"No value for {', '.join(map(line, names))}: {reason}."
+    for reason, names in few.items():
+        yield f"Left out as a floor: {', '.join(map(line, names))}: {reason}."
 
 
 def _other_scales(rated: Rated) -> Iterator[str]:
@@ -140,12 +145,32 @@ def told(rated: Rated, level: Level) -> Iterator[str]:
             continue
         against = {floor.name: rated.differences.get((judge.name, floor.name, level)) for floor in rated.floors}
         yield f"{line(judge.name)} {_stands(against)}"
-    for floor in rated.floors if rated.judges else ():
+        if above := _over_ceiling(judge, rated.ceiling, level):
+            yield above
+    for floor in _counted(rated, level) if rated.judges else ():
         found = floor.correlation.estimates.get((level, "spearman"))
         if found is not None and found.high is not None and round(found.high, _PLACES) < 0:
             opposite = number(-found.value, _PLACES)
             yield f"{floor.name} goes the other way, {_difference(found)}: its opposite is a floor of {opposite}."
     yield from _beside(rated, level)
+
+
+def _counted(rated: Rated, level: Level) -> list[Row]:
+    """The floors that have values for enough of the items."""
+    return [floor for floor in rated.floors if level not in floor.few]
+
+
+def _over_ceiling(judge: Row, ceiling: Row | None, level: Level) -> str:
+    """What it means that a judge goes with people better than one of them does; nothing where it does not."""
+    found = judge.correlation.estimates.get((level, "spearman"))
+    top = None if ceiling is None else ceiling.correlation.estimates.get((level, "spearman"))
+    if found is None or top is None or round(found.value, _PLACES) <= round(top.value, _PLACES):
+        return ""
+    return (
+        f"{line(judge.name)} is above the ceiling ({number(found.value, _PLACES)} over {number(top.value, _PLACES)}): "
+        "it is nearer to the annotators' mean than one of them is to the mean of the others, which is the noisier; "
+        "that does not make it better than people."
+    )
 
 
 def _few(rated: Rated, level: Level) -> str:
@@ -271,7 +296,7 @@ def brief(found: Sequence[Rated], level: Level) -> Grid:
 
 
 def _brief(rated: Rated, level: Level) -> Iterator[tuple[Cell, ...]]:
-    floors = [(floor.name, floor.correlation.estimates.get((level, "spearman"))) for floor in rated.floors]
+    floors = [(one.name, one.correlation.estimates.get((level, "spearman"))) for one in _counted(rated, level)]
     name, highest = max(floors, key=lambda one: -2.0 if one[1] is None else one[1].value, default=("", None))
     ceiling = rated.ceiling.correlation.estimates.get((level, "spearman")) if rated.ceiling else None
     best = "–" if highest is None else f"{number(highest.value, _PLACES)} ({line(name)})"

@@ -8,7 +8,7 @@ from math import ceil
 from typing import Any
 
 from judge.records import Column, Failure, Score
-from judge.report.about import failed
+from judge.report.about import abstained, failed
 from judge.report.gaps import gaps, means, shares
 from judge.report.items import Item
 from judge.report.panel import Group
@@ -67,7 +67,7 @@ def scored(result: Result, shown: View, found: Sequence[Item]) -> Browse:
         "columns": [_criterion(column, heads) for column in shown.of_texts],
         "top": _top(found),
         "system": [place[system] for _, system in texts],
-        "values": [[_value(rows.get((*text, column.name))) for column in shown.of_texts] for text in texts],
+        "values": [[_value(column, rows.get((*text, column.name))) for column in shown.of_texts] for text in texts],
         "mean": [_short(whole.get(text)) for text in texts],
         "gap": [[one.get(text) for one in apart] for text in texts] if any(apart) else [],
         "overlap": overlap,
@@ -147,10 +147,10 @@ def _told(overlap: str, criteria: int) -> dict[str, str]:
     }
 
 
-def _value(row: Score | Failure | None) -> float | bool | None:
+def _value(column: Column, row: Score | Failure | None) -> float | bool | None:
     if isinstance(row, Score):
         return _short(row.value)
-    return False if failed(row) else None
+    return False if failed(row) and not abstained(column, row) else None
 
 
 def _short(value: float | None) -> float | None:

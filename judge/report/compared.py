@@ -58,8 +58,16 @@ class RunComparison:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        moved = sum(row.moved for row in self.runs.moved if row.system)
-        return f"<RunComparison: {count(self.runs.texts, 'text')}, {moved} of {len(self.runs.moved)} rows moved>"
+        rows = [row for row in self.runs.moved if row.system]
+        changed, every = sum(row.up + row.down for row in rows), sum(row.up + row.down + row.same for row in rows)
+        means = f"{sum(row.moved for row in rows)} of {count(len(rows), 'mean')} moved beyond chance"
+        return f"<RunComparison: {changed:,} of {every:,} values differ, {means}>"
+
+    def _repr_html_(self) -> str:
+        """What moved, for notebooks."""
+        from judge.report.notebook import of_runs
+
+        return of_runs(self)
 
     def report(self, format: str = "console", *, colour: bool = False) -> str:
         """As console (in `colour` with a terminal's codes), markdown, html or json. Raises ConfigError for another."""

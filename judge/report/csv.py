@@ -33,7 +33,7 @@ def render(result: Result) -> str:
     """
     if result.rankings:
         return _ranking(result)
-    return _written(HEADER, _means(result))
+    return written(HEADER, _means(result))
 
 
 def _means(result: Result) -> Iterator[list[Any]]:
@@ -55,10 +55,11 @@ def _ranking(result: Result) -> str:
     signatures = {column.name: column.signature for column in result.table.columns}
     standings = [standing for ranking in result.rankings for standing in ranking.standings]
     rows = ([*(getattr(one, name) for name in names), signatures.get(one.column)] for one in standings)
-    return _written([*names, "signature"], rows)
+    return written([*names, "signature"], rows)
 
 
-def _written(header: Iterable[str], rows: Iterable[list[Any]]) -> str:
+def written(header: Iterable[str], rows: Iterable[list[Any]]) -> str:
+    """CSV of these rows, safe to open in a spreadsheet."""
     text = StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)

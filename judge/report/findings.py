@@ -32,7 +32,7 @@ class Replies:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A value, or the failure to get one (`value` is then empty).
+    """A value, or the failure to get one (`value` is then empty); `abstained` where a metric declined to give one.
 
     `path` and `shares` are its distribution, drawn and in words; `facts` say how it was made.
     """
@@ -44,6 +44,7 @@ class Finding:
     reason: str
     replies: Replies
     failure: Failure | None
+    abstained: bool = False
 
 
 def finding(row: Score | Failure, labels: Sequence[str], places: int) -> Finding:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from judge import render as prompts
+from judge import rendering as prompts
 from judge.records import Column, Estimate
 from judge.report import browse, calibrated, chart, items, people
 from judge.report.about import About

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from judge.records import Column, Failure, Sample, Score
-from judge.report.about import failed
+from judge.records import ABSTAINED, Column, Failure, Sample, Score
+from judge.report.about import abstained, failed
 from judge.report.comparisons import Compared, compared
 from judge.report.findings import Finding, finding
 from judge.report.overlap import Run, Source
@@ -103,10 +103,11 @@ def scored(result: Result, shown: View) -> Iterator[Item]:
         if name not in wanted:
             return
         found = {(s.system, c.name): rows.get((name, s.system, c.name)) for s, _ in texts for c in shown.columns}
+        lost = [row for c in shown.columns for s, _ in texts if not abstained(c, row := found[s.system, c.name])]
         yield _item(
             name,
             [_output(sample, others, found, shown, laid) for sample, others in texts],
-            failed=sum(map(failed, found.values())),
+            failed=sum(map(failed, lost)),
         )
 
 
@@ -201,7 +202,8 @@ def _output(
 def _unmeasured(rows: Sequence[Failure]) -> Judged:
     """What several metrics lacked for one reason."""
     more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-    return Judged(rows[0].column + more, "", 5, finding(replace(rows[0], raw=""), (), 2))
+    found = finding(replace(rows[0], raw=""), (), 2)
+    return Judged(rows[0].column + more, "", 5, replace(found, abstained=rows[0].error == ABSTAINED))
 
 
 def _judged(column: Column, row: Score | Failure, whose: tuple[str, str, int | None], places: int) -> Judged:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
@@ -114,12 +114,13 @@ def render(result: Result) -> str:
     if result.rankings:
         shown = ranked(result)
         found = "\n".join(_contest(contest, place) for place, contest in enumerate(shown.contests, 1))
-        return _head(shown.about.notices) + found
+        return begin(shown.about.notices) + found
     means = view(result)
-    return _head(means.about.notices) + _means(means)
+    return begin(means.about.notices) + _means(means)
 
 
-def _head(notices: Sequence[str]) -> str:
+def begin(notices: Sequence[str]) -> str:
+    """What stands above the first table: the packages that it needs, and what there is to know."""
     return _HEAD + "".join(f"% {notice}\n" for notice in notices)
 
 
@@ -140,6 +141,16 @@ def _means(shown: View) -> str:
     ]
     found = [_column(*head, row) for head, row in zip(heads, zip(*rows, strict=True), strict=True)]
     return _table("System", systems, found, shown.caption, "tab:judge")
+
+
+def grid(heads: Sequence[str], rows: Mapping[str, Sequence[tuple[str, str]]], *, caption: str, label: str) -> str:
+    """A table with a row for each name: values, and small below them their intervals."""
+    names = [line(name, _NAME) for name in rows]
+    columns = [
+        _Column(head, "", [_Value(*cell) for cell in cells])
+        for head, cells in zip(heads, zip(*rows.values(), strict=True), strict=True)
+    ]
+    return _table("", names, columns, caption, label)
 
 
 def _titled(group: Group, column: str, *above: str) -> str:

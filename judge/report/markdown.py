@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,10 +28,11 @@ _NAME, _TEXT = 80, 3_000  # characters of a name, of a paragraph
 _REST = "The rest is in report.html."
 
 # A backslash makes any ASCII punctuation literal (CommonMark 2.4); these are the ones that can mean something here.
-_SPECIAL = re.compile(r"([\\`*_\[\]|~#<>&$]|(?<=:)/(?=/)|(?<=www)\.)")
+_SPECIAL = re.compile(r"([\\`*_\[\]|~#<>&$]|(?<=:)/(?=/)|(?<=(?i:www))\.)")
 _BLOCK = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+](?:[\s-]|$)|=))")  # a list, a rule, a heading's line
-# GitHub links people and issues after Markdown is done: only a character without width keeps it from that.
-_LINKED = re.compile(r"(?<!\w)@(?=\w)|#(?=\d)")
+# GitHub links people, addresses and issues after Markdown is done: only a character without width keeps it from that.
+_LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
+_ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,12 @@ def escape(text: str, limit: int = _TEXT) -> str:
     """The text on one line, with nothing in it that Markdown, HTML or GitHub would read as markup, link or mention."""
     literal = _BLOCK.sub(r"\1\\", _SPECIAL.sub(r"\\\1", line(text, limit)))
     return _LINKED.sub(r"\g<0>&#8203;", literal)
+
+
+def summary(text: str, limit: int = _NAME) -> str:
+    """The text on one line for `<summary>`, in which Markdown has no say: HTML that links to nothing."""
+    literal = html.escape(line(text, limit), quote=False)
+    return _ADDRESS.sub(r"\g<0>&#8203;", _LINKED.sub(r"\g<0>&#8203;", literal))
 
 
 def _fit(blocks: Iterable[str | _Table], room: int) -> str:

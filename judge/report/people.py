@@ -45,14 +45,14 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RatedCriterion:
     """A criterion."""
 
     block: Block
     curves: tuple[Curve, ...]
 
 
-def people(result: Result) -> tuple[Shown, ...]:
+def people(result: Result) -> tuple[RatedCriterion, ...]:
     """Every criterion that people rated, of a run with judges."""
     return tuple(_shown(one) for one in result.rated)
 
@@ -62,10 +62,10 @@ def how(result: Result) -> str:
     return " ".join(closing(result.rated, LEVEL)) if result.rated else ""
 
 
-def _shown(rated: Rated) -> Shown:
+def _shown(rated: Rated) -> RatedCriterion:
     made = block(rated, LEVEL)
     drawn = [row.calibration for row in rated.judges if row.calibration]
-    return Shown(made, tuple(_curve(laid, found) for laid, found in zip(made.curves, drawn, strict=True)))
+    return RatedCriterion(made, tuple(_curve(laid, found) for laid, found in zip(made.curves, drawn, strict=True)))
 
 
 def _curve(laid: against.Curve, found: Calibration) -> Curve:

@@ -60,7 +60,7 @@ class Turned:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankChange:
     """A system that has another rank now: before and after the rank (1 the best) and what tests leave of it."""
 
     system: str
@@ -104,7 +104,7 @@ class Judged:
     failed: tuple[int, int]
     comparison: RunComparison | None
     turned: tuple[Turned, ...] = ()
-    places: tuple[Place, ...] = ()
+    places: tuple[RankChange, ...] = ()
     rating: str = ""
     agreement: tuple[Agreement, ...] = ()
     lacking: str = ""
@@ -132,7 +132,13 @@ class PromptDiff:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<PromptDiff: {' → '.join(self.names)}, {count(len(self.diff), 'line')}>"
+        return f"<PromptDiff: {' → '.join(self.names)}. {next(told(self), '')}>"
+
+    def _repr_html_(self) -> str:
+        """What differs, for notebooks."""
+        from judge.report.notebook import of_prompts
+
+        return of_prompts(self)
 
     @property
     def failed(self) -> int:

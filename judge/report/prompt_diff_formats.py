@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judge.report.markdown import escape
+from judge.report.markdown import escape, summary
 from judge.report.prompt_diff import PLACES, Judged, PromptDiff, told
 from judge.report.terminal import written
 from judge.report.words import chance, clean, count, line, number, percent, plain, signed, span
@@ -152,7 +152,7 @@ def _blocks(found: PromptDiff) -> Iterator[str]:
         shown, rest = _shown(differing)
         fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "\n".join(shown)) or [""]))
         body = "\n".join([f"{fence}diff", *shown, fence, *([f"… {rest}."] if rest else [])])
-        yield f"<details>\n<summary>{escape(title)}</summary>\n\n{body}\n\n</details>"
+        yield f"<details>\n<summary>{summary(title)}</summary>\n\n{body}\n\n</details>"
 
 
 def _judged_blocks(judged: Judged) -> Iterator[str]:

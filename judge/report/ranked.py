@@ -13,7 +13,7 @@ from judge.stats.comparison import Ranking, Standing
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StandingCells:
     """One system's standing as text: "–" where there is no such number.
 
     `record` is won-lost-tied pairs, `undecided` how many others there are, `standing` None for a system never compared.
@@ -53,7 +53,7 @@ class Contest:
     name: str
     criterion: str
     part: str
-    places: tuple[Place, ...]
+    places: tuple[StandingCells, ...]
     matrix: tuple[tuple[Met, ...], ...]
     told: tuple[str, ...]
     ranking: Ranking
@@ -117,12 +117,12 @@ def _contest(result: Result, ranking: Ranking, criterion: str, part: str) -> Con
     )
 
 
-def _place(system: str, standing: Standing | None) -> Place:
+def _place(system: str, standing: Standing | None) -> StandingCells:
     if standing is None:
-        return Place(system, "–", "", "–", "", "–", "", "0", "–", None)
+        return StandingCells(system, "–", "", "–", "", "–", "", "0", "–", None)
     s = standing
     low, high = (None if end is None else 100 * end for end in (s.low, s.high))
-    return Place(
+    return StandingCells(
         system=system,
         win_rate=percent(s.win_rate),
         interval=span(low, high, 1),

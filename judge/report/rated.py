@@ -44,7 +44,8 @@ class Held:
     """A judge, a floor or an annotator against people's ratings of so many texts.
 
     `lacking` says why a level has nothing, `no_agreement` why a measure.
-    `agreement` is a judge's with people's mean, or of the annotators with one another.
+    `agreement` is a judge's with people's mean, or of the annotators with one another. `few` says by level why a floor
+    is left out of what is said of floors.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Held:
     no_agreement: Mapping[Measure, str]
     calibration: Calibration | None
     no_calibration: str | None
+    few: Mapping[Level, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,7 @@ def _held(row: Row) -> Held:
         row.agreement.lacking,
         row.calibration,
         row.no_calibration or None,
+        row.few,
     )
 
 
@@ -183,6 +186,7 @@ def _row(found: Mapping[str, Any]) -> Row:
         Agreement(agreed, found["no_agreement"]),
         _calibration(found["calibration"]) if found["calibration"] else None,
         found["no_calibration"] or "",
+        found.get("few") or {},
     )
 
 

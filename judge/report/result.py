@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import isclose
 from pathlib import Path
@@ -15,6 +15,7 @@ from judge.errors import StorageError
 from judge.records import ABSTAINED, Column, Estimate, Failure
 from judge.report.rated import flat, read
 from judge.report.words import plain
+from judge.samples.where import Value
 from judge.stats.compare import Comparison, Difference, Rank
 from judge.stats.comparison import Ranking, Standing
 from judge.stats.drivers import Driver, Drivers
@@ -27,6 +28,8 @@ from judge.table.files import SAMPLES
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from judge.stats.conclude import Findings
 
 _FORMAT = 1
 _KEYS = {
@@ -70,6 +73,24 @@ class Result:
     matrices: tuple[Matrix, ...] = ()
     rated: tuple[Rated, ...] = ()
 
+    @classmethod
+    def of(cls, found: Findings, info: Mapping[str, Any], rated: tuple[Rated, ...] = ()) -> Result:
+        """The result of a run of which `stats.conclude` has found this."""
+        return cls(
+            found.table,
+            found.estimates,
+            info,
+            found.agreement,
+            found.rankings,
+            found.drivers,
+            found.comparisons,
+            found.overall,
+            found.repeats,
+            found.calibrated,
+            found.matrices,
+            rated,
+        )
+
     def __repr__(self) -> str:
         table = self.table
         size = f"{len(table.systems)} systems, {len(table.items)} items, {len(table.columns)} columns"
@@ -103,6 +124,17 @@ class Result:
         """The scores as a DataFrame: one row per score or failure, or, `wide`, one per item and system."""
         return self.table.to_frame(wide)
 
+    def where(self, **columns: Value | Sequence[Value]) -> Result:
+        """The result of the texts whose columns have these values alone: `result.where(channel="email")`.
+
+        A list has the values of which a column has to have one. All means, intervals and tests are made anew; usage and
+        cost stay those of the run. Raises DataError for a column or value that no text has, ConfigError for a run that
+        holds no texts.
+        """
+        from judge.report.part import part
+
+        return part(self, columns)
+
     def report(self, format: str = "console") -> str:
         """The result in a format of the registry: console, markdown, html, json, csv or a plug-in's.
 
@@ -110,14 +142,28 @@ class Result:
         """
         return str(registry.load("formats", format)(self))
 
-    def save(self, folder: str | Path, *, pages: bool = True) -> None:
+    def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
+        """The frame that was judged, in its order and with its index, with the scores as columns beside it.
+
+        Of wide data (`systems`) there is one for each system, as `SYSTEM.CRITERION`. `prefix` goes before these names.
+        Rows are matched as the run read them, and what failed, or was left out by `limit` or `where`, is NaN. Raises
+        DataError for a frame of other texts or with such a column already, ConfigError for a ranking.
+        """
+        from judge.report.joined import join
+
+        return join(self, frame, prefix)
+
+    def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
         """Write the tables, `run.json` and the `pages` (`report.md`, `report.html`), and remove the run's journal.
 
-        The data come first: should a report fail, nothing is lost. Raises StorageError.
+        The data come first: should a report fail, nothing is lost. Raises StorageError, also where another run is in
+        the folder and `overwrite` is not said.
         """
-        folder = Path(folder)
+        folder, run = Path(folder), _run_file(self)
+        if not overwrite and (folder / RUN).exists() and (folder / RUN).read_bytes() != run:
+            raise StorageError(f"{folder} holds another run: name another folder, or save(..., overwrite=True)")
         tables = {} if "streamed" in self.info else self.table.files()  # streamed ones are there, and have all rows
-        store(folder, {**tables, RUN: _run_file(self)})
+        store(folder, {**tables, RUN: run})
         forget(folder)
         if not pages:
             return
@@ -125,10 +171,10 @@ class Result:
         store(folder, {name: text.encode() for name, text in reports.items()})
 
     def _repr_html_(self) -> str:
-        """The summary table, for notebooks."""
-        from judge.report.html import summary
+        """The verdict, the summary table and what failed, for notebooks."""
+        from judge.report.notebook import of_result
 
-        return summary(self)
+        return of_result(self)
 
 
 def load(folder: str | Path) -> Result:
@@ -174,18 +220,7 @@ def _partial(folder: Path) -> Result:
         seed=plan.get("seed", 0),
         people=plan.get("calibrate", False),
     )
-    return Result(
-        drawn.table,
-        drawn.estimates,
-        {**info, "status": "partial"},
-        drawn.agreement,
-        drawn.rankings,
-        comparisons=drawn.comparisons,
-        overall=drawn.overall,
-        repeats=drawn.repeats,
-        calibrated=drawn.calibrated,
-        matrices=drawn.matrices,
-    )
+    return Result.of(drawn, {**info, "status": "partial"})
 
 
 def _run_file(result: Result) -> bytes:

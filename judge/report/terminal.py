@@ -15,6 +15,7 @@ def written(*, colour: bool, width: int | None = None) -> tuple[Console, StringI
         file=text,
         width=width or shutil.get_terminal_size((80, 24)).columns,
         force_terminal=colour,
+        force_jupyter=False,  # which would show the lines in the notebook, and write nothing
         color_system="standard" if colour else None,
         legacy_windows=False,
         highlight=False,

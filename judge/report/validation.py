@@ -13,7 +13,7 @@ from rich.text import Text
 
 from judge.errors import ConfigError
 from judge.registry import unknown
-from judge.report import calibrated
+from judge.report import calibrated, csv, latex
 from judge.report.against import FEW, HEADS, Block, closing, told
 from judge.report.against import block as laid_out
 from judge.report.calibrated import Grid
@@ -43,9 +43,9 @@ class Validation:
         return f"<Validation: {named}>"
 
     def report(self, format: str = "console", level: str = "document", *, colour: bool = False) -> str:
-        """As console (in `colour` with a terminal's codes), markdown or json, at the level document, item or system.
+        """As console (in `colour` with a terminal's codes), markdown, json, csv or latex.
 
-        json has every level. Raises ConfigError for another format or level.
+        `level` is document, item or system; json and csv have every level. Raises ConfigError for another of either.
         """
         check(format, level)
         return FORMATS[format](self, level, colour)
@@ -159,8 +159,42 @@ def _json(validation: Validation, level: Level, colour: bool) -> str:
     return json.dumps(plain(found), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
+def _latex(validation: Validation, level: Level, colour: bool) -> str:
+    """A table for each criterion, with the coefficients of every judge, floor and annotator at one level."""
+    found = []
+    for place, rated in enumerate(validation.rated, 1):
+        block = laid_out(rated, level)
+        counted = dict.fromkeys((block.unit, "texts"))
+        rows = {one.label: [*one.cells, *((n, "") for n in (one.n, one.texts)[: len(counted)])] for one in block.lines}
+        caption = " ".join([f"{block.title}. {block.over}.", *block.told, *closing([rated], level)])
+        found.append(latex.grid([*HEADS, *counted], rows, caption=caption, label=f"tab:people-{place}"))
+    return latex.begin(list(map(line, validation.notes))) + "\n".join(found)
+
+
+def _csv(validation: Validation, level: Level, colour: bool) -> str:
+    """A row for each judge, floor and annotator, level and coefficient, in full precision."""
+    return csv.written(
+        CELLS,
+        (
+            [rated.criterion, row.name, row.kind, at, name, e.value, e.low, e.high, e.n, row.correlation.texts,
+             row.few.get(at, ""), row.signature, e.method]
+            for rated in validation.rated
+            for row in rated.rows
+            for (at, name), e in row.correlation.estimates.items()
+        ),
+    )  # fmt: skip
+
+
+CELLS = (
+    *("criterion", "name", "kind", "level", "coefficient", "value", "low", "high", "n", "texts"),
+    *("left_out", "signature", "method"),
+)
+"""The columns of the CSV: `n` counts items, texts or systems, `left_out` says why a floor does not count as one."""
+
 FORMATS: Mapping[str, Callable[[Validation, Any, bool], str]] = {
     "console": _console,
     "markdown": _markdown,
     "json": _json,
+    "csv": _csv,
+    "latex": _latex,
 }

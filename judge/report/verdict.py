@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from judge.records import Column
 from judge.report.about import about
 from judge.report.lead import compared, laid, lead, places
-from judge.report.ranked import Contest, Place, ranked
+from judge.report.ranked import Contest, StandingCells, ranked
 from judge.report.result import Result
 from judge.report.words import chance, count, line, number, span
 from judge.stats.compare import TOO_FEW, Comparison, Difference
-from judge.stats.power import ALPHA, takes
+from judge.stats.power import ALPHA, LEAST, takes
 
 _NO_JUDGE = "No judge has compared these systems: the columns are those of an offline baseline."
 _NAMED = 3  # systems or criteria that are named; of more, how many there are
@@ -80,19 +80,21 @@ def _best(result: Result, found: Comparison) -> list[str]:
 
 
 def _tied(result: Result, found: Comparison) -> list[str]:
-    """Several systems of which none is told apart from the first."""
+    """Several systems of which none is told apart from the first; those with an equal mean are none of them first."""
     first, *others = found.best
-    behind = len(found.ranks) - len(found.best)
-    what = f"{_most(result, found)} {_column(result, found).removeprefix('the ')}"
-    told = f"{_name(first)} has the {what}, {_mean(result, found, first)}, but "
-    if behind:
-        are = "is" if len(others) == 1 else "are"
-        told += f"{_names(others, 'system')} {are} not told apart from it"
+    mean, column = _mean(result, found, first), _column(result, found)
+    level = [first, *(one.system for one in found.ranks if one.rank == 1 and one.system in others)]
+    rest = [name for name in others if name not in level]
+    names, most = _names(level, "system"), f"{_most(result, found)} {column.removeprefix('the ')}, {mean}"
+    if len(level) == len(found.ranks):
+        told = f"{names} are level on {column}, with {mean}"
     else:
-        told += (
-            "no system is told apart from it" if len(others) > 1 else f"{_name(others[0])} is not told apart from it"
-        )
-    closest = next((d for d in found.differences if d.system == first and d.other in others), None)
+        told = f"{names} {'share' if len(level) > 1 else 'has'} the {most}"
+    if rest:
+        every = len(rest) > 1 and 1 + len(rest) == len(found.ranks)
+        not_ = "no system is" if every else f"{_names(rest, 'system')} {'is' if len(rest) == 1 else 'are'} not"
+        told += f", but {not_} told apart from {_name(first) if len(level) > 1 else 'it'}"
+    closest = next((d for d in found.differences if d.system == first and d.other in (rest or others)), None)
     if closest is None:
         return [f"{told}."]
     return [f"{told} on {count(closest.estimate.n, 'item')}.", *_needs(result, found, closest)]
@@ -102,6 +104,9 @@ def _needs(result: Result, found: Comparison, closest: Difference) -> list[str]:
     if TOO_FEW in found.note:
         n = max(one.estimate.n for one in found.differences)
         return [f"{count(n, 'item')} are too few to tell any two of the systems apart, whatever they score."]
+    if closest.estimate.n < LEAST:
+        both = f"{_name(closest.system)} and {_name(closest.other)}"
+        return [f"{count(closest.estimate.n, 'item')} are too few to tell {both} apart, whatever they score."]
     items = takes(closest.estimate)
     what = f"The difference to {_name(closest.other)}, {_difference(result, found, closest)},"
     if items is None:
@@ -166,25 +171,48 @@ def _round(items: int) -> int:
 
 def _ranking(contests: Sequence[Contest]) -> list[str]:
     """Who comes first on the first criterion, and of more criteria on how many."""
-    found = [(one, [place for place in one.places if place.standing is not None]) for one in contests]
-    found = [(one, placed) for one, placed in found if len(placed) > 1]
+    found = [(one.criterion, [place for place in one.places if place.standing is not None]) for one in contests]
+    found = [(criterion, placed) for criterion, placed in found if len(placed) > 1]
     if not found:
         return []
-    (of, (first, second, *_)), *others = found
+    (criterion, placed), *others = found
+    elsewhere: dict[str, list[str]] = {}
+    for other, its in others:
+        if len(_level(its)) == 1:
+            elsewhere.setdefault(its[0].system, []).append(other)
+    if len(_level(placed)) > 1:
+        alone = [f"{_name(name)} ranks first on {_names(on, 'criterion')}." for name, on in elsewhere.items()]
+        return [_together(criterion, placed), *alone]
+    first, second, *_ = placed
     rates = [f"{place.win_rate} {place.interval}".rstrip() for place in (first, second)]
     sentences = [
-        f"{_name(first.system)} ranks first on {line(of.criterion, _NAME)} with a win rate of {rates[0]}, against "
+        f"{_name(first.system)} ranks first on {line(criterion, _NAME)} with a win rate of {rates[0]}, against "
         f"{rates[1]} for {_name(second.system)}, the next one{_overlap(first, second)}."
     ]
     if others:
-        same = [one.criterion for one, placed in others if placed[0].system == first.system]
+        same = elsewhere.get(first.system)
         sentences.append(
             f"It also does so on {_names(same, 'criterion')}." if same else "It does so on no other criterion."
         )
     return sentences
 
 
-def _overlap(first: Place, second: Place) -> str:
+def _together(criterion: str, placed: Sequence[StandingCells]) -> str:
+    """That several come first with one win rate."""
+    level = _level(placed)
+    intervals = {place.interval for place in level}
+    rate = f"{level[0].win_rate} {intervals.pop() if len(intervals) == 1 else ''}".rstrip()
+    before = "" if len(level) == len(placed) else " before all others"
+    names = _names([place.system for place in level], "system")
+    return f"{names} are level on {line(criterion, _NAME)}{before}: each has a win rate of {rate}."
+
+
+def _level(placed: Sequence[StandingCells]) -> list[StandingCells]:
+    """The places whose win rate reads like that of the first."""
+    return [place for place in placed if place.win_rate == placed[0].win_rate]
+
+
+def _overlap(first: StandingCells, second: StandingCells) -> str:
     low = first.standing.low if first.standing else None
     high = second.standing.high if second.standing else None
     if low is None or high is None:

@@ -20,7 +20,7 @@ from judge import samples
 from judge.api import probing, variants
 from judge.api.auditing import audit, audit_async, forecast, run
 from judge.api.judging import judgments
-from judge.api.probing import DRAWN, MAIN, NATURAL, PAIRS, WORDINGS, Ready, ready
+from judge.api.probing import DRAWN, MAIN, NATURAL, PAIRS, WORDINGS, ReadyAudit, ready
 from judge.audits.attacks import ATTACKS, CONTROL
 from judge.audits.card import ORIGINAL, PROBES, Card
 from judge.audits.changes import CHANGES, NEUTRAL
@@ -205,7 +205,7 @@ def test_an_audit_is_the_same_every_time_and_another_by_another_seed() -> None:
     assert {s.item for s in texts[0].originals} != {s.item for s in texts[2].originals}
 
 
-def ready_for(**options: Any) -> Ready:
+def ready_for(**options: Any) -> ReadyAudit:
     of_plan = {name: options.pop(name) for name in list(options) if name not in ("items", "probes")}
     given = plan(given={"criteria": TWO, "cache": False} | of_plan)
     return ready(given, ROWS, providers=[ScriptedProvider(strict)], **options)
@@ -432,7 +432,7 @@ def test_what_is_ahead_is_said_in_one_line() -> None:
         ({"items": 0}, "--items 0: at least 1 item"),
         ({"items": 2.5}, "--items 2.5: at least 1 item is judged, and a whole number"),
         ({"items": "3"}, "--items '3': at least 1 item is judged, and a whole number"),
-        ({"model": 42}, "model is a name or a Provider; this int has no name"),
+        ({"model": 42}, "a prompt and returns a reply; this int has no name"),
         ({"metrics": "rouge"}, "metrics: an audit has no such option; judge run has"),
         ({"set": {"rouge": {"stem": False}}}, "set: an audit has no such option"),
         ({"workers": 2}, "workers: an audit has no such option"),

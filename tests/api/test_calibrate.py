@@ -84,8 +84,8 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rows": [{**row, "human": {}} for row in ROWS]}, "--calibrate: no text has a rating by people for relevance"),
-        ({"criteria": ["coherence"]}, r"for coherence; name their column with --map human\.coherence=COLUMN"),
+        ({"rows": [{**row, "human": {}} for row in ROWS]}, "calibrate: no text has a rating by people for relevance"),
+        ({"criteria": ["coherence"]}, r"for coherence; name their column with map=\{'human\.coherence': 'COLUMN'\}"),
         (
             {"criteria": [], "metrics": ["stats"]},
             "it brings a judge's scores to people's scale, and this run makes none",

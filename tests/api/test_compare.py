@@ -51,7 +51,7 @@ def test_what_moved_by_system_and_over_all() -> None:
     assert rows == {"": (2.5, 3.0, True), "x": (3.0, 4.0, True), "y": (2.0, 2.0, False)}
     assert found.names == ("before", "after")
     assert found.changes == ()
-    assert repr(found) == "<RunComparison: 12 texts, 1 of 3 rows moved>"
+    assert repr(found) == "<RunComparison: 6 of 12 values differ, 1 of 2 means moved beyond chance>"
     assert "relevance rose by 0.50" in found.report()
 
 

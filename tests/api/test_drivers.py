@@ -10,11 +10,11 @@ import pytest
 
 import judge
 from judge import samples
-from judge.api.drivers import looks
 from judge.providers.scripted import ScriptedProvider
 from judge.records import Column, Sample
 from judge.stats.conclude import conclude
 from judge.stats.drivers import Looks
+from judge.stats.looks import looks
 
 SOURCE = "the old mill burned down on friday night"
 ROWS = [

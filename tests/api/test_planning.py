@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from judge import api, tokens
+from judge.api.ahead import Foreseen
 from judge.api.forecast import look
-from judge.api.planning import Foreseen, dollars, duration, foresee
+from judge.api.planning import dollars, duration, foresee
+from judge.cache import opened
 from judge.config import Budget, plan, rank_plan
-from judge.errors import BudgetReached
+from judge.errors import BudgetReached, ConfigError
 from judge.providers.prices import DEFAULT_URL, usd
 from judge.providers.scripted import ScriptedProvider
 from judge.records import Request, Response, Usage
@@ -108,8 +110,8 @@ def test_more_draws_are_more_requests_where_each_is_one() -> None:
         learned = {"n": 1}  # noqa: RUF012
 
     one, many = (foresee(prepared(kind())) for kind in (Hoping, Asked))
-    assert any("20 draws of each reply in 20 requests" in note for note in one.notes)
-    assert not any("requests, about" in note for note in many.notes)
+    assert any("20 draws of each reply are asked for instead, 20 requests for one" in note for note in one.notes)
+    assert not any("requests for one" in note for note in many.notes)
     assert one.judges[0].money.more is not None
     assert many.judges[0].money.more is not None
     read = usd("gpt-5.4-mini", DEFAULT_URL, Usage(19 * one.judges[0].usage.prompt_tokens))
@@ -127,6 +129,44 @@ def test_criteria_in_one_request_are_read_once() -> None:
         assert found.ahead.total.requests == result.info["requests"]["sent"] > 1
         assert found.usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
     assert found.usage.completion_tokens == result.info["usage"]["completion_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept", "failed"),
+    [
+        ({"weighting": "single"}, "no idea", 0),
+        ({}, "no idea", 0),
+        ({"weighting": "samples", "draws": 3}, "no idea", 24),
+        ({"weighting": "logprobs"}, "4", 0),
+        ({"weighting": "logprobs", "min_mass": 0.9}, {"4": 0.6, "I": 0.4}, 24),
+        ({"temperature": 0.0, "min_mass": 0.9}, {"4": 0.6, "I": 0.4}, 0),
+    ],
+)
+def test_kept_replies_that_a_run_distrusts_are_foreseen_as_it_takes_them(
+    given: dict[str, Any], kept: Any, failed: int
+) -> None:
+    """As `judge cache import` may bring them; texts that are equal share what is asked anew."""
+    keep(kept, **given)
+    judge = Asked()
+    found = totals(foresee(prepared(Asked(), **given)))
+    result = asyncio.run(api.run(prepared(judge, **given)))
+    assert len(judge.seen) == found["requests"]
+    assert len(result.table.failures) == failed
+    assert totals(foresee(prepared(Asked(), **given)))["requests"] == 0
+
+
+def keep(reply: Any, **given: Any) -> None:
+    """Have the cache hold this reply to all that a run asks, without token probabilities where it is a text."""
+    asker = Asked(reply=reply, logprobs=not isinstance(reply, str))
+    asyncio.run(api.run(prepared(asker, cache=False, **given)))
+    cache = opened(None)
+    for request in [*asker.seen]:
+        response = asyncio.run(asker.complete(request))
+        for draw, choice in enumerate(response.choices):
+            alone = {name: value for name, value in request.params.items() if name != "n"}
+            one = replace(request, params=alone, draw=request.draw + draw)
+            cache.put(one.key(), replace(response, choices=(choice,)), one)
+    cache.close()
 
 
 def test_equal_prompts_are_asked_once() -> None:
@@ -267,12 +307,68 @@ def test_draws_that_may_become_necessary_are_said_and_not_counted() -> None:
     assert not any("draws" in note for note in learned.notes)
 
 
+@pytest.mark.parametrize("judge", [Asked, OneByOne])
+def test_a_model_without_token_probabilities_costs_what_is_said_to_come_on_top(judge: type[Asked]) -> None:
+    class Hoping(judge):  # type: ignore[misc, valid-type]
+        learned = {"n": 1} if judge is OneByOne else {}
+
+    found = foresee(prepared(Hoping())).judges[0]
+    asker = OneByOne() if judge is OneByOne else Asked(logprobs=False)
+    spent = asyncio.run(api.run(prepared(asker))).info["usage"]
+    written = spent["completion_tokens"] // 3 * 4  # a reply has 3 tokens and is guessed to have 4
+    paid = usd("gpt-5.4-mini", DEFAULT_URL, Usage(spent["prompt_tokens"], written))
+    assert found.money.price is not None
+    assert found.money.more is not None
+    assert found.money.price + found.money.more == pytest.approx(paid, rel=0.01)
+
+
 def test_some_items_stand_for_all() -> None:
     rows = [{"item": str(i), "system": s, "source": f"S {i}.", "output": f"{s} {i}"} for i in range(100) for s in "ab"]
     (whole,), (some,) = (look(prepared(Asked(), rows), most) for most in (None, 40))
     assert (whole.exact, some.exact) == (True, False)
     assert (some.total.judgments, some.total.requests) == (whole.total.judgments, whole.total.requests) == (400, 400)
     assert some.total.read == pytest.approx(whole.total.read, rel=0.02)
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_bigger_run_is_scaled_from_these_items_and_has_no_replies(warm: bool) -> None:
+    if warm:
+        run(prepared(Asked()))
+    found = foresee(prepared(Asked()), items=40)
+    now = totals(foresee(prepared(Asked(), cache=False)))
+    assert totals(found) == {name: 10 * many for name, many in now.items()}
+    assert found.notes[0].startswith("Scaled from 4 items to 40 like them")
+    assert (found.judges[0].ahead.checked is not None) == warm
+    for given, items in (({}, 0), ({"pairwise": True, "criteria": ["overall"], "pairs": 3}, 5)):
+        with pytest.raises(ConfigError, match="items"):
+            foresee(prepared(Asked(), **given), items=items)
+
+
+@pytest.mark.parametrize("judge", [Asked(), OneByOne(told=True), OneByOne()])
+def test_one_reply_is_priced_beside_any_other_way(judge: Asked) -> None:
+    (found,) = foresee(prepared(judge)).judges
+    (alone,) = foresee(prepared(judge, weighting="single")).judges
+    assert found.single is not None
+    assert (found.single.requests, found.single.price) == (alone.ahead.total.requests, alone.money.price)
+    assert found.way.startswith("samples: the mean of 20 draws" if judge.learned else "logprobs: ")
+    assert ("one request more tries" in found.way) == bool(judge.learned)
+    assert (alone.single, alone.way) == (None, "single: one reply, as it is written")
+
+
+def test_the_rate_is_that_of_the_price() -> None:
+    (found,) = foresee(prepared(Asked())).judges
+    assert found.money.rate == pytest.approx((0.75, 4.5))
+    assert found.money.price == pytest.approx(
+        (found.usage.prompt_tokens * 0.75 + found.usage.completion_tokens * 4.5) / 1e6
+    )
+    assert "Japanese kana 0.85" in found.rests
+
+
+def test_criteria_that_nobody_named_are_named() -> None:
+    made = plan(given={"metrics": []})
+    (first, *_) = foresee(api.prepare(made, ROWS, providers=[Asked()])).notes
+    assert first == "Criteria: relevance, coherence, consistency, fluency, as none were named; criteria names others."
+    assert not any(note.startswith("Criteria") for note in foresee(prepared(Asked())).notes)
 
 
 def test_a_ranking_is_foreseen_too() -> None:

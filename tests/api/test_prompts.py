@@ -17,7 +17,7 @@ from judge import criteria
 from judge.api import prompts
 from judge.criteria import bodies
 from judge.records import Criterion, Sample
-from judge.render import Renderer, key
+from judge.rendering import Renderer, key
 from judge.report import load
 from judge.runner import Judgment
 

@@ -202,7 +202,7 @@ def test_another_runs_record_goes_before_the_tables_are_replaced(
     data: Path, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured(data, limit=10, out=tmp_path / "run")
-    monkeypatch.setattr(Result, "save", lambda *_: None)  # as if the process ended there
+    monkeypatch.setattr(Result, "save", lambda *_, **__: None)  # as if the process ended there
     measured(data, out=tmp_path / "run")
     assert {path.name for path in (tmp_path / "run").iterdir()} >= {"scores.parquet", "samples.parquet"}
     assert not (tmp_path / "run" / "run.json").exists()

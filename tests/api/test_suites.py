@@ -16,6 +16,7 @@ from judge.progress import Progress
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.records import Response, Usage
 from judge.report import Result, load
+from judge.suite.outcome import summary
 from judge.suite.records import Outcome, Verdict
 
 ITEMS = ("bridge", "road", "roof", "gate", "wall", "pond", "mill", "barn")
@@ -500,7 +501,7 @@ def test_a_recording_that_lacks_replies_is_trouble_whatever_failures_are_allowed
     assert found.trouble.startswith(
         "4 judgments not in the recording; the first is mill (x), relevance: calls.jsonl does"
     )
-    assert "Record it anew with --model NAME --record CALLS.jsonl" in found.trouble
+    assert "Record it anew with --model script --record calls.jsonl" in found.trouble
 
 
 def test_a_limit_of_many_digits(folder: Path) -> None:
@@ -517,6 +518,54 @@ def test_texts_that_are_new_are_a_note(folder: Path) -> None:
     more = one("one.judge.yaml")
     assert more.passed
     assert more.notes[-1] == "2 of 16 texts not in the baseline, and not compared with it."
+
+
+def test_texts_of_the_baseline_that_are_gone_stand_in_the_summary(folder: Path) -> None:
+    one(suite(WATCHED), update_baseline=True)
+    data = Path("data.jsonl").read_text(encoding="utf-8").splitlines()
+    Path("data.jsonl").write_text("\n".join(data[:-1]), encoding="utf-8")
+    fewer = one("one.judge.yaml")
+    assert fewer.warnings == ("1 of 16 texts of the baseline gone: item 'barn' of system 'y'.",)
+    assert "1 of 16 texts of the baseline gone" in summary([fewer])
+    assert one("one.judge.yaml", cases="band").warnings == ()  # of fewer cases it is known that texts are missing
+
+
+def test_a_recording_made_from_the_cache_says_so(folder: Path) -> None:
+    path = suite(BANDS)
+    options: dict[str, Any] = {"record": "calls.jsonl", "cache": "cache"}
+    server = grading(endpoint="http://127.0.0.1:9/v1")
+    assert one(path, server, **options).warnings == ()
+    (told,) = one(path, server, **options).warnings
+    assert told.startswith("4 of 4 judgments recorded from the cache: nothing was asked")
+    assert one(path, server, **{**options, "cache": False}).warnings == ()
+
+
+def test_what_a_recording_holds_besides_is_said(folder: Path) -> None:
+    path = suite(BANDS)
+    one(path, record="calls.jsonl")
+    assert not [note for note in one(path, record="calls.jsonl").notes if "calls.jsonl" in note]
+    Path(path).write_text(BANDS.replace("item: bridge, system: x", "item: mill, system: x"), encoding="utf-8")
+    assert one(path, record="calls.jsonl").notes[-1] == (
+        "calls.jsonl: 1 of 5 prompts not asked in this run, and kept; record into another file to be rid of them."
+    )
+
+
+def test_a_recording_of_two_models_wants_to_know_which(folder: Path) -> None:
+    path = suite(BANDS)
+    for name in ("small", "large"):
+        one(path, grading(model=name), record="calls.jsonl")
+    with pytest.raises(ConfigError, match="it holds replies of large and small: name one with model: or --model"):
+        judge.test(path, replay="calls.jsonl", cache=False, weighting="single")
+    (outcome,) = judge.test(path, replay="calls.jsonl", model="small", cache=False, weighting="single")
+    assert outcome.trouble == ""
+
+
+def test_a_column_that_was_mapped_away_is_said(folder: Path) -> None:
+    text = "data: data.jsonl\nmap: {source: customer}\ncases:\n"
+    rows = [{"item": "1", "system": "x", "customer": "Where is it?", "output": "Here."}]
+    Path("data.jsonl").write_text(json.dumps(rows[0]), encoding="utf-8")
+    with pytest.raises(JudgeError, match=r"unknown variable 'customer'.*; customer was mapped to source"):
+        one(suite(text + "  - {criterion: polite.jinja, expect: {min: 1}}\n"))
 
 
 @pytest.mark.parametrize(
@@ -541,7 +590,7 @@ def test_comparisons_have_no_baseline(folder: Path) -> None:
         one(suite(f"baseline: b\n{ORDERS.lstrip()}"), update_baseline=True)
     outcome = one(suite(ORDERS), baseline="b")
     assert outcome.trouble == ""
-    assert outcome.notes[-1].startswith("Nothing to compare with: a baseline has scores of single texts")
+    assert outcome.warnings[-1].startswith("Not compared with a baseline: a baseline has scores of single texts")
 
 
 def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None:
@@ -552,9 +601,13 @@ def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None
     before, after = judge.test(paths, model=grading(), weighting="single", cache=False, baseline="kept")
     assert before.comparison is not None
     assert (after.passed, after.comparison) == (True, None)
-    assert after.notes[-1] == "Nothing to compare with: there is no run in kept/new."
-    assert one("new.judge.yaml", baseline="none/yet").notes[-1].endswith("there is no run in none/yet/new.")
-    drifting = one(suite(text + "  - {name: same, criterion: relevance, drift: {max_shift: 1}}\n"), baseline="none")
+    assert after.warnings == ("Not compared with a baseline: there is no run in kept/new.",)
+    assert "Not compared with a baseline" in summary([after])
+    with pytest.raises(ConfigError, match=r"--baseline kepd: no such folder; did you mean 'kept'\?; with --update-bas"):
+        one("new.judge.yaml", baseline="kepd")
+    drifting = one(
+        suite(text + "  - {name: same, criterion: relevance, drift: {max_shift: 1}}\n", "d.judge.yaml"), baseline="kept"
+    )
     assert (verdicts(drifting)["same"].status, drifting.passed) == ("error", False)
     assert one(suite(text + "  - {name: s, criterion: relevance, item: bridge, expect: {min: 1}}\n"), baseline="kept")
     Path("empty").mkdir()

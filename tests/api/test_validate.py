@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from judge.errors import ConfigError, DataError, StorageError
 from judge.metrics import MetricResult
 from judge.providers.scripted import ScriptedProvider
 from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.report.against import brief
+from judge.report.rated import flat, read
 from judge.report.validation import Validation
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.reliability import agree
@@ -184,9 +187,9 @@ def test_a_panel_has_its_mean_and_its_judges() -> None:
 def test_criteria_without_a_partner_are_named_once() -> None:
     found = judge.validate(judged(rows(lambda system, n: {"wit": GRADES[system]}), ["relevance", "fluency"]))
     assert names(of(found, "wit"))["judges"] == []
-    assert [note for note in found.notes if "ratings" in note] == [
-        "No ratings by people for relevance, fluency (there are: wit)."
-    ]
+    said = [note for note in found.notes if "ratings" in note]
+    assert len(said) == 1
+    assert said[0].startswith("People's ratings of wit go with no criterion asked (relevance, fluency)")
 
 
 def test_only_rated_texts_count() -> None:
@@ -337,7 +340,7 @@ def test_a_run_holds_it_for_its_page_where_people_rated_what_it_judged(tmp_path:
 
 
 def test_the_page_of_very_many_texts_has_the_floors_that_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["judge.api.people"], "_MANY", 17)
+    monkeypatch.setattr(sys.modules["judge.stats.people"], "_MANY", 17)
     measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
     assert names(judged(rows()).rated[0])["floors"] == ["length"]
     held = judged(rows(), metrics=["rouge"], set=measured)
@@ -363,7 +366,7 @@ def test_annotators_ratings_are_stored_and_older_folders_have_none(tmp_path: Pat
 
 
 def test_what_cannot_be_validated_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no text has a rating by people .* --map human.relevance=COLUMN"):
+    with pytest.raises(DataError, match=r"no text has a rating by people .* map=\{'human.relevance': 'COLUMN'\}"):
         judge.validate(judged(rows(lambda system, n: {})))
     ranked = judge.rank(rows(), ["overall"], model=ScriptedProvider(lambda _: "A"), cache=False)
     with pytest.raises(ConfigError, match="a ranking compares texts two by two"):
@@ -382,3 +385,56 @@ def test_samples_given_as_such_keep_their_ratings() -> None:
     ]
     assert of(judge.validate(judged(samples), n_resamples=10)).texts == len(samples)
     assert json.loads(judge.validate(judged(samples)).report("json"))["criteria"][0]["criterion"] == "relevance"
+
+
+def test_a_floor_of_few_items_is_shown_and_left_out_of_what_is_said() -> None:
+    result = judged(rows(items=24))
+    few = {f"i{n}" for n in range(4)}
+    held = Column("heuristic_relevance", "metric", "heuristic_relevance|stand-in", criterion="relevance")
+    scores = [
+        Score(s.item, s.system, held.name, float(GRADES[s.system]), Provenance("heuristic-1"))
+        for s in result.table.samples
+        if s.item in few
+    ]
+    table = replace(result.table, columns=(*result.table.columns, held), scores=(*result.table.scores, *scores))
+    found = judge.validate(replace(result, table=table))
+    (floor,) = [row for row in of(found).floors if row.name == "heuristic"]
+    assert floor.correlation.estimates["document", "spearman"].value == 1.0
+    assert floor.few["document"] == "it has values for 4 of 24 items, too few to hold a judge against"
+    assert not any(floor == "heuristic" for _, floor, _ in of(found).differences)
+    said = found.report("markdown")
+    assert "Left out as a floor: heuristic: it has values for 4 of 24 items" in said
+    assert "heuristic" not in str(brief(found.rated, "document").rows)
+    assert read(json.loads(json.dumps(asdict(flat(of(found)))))).floors == of(found).floors
+
+
+def test_a_judge_above_the_ceiling_is_explained() -> None:
+    def votes(system: str, n: int) -> dict[str, list[int]]:
+        stray = {"good": n, "fair": 2 * n + 1, "poor": 3 * n + 2}[system] % 5 + 1
+        return {"relevance": [GRADES[system], GRADES[system], stray]}
+
+    noisy = judged(rows(votes, items=12))
+    assert "is above the ceiling" in judge.validate(noisy).report("markdown")
+    assert "above the ceiling" not in judge.validate(judged(rows(lambda s, n: {"relevance": [GRADES[s]] * 2}))).report()
+
+
+def test_tables_for_a_paper_and_for_a_spreadsheet() -> None:
+    found = judge.validate(judged(rows()))
+    told = list(csv.DictReader(found.report("csv").splitlines()))
+    estimates = [(row, key, e) for row in of(found).rows for key, e in row.correlation.estimates.items()]
+    assert [
+        (line["name"], line["kind"], line["level"], line["coefficient"], float(line["value"])) for line in told
+    ] == [(row.name, row.kind, level, name, e.value) for row, (level, name), e in estimates]
+    paper = found.report("latex", "item")
+    assert paper.count("\\begin{table}") == len(found.rated) == 1
+    for row in of(found).rows:
+        assert f"{row.correlation.estimates['item', 'spearman'].value:.3f}".removeprefix("-") in paper
+        assert row.label in paper
+    assert "\\label{tab:people-1}" in paper
+
+
+def test_a_rating_off_the_scale_is_named() -> None:
+    result = judged(rows(lambda system, n: {"relevance": 7 if (system, n) == ("fair", 2) else GRADES[system]}))
+    said = "Ratings of relevance outside its scale, 1 to 5: 7 at row 8."
+    assert said in result.info["notes"]
+    assert [note for note in judge.validate(result).notes if "outside its scale" in note] == [said]

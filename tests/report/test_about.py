@@ -97,7 +97,8 @@ def test_facts_are_only_those_that_are_known() -> None:
         ({"provider": "replay", "requests": {"sent": 7, "cached": 9}}, "requests: 7 read from the recording, 9 cached"),
         ({"provider": "replay", "requests": {"sent": 0, "cached": 9}}, "requests: 9 cached"),
         ({"provider": "replay", "requests": {"sent": 0}}, "requests: 0 read from the recording"),
-        ({"requests": {"sent": 0, "cached": 9}, "cost": {"usd": 0.0}}, "requests: 0 sent, 9 cached · cost: $0.0000"),
+        ({"requests": {"sent": 0, "cached": 9}, "cost": {"usd": 0.0}}, "requests: 0 sent, 9 cached · cost: nothing"),
+        ({"requests": {"sent": 9}, "cost": {"usd": 0.0}}, "requests: 9 sent · cost: $0.0000"),
     ],
 )
 def test_usage_is_one_line(info: dict[str, object], expected: str) -> None:

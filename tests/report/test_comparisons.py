@@ -71,7 +71,7 @@ def test_flips_are_those_the_statistics_count(values: list[tuple[float, float]])
         for k, (one, other) in enumerate(values)
         for *names, rival in (("a", "c", one, "b"), ("b", "c", other, "a"))
     ]
-    (ranking,) = rankings(rows, (), ["a", "b"], ["c"], n_resamples=2)
+    (ranking,) = rankings(rows, (), ["a", "b"], ["c"])
     flips = [compared(rows[2 * k : 2 * k + 2], LABELS, ["a", "b"], 2)[0].flips for k in range(len(values))]
     assert ranking.flip_rate == pytest.approx(sum(flips) / len(values))
 

@@ -252,7 +252,6 @@ def test_items_of_which_nothing_was_compared_are_not_listed() -> None:
 
 def test_the_summary_alone_is_what_notebooks_show(result: Result) -> None:
     found = Page(summary(result))
-    assert result._repr_html_() == summary(result)
     assert {tag for tag, _ in found.tags} == {
         "table",
         "caption",

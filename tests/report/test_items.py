@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.report import Result, browse, items
 from judge.report.browse import Browse
 from judge.report.gaps import gaps, means, shares
+from judge.report.html import render
 from judge.report.overlap import Source, Words
 from judge.report.view import view
 from judge.report.words import clean
@@ -224,3 +225,25 @@ def test_a_metric_that_failed_is_told_last(result: Result) -> None:
         ("一貫性", 1),
         ("rougeL", None),
     ]
+
+
+def test_what_a_metric_abstained_from_has_not_failed() -> None:
+    samples = tuple(Sample(f"i{k}", "s", "A text.") for k in range(3))
+    columns = (Column("fluency", "criterion", "fluency", *SCALE), Column("surface", "metric", "surface"))
+    scores = tuple(Score(f"i{k}", "s", "fluency", 4.0, Provenance("single")) for k in (0, 1))
+    failures = (
+        Failure("i0", "s", "surface", "metric", ABSTAINED, "too short to tell of"),
+        Failure("i1", "s", "surface", "metric", "MetricError", "broke"),
+        Failure("i2", "s", "fluency", "metric", ABSTAINED, "too short to tell of"),  # in a judge's place
+        Failure("i2", "s", "surface", "metric", ABSTAINED, "too short to tell of"),
+    )
+    result = Result(Table(samples, columns, scores, failures), {}, {})
+    found = list(items.scored(result, view(result)))
+    assert [item.failed for item in found] == [0, 1, 1]
+    assert browsed(result).data["values"] == [[4.0, None], [4.0, False], [False, None]]
+    page = render(result)
+    (first, second, third) = re.findall(r'<details class="item".*?</article>', page, re.DOTALL)
+    assert "abstained</b> <small>too short to tell of" in first
+    assert "short" not in re.sub("too short", "", first)
+    assert '<span class="short">1 failure</span>' in second
+    assert "failed</b>" in third

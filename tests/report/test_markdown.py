@@ -41,7 +41,7 @@ def test_golden(result: Result, golden) -> None:
         ("12.5 a", "12.5 a"),
         ("---", "\\---"),
         ("https://x www.y.z", "https:\\//x www\\.y.z"),
-        ("@team #12 model@v1", "@&#8203;team \\#&#8203;12 model@v1"),
+        ("@team #12 model@v1", "@&#8203;team \\#&#8203;12 model@&#8203;v1"),
     ],
 )
 def test_names_cannot_be_markup(text: str, expected: str) -> None:

@@ -13,7 +13,7 @@ from judge.errors import ConfigError
 from judge.records import Criterion, Estimate, Scale
 from judge.report import Result
 from judge.report.compared import Change, RunComparison
-from judge.report.prompt_diff import Agreement, Differing, Judged, Place, PromptDiff, Prompts, Turned, told
+from judge.report.prompt_diff import Agreement, Differing, Judged, PromptDiff, Prompts, RankChange, Turned, told
 from judge.stats.runs import compare_runs
 from judge.table import Table
 
@@ -53,7 +53,7 @@ def found(result: Result) -> PromptDiff:
         failed=(1, 2),
         comparison=RunComparison(("before", "after"), one, other, runs, notes=("A note with \x1b[31m in it.",)),
         turned=(Turned("likeliest label is another one", 5, 8), Turned("order of two systems' means", 0, 0)),
-        places=(Place("evil|<b>*sys*", (2, 1, 2), (1, 1, 2)),),
+        places=(RankChange("evil|<b>*sys*", (2, 1, 2), (1, 1, 2)),),
         rating="一貫性",
         agreement=(
             agreed("document", shift(0.1211, 0.0312, 0.2345, 0.0034)),
@@ -61,11 +61,11 @@ def found(result: Result) -> PromptDiff:
             agreed("system", None, n=3),
         ),
     )
-    criterion = Criterion("a", "", Scale.integers(1, 5), digest="3f2a91aa", path="a.jinja")
+    criterion = Criterion("a", "", Scale.integers(1, 5), path="a.jinja")
     changes = (Change("digest", "3f2a91", "88ab12"), Change("description", "<old> | `text`", "新しい\x1b[31m説明"))
     prompts = Prompts(9, 3, 9, 3, (Differing(8, LINES), Differing(1, LINES[:5])), (612.4, 655.1), (0.1, 1.25), "a list")
     names = ("a.jinja", "b|<b>.jinja")
-    criteria = (criterion, replace(criterion, digest="88ab12cc", path="b|<b>.jinja"))
+    criteria = (criterion, replace(criterion, path="b|<b>.jinja"))
     return PromptDiff(names, criteria, changes, LINES, prompts, judged, ("A note.",))
 
 
@@ -96,7 +96,7 @@ def test_json_is_strict_and_whole(found: PromptDiff) -> None:
     document = json.loads(found.report("json"), parse_constant=pytest.fail)
     assert document["schema"] == "judge.criteria.diff/1"
     assert document["told"] == list(told(found))
-    assert document["before"] == {"name": "a.jinja", "path": "a.jinja", "digest": "3f2a91aa"}
+    assert document["before"] == {"name": "a.jinja", "path": "a.jinja", "digest": found.criteria[0].digest}
     assert document["prompts"]["ways"][0]["texts"] == 8
     assert document["judged"]["agreement"][0]["told"] is True
     assert document["judged"]["scores"]["schema"] == "judge.compare/1"
@@ -185,5 +185,7 @@ def test_tokens_and_prices(found: PromptDiff) -> None:
 def test_without_data(found: PromptDiff) -> None:
     bare = replace(found, judged=None, prompts=None)
     assert list(told(bare)) == ["The two are not the same."]
-    assert list(told(replace(bare, diff=(), changes=()))) == ["The two have the same text (3f2a91)."]
-    assert repr(bare) == "<PromptDiff: a.jinja → b|<b>.jinja, 6 lines>"
+    assert list(told(replace(bare, diff=(), changes=()))) == [
+        f"The two have the same text ({bare.criteria[0].digest[:6]})."
+    ]
+    assert repr(bare) == f"<PromptDiff: a.jinja → b|<b>.jinja. {next(told(bare))}>"

@@ -40,7 +40,7 @@ def _ranked(systems: int, items: int = 2, orders: int = 2, criteria: tuple[str, 
     )
     columns = tuple(Column(name, "criterion", name, 0.0, 1.0, ("A", "B")) for name in criteria)
     table = Table(samples, columns, scores)
-    found = rankings(scores, (), names, criteria, orders=orders, n_resamples=9)  # type: ignore[arg-type]
+    found = rankings(scores, (), names, criteria, orders=orders)  # type: ignore[arg-type]
     return Result(table, {}, {"plan": {"orders": orders}}, rankings=found)
 
 
@@ -85,7 +85,7 @@ def test_what_was_compared_is_told_in_sentences(ranking: Result) -> None:
 def test_systems_that_were_never_compared_stand_last_without_numbers() -> None:
     result = _ranked(3)
     rows = tuple(s for s in result.table.scores if "system-2" not in (s.system, s.rival))
-    found = rankings(rows, (), result.table.systems, ["overall"], n_resamples=9)
+    found = rankings(rows, (), result.table.systems, ["overall"])
     (contest,) = ranked(replace(result, rankings=found)).contests
     last = contest.places[-1]
     assert (last.system, last.win_rate, last.interval, last.record, last.n) == ("system-2", "–", "", "–", "0")
@@ -124,7 +124,7 @@ def test_long_names_give_way_before_the_table_is_cut(ranking: Result) -> None:
     long = {name: f"{name} with a name of thirty-odd letters" for name in result.table.systems}
     samples = tuple(replace(s, system=long[s.system]) for s in result.table.samples)
     scores = tuple(replace(s, system=long[s.system], rival=long[s.rival]) for s in result.table.scores)
-    found = rankings(scores, (), list(long.values()), ["overall"], n_resamples=9)
+    found = rankings(scores, (), list(long.values()), ["overall"])
     text = console(Result(Table(samples, result.table.columns, scores), {}, {}, rankings=found), width=80)
     assert sum("win rate" in row and "flips" in row for row in text.split("\n")) == 1
 
@@ -168,7 +168,6 @@ def test_markdown_tables_are_whole(ranking: Result) -> None:
 
 def test_notebooks_show_the_standings(ranking: Result) -> None:
     text = summary(ranking)
-    assert ranking._repr_html_() == text
     assert "61.0%" in text
     assert "evil|&lt;b&gt;*sys*" in text
     assert "<script" not in text

@@ -154,7 +154,7 @@ def test_texts_of_another_run_are_refused(result: Result, tmp_path: Path) -> Non
     }
     for why, fields in others.items():
         result.save(tmp_path / "a")
-        _other(result, **fields).save(tmp_path / "b")
+        _other(result, **fields).save(tmp_path / "b", overwrite=True)
         shutil.copy(tmp_path / "b" / "samples.parquet", tmp_path / "a" / "samples.parquet")
         with pytest.raises(StorageError, match=rf"samples\.parquet belongs to another run than .* \({why}\)"):
             load(tmp_path / "a")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -73,14 +74,39 @@ def test_several_are_not_told_apart_and_the_items_it_takes_are_told() -> None:
     assert items == pytest.approx(421, rel=0.15)
 
 
+def test_of_a_pair_that_shares_few_items_no_number_of_items_is_told() -> None:
+    text = verdict(made({"a": {"fluency": wave(3.0)}, "b": {"fluency": [3.5, 3.0, 3.0]}, "c": {"fluency": wave(2.0)}}))
+    assert text == (
+        "b has the highest fluency, 3.17, but no system is told apart from it on 3 items. "
+        "3 items are too few to tell b and a apart, whatever they score."
+    )
+
+
 def test_where_none_is_told_apart_that_is_said() -> None:
-    three = {name: {"fluency": wave(3.0)[k:] + wave(3.0)[:k]} for k, name in enumerate("abc")}
+    three = {name: {"fluency": wave(3.0 - k / 50)[k:] + wave(3.0)[:k]} for k, name in enumerate("abc")}
     text = verdict(made(three))
     assert ", but no system is told apart from it on 16 items." in text
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ("ab", "a and b are level on fluency, with 2.97 on 16 items."),
+        ("abc", "a, b and c are level on fluency, with 2.97 on 16 items."),
+        ("abl", "a and b share the highest fluency, 2.97 on 16 items."),
+        ("abn", "a and b share the highest fluency, 2.97, but n is not told apart from a on 16 items. The difference"),
+        ("abnm", "a and b share the highest fluency, 2.97, but n and m are not told apart from a on 16 items."),
+    ],
+)
+def test_of_equal_means_none_is_first(values: str, said: str) -> None:
+    found = {"a": wave(3.0), "b": wave(3.0)[1:] + wave(3.0)[:1], "c": wave(3.0)[::-1], "l": wave(1.0)}
+    found |= {name: [v - 0.05 if k % 2 else v for k, v in enumerate(found["b"])] for name in "nm"}
+    assert verdict(made({name: {"fluency": found[name]} for name in values})).startswith(said)
+
+
 def test_names_are_counted_where_they_are_many() -> None:
-    many = {f"s{k}": {"fluency": wave(3.0)[k:] + wave(3.0)[:k]} for k in range(6)} | {"low": {"fluency": wave(1.5)}}
+    many = {f"s{k}": {"fluency": wave(3.0 - k / 50)[k:] + wave(3.0 - k / 50)[:k]} for k in range(6)}
+    many["low"] = {"fluency": wave(1.5)}
     assert "but 5 systems are not told apart from it" in verdict(made(many))
 
 
@@ -179,3 +205,37 @@ def test_a_ranking_says_who_comes_first_and_whether_the_intervals_overlap(rankin
     assert "; the intervals do not overlap." in verdict(
         replace(ranking, rankings=(replace(of, standings=(apart, *of.standings[1:])),))
     )
+
+
+@pytest.mark.parametrize(
+    ("preferred", "said"),
+    [
+        ({}, "a and b are level on better: each has a win rate of 50.0% [0.3, 99.7]."),
+        (
+            {"clear": "ab"},
+            "a and b are level on better: each has a win rate of 50.0% [0.3, 99.7]. a ranks first on clear.",
+        ),
+        ({"better": "ab", "clear": ""}, "a ranks first on better with a win rate of 100.0% [1.2, 100.0], against"),
+        ({"better": "ac bc"}, "a and b are level on better before all others: each has a win rate of 75.0% ["),
+    ],
+)
+def test_of_equal_win_rates_none_is_first(preferred: dict[str, str], said: str) -> None:
+    names = "abc" if "ac bc" in preferred.values() else "ab"
+    columns = [Column(name, "criterion", name, 0.0, 1.0) for name in dict.fromkeys(("better", *preferred))]
+    rows = [
+        Score(
+            item,
+            one,
+            column.name,
+            0.5 + (one + other in won) / 2 - (other + one in won) / 2,
+            Provenance("single"),
+            other,
+        )
+        for column in columns
+        for won in (preferred.get(column.name, "").split(),)
+        for item in ("i1", "i2")
+        for one, other in permutations(names, 2)
+    ]
+    samples = [Sample(item, name, "o") for item in ("i1", "i2") for name in names]
+    found = conclude(samples, columns, rows, orders=2)
+    assert verdict(Result(found.table, {}, rankings=found.rankings)).startswith(said)

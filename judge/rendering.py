@@ -31,13 +31,19 @@ from jinja2.runtime import Context
 
 from judge.errors import CriterionError
 from judge.records import Criterion, Form, Prompt, ReplyKind, Sample, Scale
-from judge.sandbox import Sandbox, steps
+from judge.sandbox import Sandbox, steps, unlike_others
 
 _KEY = 8
 _TEXTS = frozenset({"source", "output", "first", "second"})
 """What differs from sample to sample in most templates."""
 _CHANGING = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
 """What may do something with a text after it was printed."""
+_UNSEEN = re.compile(
+    "[\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064"
+    "\u2066-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
+)
+"""Unicode's format characters (Cf), the variation selectors, and the joiner of graphemes."""
 _JOINT = "layouts/merged.jinja"
 _RUNTIME = (
     TemplateError,
@@ -116,7 +122,7 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
         return f"{text.mark}{text.name} {label}{text.mark}"
     if isinstance(text, (list, tuple, Mapping)):
         raise TypeError(f"fenced takes one text, not a {type(text).__name__}: write a for loop around it")
-    body = str(text)
+    body = unlike_others(str(text), [text])
     mark = key(body, among)
     return f"<{label} {mark}>\n{body}\n</{label} {mark}>"
 
@@ -125,16 +131,23 @@ def key(text: str, among: Sequence[str] = ()) -> str:
     """What the marks around a text carry: the start of its own sha256, 8 hex digits.
 
     As many more where the text or one of those `among` which it stands holds them, and where one holds them all, those
-    of the digest's digest.
+    of the digest's digest. To hold them is to show them: in capitals, too, or with characters between that nobody sees.
     """
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     size = _KEY
-    while any(digest[:size] in one for one in (text, *among)):
+    texts = [_seen(one) for one in (text, *among)]
+    while any(digest[:size] in one for one in texts):
         if size < len(digest):
             size += _KEY
         else:
             digest = hashlib.sha256(digest.encode()).hexdigest()
     return digest[:size]
+
+
+@lru_cache(maxsize=64)
+def _seen(text: str) -> str:
+    """A text without case and without what is not seen of it."""
+    return (text if text.isascii() else _UNSEEN.sub("", text)).casefold()
 
 
 def _strings(value: Any) -> Iterator[str]:

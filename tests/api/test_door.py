@@ -1,0 +1,319 @@
+"""The Python door: signatures and help, short errors in Python's words, what a notebook sees."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import pydoc
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import judge
+from judge import config
+from judge.api.options import LINES
+from judge.errors import ConfigError, CriterionError, DataError, StorageError
+from judge.progress import Progress
+
+MAP = {"output": "reply", "item": "ticket"}
+TEXT = "---\nscale: [1, 3]\n---\nIs this solved?\n{{ output | fenced('reply') }}\nAnswer 1, 2 or 3.\n"
+Frame = pd.DataFrame
+
+
+@pytest.fixture
+def frame() -> Frame:
+    rows = {"ticket": [30, 10, 20], "reply": ["first", "second", "third"], "channel": ["mail", "chat", "mail"]}
+    return pd.DataFrame(rows, index=[7, 8, 9])
+
+
+@pytest.fixture
+def solved() -> judge.Criterion:
+    return judge.load_criterion(text=TEXT, name="solved")
+
+
+def graded(prompt: str) -> int | str:
+    return 3 if "first" in prompt else 1 if "second" in prompt else "hm"
+
+
+def run(frame: Frame, criterion: judge.Criterion, model: Any = graded, **more: Any) -> judge.Result:
+    return judge.evaluate(frame, criterion, model=model, map=MAP, metrics=[], **more)
+
+
+# Functions as judges
+
+
+def test_a_function_is_a_judge_and_the_report_says_so(frame: Frame, solved: judge.Criterion) -> None:
+    result = run(frame, solved)
+    assert {(s.item, s.value) for s in result.table.scores} == {("30", 3.0), ("10", 1.0)}
+    assert {s.provenance.method for s in result.table.scores} == {"single"}
+    assert "function/graded" in result.table.columns[0].signature
+    assert "Python function graded" in result.report()
+    assert "no model was asked" not in result.report()
+
+
+def test_it_is_asked_once_for_each_text(frame: Frame, solved: judge.Criterion) -> None:
+    asked: list[str] = []
+
+    def once(prompt: str) -> str:
+        asked.append(prompt)
+        return "2"
+
+    run(frame, solved, once)
+    assert len(asked) == len(set(asked)) == 3
+
+
+def test_an_async_function_gives_probabilities(frame: Frame, solved: judge.Criterion) -> None:
+    async def sure(prompt: str) -> dict[str, float]:
+        await asyncio.sleep(0)
+        return {"2": 0.5, "3": 0.5}
+
+    result = run(frame, solved, sure)
+    assert [(s.value, s.provenance.method) for s in result.table.scores] == [(2.5, "logprobs")] * 3
+
+
+@pytest.mark.parametrize("wrong", [None, True, {}, {"2": "much"}, [1]])
+def test_what_it_raises_or_returns_amiss_is_a_failed_judgment(
+    frame: Frame, solved: judge.Criterion, wrong: Any
+) -> None:
+    def mine(prompt: str) -> Any:
+        if "first" in prompt:
+            raise ValueError("out of ink")
+        return wrong
+
+    result = run(frame, solved, mine)
+    said = {failure.item: failure.message for failure in result.failures}
+    assert said["30"] == "mine raised ValueError: out of ink"
+    assert all("mine returned" in said[item] and "probabilities by label" in said[item] for item in ("10", "20"))
+
+
+# Criteria
+
+
+def test_a_text_is_a_criterion(solved: judge.Criterion) -> None:
+    assert (solved.name, solved.scale.labels, solved.needs) == ("solved", ("1", "2", "3"), frozenset({"output"}))
+    with pytest.raises(CriterionError, match="needs a name"):
+        judge.load_criterion(text=TEXT)
+
+
+def test_no_two_prompts_have_one_digest(solved: judge.Criterion) -> None:
+    others = [
+        replace(solved, template=TEXT + "Be strict."),
+        replace(solved, scale=judge.Scale.integers(1, 4)),
+        replace(solved, steps=("Read.", "Judge.")),
+        replace(solved, reply="score_then_reason"),
+    ]
+    assert len({one.digest for one in (solved, *others)}) == 5
+    assert replace(solved, weight=2.0).digest == solved.digest
+
+
+def test_a_changed_template_is_what_is_asked(frame: Frame, solved: judge.Criterion) -> None:
+    body = TEXT.replace("Is this solved?", "{{ channel }}: is it?")
+    changed = replace(solved, template=body)
+    assert "mail: is it?" in judge.render(changed, frame.iloc[0], map=MAP)
+    before, after = run(frame, solved), run(frame, changed)
+    assert before.table.columns[0].signature != after.table.columns[0].signature
+    assert "prompt" in [change.what for change in judge.compare(before, after).changes]
+
+
+def test_a_template_whose_header_says_another_scale_is_refused(frame: Frame, solved: judge.Criterion) -> None:
+    with pytest.raises(CriterionError, match=r"another scale, .* judge\.load_criterion\(text="):
+        run(frame, replace(solved, template=TEXT.replace("[1, 3]", "[0, 10]")))
+
+
+def test_a_criterion_made_by_hand_shows_the_text(frame: Frame) -> None:
+    own = judge.Criterion("mine", "Rate {{ output }} from 1 to 3.", judge.Scale.integers(1, 3))
+    assert judge.render(own, frame.iloc[1], map=MAP) == "Rate second from 1 to 3."
+    assert len(run(frame, own).table.scores) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "words"), [(TEXT, "this is a criterion's text"), ({"solved": TEXT}, "not a mapping"), ([3], "not a int")]
+)
+def test_what_is_no_criterion_says_how_to_make_one(frame: Frame, given: Any, words: str) -> None:
+    with pytest.raises(CriterionError, match=words) as raised:
+        run(frame, given)
+    assert "judge.load_criterion(text=" in str(raised.value)
+
+
+# Help, signatures, errors
+
+
+@pytest.mark.parametrize("function", [judge.evaluate, judge.rank, judge.plan, judge.audit, judge.diff, judge.test])
+def test_help_has_a_line_for_every_option(function: Callable[..., Any]) -> None:
+    told = pydoc.plain(pydoc.render_doc(function))
+    names = inspect.signature(function).parameters
+    assert {"base_url", "budget", "cache", "model"} <= set(names)
+    assert all(
+        f"\n        {name} " in told for name in names if name in LINES and name in ("base_url", "budget", "cache")
+    )
+
+
+def test_every_option_of_a_plan_has_its_line_and_its_default() -> None:
+    fields = {field.alias or name: field for name, field in config.RankPlan.model_fields.items()}
+    assert set(fields) - {"data"} <= set(LINES)
+    taken = inspect.signature(judge.rank).parameters
+    assert set(fields) - {"data"} <= set(taken)
+    assert (taken["draws"].default, taken["orders"].default, taken["map"].default) == (20, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"map": {}}, DataError, r"map=\{'output': 'COLUMN'"),
+        ({"draws": 0}, ConfigError, "^draws: "),
+        ({"budgett": "1usd"}, ConfigError, "did you mean 'budget'"),
+        ({"model": "gpt-5.4-mini"}, ConfigError, "with base_url; a function"),
+        ({"model": 3}, ConfigError, "or a function"),
+        ({"progress": "yes"}, ConfigError, "progress is True"),
+    ],
+)
+def test_errors_are_short_and_in_pythons_words(
+    frame: Frame, solved: judge.Criterion, options: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    given: dict[str, Any] = {"model": graded, "map": MAP, "metrics": [], "cache": False} | options
+    with pytest.raises(error, match=words) as raised:
+        judge.evaluate(frame, solved, **given)
+    assert "--" not in str(raised.value)
+    assert raised.value.__cause__ is None
+    assert len(traceback.extract_tb(raised.value.__traceback__)) == 2
+
+
+def test_a_judge_without_its_name_is_told_of(frame: Frame, solved: judge.Criterion) -> None:
+    with pytest.raises(TypeError, match=r"data and criteria by place.*model=\.\.\."):
+        judge.evaluate(frame, solved, "gpt-5.4-mini")  # type: ignore[call-arg]
+
+
+def test_runs_of_other_criteria_are_for_diff(frame: Frame, solved: judge.Criterion) -> None:
+    with pytest.raises(ConfigError, match=r"judge\.diff"):
+        judge.compare(run(frame, solved), run(frame, replace(solved, name="done")))
+
+
+def test_python_m_judge_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "judge", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"judge {judge.__version__}\n"
+
+
+# Before a run
+
+
+def test_a_plan_sends_nothing_and_says_what_is_ahead(
+    frame: Frame, solved: judge.Criterion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    found = judge.plan(frame, solved, model="gpt-5.4-mini", map=MAP, metrics=[], cache=False, budget="5usd")
+    assert found.requests == 3
+    assert found.price is not None
+    assert found.price > 0
+    assert "budget='$5.00': all 3 requests fit" in found.report()
+    assert '"requests": 3' in found.report("json")
+    assert "<table>" in found._repr_html_()
+    with pytest.raises(ConfigError, match="unknown format"):
+        found.report("pdf")
+
+
+def test_a_prompt_of_two_texts() -> None:
+    first, second = {"output": "one thing", "source": "s"}, {"output": "another", "source": "s"}
+    shown = judge.render("pairwise/overall", first, second)
+    assert shown.index("one thing") < shown.index("another")
+    assert judge.render("pairwise/overall", first, "another").count("another") == 1
+    with pytest.raises(ConfigError, match="as rival"):
+        judge.render("pairwise/overall", first)
+
+
+# Progress
+
+
+def test_progress_is_shown_where_it_is_wanted(
+    frame: Frame, solved: judge.Criterion, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(frame, solved)
+    assert capsys.readouterr() == ("", "")
+    run(frame, solved, progress=True)
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.startswith("done: 3 of 3 judgments, 1 failed")) == ("", True)
+
+
+def test_a_function_is_called_with_the_progress(frame: Frame, solved: judge.Criterion) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def show(progress: Progress) -> None:
+        seen.append((progress.done, progress.total))
+
+    run(frame, solved, progress=show)
+    assert seen[-1] == (3, 3)
+
+
+# Afterwards
+
+
+def test_scores_are_joined_to_the_frame_as_it_is(frame: Frame, solved: judge.Criterion) -> None:
+    found = run(frame, solved).join(frame)
+    assert list(found.index) == [7, 8, 9]
+    assert found.drop(columns="solved").equals(frame)
+    assert found["solved"].dtype == "float64"
+    assert found["solved"].tolist()[:2] == [3.0, 1.0]
+    assert found["solved"].isna().tolist() == [False, False, True]
+
+
+def test_wide_frames_have_a_column_for_each_system(solved: judge.Criterion) -> None:
+    wide = pd.DataFrame({"a": ["first", "second"], "b": ["second", "first"]})
+    found = judge.evaluate(wide, solved, model=graded, systems=["a", "b"], metrics=[]).join(wide)
+    assert found[["a.solved", "b.solved"]].to_numpy().tolist() == [[3.0, 1.0], [1.0, 3.0]]
+
+
+def test_rows_that_were_left_out_have_none(frame: Frame, solved: judge.Criterion) -> None:
+    found = run(frame, solved, limit=1).join(frame)
+    assert found["solved"].isna().tolist() == [False, True, True]
+
+
+def test_another_frame_is_refused(frame: Frame, solved: judge.Criterion) -> None:
+    result = run(frame, solved)
+    with pytest.raises(DataError, match="another text"):
+        result.join(frame.assign(reply=["first", "SECOND", "third"]))
+    with pytest.raises(DataError, match="no text of item '99'"):
+        result.join(frame.assign(ticket=[30, 99, 20]))
+    with pytest.raises(DataError, match="already"):
+        result.join(frame.assign(solved=1))
+    assert "by judge: solved" in result.join(frame.assign(solved=1), prefix="by judge: ").columns
+
+
+def test_another_run_is_not_written_over(frame: Frame, solved: judge.Criterion, tmp_path: Path) -> None:
+    first, second = run(frame, solved), run(frame, solved, lambda prompt: 2)
+    first.save(tmp_path / "run")
+    first.save(tmp_path / "run")
+    with pytest.raises(StorageError, match="overwrite=True"):
+        second.save(tmp_path / "run")
+    assert judge.load_result(tmp_path / "run").join(frame).equals(first.join(frame))
+    second.save(tmp_path / "run", overwrite=True)
+    assert judge.load_result(tmp_path / "run").failed == 0
+    with pytest.raises(StorageError, match="a folder of runs"):
+        judge.load_result(tmp_path)
+
+
+def test_what_a_notebook_shows(frame: Frame, solved: judge.Criterion) -> None:
+    before, after = run(frame, solved), run(frame, solved, lambda prompt: 2)
+    page = before._repr_html_()
+    assert "1 of 3 values failed: 1 ParseError (solved)" in page
+    assert page.index("<table") < page.index("How to read this")
+    assert "<caption" not in page
+    moved = judge.compare(before, after)
+    assert repr(moved).startswith("<RunComparison: 2 of 2 values differ, 0 of 1 mean moved")
+    assert "<table>" in moved._repr_html_()
+    assert "<details>" in moved._repr_html_()
+    told = judge.diff(solved, replace(solved, template=TEXT + "<b>Be strict.</b>"))
+    assert repr(told) == "<PromptDiff: solved (before) → solved (after). The two are not the same.>"
+    assert "&lt;b&gt;Be strict." in told._repr_html_()
+
+
+def test_a_report_is_text_in_a_notebook_too(
+    frame: Frame, solved: judge.Criterion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert "solved" in run(frame, solved).report()

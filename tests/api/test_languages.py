@@ -1,0 +1,90 @@
+"""Data of several languages: what counts as one, what stops, and what is only said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import judge
+from judge import samples
+from judge.api.languages import several
+from judge.errors import DataError
+from judge.providers.scripted import ScriptedProvider
+
+ENGLISH = "The harbour will be closed to large ships while the old crane is taken down and moved."
+JAPANESE = "古いクレーンを取り外して移すあいだ、港は大きな船に対して閉鎖されることになった。"
+KOREAN = "낡은 기중기를 떼어 옮기는 동안 항구는 큰 배가 들어올 수 없게 닫힌다고 시가 밝혔다."
+CHINESE = "港口将在拆除并搬运旧起重机期间对大型船只关闭,市政府于星期二宣布了这一决定。"
+TEXTS = {"en": ENGLISH, "ja": JAPANESE, "ko": KOREAN, "zh": CHINESE}
+JUDGE: dict[str, Any] = {"model": ScriptedProvider(lambda _: "4"), "metrics": [], "cache": False}
+
+
+def data(**items: int) -> list[dict[str, Any]]:
+    return [
+        {"item": f"{lang}{n}", "system": system, "source": TEXTS[lang], "output": TEXTS[lang][: 30 + n], "lang": lang}
+        for lang, number in items.items()
+        for n in range(number)
+        for system in ("a", "b")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ({"en": 8, "ja": 8}, {"en": 8, "ja": 8}),
+        ({"ko": 2, "zh": 3, "ja": 2}, {"zh": 3, "ko": 2, "ja": 2}),
+        ({"en": 9, "ja": 1}, {}),  # one item is a stray text
+        ({"en": 38, "ja": 2}, {"en": 38, "ja": 2}),  # a twentieth
+        ({"en": 39, "ja": 2}, {}),
+        ({"ja": 5}, {}),
+    ],
+)
+def test_two_items_and_a_twentieth_make_a_language(items: dict[str, int], expected: dict[str, int]) -> None:
+    assert several(samples.load(data(**items))) == expected
+
+
+@pytest.mark.parametrize("output", ["Toyota Prius", "東京都", "42", "", "3.5 km"])
+def test_answers_too_short_to_tell_are_of_no_language(output: str) -> None:
+    rows = [{"item": f"x{n}", "output": output} for n in range(5)] + data(ja=5)
+    assert several(samples.load([{k: v for k, v in row.items() if k != "system"} for row in rows[:5]] + [])) == {}
+    assert several(samples.load([{"system": "a", **row} for row in rows if row.get("system", "a") == "a"])) == {}
+
+
+def test_the_source_says_the_language_of_an_item_and_not_a_system_that_answers_in_another() -> None:
+    rows = [row | ({"output": ENGLISH * 3} if row["system"] == "b" else {}) for row in data(ja=4)]
+    assert several(samples.load(rows)) == {}
+    translated = [row | {"output": TEXTS["ja" if n % 4 else "en"]} for n, row in enumerate(data(en=8))]
+    assert several(samples.load(translated)) == {}
+
+
+def test_a_judge_is_not_asked_about_two_languages_in_one() -> None:
+    with pytest.raises(DataError, match=r"several languages \(8 items en, 8 ja\)") as caught:
+        judge.evaluate(data(en=8, ja=8), ["coherence"], **JUDGE)
+    assert "where={'lang': 'en'} or where={'lang': 'ja'}" in str(caught.value)
+    assert "language='en'" in str(caught.value)
+    with pytest.raises(DataError, match="several languages"):
+        judge.rank(data(en=3, ja=3), **{k: v for k, v in JUDGE.items() if k != "metrics"})
+    with pytest.raises(DataError, match="several languages"):
+        judge.audit(data(en=3, ja=3), ["coherence"], model=JUDGE["model"], cache=False)
+
+
+def test_without_a_column_for_it_one_is_asked_for() -> None:
+    rows = [{key: value for key, value in row.items() if key != "lang"} for row in data(en=2, ja=2)]
+    with pytest.raises(DataError, match="with a column that says the language"):
+        judge.evaluate(rows, ["coherence"], **JUDGE)
+
+
+def test_a_language_chosen_on_purpose_is_said_and_one_alone_is_silent() -> None:
+    both = judge.evaluate(data(en=3, ja=2), ["coherence"], language="en", **JUDGE)
+    said = "The data are in several languages (3 items en, 2 ja), and a judge is asked about all of them in English"
+    assert any(note.startswith(said) for note in both.info["notes"])
+    one = judge.evaluate(data(en=3, ja=2), ["coherence"], where={"lang": "ja"}, **JUDGE)
+    assert one.info["language"] == {"name": "ja", "how": "detected"}
+    assert "These are the rows with lang=ja alone." in one.info["notes"]
+    assert not any("several languages" in note for note in one.info["notes"])
+
+
+def test_metrics_alone_say_that_a_mean_over_languages_says_little() -> None:
+    result = judge.evaluate(data(en=3, ja=3), [], metrics=["distinct"])
+    assert any("a mean over them says little" in note for note in result.info["notes"])

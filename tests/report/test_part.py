@@ -1,0 +1,91 @@
+"""Some of a finished run's texts: the same numbers as a run on these alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge.errors import ConfigError, DataError
+from judge.providers.scripted import ScriptedProvider
+from judge.report import Result, load
+
+WORDS = re.findall(r"\w+", "the old bridge over the river is mended before winter and the town pays for all of it")
+
+
+def rows() -> list[dict[str, Any]]:
+    return [
+        {
+            "item": f"{channel}{n}", "system": system, "channel": channel, "source": " ".join(WORDS),
+            "output": " ".join(WORDS[n % 5 : n % 5 + 3 + place + n % 3]), "references": [" ".join(WORDS[:9])],
+            "human": {"coherence": [1 + (n + place) % 5, 1 + (n + 2 * place) % 5]},
+        }
+        for channel in ("email", "phone")
+        for n in range(12)
+        for place, system in enumerate(("a", "b", "c"))
+    ]  # fmt: skip
+
+
+def grade(request: Any) -> str:
+    return str(1 + len(request.messages[0]["content"]) % 5)
+
+
+def run(data: Any, **options: Any) -> Result:
+    kind = {"model": ScriptedProvider(grade, model="grader"), "cache": False, "metrics": ["rouge"], **options}
+    return judge.evaluate(data, ["coherence"], **kind)
+
+
+def test_all_numbers_are_those_of_a_run_on_these_texts_alone() -> None:
+    whole, alone = run(rows()).where(channel="email"), run(rows(), where={"channel": "email"})
+    for name in ("estimates", "comparisons", "overall", "drivers", "rated", "matrices", "repeats"):
+        assert getattr(whole, name) == getattr(alone, name), name
+    assert whole.table == alone.table
+    assert whole.rated[0].ceiling is not None
+
+
+def test_of_a_panel_and_of_a_ranking_too() -> None:
+    panel = [ScriptedProvider(grade, model="x"), ScriptedProvider(lambda _: "3", model="y")]
+    whole, alone = run(rows(), model=panel).where(channel="phone"), run(rows()[36:], model=panel)
+    assert (whole.table.columns, whole.table.scores) == (alone.table.columns, alone.table.scores)
+    assert (whole.estimates, whole.agreement) == (alone.estimates, alone.agreement)
+    first = {"model": ScriptedProvider(lambda _: "A"), "cache": False, "criteria": ["overall"]}
+    ranked = judge.rank(rows()[:36:2] + rows()[36:], **first).where(channel="phone")
+    assert ranked.rankings == judge.rank(rows()[36:], **first).rankings
+
+
+def test_a_stored_run_has_the_columns_and_says_which_rows_are_shown(tmp_path: Path) -> None:
+    run(rows(), out=tmp_path)
+    shown = load(tmp_path).where(channel=["email"], system="a")
+    assert {(s.extra["channel"], s.system) for s in shown.table.samples} == {("email", "a")}
+    assert "Shown are the texts with channel=email, system=a alone, 12 of 72 texts" in shown.report("markdown")
+    shown.save(tmp_path / "part")
+    assert load(tmp_path / "part").estimates == shown.estimates
+
+
+def test_values_of_whole_systems_go_where_their_texts_do() -> None:
+    whole = judge.evaluate(rows(), [], metrics=["bleu_corpus", "rouge"])
+    columns = [column.name for column in whole.table.columns if column.name in whole.table.wholes]
+    assert columns
+    assert not {c.name for c in whole.where(channel="email").table.columns} & {*columns}
+    kept = whole.where(system="a")
+    assert {kept.estimates["a", name] for name in columns} == {whole.estimates["a", name] for name in columns}
+
+
+def test_what_is_not_there_is_said() -> None:
+    result = run(rows(), metrics=[])
+    with pytest.raises(DataError, match=r"no row has it; channel is 'email' \(36\), 'phone' \(36\)"):
+        result.where(channel="fax")
+    with pytest.raises(DataError, match="unknown column 'chanel'; did you mean 'channel'"):
+        result.where(chanel="email")
+    with pytest.raises(ConfigError, match="name a column"):
+        result.where()
+
+
+def test_people_are_held_against_the_same_texts() -> None:
+    result = run(rows())
+    found = judge.validate(result, where={"channel": "phone"}).rated
+    assert found == judge.validate(run(rows()[36:])).rated
+    assert found != judge.validate(result).rated

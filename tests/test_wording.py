@@ -1,0 +1,36 @@
+"""Options in messages are named as they are typed where the caller stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from judge.wording import command, in_python, option, spoken_at
+
+WORDS = [
+    (("map", {"output": "reply", "item": "ticket"}), "--map output=reply,item=ticket",
+     "map={'output': 'reply', 'item': 'ticket'}"),
+    (("set", {"rouge": {"stem": False}}), "--set rouge.stem=false", "set={'rouge': {'stem': False}}"),
+    (("systems", ["A", "B"]), "--systems A,B", "systems=['A', 'B']"),
+    (("base_url",), "--base-url", "base_url"),
+    (("structured", True), "--structured", "structured=True"),
+    (("cache", False), "--no-cache", "cache=False"),
+    (("draws", 3), "--draws 3", "draws=3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "typed", "written"), WORDS)
+def test_an_option_in_both_words(given: tuple[str, object], typed: str, written: str) -> None:
+    assert option(*given) == typed
+    with spoken_at("python"):
+        assert option(*given) == written
+    assert option(*given) == typed
+
+
+def test_the_outer_door_counts() -> None:
+    with spoken_at("command line"), spoken_at("python"):
+        assert not in_python()
+        assert command("run") == "judge run"
+    with spoken_at("python"):
+        assert (command("run"), command("criteria diff"), command("rank")) == (
+            "judge.evaluate", "judge.diff", "judge.rank",
+        )  # fmt: skip
