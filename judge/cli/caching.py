@@ -8,26 +8,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judge.cli.options import BaseUrl, CacheFolder, option
+from judge.cli.commands import Commands
+from judge.cli.options import BaseUrl, CacheFolder, option, shown_as
+from judge.cli.terminal import BOTH, check_format, print_json
 
 if TYPE_CHECKING:
     from judge.address import Address
 
-cache_app = typer.Typer(help="What was paid for or took long, and is kept.", no_args_is_help=True)
+cache_app = Commands(help="What was paid for or took long, and is kept.")
 _File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recording.")]
 
 
 @cache_app.command("stats")
-def cache_stats(*, cache: CacheFolder = None) -> None:
+def cache_stats(*, cache: CacheFolder = None, format: Annotated[str, shown_as(*BOTH)] = "console") -> None:
     """Count the stored replies, and what metrics keep."""
     from judge.cache import folder_of, metrics_folder, metrics_size
 
+    check_format(format, "what a cache holds")
     place = _there(cache)
     folder = folder_of(place)
-    for one in dict.fromkeys((place, folder)):
-        if one is place or (folder / "responses").exists():
-            typer.echo(_stats(one))
-    if size := metrics_size(folder):
+    places = [one for one in dict.fromkeys((place, folder)) if one is place or (folder / "responses").exists()]
+    size = metrics_size(folder)
+    if format == "json":
+        caches = [{"place": _name(one), **_counts(one)} for one in places]
+        print_json({"caches": caches, "metrics": {"place": str(metrics_folder(folder)), "bytes": size}})
+        return
+    for one in places:
+        typer.echo(_stats(one))
+    if size:
         typer.echo(f"{metrics_folder(folder)}: embeddings and exported models, {size / 1e6:.1f} MB")
 
 
@@ -63,9 +71,9 @@ def cache_export(
     base_url: Annotated[str | None, option("Only those of this server.", metavar="URL")] = None,
     cache: CacheFolder = None,
 ) -> None:
-    """Write the stored replies into a recording, for --replay or another's cache; no key is in it.
+    """Write the stored replies into a recording.
 
-    The prompts are, with the texts that were judged.
+    For --replay or another's cache. No key is in it; the prompts are, with the texts that were judged.
     """
     from judge.api.sharing import export_replies
 
@@ -79,9 +87,10 @@ def cache_export(
 
 @cache_app.command("import")
 def cache_import(file: _File, *, base_url: BaseUrl = None, cache: CacheFolder = None) -> None:
-    """Put the replies of a recording into the cache, where a run finds them and asks nobody.
+    """Put the replies of a recording into the cache.
 
-    They are taken for those of the server that the file names, else of --base-url ($OPENAI_BASE_URL, OpenAI).
+    A run finds them there and asks nobody. They are taken for those of the server that the file names, else of
+    --base-url ($OPENAI_BASE_URL, OpenAI).
     """
     from judge.api.sharing import import_replies
 
@@ -94,10 +103,10 @@ def cache_import(file: _File, *, base_url: BaseUrl = None, cache: CacheFolder = 
 
 def _place(given: str | None) -> Address | Path:
     """Where a cache is. Raises ConfigError."""
-    from judge.cache import place_of
+    from judge.cache import location_of
     from judge.config import plan
 
-    return place_of(plan(given={"cache": given}).cache or None)
+    return location_of(plan(given={"cache": given}).cache or None)
 
 
 def _there(given: str | None) -> Address | Path:
@@ -115,12 +124,18 @@ def _name(place: Address | Path) -> str:
     return str(place / "responses" if isinstance(place, Path) else place)
 
 
-def _stats(place: Address | Path) -> str:
+def _counts(place: Address | Path) -> dict[str, int]:
+    """How many replies there are, and their bytes."""
     from judge.cache import stored
 
     with stored(place, beneath=False) as store:
         found = store.stats()
-    return f"{_name(place)}: {_replies(found['responses'])}, {found['bytes'] / 1e6:.1f} MB"
+    return {"replies": found["responses"], "bytes": found["bytes"]}
+
+
+def _stats(place: Address | Path) -> str:
+    found = _counts(place)
+    return f"{_name(place)}: {_replies(found['replies'])}, {found['bytes'] / 1e6:.1f} MB"
 
 
 def _replies(count: int) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from judge.cli.options import Seed, option
+from judge.cli.options import Seed, option, shown_as
+from judge.cli.outputs import write
+from judge.cli.terminal import colour, echo
 
 PAGE = "compared.html"
 
@@ -18,14 +19,15 @@ def compare_command(
     after: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of a later one on the same texts.")],
     *,
     seed: Seed = None,
-    format: Annotated[str, typer.Option(help="console, markdown, html or json.")] = "console",
+    format: Annotated[str, shown_as("console", "markdown", "html", "json")] = "console",
     output: Annotated[
-        Path | None, option(f"Write here (default: html into RUN_B/{PAGE}, others to the console).")
+        Path | None, option(f"Write here (default: html into RUN_B/{PAGE}, others to the console).", metavar="FILE")
     ] = None,
 ) -> None:
-    """Show what moved from one run to another on the same texts, with tests. Leaves with 0 also where something did."""
+    """Show what moved from one run to another.
+
+    On the same texts, with tests. Leaves with 0 also where something did."""
     from judge.api import compare
-    from judge.cli.running import write
     from judge.report.compared import check
 
     check(format)
@@ -33,6 +35,7 @@ def compare_command(
     if output is None and format == "html":
         output = after / PAGE
     if output is not None:
-        write(output, found.report(format))
+        write("--output", output, found.report(format))
+        typer.echo(str(output))
     else:
-        typer.echo(found.report(format, colour=sys.stdout.isatty()).rstrip("\n"))
+        echo(found.report(format, colour=colour()).rstrip("\n"), format)

@@ -2,19 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
+
+from judge.cli.commands import completed
+from judge.cli.inputs import PLANS, there
 
 if TYPE_CHECKING:
     from judge.config import Plan
 
+Command = TypeVar("Command", bound=Callable[..., None])
 
-def option(help: str, *names: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
+
+def option(
+    help: str, *names: str, metavar: str | None = None, known: Callable[[], Iterable[str]] | Sequence[str] | None = None
+) -> Any:
+    """An option whose help says its default; a shell completes those `known` for it."""
+    complete = None if known is None else completed(known if callable(known) else lambda: known)
+    return typer.Option(*names, help=help, metavar=metavar, show_default=False, autocompletion=complete)
+
+
+def shown_as(*formats: str, more: str = "") -> Any:
+    """The option `--format` of a command whose result has these formats, the first of them the usual one."""
+    *others, last = formats
+    said = f"{', '.join(others)} or {last}{more} (default: {formats[0]})."
+    return option(said, metavar="FORMAT", known=formats)
+
+
+def names_of_criteria() -> list[str]:
+    """The built-in criteria that a shell offers."""
+    from judge.criteria import builtin_prompts
+
+    return sorted({path.stem for path in builtin_prompts().glob("*/*.jinja") if path.parent.name != "layouts"})
+
+
+def names_of_metrics() -> list[str]:
+    """The metrics that a shell offers."""
+    from judge import registry
+
+    return registry.names("metrics")
+
+
+_LANGUAGES = ("en", "ja", "ko", "zh")
+_WAYS = ("auto", "logprobs", "decisions", "samples", "single")
+_REPLIES = ("score", "score_then_reason", "reason_then_score")
+_ENGINES = ("local", "batch", "ray")
 
 
 Data = Annotated[
@@ -24,13 +62,15 @@ Data = Annotated[
     ),
 ]
 Criteria = Annotated[
-    list[str] | None, option("Built-in names or .jinja files; none for metrics alone.", metavar="NAME,...")
+    list[str] | None,
+    option("Built-in names or .jinja files; none for metrics alone.", metavar="NAME,...", known=names_of_criteria),
 ]
 Metrics = Annotated[
     list[str] | None,
     option(
         "judge metrics list names them; none for none (default: rouge,bleu,chrf where references are).",
         metavar="NAME,...",
+        known=names_of_metrics,
     ),
 ]
 Set = Annotated[
@@ -47,9 +87,21 @@ Map = Annotated[
 Systems = Annotated[
     list[str] | None, option("Wide data: the columns that hold the systems' outputs.", metavar="COLUMN,...")
 ]
-Language = Annotated[str | None, option("Language of the prompts: en, ja, ko, zh (default: the data's).")]
+Where = Annotated[
+    list[str] | None,
+    option("Only the rows whose column has this value; named twice, either.", metavar="COLUMN=VALUE,..."),
+]
+Language = Annotated[
+    str | None,
+    option("Language of the prompts: en, ja, ko, zh (default: the data's).", metavar="LANGUAGE", known=_LANGUAGES),
+]
 Weighting = Annotated[
-    str | None, option("How scores are made: auto (the best there is), logprobs, decisions, samples, single.")
+    str | None,
+    option(
+        "How scores are made: auto (the best there is), logprobs, decisions, samples, single.",
+        metavar="WAY",
+        known=_WAYS,
+    ),
 ]
 Model = Annotated[
     list[str] | None,
@@ -66,7 +118,8 @@ KeyEnv = Annotated[
 Draws = Annotated[int | None, option("Replies drawn for samples (default: 20).", metavar="N")]
 MinMass = Annotated[float | None, option("Least probability on the scale to trust (default: 0.5).", metavar="P")]
 Reply = Annotated[
-    str | None, option("score, score_then_reason or reason_then_score (default: the criterion's).", metavar="KIND")
+    str | None,
+    option("score, score_then_reason or reason_then_score (default: the criterion's).", metavar="KIND", known=_REPLIES),
 ]
 Structured = Annotated[
     bool | None, typer.Option("--structured", help="Ask for replies as JSON objects (response_format).")
@@ -88,6 +141,7 @@ Engine = Annotated[
     option(
         "Where requests run: local (default), batch (half the price, within a day), or ray (workers on a cluster).",
         metavar="NAME",
+        known=_ENGINES,
     ),
 ]
 RayWorkers = Annotated[
@@ -111,7 +165,7 @@ Calibrate = Annotated[
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep replies.")]
 Out = Annotated[Path | None, option("Folder for the results (default: runs/DATA-TIME).", metavar="DIR")]
-Format = Annotated[str, typer.Option(help="console, markdown, html, json, csv, latex or svg.")]
+Format = Annotated[str, shown_as("console", "markdown", "html", "json", "csv", "latex", "svg")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no report on the console.")]
 CacheFolder = Annotated[
     str | None,
@@ -122,38 +176,84 @@ CacheFolder = Annotated[
     ),
 ]
 
-_OURS = ("data", "no_cache", "format", "quiet", "precision", "backend", "fit", "item", "system", "similarity", "level")
-"""The parameters that are the command line's own, not the plan's."""
-_SHORT = {"score": ("bertscore", ("precision", "backend", "fit")), "qags": ("qags", ("backend", "similarity"))}
-"""By command the metric of which these options are short for `--set METRIC.NAME=VALUE`."""
+JUDGE = {"model": Model, "base_url": BaseUrl, "key_env": KeyEnv}
+MEASURES = {"metrics": Metrics, "set_": Set, "workers": Workers}
+READING = {"map_": Map, "systems": Systems, "where": Where}
+SCORING = {
+    "language": Language, "weighting": Weighting, "draws": Draws, "min_mass": MinMass, "reply": Reply,
+    "structured": Structured,
+}  # fmt: skip
+ASKING = {
+    "temperature": Temperature, "max_tokens": MaxTokens, "max_concurrency": MaxConcurrency, "timeout": Timeout,
+    "retries": Retries,
+}  # fmt: skip
+PACE = {"rpm": Rpm, "tpm": Tpm, "deadline": Deadline, "budget": Budget}
+ENGINE = {"engine": Engine, "ray_workers": RayWorkers}
+PAIRS = {
+    "orders": Annotated[int | None, option("2: show each pair both ways round (default); 1: one way.", metavar="N")],
+    "pairs": Annotated[int | None, option("Compare a sample of N pairs of texts (default: all).", metavar="N")],
+}
+PART = {"limit": Limit, "seed": Seed}
+REPLIES = {"replay": Replay, "record": Record}
+KEEPING = {"cache": CacheFolder, "no_cache": NoCache}
+RESULTS = {"out": Out, "format": Format, "quiet": Quiet}
 
 
-def planned(ctx: typer.Context, data: Path, make: Callable[..., Plan]) -> tuple[Plan, Path]:
+def takes(*groups: Mapping[str, Any]) -> Callable[[Command], Command]:
+    """Give a command the options of these groups, in their order, behind the parameters that only it has.
+
+    An option that the function names comes there, with its default; the others come in its `**given`.
+    """
+    offered = {name: kind for group in groups for name, kind in group.items()}
+
+    def decorate(function: Command) -> Command:
+        named = {one.name: one for one in signature(function, eval_str=True).parameters.values()}
+        own = [one for one in named.values() if one.name not in offered and one.kind is not Parameter.VAR_KEYWORD]
+        usual = {name: named[name].default if name in named else _unset(kind) for name, kind in offered.items()}
+        shared = [
+            Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=usual[name])
+            for name, kind in offered.items()
+        ]
+        function.__signature__ = Signature([*own, *shared])  # type: ignore[attr-defined]
+        function.__annotations__ = {one.name: one.annotation for one in (*own, *shared)}
+        return function
+
+    return decorate
+
+
+def _unset(kind: Any) -> bool | None:
+    """What an option of this kind is that was not given."""
+    return False if get_args(kind)[0] is bool else None
+
+
+def planned(data: Path, given: Mapping[str, Any], make: Callable[..., Plan]) -> tuple[Plan, Path]:
     """The plan of a command's options, and the folder of its results."""
     from judge import samples
 
-    given = read({name: value for name, value in ctx.params.items() if name not in _OURS})
-    if ctx.params["no_cache"]:
-        given["cache"] = False
-    metric, names = _SHORT.get(str(ctx.command.name), ("", ()))
-    if metric:
-        given["criteria"] = []
-    if own := {name: value for name in names if (value := ctx.params.get(name)) is not None}:
-        given["set"] = {**given.get("set", {}), metric: own | given.get("set", {}).get(metric, {})}
-    if metric == "qags":
-        given["metrics"] = [metric]
-    is_plan = data.suffix in (".yaml", ".yml")
-    made = make(data if is_plan else None, given if is_plan else {"data": data, **given})
+    there(data)
+    options = read(given)
+    is_plan = data.suffix in PLANS
+    made = make(data if is_plan else None, options if is_plan else {"data": data, **options})
     folder = made.out or Path("runs") / f"{samples.title(made.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
     return made.model_copy(update={"out": folder}), folder
 
 
-def read(options: dict[str, Any]) -> dict[str, Any]:
-    """What was given; lists and mappings read, whether given at once with commas or one by one."""
-    from judge.config import pairs, settings, split
+def measuring(metric: str, given: Mapping[str, Any], **own: str | None) -> dict[str, Any]:
+    """The options of a command that asks for no criterion; its `own` are short for `--set METRIC.NAME=VALUE`."""
+    short = [
+        f"{metric}.{name}={json.dumps(value, ensure_ascii=False)}" for name, value in own.items() if value is not None
+    ]
+    return {**given, "criteria": ["none"], "set_": [*short, *(given["set_"] or ())]}
 
-    readers = {"criteria": split, "metrics": split, "systems": split, "map": pairs}
+
+def read(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given, as a plan has it; lists and mappings whether given at once with commas or one by one."""
+    from judge.config import pairs, settings, split, wanted
+
+    readers = {"criteria": split, "metrics": split, "systems": split, "map": pairs, "where": wanted}
     given = {name.rstrip("_"): value for name, value in options.items() if value not in (None, (), [])}
+    if given.pop("no_cache", False):
+        given["cache"] = False
     return {
         name: settings(value) if name == "set" else readers[name](",".join(value)) if name in readers else value
         for name, value in given.items()

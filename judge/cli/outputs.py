@@ -41,3 +41,13 @@ def writable(outputs: Mapping[str, Path | None]) -> None:
             raise StorageError(f"{flag} {path}: {there} is a {'folder' if there.is_dir() else 'file'}")
         if not os.access(there, os.W_OK):
             raise StorageError(f"{flag} {path}: {there} cannot be written to")
+
+
+def write(flag: str, path: Path, text: str, *, add: bool = False) -> None:
+    """Write a file, in folders that are made where there are none; `add` behind what is there. Raises StorageError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a" if add else "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise StorageError(f"{flag} {path}: {error.strerror}") from error

@@ -2,44 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from judge.cli.options import option
+from judge.cli.options import Where, option, read, shown_as
+from judge.cli.terminal import BOTH, check_format, console, print_json
 from judge.errors import ConfigError
 
 if TYPE_CHECKING:
     from judge.report import Result
-    from judge.stats.power import Middle, Scatter
+    from judge.stats.power import Scatter, Spread
 
 _NOTE = (
-    "Two-sided test of one pair of systems at level .05, by the normal approximation; more pairs, corrected for their "
-    "number, take more items."
+    "Two-sided test of two systems at level .05, by the normal approximation; more systems are corrected for the "
+    "number of their pairs, and take more items."
 )
-_COUNTS = "Median over the pairs of systems between which values differ; in brackets the pair that scatters most."
+_COUNTS = (
+    "sd: the standard deviation of the differences between two systems, item by item. Median: the pair in the middle "
+    "by it, of those that differ by more here and less there; worst: the pair that scatters most."
+)
 
 
 def power_command(
     run: Annotated[Path | None, typer.Argument(metavar="RUN", help="The folder of a run, as a pilot.")] = None,
     *,
+    where: Where = None,
     difference: Annotated[float | None, option("How many items show this difference?", metavar="D")] = None,
     column: Annotated[list[str] | None, option("Only these columns (default: all).", metavar="NAME,...")] = None,
+    pair: Annotated[str | None, option("Only these two systems, also at the difference found.", metavar="A,B")] = None,
     items: Annotated[int | None, option("What do so many items show (default: the run's)?", metavar="N")] = None,
     sd: Annotated[
         float | None, option("Without a run: the standard deviation of paired differences.", metavar="SD")
     ] = None,
-    power: Annotated[float, typer.Option(help="The chance to find the difference.", metavar="P")] = 0.8,
+    power: Annotated[float, option("The chance to find the difference (default: 0.8).", metavar="P")] = 0.8,
+    format: Annotated[str, shown_as(*BOTH)] = "console",
 ) -> None:
-    """Say which differences between systems a run can show, and how many items a difference takes."""
+    """Say which differences a run can show.
+
+    Between systems, and how many items a difference takes."""
+    check_format(format, "power")
     _check(difference, items, sd, power)
     if run is not None and sd is None:
-        _of_run(run, difference, column, items, power)
-    elif run is None and sd is not None and not column and (items or difference):
-        _of_sd(sd, difference, items, power)
+        wanted = read({"where": where}).get("where", {})
+        _of_run(run, _Asked(difference, items, power), column, pair, format=format, where=wanted)
+    elif run is None and sd is not None and not (column or pair) and (items or difference):
+        _of_sd(sd, difference, items, power, format)
     else:
         raise ConfigError("give the folder of a run, or --sd with --items or --difference")
+
+
+class _Asked(NamedTuple):
+    """What is asked of a run."""
+
+    difference: float | None
+    items: int | None
+    power: float
 
 
 def _check(difference: float | None, items: int | None, sd: float | None, power: float) -> None:
@@ -56,53 +76,208 @@ def _check(difference: float | None, items: int | None, sd: float | None, power:
             raise ConfigError(f"--{name} {value:g}: has to be {what}")
 
 
-def _of_sd(sd: float, difference: float | None, items: int | None, power: float) -> None:
+def _of_sd(sd: float, difference: float | None, items: int | None, power: float, format: str) -> None:
     """What follows from a standard deviation alone."""
     from judge.stats.power import LEAST, chance, detectable, needed
 
-    if items:
-        if items < LEAST:
-            raise ConfigError(f"--items {items}: a test tells nothing apart on fewer than {LEAST} items")
-        found = detectable(sd, items, power=power)
+    if items and items < LEAST:
+        raise ConfigError(f"--items {items}: a test tells nothing apart on fewer than {LEAST} items")
+    found = detectable(sd, items, power=power) if items else None
+    takes = needed(sd, difference, power=power) if difference else None
+    chances = chance(sd, items, difference) if items and difference else None
+    if format == "json":
+        asked = {"sd": sd, "items": items, "difference": difference, "power": power}
+        print_json({**asked, "found": found, "items_needed": takes, "chance": chances, "notes": [_NOTE]})
+        return
+    if found is not None:
         typer.echo(f"{items:,} items find a difference of {found:.3g} at {power:.0%} power")
-    if difference:
-        typer.echo(f"a difference of {difference:g} takes {needed(sd, difference, power=power):,} items")
-    if items and difference:
-        typer.echo(f"{items:,} items find a difference of {difference:g} at {chance(sd, items, difference):.0%} power")
+    if takes is not None:
+        typer.echo(f"a difference of {difference:g} takes {takes:,} items")
+    if chances is not None:
+        typer.echo(f"{items:,} items find a difference of {difference:g} at {chances:.0%} power")
     typer.echo(_NOTE)
 
 
-def _of_run(run: Path, difference: float | None, names: list[str] | None, items: int | None, power: float) -> None:
-    """The same, column by column, from what the pairs of systems of a run differ by."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
+def _of_run(
+    run: Path,
+    asked: _Asked,
+    names: list[str] | None,
+    pair: str | None,
+    *,
+    format: str,
+    where: Mapping[str, list[str]],
+) -> None:
+    """The same, column by column, from what the pairs of systems of a run differ by, or one of them."""
     from judge.api.validate import check_run
     from judge.report import load
-    from judge.report.words import line
 
     check_run(run)
     result = load(run)
-    found = _scatters(result, run, names)
-    heads = ["items", "pairs", "sd of differences", f"found at {power:.0%}"]
-    table = Table(box=None, padding=(0, 1), pad_edge=False)
-    table.add_column("", overflow="fold")
-    for head in [*heads, f"items for {difference:g}"] if difference else heads:
-        table.add_column(head, justify="right", no_wrap=True)
-    for one in found:
-        table.add_row(*map(Text, [line(one.column), *_cells(one, difference, items, power)]))
-    console = Console(highlight=False, markup=False, emoji=False)
-    console.print(table)
-    notes = [f"{line(one.column)}: {one.note}" for one in found if one.note]
+    if where:
+        result = result.where(**where)
+    two = None if pair is None else _two(pair, result.table.systems)
+    found = _scatters(result, run, names, two)
+    notes = [str(note) for note in result.info["notes"][:1]] if where else []
+    notes += [*_about(found, asked.items)]
     if "streamed" in result.info:
         notes.append(f"from the first {len(result.table.samples):,} texts")
+    if format == "json":
+        columns = [_told(one, asked) if two is None else _told_of(one, two, asked) for one in found]
+        print_json({**asked._asdict(), "columns": columns, "notes": [*notes, *_rests(found, two)]})
+    else:
+        _print(found, two, asked, notes)
+
+
+def _two(pair: str, systems: Sequence[str]) -> tuple[str, str]:
+    """The two systems, of which either may have a comma in its name. Raises ConfigError."""
+    from judge.registry import unknown
+
+    parts = pair.split(",")
+    cuts = [(",".join(parts[:at]).strip(), ",".join(parts[at:]).strip()) for at in range(1, len(parts))]
+    known = next(((one, other) for one, other in cuts if {one, other} <= {*systems} and one != other), None)
+    if known is not None:
+        return known
+    if len(cuts) != 1 or cuts[0][0] == cuts[0][1]:
+        raise ConfigError(f"--pair {pair}: name two systems, such as --pair {','.join(systems[:2]) or 'a,b'}")
+    wrong = next(name for name in cuts[0] if name not in systems)
+    raise ConfigError(f"--pair: {unknown('system', wrong, list(systems))}")
+
+
+def _about(found: Sequence[Scatter], items: int | None) -> Iterator[str]:
+    """What cannot be said of a column, and where there are too few items for anything."""
+    from judge.report.words import line
+
+    for one in found:
+        if one.note:
+            yield f"{line(one.column)}: {one.note}"
+    few: dict[tuple[int, int, int], list[str]] = {}
+    for one in found:
+        most = items or max((pair.items for pair in one.pairs), default=0)
+        if one.pairs and most < one.least:
+            few.setdefault((most, one.systems, one.least), []).append(line(one.column))
+    for (most, systems, least), names in few.items():
+        yield (
+            f"{', '.join(names)}: {most} items are too few to tell any two of {systems} systems apart, whatever they "
+            f"score: it takes {least}"
+        )
+
+
+def _rests(found: Sequence[Scatter], two: tuple[str, str] | None) -> list[str]:
+    """What the numbers mean, and the level that they rest on."""
+    said = [_COUNTS] if two is None else ["sd: the standard deviation of the differences, item by item."]
+    known = {one.systems: one for one in found if one.pairs}
+    for systems, one in sorted(known.items()):
+        if one.tests == 1:
+            told = "Two-sided tests at level .05, by the normal approximation: two systems are one test a column."
+        else:
+            told = (
+                f"Two-sided tests, by the normal approximation, corrected as the run's own are: {systems} systems are "
+                f"{one.tests:,} pairs, so p has to be below .05 / {one.tests:,} = {one.level:.2g} (Holm's first step)."
+            )
+        said.append(f"{told} A sign-flip test takes {one.least} items for that, even where all of them agree.")
+    return said
+
+
+def _print(found: Sequence[Scatter], two: tuple[str, str] | None, asked: _Asked, notes: Sequence[str]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from judge.report.words import line
+
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    table.add_column("", overflow="fold")
+    heads = ["items", "sd", f"found at {asked.power:.0%}"]
+    if two is None:
+        table.add_column("pair of systems", overflow="fold")
+    else:
+        heads = ["items", "difference", *heads[1:], "items for it"]
+    for head in [*heads, f"items for {asked.difference:g}"] if asked.difference else heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    for one in found:
+        for row in _rows(one, two, asked):
+            table.add_row(*map(Text, row), *[Text("–")] * (len(table.columns) - len(row)))
+    screen = console()
+    if two is not None:
+        screen.print(Text(f"{line(two[0])} less {line(two[1])}", "bold"))
+    screen.print(table)
     for note in notes:
-        console.print(Text(note, "yellow"))
-    console.print(Text(f"{_COUNTS} {_NOTE}", "dim"))
+        screen.print(Text(note, "yellow"))
+    for said in _rests(found, two):
+        screen.print(Text(said, "dim"))
 
 
-def _scatters(result: Result, run: Path, names: list[str] | None) -> list[Scatter]:
+def _rows(one: Scatter, two: tuple[str, str] | None, asked: _Asked) -> Iterator[list[str]]:
+    """The cells of a column: of the pair, or of the median and the worst one; the name alone where there is none."""
+    from judge.report.words import line
+
+    if not one.pairs:
+        yield [line(one.column)]
+    elif two is not None:
+        (pair,) = one.pairs
+        yield [line(one.column), *_cells(pair, asked, found=True)]
+    else:
+        shown = {"": one.worst} if len(one.pairs) == 1 else {" (median)": one.median, " (worst)": one.worst}
+        for name, (word, pair) in zip([line(one.column), ""], shown.items(), strict=False):
+            yield [name, f"{line(pair.systems[0])} – {line(pair.systems[1])}{word}", *_cells(pair, asked)]
+
+
+def _cells(pair: Spread, asked: _Asked, *, found: bool = False) -> list[str]:
+    """Items, standard deviation, the difference that is found, and the items that the one asked about takes.
+
+    Of one that was `found`, also that and the items that it takes.
+    """
+    from judge.report.words import minus
+
+    shown = pair.detectable(asked.items, power=asked.power)
+    cells = [f"{asked.items or pair.items:,}", f"{pair.sd:.3g}", "too few items" if shown is None else f"{shown:.3g}"]
+    if found:
+        takes = pair.needed(power=asked.power)
+        cells = [cells[0], minus(f"{pair.mean:+.3g}"), *cells[1:], "–" if takes is None else f"{takes:,}"]
+    return [*cells, f"{pair.needed(asked.difference, power=asked.power):,}"] if asked.difference else cells
+
+
+def _told(one: Scatter, asked: _Asked) -> dict[str, Any]:
+    """A column as plain JSON: of each number that of the median pair and of the worst, null where there is none."""
+    told: dict[str, Any] = {"sd": None, "found": None, "pair": None}
+    if asked.difference:
+        told["items_needed"] = None
+    if one.pairs:
+        both = {"median": one.median, "worst": one.worst}
+        each = {name: _told_numbers(pair, asked) for name, pair in both.items()}
+        told = {key: {name: each[name][key] for name in both} for key in told}
+    return {**_level(one), "pairs": len(one.pairs), "items": [pair.items for pair in one.pairs], **told}
+
+
+def _told_of(one: Scatter, two: tuple[str, str], asked: _Asked) -> dict[str, Any]:
+    """The same of one pair, with the difference of the first less the second and the items that this one takes."""
+    known: dict[str, Any] = {"items": None, "difference": None, "sd": None, "found": None, "items_for_it": None}
+    if asked.difference:
+        known["items_needed"] = None
+    if one.pairs:
+        (pair,) = one.pairs
+        own = {"items": pair.items, "difference": pair.mean, "items_for_it": pair.needed(power=asked.power)}
+        known |= {key: value for key, value in (_told_numbers(pair, asked) | own).items() if key in known}
+    return {**_level(one), "pair": list(two), **known}
+
+
+def _told_numbers(pair: Spread, asked: _Asked) -> dict[str, Any]:
+    needed = pair.needed(asked.difference, power=asked.power) if asked.difference else None
+    found = pair.detectable(asked.items, power=asked.power)
+    return {"pair": list(pair.systems), "sd": pair.sd, "found": found, "items_needed": needed}
+
+
+def _level(one: Scatter) -> dict[str, Any]:
+    """A column, and what its tests are corrected by."""
+    return {
+        "column": one.column,
+        "systems": one.systems,
+        "tests": one.tests,
+        "level": one.level if one.tests else None,
+        "least_items": one.least if one.tests else None,
+    }
+
+
+def _scatters(result: Result, run: Path, names: list[str] | None, pair: tuple[str, str] | None) -> list[Scatter]:
     """Of the columns named, or of all that have a better end and values of single texts. Raises ConfigError."""
     from judge.config import split
     from judge.registry import unknown
@@ -124,20 +299,4 @@ def _scatters(result: Result, run: Path, names: list[str] | None) -> list[Scatte
     for name in wanted:
         if name not in columns:
             raise ConfigError(f"--column: {unknown('column', name, list(columns))}")
-    return [one for name in wanted for one in scatter(columns[name][0], [columns[name][1]])]
-
-
-def _cells(one: Scatter, difference: float | None, items: int | None, power: float) -> list[str]:
-    """Items, pairs, standard deviation, the difference that is found, and the items that the one asked about takes."""
-    if not one.sd:
-        return ["–"] * (5 if difference else 4)
-    few, most = min(one.items), max(one.items)
-    shown = f"{items:,}" if items else f"{few:,}" if few == most else f"{few:,}–{most:,}", f"{len(one.sd):,}"
-    cells = [*shown, _both(one.spread(), ".3g"), _both(one.detectable(items, power=power), ".3g")]
-    return [*cells, _both(one.needed(difference, power=power), ",.0f")] if difference else cells
-
-
-def _both(found: Middle | None, format: str) -> str:
-    if found is None:
-        return "too few items"
-    return f"{found.median:{format}} ({found.worst:{format}})"
+    return [one for name in wanted for one in scatter(columns[name][0], [columns[name][1]], pair)]

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from judge.cli.options import option
+from judge.cli.options import Where, option, read, shown_as
+from judge.cli.outputs import write
+from judge.errors import ConfigError
 
 _DRAWN = ("svg", "png")
 CHARTS = "charts"
@@ -17,21 +19,30 @@ CHARTS = "charts"
 def report_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     *,
+    where: Where = None,
     format: Annotated[
-        str, typer.Option(help="console, markdown, html, json, csv, latex, or its charts as svg or png.")
+        str,
+        shown_as("console", "markdown", "html", "json", "csv", "latex", *_DRAWN, more=" (its charts)"),
     ] = "console",
     output: Annotated[
         Path | None,
-        option("Write here: a file, for charts also a folder (default: html and charts into the run's folder)."),
+        option(
+            "Write here; charts also into a folder (default: html and charts into the run's folder).",
+            metavar="FILE|DIR",
+        ),
     ] = None,
 ) -> None:
     """Show a stored run again, or draw its charts."""
     from judge.api.validate import check_run
-    from judge.cli.running import show, write
+    from judge.cli.running import show
     from judge.report import load
 
     check_run(run)
     result = load(run)
+    if where:
+        if output is None and format in ("html", *_DRAWN):
+            raise ConfigError(f"--where: {run} holds the report of the whole run; name another place with --output")
+        result = result.where(**read({"where": where})["where"])
     if format in _DRAWN:
         from judge.report.figures import write as draw
 
@@ -41,6 +52,7 @@ def report_command(
     if output is None and format == "html":
         output = run / "report.html"
     if output is not None:
-        write(output, result.report(format))
+        write("--output", output, result.report(format))
+        typer.echo(str(output))
     else:
         show(result, format)

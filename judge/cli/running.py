@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from judge.cli.options import planned
-from judge.errors import ConfigError, StorageError
+from judge.cli.stopping import carried_out
+from judge.cli.terminal import colour, echo, say
+from judge.errors import ConfigError
 
 if TYPE_CHECKING:
     from judge.config import Plan
@@ -20,46 +20,16 @@ if TYPE_CHECKING:
     from judge.report import Result
 
 
-T = TypeVar("T")
-_PATIENCE = 10.0
-"""Seconds that a stopped run waits for replies."""
-
-
-def run(ctx: typer.Context, make: Callable[..., Plan]) -> None:
+def run(data: Path, given: Mapping[str, Any], make: Callable[..., Plan], *, format: str, quiet: bool) -> None:
     """A whole command: plan with its options, run, watch and show; on Ctrl-C say how to go on."""
     from judge import registry
 
-    data, quiet, format = (ctx.params[name] for name in ("data", "quiet", "format"))
     registry.load("formats", format)  # a name nobody knows is said before anything is paid
-    made, folder = planned(ctx, data, make)
-    result, progress = _carried_out(made, folder, quiet=quiet)
+    made, folder = planned(data, given, make)
+    result, progress = carry_out(made, folder, quiet=quiet)
     if not quiet:
         show(result, format)
-    _leave(result, progress, folder)
-
-
-def validate(ctx: typer.Context, make: Callable[..., Plan]) -> None:
-    """Hold a finished run against people's ratings, or a run that is made first."""
-    from judge import samples
-    from judge.api.validate import check_rated, check_run
-    from judge.report.validation import check
-
-    data, quiet, format, level = (ctx.params[name] for name in ("data", "quiet", "format", "level"))
-    others = tuple(ctx.params.pop("others") or ())
-    check(format, level)
-    for other in others:
-        if not other.is_dir():
-            raise ConfigError(f"{other}: no folder of a run to set beside {data}")
-        check_run(other)
-    if not samples.is_data(data):
-        refuse_options(ctx, data, besides=("level", "format", "quiet", "seed", "calibrate"))
-        runs = (data, *others)
-        _show_validation(runs, ctx.params["seed"] or 0, format, level, calibrate=bool(ctx.params["calibrate"]))
-        raise typer.Exit
-    made, folder = planned(ctx, data, make)
-    result, progress = _carried_out(made, folder, quiet=quiet, check=check_rated)
-    _show_validation((result, *others), made.seed, format, level)
-    _leave(result, progress, folder)
+    leave(result, progress, folder)
 
 
 def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) -> None:
@@ -71,27 +41,19 @@ def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) 
             raise ConfigError(f"--{option}: the run in {folder} is taken as it is; give its data in order to run again")
 
 
-def _show_validation(
-    runs: Sequence[Result | Path], seed: int, format: str, level: str, *, calibrate: bool = False
-) -> None:
-    from judge.api import validate
-
-    found = validate(*runs, seed=seed, calibrate=calibrate)
-    typer.echo(found.report(format, level, colour=sys.stdout.isatty()).rstrip("\n"))
-
-
-def _carried_out(
+def carry_out(
     made: Plan, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
 ) -> tuple[Result, Progress]:
     """Run a plan; `check` may refuse its samples before anything is paid."""
     from judge import api
+    from judge.api.replaced import replaced
     from judge.cli.watch import watch
     from judge.progress import Progress
 
     prepared = api.prepare(made)
     if check is not None:
         check(prepared.samples)
-    if not quiet and (said := api.forecast(prepared)):
+    for said in () if quiet else filter(None, (replaced(made), api.forecast(prepared))):
         say(said)
     progress = Progress()
 
@@ -102,60 +64,7 @@ def _carried_out(
     return carried_out(work(), progress, lambda: _how_to_go_on(progress, folder, made.cache is not False)), progress
 
 
-def carried_out(work: Coroutine[Any, Any, T], progress: Progress, stopped: Callable[[], str]) -> T:
-    """What comes of it; where Ctrl-C stops it, say so as `stopped` does and leave with 130."""
-    import asyncio
-
-    try:
-        return asyncio.run(until_stopped(work, progress))
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        say(stopped())
-        raise typer.Exit(130) from None
-
-
-def interrupted(*, cached: bool) -> str:
-    """How to go on with what keeps nothing but its replies in the cache."""
-    if not cached:
-        return "interrupted: without a cache the same command asks and pays for all of it again"
-    return "interrupted: start the same command again to go on. What is in the cache is not asked or paid again."
-
-
-async def until_stopped(run: Coroutine[Any, Any, T], progress: Progress) -> T:
-    """Have Ctrl-C, and a CI job that is cancelled, wait for the replies under way, which are paid for.
-
-    A second one does not wait. Raises CancelledError where the run was stopped, and KeyboardInterrupt for a third one.
-    """
-    import asyncio
-
-    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(run)
-    cancelled = False
-
-    def cancel() -> None:
-        nonlocal cancelled
-        cancelled = True
-        loop.call_soon_threadsafe(task.cancel)
-
-    def stop(*_: object) -> None:
-        """Let what is under way come back, then stop; at once where there is nothing to wait for."""
-        if cancelled:
-            raise KeyboardInterrupt
-        if progress.stopping or not progress.flying:
-            cancel()
-            return
-        progress.stop()
-        say(f"stopping: {progress.flying:,} replies are under way and waited for; Ctrl-C stops at once")
-        loop.call_soon_threadsafe(loop.call_later, _PATIENCE, cancel)
-
-    for which in (signal.SIGINT, signal.SIGTERM):  # a shell's `&` has the first one ignored
-        signal.signal(which, stop)
-    try:
-        return await task
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _leave(result: Result, progress: Progress, folder: Path) -> None:
+def leave(result: Result, progress: Progress, folder: Path) -> None:
     """Say what failed and where the report is, and leave with 1 where something failed."""
     from judge.report.words import count
 
@@ -172,22 +81,14 @@ def _leave(result: Result, progress: Progress, folder: Path) -> None:
     raise typer.Exit(1 if result.failed else 0)
 
 
-def write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StorageError(f"--output {path}: {error.strerror}") from error
-    typer.echo(str(path))
-
-
 def show(result: Result, format: str) -> None:
     """Print a result; on a terminal in colour."""
     from judge.report.console import render
 
     if format == "console":
-        typer.echo(render(result, colour=sys.stdout.isatty()))
+        typer.echo(render(result, colour=colour()))
     else:
-        typer.echo(result.report(format).rstrip("\n"))
+        echo(result.report(format).rstrip("\n"))
 
 
 def _how_to_go_on(progress: Progress, folder: Path, cached: bool) -> str:
@@ -200,7 +101,3 @@ def _how_to_go_on(progress: Progress, folder: Path, cached: bool) -> str:
     if progress.awaited:
         said += f"\nStill under way at the provider: {progress.awaited}. The same command fetches what they bring."
     return f"{said}\nStart the same command again to go on: what is in the cache is not asked or paid again."
-
-
-def say(message: str) -> None:
-    typer.echo(message, err=True)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from judge.cli.commands import Commands
 from judge.cli.options import Criteria, Map, Model, Systems, option, read
+from judge.cli.terminal import echo
 from judge.errors import ConfigError, DataError, StorageError
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ _KEPT = (
 )  # fmt: skip
 """What a run's scores depend on, and those of a suite of which it is the baseline."""
 
-suite_app = typer.Typer(help="Suites of cases for judge test.", no_args_is_help=True)
+suite_app = Commands(help="Suites of cases for judge test.")
 
 
 @suite_app.command("init")
@@ -38,10 +40,12 @@ def suite_init(
         Path | None, option("Write here (default: NAME.judge.yaml in this folder); - for the console.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Write a suite to begin with, from data and people's ratings of it, or from a run, which becomes its baseline."""
+    """Write a suite to begin with.
+
+    From data and people's ratings of it, or from a run, which becomes its baseline."""
     from judge import samples
     from judge.report.words import line
-    from judge.suite.begin import begin
+    from judge.suite.begin import UNUSED, begin
     from judge.suite.files import SUFFIX, load
 
     given = read({"criteria": criteria, "map": map_, "systems": systems, "model": model})
@@ -56,13 +60,15 @@ def suite_init(
         raise ConfigError(f"{path}: is there already, and is not written over; --output FILE names another")
     text = begin(rows, path, names or used, options=options, baseline=data if of_run else None)
     if console:
-        typer.echo(text, nl=False)
+        echo(text.removesuffix("\n"))
         return
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StorageError(f"--output {path}: {error.strerror}") from error
     typer.echo(f"{path}: read it, then judge test {path}")
+    for unused in (one.removeprefix("# ") for one in text.splitlines() if one.startswith(UNUSED)):
+        typer.echo(unused)
     rated = {name: None for sample in rows for name in sample.human}
     if rated and not names and not any(case.kind == "agreement" for case in load(path).cases):
         first = next(iter(rated))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -38,9 +38,12 @@ from judge.cli.options import (
     Timeout,
     Tpm,
     Weighting,
+    Where,
     option,
     read,
+    shown_as,
 )
+from judge.cli.terminal import colour, echo
 from judge.errors import ConfigError, JudgeError, StorageError
 
 if TYPE_CHECKING:
@@ -68,6 +71,7 @@ def suites_command(
     record: Record = None,
     map_: Map = None,
     systems: Systems = None,
+    where: Where = None,
     limit: Limit = None,
     language: Language = None,
     weighting: Weighting = None,
@@ -109,7 +113,7 @@ def suites_command(
     out: Annotated[Path | None, option("Keep each suite's run, to look at, in DIR/SUITE.", metavar="DIR")] = None,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
-    format: Annotated[str, typer.Option(help="console, markdown or json.")] = "console",
+    format: Annotated[str, shown_as(*_FORMATS)] = "console",
     quiet: Annotated[bool, option("No progress, nothing on the console.", "--quiet", "-q")] = False,
 ) -> None:
     """Hold a judge's scores against what suites expect of them.
@@ -137,7 +141,7 @@ def suites_command(
             _write(_stuck(suites, error), junit, markdown)
         raise
     if not quiet:
-        typer.echo(outcomes.report(format, colour=format == "console" and sys.stdout.isatty()).rstrip("\n"))
+        echo(outcomes.report(format, colour=format == "console" and colour()).rstrip("\n"), format)
     _write(outcomes, junit, markdown)
     raise typer.Exit(2 if any(one.trouble for one in outcomes) else 0 if outcomes.passed else 1)
 
@@ -169,7 +173,8 @@ def _carried_out(found: Sequence[Ready], *, quiet: bool) -> Outcomes:
 
     from judge.api.suites import carry_out
     from judge.api.worth import ahead
-    from judge.cli.running import say, until_stopped
+    from judge.cli.stopping import until_stopped
+    from judge.cli.terminal import say
     from judge.cli.watch import watch
     from judge.progress import Progress
     from judge.report.words import count
@@ -198,6 +203,8 @@ def _write(outcomes: Outcomes, junit: Path | None, markdown: Path | None) -> Non
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(outcomes.report(name), encoding="utf-8")
+            adds = name == "markdown" and str(path) == os.environ.get("GITHUB_STEP_SUMMARY")  # other commands' too
+            with path.open("a" if adds else "w", encoding="utf-8") as file:
+                file.write(outcomes.report(name))
         except OSError as error:
             raise StorageError(f"--{name} {path}: {error.strerror}") from error

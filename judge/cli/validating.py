@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from judge.cli.options import (
-    BaseUrl,
-    CacheFolder,
+    ASKING,
+    JUDGE,
+    KEEPING,
+    MEASURES,
+    PART,
+    READING,
+    REPLIES,
+    SCORING,
     Calibrate,
     Criteria,
-    Draws,
-    KeyEnv,
-    Language,
-    Limit,
-    Map,
-    MaxConcurrency,
-    MaxTokens,
-    Metrics,
-    MinMass,
-    Model,
-    NoCache,
     Out,
-    Record,
-    Replay,
-    Reply,
-    Retries,
-    Seed,
-    Set,
-    Structured,
-    Systems,
-    Temperature,
-    Timeout,
-    Weighting,
-    Workers,
     option,
+    planned,
+    read,
+    shown_as,
+    takes,
 )
+from judge.cli.running import carry_out, leave, refuse_options
+from judge.cli.terminal import colour, echo
+from judge.errors import ConfigError
+
+if TYPE_CHECKING:
+    from judge.report import Result
+    from judge.samples import Values
 
 
+@takes(
+    JUDGE, {"criteria": Criteria}, MEASURES, READING, SCORING, ASKING, PART, REPLIES, {"calibrate": Calibrate}, KEEPING,
+    {
+        "out": Out,
+        "format": Annotated[str, shown_as("console", "markdown", "json", "csv", "latex")],
+        "quiet": Annotated[bool, option("No progress.", "--quiet", "-q")],
+    },
+)  # fmt: skip
 def validate_command(
     ctx: typer.Context,
     data: Annotated[Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run.")],
@@ -49,41 +52,60 @@ def validate_command(
     ] = None,
     *,
     level: Annotated[
-        str, typer.Option(help="document (within each item), item (over all texts) or system (between means).")
+        str,
+        option(
+            "document (within each item; default), item (over all texts) or system (between means).",
+            metavar="NAME",
+            known=("document", "item", "system"),
+        ),
     ] = "document",
-    model: Model = None,
-    base_url: BaseUrl = None,
-    key_env: KeyEnv = None,
-    criteria: Criteria = None,
-    metrics: Metrics = None,
-    set_: Set = None,
-    workers: Workers = None,
-    map_: Map = None,
-    systems: Systems = None,
-    language: Language = None,
-    weighting: Weighting = None,
-    draws: Draws = None,
-    min_mass: MinMass = None,
-    reply: Reply = None,
-    structured: Structured = None,
-    temperature: Temperature = None,
-    max_tokens: MaxTokens = None,
-    max_concurrency: MaxConcurrency = None,
-    timeout: Timeout = None,
-    retries: Retries = None,
-    limit: Limit = None,
-    seed: Seed = None,
-    replay: Replay = None,
-    record: Record = None,
-    calibrate: Calibrate = None,
-    cache: CacheFolder = None,
-    no_cache: NoCache = False,
-    out: Out = None,
-    format: Annotated[str, typer.Option(help="console, markdown or json.")] = "console",
-    quiet: Annotated[bool, option("No progress.", "--quiet", "-q")] = False,
+    format: str = "console",
+    quiet: bool = False,
+    **given: Any,
 ) -> None:
-    """Hold a judge against people's ratings: between what needs no judge and what people reach."""
-    from judge.cli.running import validate
+    """Hold a judge against people's ratings.
+
+    It stands between what needs no judge and what people reach."""
+    from judge import samples
+    from judge.api.validate import check_rated
     from judge.config import plan
 
-    validate(ctx, plan)
+    runs = tuple(others or ())
+    _check(data, runs, format, level)
+    if not samples.is_data(data):
+        refuse_options(ctx, data, besides=("others", "level", "format", "quiet", "seed", "calibrate", "where"))
+        where = read({"where": given["where"]}).get("where", {})
+        calibrate = bool(given["calibrate"])
+        _show((data, *runs), given["seed"] or 0, format, level, calibrate=calibrate, where=where)
+        return
+    made, folder = planned(data, given, plan)
+    result, progress = carry_out(made, folder, quiet=quiet, check=check_rated)
+    _show((result, *runs), made.seed, format, level)
+    leave(result, progress, folder)
+
+
+def _check(data: Path, others: Sequence[Path], format: str, level: str) -> None:
+    """Raises ConfigError for what is no run, or cannot be shown so."""
+    from judge.api.validate import check_run
+    from judge.report.validation import check
+
+    check(format, level)
+    for other in others:
+        if not other.is_dir():
+            raise ConfigError(f"{other}: no folder of a run to set beside {data}")
+        check_run(other)
+
+
+def _show(
+    runs: Sequence[Result | Path],
+    seed: int,
+    format: str,
+    level: str,
+    *,
+    calibrate: bool = False,
+    where: Values | None = None,
+) -> None:
+    from judge.api import validate
+
+    found = validate(*runs, seed=seed, calibrate=calibrate, where=where)
+    echo(found.report(format, level, colour=colour()).rstrip("\n"), format)

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from judge.api import Prepared
+from judge.cli.terminal import plain
 from judge.progress import Progress as Done
 from judge.providers.prices import usd
 from judge.records import Usage
@@ -25,21 +26,25 @@ _AT_ONCE = 2.0
 
 
 @contextmanager
-def watch(prepared: Prepared, counts: Done, *, quiet: bool) -> Iterator[None]:
-    """Show the counts on standard error while the block runs. The run itself is not touched."""
-    console = Console(stderr=True)
+def watch(prepared: Prepared, counts: Done, *, quiet: bool, of: str = "") -> Iterator[None]:
+    """Show the counts on standard error while the block runs, as those `of` one run among several.
+
+    A bar where control codes may be written, else lines. The run itself is not touched.
+    """
+    console = Console(stderr=True, force_terminal=False if plain() else None)
+    head = f"{of}: " if of else ""
     if quiet:
         yield
     elif console.is_terminal:
-        with _bar(prepared, counts, console):
+        with _bar(prepared, counts, console, head):
             yield
     else:
-        with _lines(prepared, counts, console):
+        with _lines(prepared, counts, console, head):
             yield
 
 
 @contextmanager
-def _bar(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]:
+def _bar(prepared: Prepared, counts: Done, console: Console, head: str) -> Iterator[None]:
     columns = (
         TextColumn("{task.fields[stage]}"),
         BarColumn(),
@@ -48,7 +53,7 @@ def _bar(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]:
         TextColumn("{task.description}"),
     )
     bar = Progress(*columns, console=console)
-    task = bar.add_task("", total=None, stage=counts.stage)
+    task = bar.add_task("", total=None, stage=f"{head}{counts.stage}")
     start = time.monotonic()
 
     def picture() -> RenderableType:
@@ -56,7 +61,7 @@ def _bar(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]:
             return ""
         done, total, _ = _stage(counts)
         state = _state(prepared, counts, start) if prepared.judges else ""
-        bar.update(task, total=total or None, completed=done, description=state, stage=counts.stage)
+        bar.update(task, total=total or None, completed=done, description=state, stage=f"{head}{counts.stage}")
         return bar
 
     with Live(get_renderable=picture, console=console, refresh_per_second=4, transient=not prepared.judges):
@@ -64,14 +69,14 @@ def _bar(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]:
 
 
 @contextmanager
-def _lines(prepared: Prepared, counts: Done, console: Console) -> Iterator[None]:
+def _lines(prepared: Prepared, counts: Done, console: Console, head: str) -> Iterator[None]:
     start, stop = time.monotonic(), threading.Event()
 
     def say() -> None:
         done, total, what = _stage(counts)
         state = f", {_state(prepared, counts, start)}" if prepared.judges else ""
         of = f"/{total:,}" if total else ""  # of a file that is still being read nobody knows
-        console.print(f"{counts.stage}: {done:,}{of} {what}{state}", highlight=False, soft_wrap=True)
+        console.print(f"{head}{counts.stage}: {done:,}{of} {what}{state}", highlight=False, soft_wrap=True)
 
     def run() -> None:
         while not stop.wait(_PLAIN_SECONDS):
@@ -109,7 +114,10 @@ def _state(prepared: Prepared, counts: Done, start: float) -> str:
             usd(judge.model, judge.endpoint, of.usage, decides=judge.decides, batched=of.batched) for judge, of in asked
         ]
         known = [price for price in prices if price is not None]
-        parts.append(f"${sum(known):,.4f}" if len(known) == len(prices) else "price unknown")
+        if len(known) < len(prices):
+            parts.append("price unknown")
+        elif any(known):  # nothing was sent that costs
+            parts.append(f"${sum(known):,.4f}")
     if retried := sum(of.retried for of in counts.judges.values()):
         parts.append(f"{retried:,} retried")
     if counts.failed:

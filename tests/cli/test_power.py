@@ -36,8 +36,8 @@ def power(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.Monke
 
 def _rows(out: str) -> dict[str, list[str]]:
     """The table's cells, by column."""
-    lines = out.partition("Median over")[0].splitlines()[1:]
-    return {line.split()[0]: line.split()[1:] for line in lines}
+    lines = out.partition("sd: ")[0].splitlines()[1:]
+    return {line.split()[0]: line.split()[1:] for line in lines if not line.startswith(" ")}
 
 
 def test_without_a_run(power: Callable[..., Any]) -> None:
@@ -61,10 +61,45 @@ def test_of_a_run(power: Callable[..., Any]) -> None:
     assert done.code == 0, done.err
     rows = _rows(done.out)
     assert list(rows) == ["relevance", "coherence", "overall"]
-    assert rows["relevance"][:2] == ["9", "2"]  # the pair that differs by 2 everywhere does not scatter
+    # The pair that differs by 2 everywhere does not scatter.
+    assert rows["relevance"][:5] == ["a", "–", "b", "(median)", "9"] or rows["relevance"][:3] == ["b", "–", "c"]
     assert rows["relevance"] == rows["coherence"]
+    assert "3 systems are 3 pairs, so p has to be below .05 / 3 = 0.017" in " ".join(done.out.split())
     only = power("r", "--column", "overall", "--items", "900")
-    assert {name: cells[0] for name, cells in _rows(only.out).items()} == {"overall": "900"}
+    assert {name: cells[4] for name, cells in _rows(only.out).items()} == {"overall": "900"}
+    few = power("r", "--column", "overall", "--items", "6")
+    assert _rows(few.out)["overall"][-3:] == ["too", "few", "items"]
+    assert "overall: 6 items are too few to tell any two of 3 systems apart" in " ".join(few.out.split())
+
+
+def test_one_pair(power: Callable[..., Any]) -> None:
+    package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
+    done = power("r", "--pair", "a,b", "--difference", "0.1", "--column", "relevance")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[0] == "a less b"
+    (told,) = json.loads(power("r", "--pair", "a,b", "--column", "relevance", "--format", "json").out)["columns"]
+    assert (told["pair"], told["items"], told["tests"], told["least_items"]) == (["a", "b"], 9, 3, 7)
+    assert told["difference"] == pytest.approx(4 / 9)
+    cells = done.out.splitlines()[2].split()
+    assert cells[:3] == ["relevance", "9", "+0.444"]
+    assert int(cells[5]) == told["items_for_it"] < int(cells[6])
+    assert "a – b: " not in power("r", "--pair", "a,c").out
+    assert "the difference is the same in every item" in " ".join(power("r", "--pair", "a,c").out.split())
+
+
+@pytest.mark.parametrize(
+    ("pair", "said"),
+    [
+        ("a,x", "--pair: unknown system 'x'"),
+        ("a", "--pair a: name two systems, such as --pair a,b"),
+        ("a,a", "name two"),
+    ],
+)
+def test_a_pair_that_is_none(power: Callable[..., Any], pair: str, said: str) -> None:
+    package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
+    done = power("r", "--pair", pair)
+    assert done.code == 2
+    assert said in done.err
 
 
 def test_what_cannot_be_said_is_said(power: Callable[..., Any]) -> None:
@@ -72,7 +107,7 @@ def test_what_cannot_be_said_is_said(power: Callable[..., Any]) -> None:
     package.evaluate(alone, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
     done = power("r", "--difference", "0.1")
     assert done.code == 0
-    assert _rows(done.out)["relevance"] == ["–"] * 5
+    assert set(_rows(done.out)["relevance"]) == {"–"}
     assert "relevance: one system has values: nothing to compare it with" in done.out
 
 

@@ -46,6 +46,17 @@ def test_init_writes_what_judge_test_runs(suite: Callable[..., Any], command: Ca
     assert all(case.name in " ".join(tested.out.split()) for case in made.cases if case.kind == "order")
 
 
+def test_init_says_which_columns_are_not_used(suite: Callable[..., Any]) -> None:
+    rows = [row | {"bot": row["system"]} for row in ROWS]
+    Path("texts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    done = suite("init", "texts.jsonl", "--model", "scripted/replies.yaml")
+    assert done.out.splitlines()[1:] == ["Columns that nothing here reads: bot (map: {item: COLUMN, system: COLUMN})"]
+    Path("own.jinja").write_text("---\nscale: [1, 5]\n---\n{{ bot }} {{ output }}\n", encoding="utf-8")
+    wrong = suite("init", "texts.jsonl", "--criteria", "own.jinja", "--map", "source=bot", "--output", "b.judge.yaml")
+    assert "unknown variable 'bot'" in wrong.err
+    assert "bot was mapped to source" in wrong.err
+
+
 def test_init_writes_nothing_over(suite: Callable[..., Any]) -> None:
     Path("mine.judge.yaml").write_text("kept", encoding="utf-8")
     done = suite("init", "texts.jsonl", "--output", "mine.judge.yaml")

@@ -54,6 +54,15 @@ def test_all_met(run: Callable[..., Any]) -> None:
     assert done.err.startswith("1 suite, 2 judgments to make\n")
 
 
+def test_the_summary_of_a_job_is_added_to(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "job.md")
+    for path in ("job.md", "own.md"):
+        Path(path).write_text("# What came before\n", encoding="utf-8")
+        assert run("s.judge.yaml", "--markdown", path).code == 0
+    assert Path("job.md").read_text(encoding="utf-8").startswith("# What came before\n## ✓ judge test")
+    assert Path("own.md").read_text(encoding="utf-8").startswith("## ✓ judge test")
+
+
 def test_one_is_not_met(run: Callable[..., Any]) -> None:
     edit("min: 3", "min: 5")
     done = run(".", "--junit", "made/here/junit.xml", "--markdown", "summary.md")
@@ -189,5 +198,7 @@ def test_the_options_of_the_command_are_those_of_the_function(run: Callable[...,
 
     shown = {"ctx", "suites", "junit", "markdown", "format", "quiet", "no_cache"}
     offered = {name.replace("map_", "mapping") for name in signature(suites_command).parameters} - shown
-    assert offered == {*suites.SuiteOptions.__annotations__} - {"progress", *_MEASURING, "engine", "ray_workers"}
+    assert offered == {*suites.SuiteOptions.__annotations__} - {
+        "progress", "map", *_MEASURING, "engine", "ray_workers",
+    }  # fmt: skip
     assert judge.test is suites.test

@@ -104,7 +104,10 @@ def test_a_failed_judgment_leaves_with_one(judge: Callable[..., Any]) -> None:
         (("data.jsonl", "nowhere", *SCRIPTED), "nowhere: no folder of a run to set beside data.jsonl"),
         (("data.jsonl", "empty", *SCRIPTED), "empty: no run is there (no run.json)"),
         (("data.jsonl", *SCRIPTED, "--level", "docs"), "--level: unknown level 'docs'"),
-        (("data.jsonl", *SCRIPTED, "--format", "html"), "unknown format 'html' (known: console, markdown, json)"),
+        (
+            ("data.jsonl", *SCRIPTED, "--format", "html"),
+            "unknown format 'html' (known: console, markdown, json, csv, latex)",
+        ),
         (("empty", "--max-tokens", "5"), "--max-tokens: the run in empty is taken as it is; give its data"),
         (("bad.jsonl", *SCRIPTED), "bad.jsonl:1: human rating 'relevance' by annotator 2 is 'high', not a number"),
     ],

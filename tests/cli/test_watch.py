@@ -57,6 +57,17 @@ def test_a_known_price_is_shown(prepared: api.Prepared, monkeypatch: pytest.Monk
     assert "$0.0009" in shown(prepared, Progress(), monkeypatch)  # 1,234 × $0.75 and 5 × $4.50 a million
 
 
+def test_what_costs_nothing_has_no_price(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared.judges["script"].model = "gpt-5.4-mini"
+    prepared.judges["script"].endpoint = "https://api.openai.com/v1"
+    progress = Progress()
+    progress.judges = {"script": Counts(total=10, done=4)}
+    monkeypatch.setattr(Progress, "usage", Usage(12, 3))
+    state = watch._state(prepared, progress, 0.0)
+    assert "12 + 3 tokens" in state
+    assert "$" not in state
+
+
 def test_nothing_is_shown_when_quiet(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(prepared, Progress(), monkeypatch, quiet=True) == ""
     assert shown(prepared, Progress(), monkeypatch, quiet=True, force_terminal=True) == ""

@@ -1,0 +1,83 @@
+"""`judge doctor` as a person meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = """
+import socket, sys
+def refuse(*_): sys.exit("a connection was opened")
+socket.socket.connect = socket.socket.connect_ex = refuse
+from judge.cli import main
+main()
+"""
+
+
+def test_without_a_model_no_connection_is_opened(tmp_path: Path) -> None:
+    surroundings = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "OPENAI_API_KEY": "sk-very-secret-0123456789"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "doctor"], capture_output=True, text=True, env=surroundings, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "$OPENAI_API_KEY is set" in done.stdout
+    assert "very-secret" not in done.stdout
+    for part in ("this machine", "packages", "extras", "keys", "cache", "tokenizers"):
+        assert f"\n{part}\n" in f"\n{done.stdout}"
+    assert "\x1b" not in done.stdout
+
+
+def test_a_model_that_answers(
+    chat_server: Any, make_completion: Callable[..., dict[str, Any]], command: Callable[..., Any]
+) -> None:
+    chat_server.answer = lambda body: (200, {}, make_completion("3", top={"3": 0.75, "2": 0.25}))
+    done = command("doctor", "--model", "my-model", "--base-url", chat_server.url, "--json")
+    assert done.code == 0, done.err
+    assert done.err.startswith("3 small requests to my-model, for replies of at most 16 tokens that are kept nowhere")
+    told = json.loads(done.out)
+    assert told["ok"] is True
+    said = {one["name"]: one["said"] for one in told["findings"] if one["part"] == "my-model"}
+    assert said["--weighting auto"].startswith("takes logprobs")
+    assert said["draws"].startswith("1 in one request")
+
+
+def test_a_model_that_does_not(command: Callable[..., Any]) -> None:
+    done = command("doctor", "--model", "my-model", "--base-url", "http://127.0.0.1:9/v1")
+    assert done.code == 2
+    assert "✗ address" in done.out
+    assert "is it started?" in " ".join(done.out.split())
+
+
+def test_a_model_without_its_key(command: Callable[..., Any]) -> None:
+    done = command("doctor", "--model", "gpt-5.4-mini")
+    assert done.code == 2
+    assert "$OPENAI_API_KEY is not set" in done.out.partition("\ngpt-5.4-mini\n")[2]
+    assert "small request" not in done.err, "nothing is announced that is not sent"
+
+
+def test_several_models_of_which_one_cannot_be_used(command: Callable[..., Any]) -> None:
+    done = command("doctor", "--model", "heuristic", "--model", "nosuch/model", "--json")
+    assert done.code == 2
+    states = {one["part"]: one["state"] for one in json.loads(done.out)["findings"]}
+    assert (states["heuristic"], states["nosuch/model"]) == ("ok", "wrong")
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path, command: Callable[..., Any]) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    done = command("doctor", "--cache", str(tmp_path / "file"))
+    assert done.code == 2
+    assert "✗ folder" in done.out
+    assert "name another with --cache DIR or $JUDGE_CACHE" in done.out
+
+
+@pytest.mark.parametrize("timeout", ["0", "-1"])
+def test_a_time_that_is_none(command: Callable[..., Any], timeout: str) -> None:
+    assert command("doctor", "--timeout", timeout).code == 2

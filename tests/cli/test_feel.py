@@ -1,0 +1,170 @@
+"""How the command line feels: hints, completion, and plain text where that is wanted."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.cli import options, terminal
+from judge.cli.commands import completed
+from judge.registry import METRICS
+
+COMMAND = [sys.executable, "-c", "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()"]
+ROWS = """{"item": "a", "system": "x", "source": "A source.", "output": "A text of some words."}
+{"item": "a", "system": "y", "source": "A source.", "output": "Another text of some words."}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("summaries.jsonl").write_text(ROWS, "utf-8")
+    Path("replies.yaml").write_text("- {reply: 3}\n", "utf-8")
+    return tmp_path
+
+
+def on_a_terminal(folder: Path, *words: str, **surroundings: str) -> str:
+    """What a command shows on a terminal, on both of its outputs."""
+    ours, theirs = pty.openpty()
+    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM", "FORCE_COLOR")}
+    with subprocess.Popen(
+        [*COMMAND, *words], cwd=folder, env=known | {"TERM": "xterm-256color"} | surroundings,
+        stdin=theirs, stdout=theirs, stderr=theirs,
+    ):  # fmt: skip
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 65536):
+                shown += part
+        except OSError:  # the other end is closed
+            pass
+    os.close(ours)
+    return shown.decode()
+
+
+RUN = ("run", "summaries.jsonl", "--model", "scripted/replies.yaml", "--criteria", "fluency", "--out", "r")
+
+
+def test_a_terminal_gets_colour_unless_it_does_not_want_it(folder: Path) -> None:
+    coloured = on_a_terminal(folder, *RUN)
+    assert "\x1b[" in coloured
+    for wish in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        plain = on_a_terminal(folder, *RUN, **wish)
+        assert "\x1b" not in plain, wish
+        assert "done: 2/2 judgments" in plain
+        assert "fluency" in plain
+        for words in (("plan", *RUN[1:-2]), ("doctor",), ("criteria", "lst"), ("--help",)):
+            assert "\x1b" not in on_a_terminal(folder, *words, **wish), (wish, words)
+
+
+def test_an_empty_no_color_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "")
+    assert not terminal.plain()
+
+
+def test_a_pipe_gets_plain_text(folder: Path) -> None:
+    done = subprocess.run([*COMMAND, *RUN], cwd=folder, capture_output=True, text=True, check=True)
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_nothing_typed_is_answered_with_help(command: Callable[..., Any]) -> None:
+    for words in ((), ("criteria",), ("metrics",), ("cache",), ("suite",)):
+        done = command(*words)
+        assert done.code in (0, 2)
+        assert "Usage: judge" in done.out + done.err
+        assert "Commands:" in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("rnu",), "'run'"),
+        (("doctr",), "'doctor'"),
+        (("criteria", "lst"), "'list'"),
+        (("run", "summaries.jsonl", "--modle", "x"), "--model"),
+        (("run", "summaries.jsonl", "--model", "x", "--criteria", "relevnce"), "'relevance'"),
+        (("run", "summaries.jsonl", "--model", "x", "--metrics", "rogue"), "'rouge'"),
+    ],
+)
+def test_what_nobody_knows_gets_the_nearest_name(
+    folder: Path, command: Callable[..., Any], words: tuple[str, ...], near: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    done = command(*words)
+    assert done.code == 2
+    assert near in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run summarise.jsonl", "summarise.jsonl: no such file; near it: summaries.jsonl"),
+        ("plan zzz.csv", "zzz.csv: no such file; there: summaries.jsonl"),
+        ("run replys.yaml", "replys.yaml: no such file; near it: replies.yaml"),
+        ("score no/data.jsonl", "no/data.jsonl: no such file: there is no folder no"),
+        ("criteria diff fluency relevance smmaries.jsonl", "smmaries.jsonl: no such file; near it: summaries.jsonl"),
+    ],
+)
+def test_a_file_that_is_not_there(folder: Path, command: Callable[..., Any], words: str, said: str) -> None:
+    done = command(*words.split())
+    assert (done.code, done.err) == (2, f"judge: {said}\n")
+
+
+def test_a_folder_with_many_files_or_none(folder: Path, command: Callable[..., Any]) -> None:
+    for name in ("a1.csv", "b2.csv", "c3.csv", "d4.csv"):
+        (folder / name).write_text("", "utf-8")
+    assert "there: a1.csv, b2.csv, c3.csv and 2 more" in command("run", "zzzzzzz").err
+    (folder / "empty").mkdir()
+    assert "no data file is in empty" in command("run", "empty/zzz.jsonl").err
+
+
+def test_a_pattern_is_not_taken_for_a_file(folder: Path, command: Callable[..., Any]) -> None:
+    assert command("score", "summ*.jsonl", "--metrics", "distinct", "--out", "r").code == 0
+
+
+def test_a_shell_completes_names(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def offered(line: str) -> set[str]:
+        monkeypatch.setenv("_JUDGE_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+        return set(command().out.split())
+
+    assert {"run", "rank", "report"} == offered("judge r")
+    assert offered("judge run d --criteria rel") == {"relevance"}
+    assert offered("judge run d --criteria fluency,coh") == {"fluency,coherence"}
+    assert offered("judge score d --metrics roug") == {"rouge"}
+    assert offered("judge report r --format p") == {"png"}
+    assert offered("judge run d --weighting s") == {"samples", "single"}
+    assert offered("judge run d --language k") == {"ko"}
+    assert offered("judge criteria show over") == {"overall"}
+
+
+def test_the_names_that_are_offered_are_known() -> None:
+    assert {"relevance", "overall"} <= set(options.names_of_criteria())
+    assert "pointwise" not in options.names_of_criteria()
+    assert set(METRICS) <= set(options.names_of_metrics())
+    assert completed(lambda: ("a", "b"))("a,") == ["a,a", "a,b"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_is_shown(shell: str, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    done = command("--show-completion", shell)
+    assert done.code == 0
+    assert "_JUDGE_COMPLETE" in done.out
+
+
+def test_a_diffs_progress_says_which_criterion_it_is_of(folder: Path, command: Callable[..., Any]) -> None:
+    done = command("criteria", "diff", "fluency", "relevance", "summaries.jsonl", "--model", "scripted/replies.yaml")
+    told = [line for line in done.err.splitlines() if "judgments" in line]
+    assert [line[:2] for line in told] == ["A:", "B:", "A:", "B:"]
+    assert [re.sub(r", .*", "", line) for line in told[2:]] == ["A: done: 2/2 judgments", "B: done: 2/2 judgments"]

@@ -1,0 +1,38 @@
+"""What every command takes: names, metavars, help and order of its options, as a person has read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from typer.main import get_command
+
+from judge.cli import app
+
+
+def commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """Every command below this one, by what is typed for it."""
+    groups = getattr(command, "commands", None)
+    if groups is None:
+        yield name, command
+    for word, one in (groups or {}).items():
+        yield from commands(f"{name} {word}", one)
+
+
+def told(parameter: Any) -> str:
+    """A parameter in a line; what may be given more than once has a star, what has to be given none of the brackets."""
+    argument = parameter.param_type_name == "argument"
+    named = (parameter.metavar or parameter.name) if argument else ", ".join(parameter.opts)
+    value = "" if argument or getattr(parameter, "is_flag", False) else f" {parameter.metavar}"
+    many = "*" if getattr(parameter, "multiple", False) or parameter.nargs == -1 else ""
+    usual = "" if parameter.default is None or getattr(parameter, "is_flag", False) else f" ({parameter.default})"
+    whole = f"{named}{value}{many}" if parameter.required else f"[{named}{value}]{many}"
+    return f"    {whole}{usual}: {parameter.help}"
+
+
+def test_the_commands_take_what_they_took(golden: Callable[[str, str], None]) -> None:
+    blocks = []
+    for name, command in commands("judge", get_command(app)):
+        first = (command.help or "").partition("\n")[0]
+        blocks.append("\n".join([f"{name}: {first}", *map(told, command.params)]))
+    golden("help.txt", "\n\n".join(blocks) + "\n")

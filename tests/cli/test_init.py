@@ -1,0 +1,83 @@
+"""`judge init`: the project that it writes passes at once, and fails when it should."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]) -> Path:
+    """The starter project, which is the working folder."""
+    monkeypatch.chdir(tmp_path)
+    done = command("init")
+    assert done.code == 0, done.err
+    return tmp_path
+
+
+def test_it_says_what_it_wrote_and_what_to_type_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = command("init", "a project")
+    assert {str(Path("a project") / name) for name in ("run.yaml", ".gitignore")} <= set(done.out.splitlines())
+    told = done.out.partition("Next:\n")[2].splitlines()
+    assert [line.split("  #")[0].strip() for line in told] == [
+        "cd 'a project'", "judge run run.yaml", "judge test .", "judge doctor",
+    ]  # fmt: skip
+
+
+def test_its_run_shows_a_difference_between_the_prompts(project: Path, command: Callable[..., Any]) -> None:
+    done = command("run", "run.yaml", "--json")
+    assert done.code == 0, done.err
+    assert "new_prompt is best on politeness" in " ".join(json.loads(done.out)["verdict"].split())
+    assert (project / "runs" / "first" / "report.html").exists()
+
+
+def test_its_suite_passes_until_the_readmes_one_word_is_changed(project: Path, command: Callable[..., Any]) -> None:
+    assert command("test", ".").code == 0
+    readme = (project / "README.md").read_text("utf-8")
+    after, before = re.search(r"Write `(\w+)` in the\s+place of `(\w+)` in `politeness.jinja`", readme).groups()  # type: ignore[union-attr]
+    file = project / "politeness.jinja"
+    text = file.read_text("utf-8")
+    assert text.count(before) == 1
+    file.write_text(text.replace(before, after), "utf-8")
+    done = command("test", ".")
+    assert done.code == 1
+    assert "2 of 2 cases not met" in done.out
+
+
+def test_its_workflow_runs_its_suite_and_writes_what_ci_reads(
+    project: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow = yaml.safe_load((project / ".github" / "workflows" / "judge.yml").read_text("utf-8"))
+    (line,) = [step["run"] for step in flow["jobs"]["judge"]["steps"] if "judge test" in step.get("run", "")]
+    words = line.replace('"$GITHUB_STEP_SUMMARY"', "summary.md").split()
+    assert command(*words[1:]).code == 0
+    assert "politeness" in (project / "summary.md").read_text("utf-8")
+    assert "<testsuite" in (project / "judge.xml").read_text("utf-8")
+
+
+def test_a_real_model_takes_one_line(project: Path, command: Callable[..., Any]) -> None:
+    text = (project / "run.yaml").read_text("utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("model:")]
+    file = project / "real.yaml"
+    file.write_text("\n".join(lines).replace("# model:", "model:"), "utf-8")
+    done = command("plan", "real.yaml")
+    assert done.code == 0, done.err
+    assert "gpt-5.4-mini" in done.out
+
+
+def test_it_refuses_to_write_over_files(project: Path, command: Callable[..., Any]) -> None:
+    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    done = command("init", ".")
+    assert done.code == 2
+    assert "run.yaml" in done.err
+    assert "nothing was written" in done.err
+    assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before

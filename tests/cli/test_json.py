@@ -1,0 +1,146 @@
+"""`--json`, beside every `--format`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from judge.cli import app
+
+ROWS = [
+    {"item": i, "system": s, "source": f"Source of {i}.", "output": f"{s} wrote this about {i}."}
+    for i in ("a", "b", "c", "d", "e", "f", "g")
+    for s in ("x", "y")
+]
+SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--metrics", "none")
+
+
+def commands(node: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    for word, one in node.commands.items():
+        whole = f"{name} {word}".strip()
+        yield from commands(one, whole) if hasattr(one, "commands") else [(whole, one)]
+
+
+TREE = dict(commands(typer.main.get_command(app)))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
+    Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), "utf-8")
+    script = (
+        "- {when: x wrote this about a, reply: 4}\n- {when: x wrote, reply: {5: 0.8, 4: 0.2}}\n- {when: [], reply: 2}\n"
+    )
+    Path("replies.yaml").write_text(script, "utf-8")
+    Path("s.judge.yaml").write_text(
+        "data: data.jsonl\nmodel: scripted/replies.yaml\ncases:\n  - {criterion: relevance, better: x, worse: y}\n",
+        "utf-8",
+    )
+    return tmp_path
+
+
+def test_json_stands_beside_every_format_and_nowhere_else() -> None:
+    for name, one in TREE.items():
+        words = [parameter.name for parameter in one.params]
+        assert ("json" in words) == ("format" in words), name
+        if "format" in words:
+            assert words.index("json") == words.index("format") + 1, name
+
+
+def test_what_a_script_may_want_has_json() -> None:
+    with_json = {name for name, one in TREE.items() if any(p.name == "json" for p in one.params)}
+    assert with_json == {
+        "run", "score", "rank", "plan", "report", "validate", "compare", "power", "test", "audit", "qags", "doctor",
+        "criteria diff", "criteria list", "criteria show", "metrics list", "cache stats",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "data.jsonl", *SCRIPTED, "--out", "again"),
+        ("score", "data.jsonl", "--metrics", "distinct", "--out", "scored"),
+        ("rank", "data.jsonl", "--model", "scripted/replies.yaml", "--out", "ranked"),
+        ("plan", "data.jsonl", *SCRIPTED),
+        ("report", "run"),
+        ("compare", "run", "run"),
+        ("power", "run", "--difference", "0.1"),
+        ("power", "--sd", "1", "--items", "20"),
+        ("test", "s.judge.yaml"),
+        ("audit", "data.jsonl", "--model", "scripted/replies.yaml", "--criteria", "relevance", "--probes", "injection"),
+        ("qags", "data.jsonl", "--item", "a"),
+        ("criteria", "diff", "relevance", "fluency"),
+        ("criteria", "list"),
+        ("criteria", "show", "relevance"),
+        ("metrics", "list"),
+        ("cache", "stats"),
+        ("doctor",),
+    ],
+    ids=" ".join,
+)
+def test_json_is_all_that_goes_to_standard_output(
+    folder: Path, command: Callable[..., Any], words: tuple[str, ...]
+) -> None:
+    assert command("run", "data.jsonl", *SCRIPTED, "--out", "run", "--quiet").code == 0
+    done = command(*words, "--json")
+    assert done.code in (0, 1), done.err
+    short = json.loads(done.out)
+    assert short
+    if words[0] in ("report", "plan", "power", "qags", "criteria", "metrics", "compare"):
+        assert json.loads(command(*words, "--format", "json").out) == short
+        assert json.loads(command(*words, "--json", "--format", "json").out) == short
+
+
+def test_two_formats_at_once_are_refused(folder: Path, command: Callable[..., Any]) -> None:
+    for words in (("--json", "--format", "html"), ("--format", "html", "--json")):
+        done = command("run", "data.jsonl", *SCRIPTED, *words)
+        assert (done.code, done.out) == (2, "")
+        assert done.err == "judge: --json is short for --format json, and --format html was given; leave out one\n"
+    assert not (folder / "runs").exists()
+
+
+def test_an_error_leaves_standard_output_empty(folder: Path, command: Callable[..., Any]) -> None:
+    done = command("report", "nowhere", "--json")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("judge: nowhere: ")
+
+
+def test_json_is_no_option_of_a_finished_run_that_is_refused(folder: Path, command: Callable[..., Any]) -> None:
+    """A stored run refuses options that mean nothing to it; the format is not one of them."""
+    assert command("score", "data.jsonl", "--metrics", "qags", "--out", "run", "--quiet").code in (0, 1)
+    done = command("qags", "run", "--item", "a", "--json")
+    assert done.code in (0, 1), done.err
+    told = json.loads(done.out)
+    assert [(one["item"], one["system"]) for one in told["outputs"]] == [("a", "x"), ("a", "y")]
+    assert all({"values", "failures", "questions"} <= one.keys() for one in told["outputs"])
+
+
+@pytest.mark.parametrize(
+    "words", [("criteria", "list"), ("metrics", "list"), ("cache", "stats"), ("power",), ("doctor",)]
+)
+def test_an_unknown_format_is_refused(command: Callable[..., Any], words: tuple[str, ...]) -> None:
+    done = command(*words, "--format", "xml")
+    assert done.code == 2
+    assert "shown on the console or as json" in done.err
+
+
+def test_what_the_lists_say(command: Callable[..., Any]) -> None:
+    criteria = {(one["name"], one["compares"]): one for one in json.loads(command("criteria", "list", "--json").out)}
+    assert criteria["relevance", 1]["scale"]["labels"] == ["1", "2", "3", "4", "5"]
+    assert ("overall", 2) in criteria
+    shown = json.loads(command("criteria", "show", "relevance", "--json").out)
+    assert shown["template"] == Path(shown["file"]).read_text("utf-8")
+    assert "output" in shown["needs"]
+    metrics = {one["name"]: one for one in json.loads(command("metrics", "list", "--json").out)}
+    assert metrics["rouge"]["options"]["stem"] is True
+
+
+def test_what_power_says_without_a_run(command: Callable[..., Any]) -> None:
+    told = json.loads(command("power", "--sd", "1", "--difference", "0.5", "--json").out)
+    assert (told["items_needed"], told["found"], told["chance"]) == (32, None, None)  # ((1.960 + 0.842) / 0.5)² = 31.4

@@ -1,0 +1,76 @@
+"""`--where`, from the first run to its report, and what a run replaces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROWS = [
+    {
+        "item": f"{channel}{n}", "system": system, "channel": channel, "source": "the mill burned down on friday night",
+        "output": "the old mill burned down on friday"[: 20 + n % 4] + system * n,
+        "human": {"coherence": 1 + (n + len(system)) % 5},
+    }
+    for channel in ("email", "phone")
+    for n in range(6)
+    for system in ("a", "bb", "ccc")
+]  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    Path("r.yaml").write_text("- when: [burned down]\n  reply: '4'\n- reply: '3'\n", encoding="utf-8")
+    return tmp_path
+
+
+RUN = ("d.jsonl", "--model", "scripted/r.yaml", "--criteria", "coherence", "--weighting", "single", "--no-cache")
+
+
+def test_a_finished_run_is_shown_by_part(command: Callable[..., Any], folder: Path) -> None:
+    assert command("run", *RUN, "--out", "r").code == 0
+    shown = command("report", "r", "--where", "channel=email")
+    assert (shown.code, "channel=email alone, 18 of 36" in " ".join(shown.out.split())) == (0, True)
+    checked = command("validate", "r", "--where", "channel=phone", "--format", "json")
+    assert json.loads(checked.out)["criteria"][0]["texts"] == 18
+    assert "18 of 36 texts" in " ".join(command("power", "r", "--where", "channel=phone").out.split())
+    refused = command("report", "r", "--where", "channel=email", "--format", "html")
+    assert (refused.code, "name another place with --output" in refused.err) == (2, True)
+    assert command("report", "r", "--where", "channel=fax").code == 2
+
+
+@pytest.mark.parametrize("name", ["plan", "run", "score", "rank", "audit"])
+def test_every_command_that_reads_data_takes_it(command: Callable[..., Any], folder: Path, name: str) -> None:
+    given = RUN[:1] if name == "score" else (*RUN[:3], "--no-cache")
+    done = command(name, *given, "--where", "channel=fax")
+    assert done.code == 2
+    assert done.err.startswith("judge: --where channel=fax: no row has it; channel is 'email' (18), 'phone' (18)")
+
+
+def test_a_plan_and_a_suite_have_the_key(command: Callable[..., Any], folder: Path) -> None:
+    plan = (
+        "data: d.jsonl\nmodel: scripted/r.yaml\ncriteria: [coherence]\nwhere: {channel: email}\nout: r\nmetrics: []\n"
+    )
+    Path("run.yaml").write_text(plan, encoding="utf-8")
+    assert command("run", "run.yaml", "-q", "--weighting", "single").code == 0
+    assert json.loads(Path("r/run.json").read_text(encoding="utf-8"))["info"]["data"]["rows"] == 18
+    suite = (
+        "data: d.jsonl\nmodel: scripted/r.yaml\nwhere: {channel: phone}\nweighting: single\n"
+        "cases:\n- {criterion: coherence, item: email0, system: a, expect: {min: 1}}\n"
+    )
+    Path("s.judge.yaml").write_text(suite, encoding="utf-8")
+    assert command("test", "s.judge.yaml").code == 2
+    assert command("test", "s.judge.yaml", "--where", "channel=email", "--no-cache").code == 0
+
+
+def test_a_run_of_another_plan_says_what_it_replaces(command: Callable[..., Any], folder: Path) -> None:
+    command("run", *RUN, "--out", "r", "-q")
+    assert "replaces" not in command("run", *RUN, "--out", "r").err
+    again = command("run", *RUN, "--out", "r", "--where", "channel=email", "--seed", "3").err
+    assert "r has a finished run of 20" in again
+    assert "with other where, seed, which this one replaces." in again
