@@ -15,9 +15,9 @@ from typing import Self
 from judge import parse, registry
 from judge.cache import Cache, NoCache
 from judge.engines import Answer, Done
-from judge.engines.claims import Claims
-from judge.engines.commit import Commit
 from judge.errors import ConfigError, ParseError, ProviderError
+from judge.exchange.claims import Claims
+from judge.exchange.commit import Commit
 from judge.metrics.asks import Ask, Trouble, Wanted
 from judge.progress import Counts
 from judge.providers import Provider

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from judge import yaml_text
 from judge.address import Address, is_address, place
 from judge.errors import ConfigError
 from judge.records import ReplyKind
 from judge.registry import unknown
+from judge.wording import command, option
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
+_SCRIPTED = "scripted/"
 _PATHS = ("data", "out", "cache", "replay", "record")
 _OPTION_PATHS = ("stopwords", "exceptions", "baseline", "model", "bertscore_model", "questions", "answers")
 
@@ -30,6 +32,7 @@ def _variable(given: str) -> str:
 
 
 Variable = Annotated[str, AfterValidator(_variable)]
+Value = str | int | float | bool
 
 
 class Judge(BaseModel):
@@ -64,7 +67,36 @@ class Budget:
     def lacking(self, most: float) -> str:
         """What to do where one request can cost more than all there is: `most`, which is rounded up to two digits."""
         step = 10.0 ** (math.floor(math.log10(most)) - 1)
-        return f"raise --budget above {Budget(math.ceil(most / step) * step, self.unit)}"
+        return f"raise {option('budget')} above {Budget(math.ceil(most / step) * step, self.unit)}"
+
+
+def _columns(given: Any) -> Any:
+    """A column's name, or those of several annotators."""
+    names = given if isinstance(given, list | tuple) else [given]
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ValueError("write the name of a column")
+    if len(set(names)) < len(names):
+        raise ValueError("a column stands here twice")
+    return given if isinstance(given, str) else tuple(names)
+
+
+def _mapped(given: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
+    """Refuses several columns for what can have only one."""
+    for field, columns in given.items():
+        if not isinstance(columns, str) and not field.startswith("human."):
+            raise ValueError(
+                f"{field} is to be {' and '.join(columns)}: name one column; people's ratings alone (human.CRITERION) "
+                "may have several, one for each annotator"
+            )
+    return given
+
+
+def _either(given: Any) -> Any:
+    """The values of which a column has to have one; a value alone is one."""
+    values = tuple(given) if isinstance(given, list | tuple | set | frozenset) else (given,)
+    if not values or not all(isinstance(one, str | int | float) for one in values):
+        raise ValueError("write a value, such as lang: ja, or a list of values")
+    return values
 
 
 def _seconds(given: Any) -> Any:
@@ -108,12 +140,13 @@ def _budget(given: Any) -> Any:
 class Plan(BaseModel):
     """All that describes a run; the keys of run.yaml and the long options of `judge run` are these names.
 
-    `mapping` (written `map`) names the data's columns, `systems` the columns of wide data. `metrics` None means rouge,
-    bleu and chrf where the data has references; `set` are options by metric (`{rouge: {stem: false}}`) and `workers`
-    the processes that measure. `language` None means the data's own. Several judges (`model`) are a panel. `draws` are
-    the replies drawn where a score is a mean of samples; `temperature` None is 1 for those and else 0. `reply` None is
-    each criterion's own kind; `structured` asks for it as a JSON object, `merge_criteria` for all criteria of a text in
-    one reply. `cache` is a folder or the address of one that machines share, None the default and False none at all.
+    `mapping` (written `map`) names the data's columns, `systems` the columns of wide data; `where` has the values that
+    a row's columns must have (`{lang: ja}`). `metrics` None means rouge, bleu and chrf where the data has references;
+    `set` are options by metric (`{rouge: {stem: false}}`) and `workers` the processes that measure. `language` None
+    means the data's own. Several judges (`model`) are a panel. `draws` are the replies drawn where a score is a mean of
+    samples; `temperature` None is 1 for those and else 0. `reply` None is each criterion's own kind; `structured` asks
+    for it as a JSON object, `merge_criteria` for all criteria of a text in one reply. `cache` is a folder or the
+    address of one that machines share, None the default and False none at all.
     `retries` are the tries after a failed first one. `rpm` and `tpm` are the most requests and tokens a minute,
     `deadline` the longest the judging may take, in seconds, and `budget` the most that may be spent on new requests;
     where one of the two is reached, the run stops and can be gone on with. `engine` is where requests run and
@@ -126,8 +159,14 @@ class Plan(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True)
 
     data: Path | None = None
-    mapping: dict[str, str] = Field(default_factory=dict, alias="map")
+    mapping: Annotated[
+        dict[str, Annotated[str | tuple[str, ...], BeforeValidator(_columns, json_schema_input_type=str | list[str])]],
+        AfterValidator(_mapped),
+    ] = Field(default_factory=dict, alias="map")
     systems: tuple[str, ...] = ()
+    where: dict[
+        str, Annotated[tuple[Value, ...], BeforeValidator(_either, json_schema_input_type=Value | list[Value])]
+    ] = Field(default_factory=dict)
     limit: int | None = Field(None, ge=1)
     criteria: tuple[str, ...] = DEFAULT_CRITERIA
     metrics: tuple[str, ...] | None = None
@@ -203,7 +242,7 @@ def _made(kind: type[P], file: str | Path | None, given: Mapping[str, Any] | Non
         first = error.errors()[0]
         key, *inner = map(str, first["loc"] or ("",))
         from_file = key in lines and key not in given
-        where = f"{file}:{lines[key]}: {key}" if from_file else f"--{key.replace('_', '-')}"
+        where = f"{file}:{lines[key]}: {key}" if from_file else option(key)
         within = [part for part in inner if not part.isdigit()]
         keys = list(Judge.model_fields) if within else _keys(kind)
         inside = "".join(f" {part}:" for part in within)
@@ -220,7 +259,7 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 def _reason(first: Any, key: str, keys: list[str]) -> str:
     if first["type"] == "extra_forbidden":
         if key in RankPlan.model_fields:
-            return "it is for judge rank; to judge plan, add --rank"
+            return f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"
         return unknown("key", key, sorted(keys))
     secret = key == "key_env" or (key == "cache" and isinstance(first["input"], str | Path))
     got = "" if secret or isinstance(first["input"], dict) else f", not {first['input']!r}"
@@ -235,25 +274,16 @@ def _keys(kind: type[Plan]) -> list[str]:
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     """The file's values by key, and the line each key stands on."""
     try:
-        text = path.read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        values = yaml.safe_load(text)
+        found = yaml_text.keys(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text") from error
-    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:  # PyYAML lets bad dates and tags through
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        raise ConfigError(f"{path}{line}: not YAML: {getattr(error, 'problem', None) or error}") from error
-    if not isinstance(node, yaml.MappingNode) or not isinstance(values, dict):
+    except yaml_text.Malformed as error:
+        raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {error}") from error
+    if found is None:
         raise ConfigError(f"{path}: expected lines of the form key: value, such as data: summaries.jsonl")
-    lines: dict[str, int] = {}
-    for key, _ in node.value:
-        if str(key.value) in lines:
-            raise ConfigError(f"{path}:{key.start_mark.line + 1}: {key.value} stands here for the second time")
-        lines[str(key.value)] = key.start_mark.line + 1
-    return {str(k): _from_file(str(k), v, path.parent) for k, v in values.items()}, lines
+    return {str(k): _from_file(str(k), v, path.parent) for k, v in found.values.items()}, found.lines
 
 
 def _from_file(key: str, value: Any, folder: Path) -> Any:
@@ -287,12 +317,23 @@ def _judge_beside(model: Any, folder: Path) -> Any:
     """A judge as the file names it; the path of a script, or of a model's folder, starts from the file's folder."""
     if isinstance(model, dict) and isinstance(model.get("name"), str):
         return {**model, "name": _judge_beside(model["name"], folder)}
-    if isinstance(model, str) and model.startswith("scripted/"):
-        return f"scripted/{folder / model.removeprefix('scripted/')}"
+    if isinstance(model, str) and script_of(model) is not None:
+        return script_beside(model, folder)
     own = folder / model.removeprefix("local/") if isinstance(model, str) and model.startswith("local/") else None
     if own is not None and own.is_dir():  # else a name on the hub
         return f"local/{own}"
     return model
+
+
+def script_of(model: str) -> Path | None:
+    """The file of replies that a judge's name says, None of any other judge."""
+    return Path(model.removeprefix(_SCRIPTED)) if model.startswith(_SCRIPTED) else None
+
+
+def script_beside(model: str, folder: Path) -> str:
+    """A judge's name with the path of its script from this folder on; any other name as it is."""
+    script = script_of(model)
+    return model if script is None else f"{_SCRIPTED}{folder / script}"
 
 
 def _listed(key: str, value: Any) -> Any:
@@ -315,18 +356,36 @@ def settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
         if not (equals and dot and metric and option):
             raise ConfigError(f"--set {text!r}: write METRIC.OPTION=VALUE, for example rouge.stem=false")
         try:
-            found.setdefault(metric, {})[option] = yaml.safe_load(value)
-        except (yaml.YAMLError, ValueError) as error:
+            found.setdefault(metric, {})[option] = yaml_text.values(value)
+        except yaml_text.Malformed as error:
             raise ConfigError(f"--set {text!r}: the value is not YAML; put quotes around a text") from error
     return found
 
 
-def pairs(text: str) -> dict[str, str]:
-    """`item=doc_id,output=summary` as a dict. Raises ConfigError."""
-    found: dict[str, str] = {}
+def pairs(text: str) -> dict[str, str | list[str]]:
+    """`item=doc_id,output=summary` as a dict; what stands there several times has a list. Raises ConfigError."""
+    found: dict[str, str | list[str]] = {}
     for part in split(text):
-        name, equals, column = part.partition("=")
-        if not (equals and name.strip() and column.strip()):
+        name, equals, column = (piece.strip() for piece in part.partition("="))
+        if not (equals and name and column):
             raise ConfigError(f"--map {part!r}: write FIELD=COLUMN, for example output=summary")
-        found[name.strip()] = column.strip()
+        before = found.get(name, [])
+        found[name] = [*([before] if isinstance(before, str) else before), column] if name in found else column
+    return found
+
+
+_NEXT = re.compile(r",(?=[^,=]+=)")
+
+
+def wanted(text: str) -> dict[str, list[str]]:
+    """`lang=ja,channel=email` as the values by column; a column that stands there twice has either. Raises ConfigError.
+
+    A comma belongs to the value where no COLUMN= follows it.
+    """
+    found: dict[str, list[str]] = {}
+    for part in _NEXT.split(text):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (equals and name and value):
+            raise ConfigError(f"--where {part!r}: write COLUMN=VALUE, for example lang=ja")
+        found.setdefault(name, []).append(value)
     return found

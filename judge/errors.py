@@ -28,7 +28,12 @@ Stops = Literal["never", "if_first", "always"]
 
 
 class JudgeError(Exception):
-    """The root of the tree above."""
+    """What judge raises on purpose: the message says what is wrong, where, and what to do. All others are its kinds.
+
+    The arguments (ConfigError), the data (DataError), a criterion (CriterionError), a package that is not installed
+    (MissingExtra), a folder (StorageError), the judge's endpoint (ProviderError), or a limit that was set (Reached).
+    A single judgment that fails raises nothing: it is in `result.failures`.
+    """
 
 
 class ConfigError(JudgeError):

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from judge import parse, weigh
 from judge.errors import ConfigError, ParseError, ProviderError
+from judge.providers import Provider, Traits
 from judge.records import Choice, Criterion, Prompt, Provenance, Request, Response, Scale
+from judge.wording import option
 
 Rung = Literal["logprobs", "decisions", "samples", "single"]
 Weighting = Literal["auto", "logprobs", "decisions", "samples", "single"]
@@ -56,6 +58,19 @@ class Untrusted(ParseError):
         self.lasting = lasting
 
 
+@dataclass(slots=True)
+class Learned:
+    """What replies tell of a model: the rungs it is `lacking`, with why, and those `proven` by a score."""
+
+    lacking: dict[Rung, str] = field(default_factory=dict)
+    proven: set[Rung] = field(default_factory=set)
+
+    def learn(self, rung: Rung, error: Untrusted) -> None:
+        """What an untrusted reply tells: nothing of a rung that is proven."""
+        if error.lasting and rung not in self.proven:
+            self.lacking[rung] = str(error)
+
+
 def rungs(settings: Settings, decides: bool) -> tuple[Rung, ...]:
     """The rungs to try, the highest first. `decides` says that the endpoint takes typed questions and nothing else.
 
@@ -65,12 +80,14 @@ def rungs(settings: Settings, decides: bool) -> tuple[Rung, ...]:
     if decides:
         if wanted not in ("auto", "decisions"):
             raise ConfigError(
-                f"--weighting {wanted}: a decision endpoint gives probabilities by itself; leave --weighting out"
+                f"{option('weighting', wanted)}: a decision endpoint gives probabilities by itself; leave that out"
             )
         return ("decisions",)
     if wanted == "decisions":
         raise ConfigError(
-            "--weighting decisions takes a decision endpoint: --model decisions/NAME, for example decisions/gpt-6-luna"
+            f"{option('weighting', 'decisions')} takes a decision endpoint: {option('model', 'decisions/NAME')}, for "
+            "example "
+            "decisions/gpt-6-luna"
         )
     if wanted == "auto":
         return ("logprobs", "single") if settings.temperature == 0 else ("logprobs", "samples", "single")
@@ -102,6 +119,33 @@ def requests(
         params["response_format"] = _schema(criterion)
     count = settings.draws if drawn else 1
     return tuple(Request("", prompt.messages, params, draw) for draw in range(count))
+
+
+def asked(
+    prompt: Prompt,
+    criterion: Criterion,
+    rung: Rung,
+    settings: Settings,
+    provider: Provider,
+    *,
+    prefix: tuple[str, int] = ("", 0),
+) -> dict[str, Request]:
+    """The requests of a rung as this provider gets them, by their keys."""
+    model, endpoint = provider.model, provider.endpoint
+    found = requests(prompt, criterion, rung, settings, exact=Traits.of(provider).exact)
+    whole = (replace(one, model=model, endpoint=endpoint, prefix=prefix) for one in found)
+    return {one.key(): one for one in whole}
+
+
+def usable(response: Response, settings: Settings) -> bool:
+    """Whether a reply that was kept has what is asked for with it now."""
+    return settings.weighting != "logprobs" or all(choice.tokens or choice.shares for choice in response.choices)
+
+
+def spare(answers: Iterable[Answer]) -> Response | None:
+    """The first answer in words of a rung that could not weigh it: what the rung `single` is read from."""
+    written = (one for one in answers if isinstance(one, Response) and not any(c.shares for c in one.choices))
+    return next(written, None)
 
 
 def read(

@@ -12,19 +12,21 @@ from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 
+from judge import private
+
 if sys.platform != "win32":
     import fcntl
 
 
 @contextmanager
 def held(path: Path, *, shared: bool = False) -> Iterator[FileIO]:
-    """The file, opened to append (and made where there is none), and locked: waits for those who hold it.
+    """The file, opened to append (and made where there is none, for its owner), and locked: waits for its holders.
 
     What is locked is what stands there then, though somebody put another file in its place meanwhile. Holders of
     `shared` locks do not wait for each other. Raises OSError.
     """
     while True:
-        with FileIO(path, "a") as file:
+        with FileIO(path, "a", opener=private.opener) as file:
             if sys.platform != "win32":
                 fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
             if same(file, path):
@@ -34,7 +36,7 @@ def held(path: Path, *, shared: bool = False) -> Iterator[FileIO]:
 
 def free(path: Path) -> bool:
     """Whether nobody holds a lock on this file. Raises OSError."""
-    with FileIO(path, "a") as file:
+    with FileIO(path, "a", opener=private.opener) as file:
         return taken(file)
 
 

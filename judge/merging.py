@@ -14,7 +14,7 @@ from judge import parse
 from judge.criteria import bodies, joint
 from judge.errors import CriterionError, ParseError
 from judge.records import Choice, Criterion, Prompt, Sample, Token
-from judge.render import Joint, Renderer
+from judge.rendering import Joint, Renderer
 
 
 class Renders(Protocol):

@@ -17,6 +17,7 @@ from judge.errors import BudgetReached, ConfigError, ProviderError, Refused, Tra
 from judge.providers import Provider
 from judge.providers.prices import cost, per_token
 from judge.records import Request, Usage
+from judge.wording import option
 
 _ROUND_A_MESSAGE, _ROUND_A_REQUEST = 16, 1000
 """Tokens that a chat template may add. Most put a handful around a message; some put a system text before all, of
@@ -64,8 +65,8 @@ class Purse:
             prices = per_token(provider.model, provider.endpoint, decides=provider.decides)
             if prices is None:
                 raise ConfigError(
-                    f"--budget {self.budget}: nobody has published a price for {provider.model} at "
-                    f"{provider.endpoint}; give the budget in tokens, for example --budget 2mtokens"
+                    f"{option('budget', str(self.budget))}: nobody has published a price for {provider.model} at "
+                    f"{provider.endpoint}; give the budget in tokens, for example {option('budget', '2mtokens')}"
                 )
             self._prices[provider.model, provider.endpoint, provider.decides] = prices
         return True

@@ -149,6 +149,8 @@ class SuiteFile(pytest.File):
     """A suite: a test for each of its cases, one for its limits and one for its baseline."""
 
     _found: Found | None = None
+    told: SuiteItem | None = None
+    """The test that said why the suite could not be run."""
 
     def collect(self) -> Iterator[SuiteItem]:
         """Reads the suite; asks nobody."""
@@ -157,7 +159,7 @@ class SuiteFile(pytest.File):
         from judge.suite import files
 
         try:
-            self.suite = files.load(self.path, given=_session(self.config).command)
+            self.suite = files.load(self.path, given={"replay", *_session(self.config).command})
         except JudgeError as error:
             raise self.CollectError(str(error)) from None
         for case in self.suite.cases:
@@ -195,11 +197,15 @@ class SuiteItem(pytest.Item):
 
         found = self.parent.found()
         if found.trouble:
-            raise Unmet(f"{found.trouble}\n\n{self.path}:{self.line}")
+            first, self.parent.told = self.parent.told or self, self.parent.told or self
+            why = found.trouble if first is self else f"the suite could not be run: see {first.name}"
+            raise Unmet(f"{why}\n\n{self.path}:{self.line}")
         mine = [one for one in found.verdicts if self._is(one)]
         self.user_properties += [("judge", f"{one.found} {one.said}".strip()) for one in mine]
         if said := unmet(mine):
             raise Unmet("\n".join([*said, "", f"{self.path}:{self.line}"]))
+        if self.what == "baseline" and self.whole and not mine:
+            pytest.skip("; ".join(found.warnings) or "nothing was compared with the baseline")
         if not (mine or self.whole):
             raise Unmet(f"no verdict on this case\n\n{self.path}:{self.line}")
 

@@ -44,6 +44,23 @@ def shared_data() -> Callable[[str], Path]:
     return _shared("data", "real data file")
 
 
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Holds a text to a file a person has read, in golden/ under the name of the test's folder.
+
+    JUDGE_GOLDEN=write writes it anew, for reading again.
+    """
+
+    def check(name: str, text: str) -> None:
+        path = ROOT / "tests" / "golden" / request.path.parent.name / name
+        if os.environ.get("JUDGE_GOLDEN") == "write":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+        assert text == path.read_bytes().decode()
+
+    return check
+
+
 @pytest.fixture(scope="session")
 def shared_tool() -> Callable[[str], Path]:
     """Path of one of the measuring servers; skips where they are not on this machine."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from judge.address import Address, is_address
-from judge.cache import folder_of, place_of
+from judge.cache import folder_of, location_of
 from judge.config import plan
 from judge.errors import ConfigError
 from judge.suite import files
@@ -66,7 +66,7 @@ def test_what_looks_like_an_address_never_becomes_a_folder(
     (tmp_path / "run.yaml").write_text(f"data: d.jsonl\ncache: '{given}'\n", "utf-8")
     monkeypatch.setenv("JUDGE_CACHE", given)
     monkeypatch.chdir(tmp_path)
-    ways = (lambda: plan(given={"cache": given}), lambda: plan(tmp_path / "run.yaml"), lambda: place_of(None))
+    ways = (lambda: plan(given={"cache": given}), lambda: plan(tmp_path / "run.yaml"), lambda: location_of(None))
     for way in ways:
         with pytest.raises(ConfigError, match=r"cache: write redis://:PASSWORD@HOST|CACHE: write redis") as refused:
             way()
@@ -83,7 +83,7 @@ def test_a_host_and_a_port_are_no_folder(given: str, monkeypatch: pytest.MonkeyP
         plan(given={"cache": given})
     monkeypatch.setenv("JUDGE_CACHE", given)
     with pytest.raises(ConfigError, match=r"^\$JUDGE_CACHE: write redis://HOST:PORT for a Redis"):
-        place_of(None)
+        location_of(None)
     assert plan(given={"cache": f"./{given}"}).cache == Path(given)
 
 
@@ -117,17 +117,17 @@ def test_another_mistake_in_the_plan_does_not_show_it(tmp_path: Path) -> None:
 def test_the_variable_names_a_folder_or_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     here = tmp_path / "judge"
-    assert (place_of(None), folder_of(None)) == (here, here)
+    assert (location_of(None), folder_of(None)) == (here, here)
     monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "own"))
-    assert (place_of(None), folder_of(None)) == (tmp_path / "own", tmp_path / "own")
+    assert (location_of(None), folder_of(None)) == (tmp_path / "own", tmp_path / "own")
     address = Address.read("redis://other")
-    assert (place_of(address), folder_of(address)) == (address, tmp_path / "own")
+    assert (location_of(address), folder_of(address)) == (address, tmp_path / "own")
     monkeypatch.setenv("JUDGE_CACHE", WHOLE)
-    assert (place_of(None), folder_of(None)) == (Address.read(WHOLE), here)
-    assert (place_of(tmp_path), folder_of(tmp_path)) == (tmp_path, tmp_path)
+    assert (location_of(None), folder_of(None)) == (Address.read(WHOLE), here)
+    assert (location_of(tmp_path), folder_of(tmp_path)) == (tmp_path, tmp_path)
     monkeypatch.setenv("JUDGE_CACHE", "redis://:xyzzy/1@h")
     with pytest.raises(ConfigError, match=r"^\$JUDGE_CACHE: write redis://") as refused:
-        place_of(None)
+        location_of(None)
     assert "xyzzy" not in str(refused.value)
 
 

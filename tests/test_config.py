@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from judge.config import DEFAULT_CRITERIA, Plan, pairs, plan, settings, split
+from judge.config import DEFAULT_CRITERIA, Plan, pairs, plan, settings, split, wanted
 from judge.errors import ConfigError
 
 
@@ -58,6 +58,7 @@ def test_a_plan_is_frozen() -> None:
         ("a: [1\n", ":2", "not YAML"),
         ("out: 2026-02-30\n", "", "not YAML"),
         ("seed: !!int x\n", "", "not YAML"),
+        ("data: " + "[" * 3000, "", "nested too deeply"),
         ("seed: 1\nseed: 2\n", ":2: seed", "second time"),
         ("- a\n- b\n", "", "key: value"),
         ("", "", "key: value"),
@@ -140,3 +141,25 @@ def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(tm
     with pytest.raises(ConfigError, match="key_env: names the environment variable") as refused:
         plan(write(tmp_path, f"data: d.jsonl\n{given}\n"))
     assert "1234" not in str(refused.value)
+
+
+def test_a_rating_named_twice_has_both_columns_and_any_other_field_is_refused() -> None:
+    given = pairs("human.relevance=anna, human.relevance=ben,item=doc")
+    assert given == {"human.relevance": ["anna", "ben"], "item": "doc"}
+    assert plan(given={"map": given}).mapping == {"human.relevance": ("anna", "ben"), "item": "doc"}
+    with pytest.raises(ConfigError, match="output is to be a and b: name one column"):
+        plan(given={"map": pairs("output=a,output=b")})
+    with pytest.raises(ConfigError, match="a column stands here twice"):
+        plan(given={"map": pairs("human.x=a,human.x=a")})
+
+
+def test_conditions_are_read_with_their_commas() -> None:
+    assert wanted("lang=ja, title=a, b,lang=ko") == {"lang": ["ja", "ko"], "title": ["a, b"]}
+    assert plan(given={"where": {"lang": "ja", "year": [2020, 2021]}}).where == {
+        "lang": ("ja",), "year": (2020, 2021),
+    }  # fmt: skip
+    for text in ("lang", "=ja", "lang="):
+        with pytest.raises(ConfigError, match="write COLUMN=VALUE"):
+            wanted(text)
+    with pytest.raises(ConfigError, match="write a value, such as lang: ja"):
+        plan(given={"where": {"lang": None}})

@@ -21,7 +21,7 @@ from judge import criteria, parse
 from judge.criteria import WORDINGS, reworded
 from judge.errors import CriterionError
 from judge.records import Criterion, Form, ReplyKind, Sample, Scale
-from judge.render import Renderer, key
+from judge.rendering import Renderer, key
 
 GOLDEN = Path(__file__).parent / "golden" / "layouts"
 LANGUAGES = criteria.languages()

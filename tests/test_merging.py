@@ -18,7 +18,7 @@ from judge.errors import CriterionError, ParseError
 from judge.ladder import Settings
 from judge.merging import groups, renderers, split
 from judge.records import Choice, Criterion, Prompt, Response, Sample, Scale, Token
-from judge.render import Renderer
+from judge.rendering import Renderer
 
 SAMPLE = Sample("1", "s", "The ferry was late.", "The ferry arrived at noon, four hours late.")
 NAMES = ("relevance", "coherence", "consistency", "fluency")

@@ -624,6 +624,22 @@ def test_a_baseline_is_a_test(folder: pytest.Pytester) -> None:
     )
 
 
+def test_a_baseline_that_nothing_is_compared_with_is_skipped(folder: pytest.Pytester) -> None:
+    folder.makefile(".jsonl", texts="\n".join(f'{{"source": "No. {n}.", "output": "Clear."}}' for n in range(8)))
+    drift = "data: texts.jsonl\nbaseline: was\ncases: [{criterion: coherence, drift: {max_drop: 4}}]\n"
+    folder.makefile(".judge.yaml", suite=f"model: scripted/replies.yaml\ncache: false\n{drift}")
+    suites.test(folder.path / "suite.judge.yaml", update_baseline=True)
+    run(folder, passed=2, skipped=1)  # the case of drift says all there is to say, and nobody rated the texts
+
+
+def test_a_recording_that_is_not_there_fails_the_tests_of_its_suite(folder: pytest.Pytester) -> None:
+    folder.makefile(".judge.yaml", suite=SUITE.replace("model: scripted/replies.yaml", "replay: gone.jsonl"))
+    folder.makepyfile("def test_nothing(): pass")
+    done = run(folder, passed=1, failed=3)
+    done.stdout.fnmatch_lines(["*gone.jsonl: No such file*", "the suite could not be run: see *"])
+    assert str(done.stdout).count("gone.jsonl: No such file") == 1
+
+
 def test_a_case_without_a_score_fails_with_the_reply(folder: pytest.Pytester) -> None:
     folder.makefile(".judge.yaml", suite=SUITE.replace("output: Clear.", "output: Silent."))
     run(folder, failed=3).stdout.fnmatch_lines(["error: *", "*reply: I would rather not say.", "*:4"])

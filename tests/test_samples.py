@@ -453,10 +453,10 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
         (
             {"summary": "x"},
             {"mapping": {"output": "sumary"}},
-            "row 1: unknown column 'sumary'; did you mean 'summary'?",
+            "row 1: no column 'sumary', did you mean 'summary'? (columns: summary)",
         ),
         ({"output": "x"}, {"mapping": {"source": "article"}}, "the data: unknown column 'article' (known: output)"),
-        ({"a": "x"}, {"systems": ["a", "b"]}, "row 1: unknown column 'b' (known: a)"),
+        ({"a": "x"}, {"systems": ["a", "b"]}, "row 1: no column 'b' (columns: a)"),
         ({"a": "x"}, {"systems": ["a"], "mapping": {"output": "a"}}, "so that 'output' cannot be mapped as well"),
         ({"output": None}, {}, "row 1: output is null: write an empty string if the system wrote nothing"),
         ({"a": math.nan}, {"systems": ["a"]}, "row 1: a is null: write an empty string"),
@@ -548,3 +548,84 @@ def test_korean_replies(shared_data) -> None:
     loaded = samples.load(shared_data("geval_korean.jsonl"), mapping={"item": "item_id", "output": "summary"})
     assert len(loaded) == 20
     assert loaded[0].human == {"overall": pytest.approx(8 / 3)}
+
+
+# Which rows, and several annotators
+
+
+LANGS = [
+    {"item": n, "system": "a", "output": "x", "lang": lang, "year": year}
+    for n, (lang, year) in enumerate([("en", 2020), ("ja", 2020), ("ja", 2021.0), ("ko", None)])
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "items"),
+    [
+        ({}, "0123"),
+        ({"lang": "ja"}, "12"),
+        ({"lang": ["en", "ko"]}, "03"),
+        ({"lang": "ja", "year": "2021"}, "2"),
+        ({"year": 2020}, "01"),
+        ({"item": "3"}, "3"),
+    ],
+)
+def test_only_the_rows_that_are_wanted(where: dict[str, Any], items: str) -> None:
+    assert [sample.item for sample in samples.load(LANGS, where=where)] == list(items)
+
+
+def test_a_column_that_was_renamed_is_found_under_either_name() -> None:
+    data = [{"model": name, "doc": "1", "text": "x"} for name in ("a", "b")]
+    mapping = {"system": "model", "item": "doc", "output": "text"}
+    for name in ("model", "system"):
+        assert [s.system for s in samples.load(data, mapping=mapping, where={name: "b"})] == ["b"]
+
+
+def test_one_item_may_stand_once_for_each_language_where_one_is_wanted() -> None:
+    twice = [{"item": "1", "system": "a", "output": "x", "lang": lang} for lang in ("en", "ja")]
+    assert len(samples.load(twice, where={"lang": "ja"})) == 1
+    assert "is already at" in complaint(twice)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"lang": "jp"}, "--where lang=jp: no row has it; lang is 'ja' (2), 'en' (1), 'ko' (1)"),
+        ({"lang": ["ja", "jp"]}, "--where lang=jp: no row has it"),
+        ({"lnag": "ja"}, "unknown column 'lnag'; did you mean 'lang'?"),
+        ({"lang": "ko", "year": "2020"}, "--where lang=ko, year=2020: each is there, and no row has all of them"),
+    ],
+)
+def test_what_no_row_has_is_said_with_what_there_is(where: dict[str, Any], expected: str) -> None:
+    assert expected in complaint(LANGS, where=where)
+
+
+def test_columns_of_several_annotators_make_their_list(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("output,anna,ben\nx,4,5\ny,3,\nz,,\n", encoding="utf-8")
+    found = samples.load(path, mapping={"human.relevance": ["anna", "ben"]})
+    assert [dict(s.ratings) for s in found] == [{"relevance": (4.0, 5.0)}, {"relevance": (3.0, None)}, {}]
+    assert [dict(s.human) for s in found] == [{"relevance": 4.5}, {"relevance": 3.0}, {}]
+    assert not any(s.extra for s in found)
+
+
+def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("doc_id,model,summary\n1,a,x\n", encoding="utf-8")
+    mapping = {"item": "docid", "ouput": "summary", "system": "modle", "human.relevance": ["anna"]}
+    said = complaint(path, mapping=mapping)
+    for part in (
+        "no column 'docid', did you mean 'doc_id'?", "no column 'modle', did you mean 'model'?", "no column 'anna'",
+        "'ouput' in the mapping: did you mean 'output'?", "(columns: doc_id, model, summary)",
+    ):  # fmt: skip
+        assert part in said
+
+
+@pytest.mark.parametrize("key", ["sorce", "refrences", "humen.relevance", "itm"])
+def test_a_misspelt_field_is_no_further_column(key: str) -> None:
+    assert f"{key!r} in the mapping: did you mean" in complaint([{"output": "x", "c": "1"}], mapping={key: "c"})
+
+
+@pytest.mark.parametrize("key", ["sources", "reference", "customer", "outputs", "channel.name"])
+def test_other_words_rename_a_column(key: str) -> None:
+    assert samples.load([{"output": "x", "c": "1"}], mapping={key: "c"})

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from jinja2 import DictLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from judge.rendering import fenced
 from judge.sandbox import Sandbox, steps
 
 MUCH, LONG, WIDE = "would make more than", "takes more than 1,000,000 steps", "takes no number beyond"
@@ -85,3 +86,55 @@ def test_it_writes_what_jinja_writes(rows: list[tuple[str, int]], text: str) -> 
     )
     plain = ImmutableSandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     assert rendered(template, rows=rows, text=text) == plain.from_string(template).render(rows=rows, text=text)
+
+
+ADDRESS = "place in memory"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ output.format }}",
+        "{{ output.format|string }}",
+        "{{ output.format|urlencode }}",
+        "{{ output.format|upper }}",
+        "{{ [output.format]|string }}",
+        "{{ [output.format] }}",
+        "{{ [output.format]|map('string')|join }}",
+        "{{ '%s' % output.format }}",
+        "{{ '%s' % [output.format] }}",
+        "{{ '{}'.format(output.split) }}",
+        "{{ '%s'|format(output.split) }}",
+        "{{ output ~ output.split }}",
+        "{{ [output]|map('upper') }}",
+        "{{ cycler(1, 2) }}",
+        "{{ joiner() }}",
+        "{{ output.split|pprint }}",
+        "{{ {'a': output.split} }}",
+        "{% macro m() %}{{ output.split }}{% endmacro %}{{ m() }}",
+        "{{ output.split|fenced('x') }}",
+    ],
+)
+def test_no_prompt_has_a_place_in_memory(template: str) -> None:
+    with pytest.raises(ValueError, match=ADDRESS), steps():
+        Sandbox(None, StrictUndefined, {"fenced": fenced}).from_string(template).render(output="A text.")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ output }}",
+        "{{ output|upper|title|string }}",
+        "{{ [output, 1] }}",
+        "{{ '%s' % output }}{{ '{}'.format(output) }}{{ output ~ 1 }}",
+        "{{ [output, output]|join(', ') }}{{ [output]|map('upper')|join }}",
+        "{% macro m() %}{{ output }}{% endmacro %}{{ m()|upper }}",
+        "{{ {'a': output}|tojson }}{{ output|fenced('x') }}",
+        "{{ missing|default(output) }}{% set comma = joiner(', ') %}{{ comma() }}{{ comma() }}",
+    ],
+)
+def test_a_text_may_tell_of_one(template: str) -> None:
+    output = "It printed <Order object at 0x7f3a5c0d1e50>."
+    with steps():
+        made = Sandbox(None, StrictUndefined, {"fenced": fenced}).from_string(template).render(output=output)
+    assert "0x7f3a5c0d1e50" in made.lower()

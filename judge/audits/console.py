@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from judge.audits.card import Card
-from judge.audits.layout import OPEN, TOLD, Bias, Detail, Layout, Matrix, Row, Shown, layout
+from judge.audits.layout import OPEN, TOLD, Bias, Detail, Layout, Matrix, Row, ShownCell, layout
 from judge.report.terminal import written
 
 _HEAD = ("Data", "Texts", "Judgments", "Language")
@@ -70,7 +70,7 @@ def _chunks(size: int, most: int) -> Iterator[tuple[int, int]]:
     return ((first, first + most) for first in range(0, size, most))
 
 
-def _cell(cell: Shown | None) -> Text:
+def _cell(cell: ShownCell | None) -> Text:
     if cell is None:
         return Text("–")
     mark = f"{cell.mark} " if cell.mark else ""

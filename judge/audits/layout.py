@@ -52,7 +52,7 @@ _PROBES = ("position", "verbosity", "self-preference", "extractiveness", "wordin
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownCell:
     """A change by a criterion. `text` and `interval` are the rate, `move` and `span` the mean change in the score.
 
     `side` is the colour of what moved (`lost` fell, `won` rose), `shade` how much of it, in per cent; `title` has all
@@ -81,7 +81,7 @@ class Matrix:
 
     title: str
     criteria: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Shown | None, ...]], ...]
+    rows: tuple[tuple[str, tuple[ShownCell | None, ...]], ...]
     told: str
 
 
@@ -255,7 +255,7 @@ def _matrix(title: str, cells: Sequence[Cell], columns: Mapping[str, Column], to
     return Matrix(title, tuple(map(line, criteria)), tuple((line(name), row) for name, row in rows), told)
 
 
-def _shown(cell: Cell, column: Column | None) -> Shown:
+def _shown(cell: Cell, column: Column | None) -> ShownCell:
     rate, move = cell.rate, cell.move
     digits = places(column, [move.value] if move else [])
     mark = (SEEN if noticed(cell) else UNSEEN) if cell.own else ""
@@ -263,7 +263,7 @@ def _shown(cell: Cell, column: Column | None) -> Shown:
     detail = _detail(cell, {cell.criterion: column} if column else {})
     title = f"{line(cell.change)}, {line(cell.criterion)}: {detail.rate}, against {detail.against}; {detail.move}"
     title += f", p (Holm) {detail.p}"
-    return Shown(
+    return ShownCell(
         mark,
         f"{number(100 * rate.value, 0)}%" if rate else "–",
         percents(rate) if rate else "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from judge.audits.card import Card
-from judge.audits.layout import Detail, Layout, Matrix, Shown, layout
+from judge.audits.layout import Detail, Layout, Matrix, ShownCell, layout
 from judge.report.markdown import LIMIT, escape
 
 _NAME = 80  # characters of a name
@@ -56,7 +56,7 @@ def _matrix(matrix: Matrix, details: Sequence[Detail]) -> Iterator[str]:
     )
 
 
-def _cell(cell: Shown | None) -> str:
+def _cell(cell: ShownCell | None) -> str:
     if cell is None:
         return "–"
     text = f"{cell.text}{f' ({cell.against})' if cell.against else ''} {cell.move}{cell.told}"

@@ -35,7 +35,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Context:
     """What an engine may need besides: who answers, what counts, what pays, when to stop.
 
     `folder` is one that outlives the process, None where nothing is to be kept; `deadline` is a time of the event
@@ -50,8 +50,8 @@ class Place:
     workers: int | None = None
 
 
-def made(name: str, place: Place) -> Engine:
+def made(name: str, context: Context) -> Engine:
     """The engine of this name for one judge of one run. Raises ConfigError where it cannot run there."""
     found = registry.load("engines", name)
-    engine: Engine = found.open(place) if hasattr(found, "open") else found
+    engine: Engine = found.open(context) if hasattr(found, "open") else found
     return engine

@@ -12,11 +12,12 @@ from tempfile import TemporaryFile
 from typing import Any, Self
 
 from judge import tokens
-from judge.engines import Ask, Done, Place, local
+from judge.engines import Ask, Context, Done, local
 from judge.engines.outbox import LATEST, SOONEST, Outbox
 from judge.engines.parts import FOLDER, Part, Parts
 from judge.errors import ConfigError, DeadlineReached, ProviderError, Refused, Transient
-from judge.providers.batches import Batch, Batches
+from judge.providers import Traits
+from judge.providers.batches import Batch
 from judge.providers.prices import BATCH
 from judge.purse import Purse
 from judge.records import Request, Response
@@ -52,18 +53,18 @@ class BatchEngine:
         self._begun = False
 
     @classmethod
-    def open(cls, place: Place) -> Self:
+    def open(cls, context: Context) -> Self:
         """The engine of a run. Raises ConfigError where the judge has no Batch API or what it waits for no place."""
-        provider, batches = place.provider, getattr(place.provider, "batches", None)
-        if not isinstance(batches, Batches):
+        provider, batches = context.provider, Traits.of(context.provider).batches
+        if batches is None:
             raise ConfigError(
                 f"--engine batch: {provider.name}/{provider.model} has no Batch API, which only chat endpoints have; "
                 "leave the option out"
             )
-        if place.folder is None:
+        if context.folder is None:
             raise ConfigError("--engine batch keeps what it waits for in the cache; leave out --no-cache")
-        parts = Parts(place.folder / FOLDER, provider.endpoint)
-        return cls(Outbox(batches, parts, place.counts, place.purse), place.purse, place.deadline)
+        parts = Parts(context.folder / FOLDER, provider.endpoint)
+        return cls(Outbox(batches, parts, context.counts, context.purse), context.purse, context.deadline)
 
     async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
         """Have all requests answered. Raises what ends a run; batches that are under way then stay so."""
@@ -178,7 +179,7 @@ class BatchEngine:
         for name in batch.files:
             with TemporaryFile() as file:
                 try:
-                    await self._out.patiently(partial(self._out.api.fetch, name, file))
+                    await self._out.patiently(partial(self._out.api.fetch, name, file, batch.total))
                 except Refused as error:
                     if error.status != 404:
                         raise

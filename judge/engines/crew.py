@@ -17,7 +17,7 @@ from judge.engines.cluster import Spot
 from judge.engines.hand import Opened, Reply
 from judge.errors import ConfigError, JudgeError, Refused, Transient
 from judge.progress import Counts
-from judge.providers import Provider
+from judge.providers import Provider, Traits
 from judge.records import Request, Response
 
 _TOGETHER, _PATIENCE = 30.0, 300.0
@@ -87,8 +87,7 @@ class Crew:
             self._joining = asyncio.ensure_future(asyncio.to_thread(cluster.join, self._wanted or 1))
             await asyncio.shield(self._joining)  # a thread cannot be stopped: `aclose` undoes what it has done
             cluster.take_back_signals()
-            gpu = bool(getattr(self._provider, "gpu", False))
-            spots = await asyncio.to_thread(cluster.spots, self._wanted, gpu=gpu)
+            spots = await asyncio.to_thread(cluster.spots, self._wanted, gpu=Traits.of(self._provider).gpu)
             self._workers = [_Worker(spot, node=spot.name) for spot in spots]
             opening = await self._opened()
         finally:
@@ -191,7 +190,7 @@ class Crew:
             asked, worker.asked = worker.asked, {}
             dropped, worker.dropped = worker.dropped, []
             try:
-                taught = getattr(self._provider, "taught", None)
+                taught = Traits.of(self._provider).taught
                 block = hand.packed(asked.items(), dropped, None if taught == worker.taught else taught)
                 worker.actor.take.options(num_returns=0).remote(block)
                 worker.taught = taught
@@ -211,7 +210,7 @@ class Crew:
             made = ray.remote(num_cpus=0, num_gpus=spot.gpus)(hand.actor())
             there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(spot.node, soft=False)
             worker.actor = made.options(scheduling_strategy=there).remote()
-            worker.taught = getattr(self._provider, "taught", None)
+            worker.taught = Traits.of(self._provider).taught
             found = await _said(worker.actor.open.remote(__version__, recipe(self._provider)), spot)
         _check(found, self._provider.endpoint)
         worker.node, worker.manned = found.node, True

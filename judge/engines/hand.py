@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.errors import JudgeError, Refused
-from judge.providers import Provider
+from judge.providers import Provider, Traits
 from judge.records import Request, Response
 
 Reply = Response | Exception
@@ -76,7 +76,7 @@ class Hand:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._answers: list[tuple[int, bytes]] = []
         self._news = asyncio.Event()
-        self._taught = getattr(provider, "taught", None)
+        self._taught = Traits.of(provider).taught
 
     def take(self, block: bytes) -> None:
         """Begin with what is in a block, and let go of what is dropped there.
@@ -105,7 +105,7 @@ class Hand:
         await asyncio.sleep(_LINGER)
         self._news.clear()
         found, self._answers = self._answers, []
-        taught = getattr(self._provider, "taught", None)
+        taught = Traits.of(self._provider).taught
         news, self._taught = None if taught == self._taught else taught, taught
         return _dumped((found, news))
 

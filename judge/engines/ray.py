@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from importlib.util import find_spec
 from typing import Self
 
-from judge.engines import Ask, Done, Place, cluster, local
+from judge.engines import Ask, Context, Done, cluster, local
 from judge.engines.crew import Crew, recipe
 from judge.errors import MissingExtra
 from judge.records import Request, Response
@@ -23,13 +23,13 @@ class RayEngine:
         self._crew = crew
 
     @classmethod
-    def open(cls, place: Place) -> Self:
+    def open(cls, context: Context) -> Self:
         """The engine of a run; starts nothing. Raises MissingExtra without Ray, and ConfigError."""
         if find_spec("ray") is None:
             raise MissingExtra("--engine ray needs the package ray: pip install 'textjudge[ray]'")
         cluster.check()
-        recipe(place.provider)
-        return cls(Crew(place.provider, place.counts, place.workers))
+        recipe(context.provider)
+        return cls(Crew(context.provider, context.counts, context.workers))
 
     async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
         """Have all requests answered. Raises what ends a run, and ConfigError where workers cannot do the work."""

@@ -75,3 +75,13 @@ class Metric(Protocol):
     """
 
     def score(self, samples: Sequence[Sample]) -> MetricResult: ...
+
+
+def asks_judge(metric: Metric) -> bool:
+    """Whether a metric needs the run's judge model."""
+    return bool(getattr(metric, "asks", False))
+
+
+def is_rowwise(metric: Metric) -> bool:
+    """Whether a sample's rows do not depend on the other samples."""
+    return bool(getattr(metric, "rowwise", False))

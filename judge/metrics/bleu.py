@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import version
 from itertools import chain
 from typing import ClassVar
 
 from judge.errors import DataError
 from judge.metrics import MetricResult, Note, sacre
+from judge.metrics.bleu_rules import Settings, Tokens, options, score
 from judge.metrics.shared import (
     Rate,
     as_samples,
     by_references,
-    joined,
-    one_of,
     reference_count,
     values,
     whole_number,
-    yes_or_no,
 )
 from judge.metrics.shared import references as usable
 from judge.records import Column, Failure, Provenance, Sample, Score
@@ -31,58 +28,7 @@ from judge.records import Column, Failure, Provenance, Sample, Score
 Words = Callable[[str], list[str]]
 Counts = Counter[tuple[str, ...]]
 
-_SMOOTHINGS = ("exp", "none", "floor", "add-k")
 _RESAMPLES = 1000
-
-
-class _Rules:
-    """The options that both forms of BLEU have, checked. Holds names only, so that it can be pickled."""
-
-    def __init__(self, name: str, tokenize: str | None, smooth: str, lowercase: bool, max_order: int) -> None:
-        self.tokenize = None if tokenize is None else sacre.known(f"{name}.tokenize", tokenize)
-        self.smooth = one_of(f"{name}.smooth", smooth, _SMOOTHINGS)
-        self.lowercase = yes_or_no(f"{name}.lowercase", lowercase)
-        self.order = whole_number(f"{name}.max_order", max_order, 1, 9)
-
-    def words(self, tokenizer: str) -> Words:
-        return sacre.words(tokenizer, lowercase=self.lowercase)
-
-    def bleu(self, stats: Sequence[int], effective: bool) -> float:
-        """BLEU, 0–100, of sufficient statistics: output length, reference length, matches and totals by order."""
-        from sacrebleu.metrics.bleu import BLEU
-
-        at = 2 + self.order
-        correct, total = list(stats[2:at]), list(stats[at:])
-        score = BLEU.compute_bleu(
-            correct,
-            total,
-            stats[0],
-            stats[1],
-            smooth_method=self.smooth,
-            effective_order=effective,
-            max_ngram_order=self.order,
-        ).score
-        return min(float(score), 100.0)  # rounding takes equal texts to 100.00000000000004
-
-    def notes(self, name: str, samples: Sequence[Sample]) -> tuple[Note, ...]:
-        """A warning where the tokenizer that was asked for leaves texts in one piece."""
-        if self.tokenize is None:
-            return ()
-        return (sacre.uncut(name, self.tokenize, (one for s in samples for one in (s.output, *usable(s)))),)
-
-    def signature(self, used: Iterable[str], effective: str) -> str:
-        """The parts that sacrebleu's signature has after the number of references, in its order."""
-        from sacrebleu.metrics.bleu import BLEU
-
-        value = BLEU.SMOOTH_DEFAULTS[self.smooth]
-        tokenizers = joined(map(sacre.signed, used))
-        parts = [
-            f"case={'lc' if self.lowercase else 'mixed'}|eff={effective}|tok={tokenizers}",
-            f"smooth={self.smooth}{'' if value is None else f'[{value:.2f}]'}",
-            *([] if self.order == 4 else [f"order={self.order}"]),
-            f"sacrebleu {version('sacrebleu')}",
-        ]
-        return "|".join(parts)
 
 
 class Bleu:
@@ -99,23 +45,29 @@ class Bleu:
     def __init__(
         self, *, tokenize: str | None = None, smooth: str = "exp", lowercase: bool = False, max_order: int = 4
     ) -> None:
-        self._rules = _Rules("bleu", tokenize, smooth, lowercase, max_order)
+        self._settings = options("bleu", max_order=max_order, smooth=smooth, tokenize=tokenize, lowercase=lowercase)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample. A sample without a reference is a `Failure`, an empty output scores 0."""
-        rules = self._rules
+        settings = self._settings
         used: set[str] = set()
 
         def prepare(found: tuple[str, ...]) -> Rate:
-            tokenizer = rules.tokenize or sacre.tokenizer_for(found)
+            tokenizer = settings.tokens.name(found)
             used.add(tokenizer)
-            count = _against(found, rules.words(tokenizer), rules.order)
-            return lambda output: rules.bleu(count(output), effective=True)
+            count = _against(found, settings.tokens.words(tokenizer), settings.max_order)
+            return lambda output: _bleu(count(output), settings)
 
         rows = by_references(samples, "bleu", prepare)
-        signature = f"bleu|sentence|nrefs={reference_count(samples)}|{rules.signature(used, 'yes')}"
+        signature = f"bleu|sentence|nrefs={reference_count(samples)}|{settings.as_sacrebleus(used)}"
         column = Column("bleu", "metric", signature, low=0.0, high=100.0)
-        return MetricResult((column,), rows, rules.notes("bleu", samples))
+        return MetricResult((column,), rows, self._notes(samples))
+
+    def _notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
+        """A warning where the tokenizer that was asked for leaves texts in one piece."""
+        if (tokenizer := self._settings.tokens.tokenize) is None:
+            return ()
+        return (sacre.uncut("bleu", tokenizer, (one for s in samples for one in (s.output, *usable(s)))),)
 
 
 class CorpusBleu:
@@ -135,7 +87,14 @@ class CorpusBleu:
         max_order: int = 4,
         seed: int = 0,
     ) -> None:
-        self._rules = _Rules("bleu_corpus", tokenize, smooth, lowercase, max_order)
+        self._settings = options(
+            "bleu_corpus",
+            max_order=max_order,
+            smooth=smooth,
+            tokenize=tokenize,
+            lowercase=lowercase,
+            effective_order=False,
+        )
         self._seed = whole_number("bleu_corpus.seed", seed, 0, 2**32 - 1)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
@@ -144,17 +103,17 @@ class CorpusBleu:
         A system none of whose texts has a reference is a `Failure`, and so is one that matches its references but
         has no text as long as the longest n-gram: corpus BLEU has no effective order.
         """
-        rules = self._rules
-        tokenizers = _by_system(samples, rules.tokenize)
+        settings = self._settings
+        tokenizers = _by_system(samples, settings.tokens)
         texts = Counter(sample.system for sample in samples)
         stats: dict[str, list[list[int]]] = {system: [] for system in texts}
-        for sample, counted in zip(samples, _counted(samples, tokenizers, rules), strict=True):
+        for sample, counted in zip(samples, _counted(samples, tokenizers, settings), strict=True):
             stats[sample.system] += [counted] if counted else []
         rows = tuple(self._row(system, found) for system, found in stats.items())
         used = {tokenizers[system] for system, found in stats.items() if found}
         signature = (
             f"bleu_corpus|corpus|nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self._seed}"
-            f"|{rules.signature(used, 'no')}"
+            f"|{settings.as_sacrebleus(used)}"
         )
         column = Column("bleu_corpus", "metric", signature, low=0.0, high=100.0)
         return MetricResult((column,), rows, tuple(self._notes(samples, tokenizers, stats)))
@@ -176,13 +135,13 @@ class CorpusBleu:
             return Failure("", system, "bleu_corpus", stage="metric", error="NoReference", message=message)
         total = [sum(column) for column in zip(*stats, strict=True)]
         if not _defined(total):
-            order = self._rules.order
+            order = self._settings.max_order
             message = (
                 f"no text of {who} has {order} tokens, without which its corpus BLEU is not defined: set "
                 f"bleu_corpus.max_order below {order}, or use bleu"
             )
             return Failure("", system, "bleu_corpus", stage="metric", error="TextsTooShort", message=message)
-        value = self._rules.bleu(total, effective=False)
+        value = _bleu(total, self._settings)
         return Score("", system, "bleu_corpus", value, self._interval(stats))
 
     def _interval(self, stats: list[list[int]]) -> Provenance:
@@ -199,7 +158,7 @@ class CorpusBleu:
             drawn = np.bincount(random.integers(n, size=n), minlength=n).astype(np.float64)
             total = [int(number) for number in drawn @ counts]
             if _defined(total):
-                found.append(self._rules.bleu(total, effective=False))
+                found.append(_bleu(total, self._settings))
         if len(found) < _RESAMPLES / 2:
             return Provenance("metric", n=n)
         low, high = map(float, np.quantile(found, (0.025, 0.975)))
@@ -239,13 +198,26 @@ def corpus(
     Raises DataError where there is no output, one has no reference or none has `max_order` tokens; ConfigError for an
     unknown option.
     """
-    rules = _Rules("bleu_corpus", tokenize, smooth, lowercase, max_order)
+    settings = options(
+        "bleu_corpus",
+        max_order=max_order,
+        smooth=smooth,
+        tokenize=tokenize,
+        lowercase=lowercase,
+        effective_order=False,
+    )
     samples = as_samples(outputs, references)
-    stats = [counted for counted in _counted(samples, _by_system(samples, rules.tokenize), rules) if counted]
+    stats = [counted for counted in _counted(samples, _by_system(samples, settings.tokens), settings) if counted]
     total = [sum(column) for column in zip(*stats, strict=True)]
     if not stats or not _defined(total):
         raise DataError(f"corpus BLEU needs a text of at least max_order = {max_order} tokens")
-    return rules.bleu(total, effective=False)
+    return _bleu(total, settings)
+
+
+def _bleu(stats: Sequence[int], settings: Settings) -> float:
+    """BLEU, 0–100, of sufficient statistics: output length, reference length, matches and totals by order."""
+    at = 2 + settings.max_order
+    return score(stats[2:at], stats[at:], (stats[0], stats[1]), settings)
 
 
 def _defined(total: Sequence[int]) -> bool:
@@ -254,15 +226,15 @@ def _defined(total: Sequence[int]) -> bool:
     return total[-1] > 0 or not any(total[2 : 2 + order])
 
 
-def _by_system(samples: Sequence[Sample], tokenize: str | None) -> dict[str, str]:
+def _by_system(samples: Sequence[Sample], tokens: Tokens) -> dict[str, str]:
     """The tokenizer of each system, by all its references together."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for sample in samples:
         found.setdefault(sample.system, []).append(usable(sample))
-    return {system: tokenize or sacre.tokenizer_for(chain.from_iterable(each)) for system, each in found.items()}
+    return {system: tokens.name(chain.from_iterable(each)) for system, each in found.items()}
 
 
-def _counted(samples: Sequence[Sample], tokenizers: dict[str, str], rules: _Rules) -> list[list[int] | None]:
+def _counted(samples: Sequence[Sample], tokenizers: dict[str, str], settings: Settings) -> list[list[int] | None]:
     """The sufficient statistics of every sample, None of one without a reference."""
     groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for index, sample in enumerate(samples):
@@ -270,7 +242,7 @@ def _counted(samples: Sequence[Sample], tokenizers: dict[str, str], rules: _Rule
             groups.setdefault((tokenizers[sample.system], found), []).append(index)
     result: list[list[int] | None] = [None] * len(samples)
     for (tokenizer, found), indices in groups.items():
-        count = _against(found, rules.words(tokenizer), rules.order)
+        count = _against(found, settings.tokens.words(tokenizer), settings.max_order)
         for index in indices:
             result[index] = count(samples[index].output)
     return result

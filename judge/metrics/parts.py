@@ -15,7 +15,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 
 from judge.errors import ConfigError
-from judge.metrics import Metric, MetricResult, Note
+from judge.metrics import Metric, MetricResult, Note, is_rowwise
 from judge.metrics.shared import joined
 from judge.records import Column, Sample
 
@@ -33,7 +33,7 @@ def score(
     metric: Metric, samples: Sequence[Sample], *, workers: int = 1, tell: Tell = lambda done, total: None
 ) -> MetricResult:
     """`metric.score(samples)`; of a metric that scores row by row, in parts and by so many processes."""
-    if not getattr(metric, "rowwise", False):
+    if not is_rowwise(metric):
         found = merged([metric.score(samples)])
         tell(len(samples), len(samples))
         return found

@@ -9,6 +9,7 @@ from judge import text
 from judge.errors import ConfigError, DataError
 from judge.metrics import Metric, Note
 from judge.records import Failure, Provenance, Sample, Score
+from judge.wording import option
 
 Rate = Callable[[str], float]
 """An output to its value."""
@@ -64,7 +65,8 @@ def failure(sample: Sample, name: str, error: str, what: str) -> Failure:
 def no_reference(sample: Sample, name: str) -> Failure:
     """The row of a column that needs a reference, of a sample without one."""
     found = "only blank references" if sample.references else "no reference"
-    advice = "add a column `references` (a text or a list of texts), or name yours with --map references=COLUMN"
+    named = option("map", {"references": "COLUMN"})
+    advice = f"add a column `references` (a text or a list of texts), or name yours with {named}"
     return failure(sample, name, "NoReference", f"has {found}: {advice}")
 
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from judge import merging
+from judge.exchange.claims import Part
 from judge.ladder import MERGED
 from judge.records import Request, Response, Usage
 
-Part = tuple[str, Request]
-"""A reply to be had, by its key, and what would ask for it alone."""
 _MOST_QUESTIONS = 100
 
 

@@ -30,8 +30,7 @@ class Case:
 
     `requests` are those of this rung by their keys, `answers` what they brought; `fresh` are the keys of what the cache
     does not hold yet. `spare` is a reply from a higher rung that `single` can be read from. `asked` says that it waited
-    for requests, `own` that some of them were sent for it and not for an equal one. `prefix` is its requests'. What the
-    cache held of a `distrusted` one has no score.
+    for requests, `own` that some of them were sent for it and not for an equal one. `prefix` is its requests'.
     """
 
     judgment: Judgment
@@ -46,12 +45,19 @@ class Case:
     spare: Response | None = None
     asked: bool = False
     own: bool = False
-    distrusted: bool = False
 
     @property
     def size(self) -> int:
         """Bytes that its prompt takes in memory."""
         return sum(sys.getsizeof(message["content"]) for message in self.prompt.messages)
+
+
+def firsts(judgments: Sequence[Judgment]) -> dict[str, Judgment]:
+    """The first judgment of each criterion, by its name."""
+    found: dict[str, Judgment] = {}
+    for judgment in judgments:
+        found.setdefault(judgment.criterion.name, judgment)
+    return found
 
 
 def by_document(judgments: Sequence[Judgment]) -> Iterator[Judgment]:

@@ -5,23 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from judge import ladder, registry
 from judge.cache import Cache
 from judge.engines import Ask, Engine
-from judge.engines.claims import Claims
-from judge.engines.commit import Commit
 from judge.errors import CriterionError, JudgeError, ParseError, ProviderError
-from judge.ladder import Answer, Rung, Settings, Untrusted
+from judge.exchange.claims import Claims, Part
+from judge.exchange.commit import Commit
+from judge.ladder import Answer, Learned, Settings, Untrusted
 from judge.merging import renderers
 from judge.progress import Counts, Flight
-from judge.providers import Provider
+from judge.providers import Provider, Traits
 from judge.recording import Recorder
 from judge.records import Criterion, Failure, Request, Response, Score
 from judge.retry import Retrier
-from judge.runner.bundles import Bundles, Part
-from judge.runner.cases import Case, Judgment, Row, by_document, chunks
+from judge.runner.bundles import Bundles
+from judge.runner.cases import Case, Judgment, Row, by_document, chunks, firsts
 from judge.runner.groups import ROOM, Queue, prefix
 from judge.runner.waiting import Waiting
 
@@ -69,25 +68,22 @@ class Run:
         self._take_down: Callable[[Request, Response], None] = recording.add if recording else lambda *_: None
         self._engine: Engine = engine or registry.load("engines", "local")
         self._complete: Ask = getattr(engine, "complete", provider.complete)
-        self._exact: bool = getattr(provider, "exact", False)
+        traits = Traits.of(provider)
         gathers = getattr(engine, "gathers", False)
         self._grouped = not provider.decides and not gathers
         self._rungs = ladder.rungs(settings, provider.decides)
-        self._firsts: dict[str, Judgment] = {}
-        for judgment in judgments:
-            self._firsts.setdefault(judgment.criterion.name, judgment)
+        self._firsts = firsts(judgments)
         self._renderers = renderers(criteria or [first.criterion for first in self._firsts.values()])
         self._leaders = len(self._firsts) if provider.decides else 1
-        self._bundles = Bundles(decides=provider.decides, draws=settings.draws, apart=getattr(provider, "apart", False))
-        self._queue = Queue(paced=bool(getattr(provider, "caching", "")), led=not self._exact)
-        self._news = asyncio.Event()
-        self._waiting = Waiting(self._resolve)
+        self._bundles = Bundles(decides=provider.decides, draws=settings.draws, apart=traits.apart)
+        self._queue = Queue(paced=bool(traits.caching), led=not traits.exact)
+        self._news, self._waiting = asyncio.Event(), Waiting(self._resolve)
         self._left: list[Part] = []
         self._again: deque[Case] = deque()
         self._stepped: list[Case] = []
         self._stepped_bytes = 0
-        self._lacking: dict[Rung, str] = {}
-        self._proven: set[Rung] = set()
+        self._learned = Learned()
+        self._unread: set[str] = set()
         self._rows: deque[Row] = deque()
         self._commit = Commit(self._write)
         on = bool(provider.endpoint) and not gathers
@@ -160,7 +156,7 @@ class Run:
 
     async def _requests(self, rest: Iterator[Case]) -> AsyncIterator[Request]:
         """The requests that have to be sent. What the cache can answer is scored on the way."""
-        lacking, queue, now = len(self._lacking), self._queue, asyncio.get_running_loop().time
+        lacking, queue, now = len(self._learned.lacking), self._queue, asyncio.get_running_loop().time
         left, self._left = self._left, []
         queue.add(self._bundles.of(left), now())
         more, cases = True, chunks(self._upcoming(rest), self._leaders, _CHUNK, self._again.appendleft)
@@ -181,7 +177,7 @@ class Run:
                 await self._claims.wait(self._news)
             else:
                 return
-            if len(self._lacking) > lacking:
+            if len(self._learned.lacking) > lacking:
                 self._recall(now())
                 return
 
@@ -203,7 +199,7 @@ class Run:
         """Whether these are on a rung that is lacking, which asks one request about a judgment: it goes a rung down."""
         keys = [key for key, _ in parts]
         cases = self._waiting.of(keys)
-        if not all(case.rungs[0] in self._lacking for case in cases):
+        if not all(case.rungs[0] in self._learned.lacking for case in cases):
             return False
         self._waiting.remove(keys)
         self._claims.drop(keys)
@@ -219,15 +215,15 @@ class Run:
         """
         new: list[Part] = []
         while cases:
-            asked = [(case, {r.key(): r for r in self._requests_of(case)}) for case in cases]
-            keys = [key for case, requests in asked if not case.distrusted for key in requests]
+            asked = [(case, self._requests_of(case)) for case in cases]
+            keys = [key for _, requests in asked for key in requests if key not in self._unread]
             stored = self._cache.get_many(keys) if self._provider.endpoint else {}
             cases = []
             for case, requests in asked:
                 case.requests = requests
                 case.answers = {key: self._usable(request, stored.get(key)) for key, request in requests.items()}
                 missing = [key for key, answer in case.answers.items() if answer is None]
-                if missing and (why := self._lacking.get(case.rungs[0])):
+                if missing and (why := self._learned.lacking.get(case.rungs[0])):
                     cases += self._lower(case, why)
                 else:
                     new += self._waiting.add(case, requests, missing)
@@ -242,18 +238,13 @@ class Run:
         case.rungs.pop(0)
         return [case]
 
-    def _requests_of(self, case: Case) -> tuple[Request, ...]:
-        provider = self._provider
-        criterion, rung = case.judgment.criterion, case.rungs[0]
-        found = ladder.requests(case.prompt, criterion, rung, self._settings, exact=self._exact)
-        return tuple(replace(r, model=provider.model, endpoint=provider.endpoint, prefix=case.prefix) for r in found)
+    def _requests_of(self, case: Case) -> dict[str, Request]:
+        rung, criterion = case.rungs[0], case.judgment.criterion
+        return ladder.asked(case.prompt, criterion, rung, self._settings, self._provider, prefix=case.prefix)
 
     def _usable(self, request: Request, response: Response | None) -> Response | None:
         """A stored reply, unless it lacks the very thing that was asked for with it."""
-        if response is None:
-            return None
-        bare = self._settings.weighting == "logprobs" and not all(c.tokens or c.shares for c in response.choices)
-        if bare:
+        if response is None or not ladder.usable(response, self._settings):
             return None
         self._note(response)
         self._take_down(request, response)
@@ -261,8 +252,7 @@ class Run:
 
     def _found(self, key: str, request: Request, response: Response) -> bool:
         """Hand on a reply that another process has kept; whether it is of use to those who wait for it."""
-        distrusted = any(case.distrusted for case in self._waiting.of([key]))
-        if distrusted or self._usable(request, response) is None:
+        if key in self._unread or self._usable(request, response) is None:
             return False
         self._waiting.found(key, response)
         return True
@@ -323,11 +313,11 @@ class Run:
             if len(case.rungs) > 1:
                 self._step_down(case, error, answers)
                 return
-            self._learn(case, error)
+            self._learned.learn(case.rungs[0], error)
             self._fail(judgment, "parse", ParseError(str(error), error.raw))
         except ParseError as error:
-            if not case.asked and not case.distrusted:  # a run keeps no such reply: it was imported
-                case.distrusted = True
+            if not case.asked:  # a run keeps no such reply: it was imported
+                self._unread.update(case.requests)
                 self._again.append(case)
                 return
             self._fail(judgment, "parse", error)
@@ -337,7 +327,7 @@ class Run:
                 return
             self._fail(judgment, "request", error)
         else:
-            self._proven.add(case.rungs[0])
+            self._learned.proven.add(case.rungs[0])
             drawn = [answer for answer in answers if isinstance(answer, Response)]
             self.counts.unmet.update({_TEMPERATURE: 1} if any(_TEMPERATURE in one.unmet for one in drawn) else ())
             self._keep(case, case.fresh)
@@ -348,12 +338,11 @@ class Run:
         self.counts.shared += case.asked and not case.own
 
     def _step_down(self, case: Case, error: Untrusted, answers: Sequence[Answer]) -> None:
-        self._learn(case, error)
+        self._learned.learn(case.rungs[0], error)
         rung = case.rungs.pop(0)
         if rung == "logprobs":
             self._keep(case, case.fresh)
-            written = (one for one in answers if isinstance(one, Response) and not any(c.shares for c in one.choices))
-            case.spare = next(written, None)
+            case.spare = ladder.spare(answers)
         case.notes.append(str(error))
         case.answers, case.fresh = {}, set()
         if case.rungs[0] == "single" and case.spare is not None:
@@ -366,16 +355,13 @@ class Run:
         self._stepped.append(case)
         self._stepped_bytes += case.size
 
-    def _learn(self, case: Case, error: Untrusted) -> None:
-        if error.lasting and case.rungs[0] not in self._proven:
-            self._lacking[case.rungs[0]] = str(error)
-
     def _keep(self, case: Case, keys: Iterable[str]) -> None:
         """Put these of a case's fresh replies into the cache."""
         for key in list(keys):
             answer = case.answers[key]
             if self._provider.endpoint and isinstance(answer, Response):
                 self._cache.put(key, answer, case.requests[key])
+                self._unread.discard(key)
             case.fresh.discard(key)
             self._claims.over([key])
 

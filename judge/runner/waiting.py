@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from judge.exchange.claims import Part
 from judge.ladder import Answer
 from judge.records import Request, Response
-from judge.runner.bundles import Part
 from judge.runner.cases import Case
 
 

@@ -6,9 +6,11 @@ and many shards one after the other.
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from os import PathLike
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -18,11 +20,18 @@ from judge.records import Sample
 from judge.registry import unknown
 from judge.samples.rows import Row, absent, kind, parsed, rows
 from judge.samples.shards import digest, files, is_data, title
+from judge.samples.where import Values, Where, only, said
+from judge.wording import option
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FIELDS", "digest", "files", "is_data", "load", "stream", "title"]
+__all__ = [
+    "FIELDS", "Mapped", "Values", "digest", "files", "is_data", "load", "only", "said", "stream", "title",
+]  # fmt: skip
+
+Mapped = Mapping[str, str | Sequence[str]]
+"""The data's column for each of ours; of people's ratings also several, one for each annotator."""
 
 FIELDS = ("item", "system", "output", "source", "references", "human")
 _GUESSES = {
@@ -34,14 +43,17 @@ _GUESSES = {
 def load(
     data: str | PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any] | Sample],
     *,
-    mapping: Mapping[str, str] = {},
+    mapping: Mapping[str, str | Sequence[str]] = {},
     systems: Sequence[str] = (),
+    where: Values | None = None,
 ) -> list[Sample]:
     """The samples of a file (.jsonl, .ndjson, .json, .csv, .tsv, .parquet), a pandas DataFrame or an iterable.
 
     Many files, also of several kinds, are a folder or a pattern: "shards", "shards/*.parquet" (`shards.files`).
     `mapping` names the data's columns for ours: {"output": "summary", "item": "doc_id"}; any other name on its
-    left renames a further column. `systems` are the columns of wide form: each row gives one sample for each.
+    left renames a further column, and {"human.relevance": ["rater_a", "rater_b"]} makes a list of annotators. `systems`
+    are the columns of wide form: each row gives one sample for each. `where` keeps the rows whose columns have one of
+    these values each, compared as text: {"lang": ["ja"]}.
     Without an `item` column each row is its own item, where there is no `system` column either; without a
     `system` column the system is called `system`. Without `references` a column `reference` stands in. `human`
     is a mapping of ratings, a single rating (then called `overall`), or columns such as `human.coherence`; a rating is
@@ -50,39 +62,42 @@ def load(
 
     Raises DataError, with file and line, for whatever cannot be read so, and for two rows of one item and system.
     """
-    return list(stream(data, mapping=mapping, systems=systems))
+    return list(stream(data, mapping=mapping, systems=systems, where=where))
 
 
 def stream(
     data: str | PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any] | Sample],
     *,
-    mapping: Mapping[str, str] = {},
+    mapping: Mapping[str, str | Sequence[str]] = {},
     systems: Sequence[str] = (),
+    where: Values | None = None,
 ) -> Iterator[Sample]:
     """`load` one sample after the other, for data larger than memory: about 200 bytes are kept for each."""
     if systems and (clash := [field for field in ("output", "system") if field in mapping]):
         raise DataError(f"systems names one output column per system, so that {clash[0]!r} cannot be mapped as well")
     first: dict[int, str] = {}
     columns: dict[str, None] = {}
+    wanted = Where(where or {}, mapping)
     for number, row in enumerate(rows(data), 1):
         if isinstance(row, Sample):
             made = [row]
         else:
             columns.update(dict.fromkeys(row.cells))
             made = _samples(row, number, mapping, systems)
-        for sample in made:
+        for sample in filter(wanted, made):
             _refuse_second(sample, sample.where or f"row {number}", first)
-        yield from made
+            yield sample
+    wanted.check()
     _check_found(bool(first), columns, mapping, str(data) if isinstance(data, str | PathLike) else "the data")
 
 
 # Rows to samples
 
 
-def _samples(row: Row, number: int, mapping: Mapping[str, str], systems: Sequence[str]) -> list[Sample]:
+def _samples(row: Row, number: int, mapping: Mapped, systems: Sequence[str]) -> list[Sample]:
     """One sample, or in wide form one per system."""
-    cells = _renamed(row.cells, mapping, row.where)
-    _check_complete(cells, row.where, bool(systems))
+    cells = _renamed(row.cells, mapping)
+    _check_complete(row, cells, mapping, systems)
     item = _name(cells.get("item", number), "item", row.where)
     shared = {name: value for name, value in cells.items() if name not in systems and not absent(value, row.flat)}
     source = shared.get("source")
@@ -100,27 +115,63 @@ def _samples(row: Row, number: int, mapping: Mapping[str, str], systems: Sequenc
     ]
 
 
-def _renamed(cells: Mapping[str, Any], mapping: Mapping[str, str], where: str) -> dict[str, Any]:
+def _renamed(cells: Mapping[str, Any], mapping: Mapped) -> dict[str, Any]:
     """The cells under our names; what was renamed does not come back under its old name."""
-    for new in ("item", "system", "output"):
-        if new in mapping and mapping[new] not in cells:
-            raise DataError(f"{where}: {unknown('column', mapping[new], list(cells))}")
-    gone = {*mapping, *mapping.values()}
+    gone = {*mapping, *_olds(mapping)}
     kept = {name: value for name, value in cells.items() if name not in gone}
-    return kept | {new: cells[old] for new, old in mapping.items() if old in cells}
+    for new, old in mapping.items():
+        if isinstance(old, str):
+            kept |= {new: cells[old]} if old in cells else {}
+        elif any(one in cells for one in old):
+            kept[new] = [cells.get(one) for one in old]
+    return kept
 
 
-def _check_complete(cells: Mapping[str, Any], where: str, wide: bool) -> None:
-    """Refuses a row in long form without `output`, or with `system` but no `item`."""
-    needed = () if wide else ("item", "output") if "system" in cells else ("output",)
-    if missing := [field for field in needed if field not in cells]:
-        guesses = (next((name for name in _GUESSES[field] if name in cells), "COLUMN") for field in missing)
-        line = ",".join(f"{field}={guess}" for field, guess in zip(missing, guesses, strict=True))
-        wide_form = "" if "system" in cells else ", or --systems A,B where columns A and B hold systems' outputs"
-        known = ", ".join(cells)
-        raise DataError(
-            f"{where}: no column {' and none '.join(missing)}: add --map {line}{wide_form} (columns: {known})"
-        )
+def _olds(mapping: Mapped) -> Iterator[str]:
+    """Every column of the data that a mapping names."""
+    for old in mapping.values():
+        yield from (old,) if isinstance(old, str) else old
+
+
+def _check_complete(row: Row, cells: Mapping[str, Any], mapping: Mapped, systems: Sequence[str]) -> None:
+    """Refuses a row without a column that is named, or in long form without `output`, or `system` and no `item`.
+
+    Says all that it lacks at once. In a text table every row has every column, elsewhere only what a text is made of.
+    """
+    misspelt = {new: near for new in mapping if (near := _misspelt(new))}
+    needed = [name for name in (*_olds(mapping), *systems) if name not in row.cells and _is_needed(name, row, mapping)]
+    lacking = [_lacking(name, row) for name in dict.fromkeys(needed)]
+    lacking += [f"{new!r} in the mapping: did you mean {near!r}?" for new, near in misspelt.items()]
+    fields = () if systems else ("item", "output") if "system" in cells else ("output",)
+    named = {*mapping, *misspelt.values()}
+    missing = [one for one in fields if one not in cells and one not in named]
+    if missing:
+        guesses = (next((name for name in _GUESSES[one] if name in cells), "COLUMN") for one in missing)
+        mapped = option("map", dict(zip(missing, guesses, strict=True)))
+        wide_form = f", or {option('systems', ['A', 'B'])} where columns A and B hold systems' outputs"
+        lacking.append(f"no column {' and none '.join(missing)}: add {mapped}{'' if 'system' in cells else wide_form}")
+    if lacking:
+        raise DataError(f"{row.where}: {'; '.join(lacking)} (columns: {', '.join(row.cells)})")
+
+
+def _is_needed(name: str, row: Row, mapping: Mapped) -> bool:
+    """Whether a row has to have this column of the data."""
+    return row.flat or name in [mapping.get(one) for one in ("item", "system", "output")] or name not in _olds(mapping)
+
+
+def _lacking(name: str, row: Row) -> str:
+    near = difflib.get_close_matches(name, list(row.cells), n=1)
+    return f"no column {name!r}" + (f", did you mean {near[0]!r}?" if near else "")
+
+
+@cache
+def _misspelt(new: str) -> str:
+    """The field that a mapping's key was probably meant for; nothing where it is one, or another word."""
+    field, dot, rest = new.partition(".")
+    if new in FIELDS or new == "reference" or (field == "human" and dot) or new.removesuffix("s") in FIELDS:
+        return ""
+    near = difflib.get_close_matches(field, ("human",) if dot else FIELDS, n=1, cutoff=0.75 if dot else 0.85)
+    return near[0] + dot + rest if near else ""
 
 
 def _name(value: Any, field: str, where: str) -> str:
@@ -133,8 +184,6 @@ def _name(value: Any, field: str, where: str) -> str:
 
 
 def _output(cells: Mapping[str, Any], column: str, where: str) -> str:
-    if column not in cells:
-        raise DataError(f"{where}: {unknown('column', column, list(cells))}")
     value = cells[column]
     if absent(value):
         raise DataError(f"{where}: {column} is null: write an empty string if the system wrote nothing")
@@ -211,17 +260,18 @@ def _rating(value: Any, what: str, annotator: int = 0) -> float | None:
 def _refuse_second(sample: Sample, where: str, first: dict[int, str]) -> None:
     key = hash((sample.item, sample.system))  # 64 bits in place of the names: of 10 million rows no two share them
     if key in first:
+        other = option("map", {"item": "COLUMN", "system": "COLUMN"})
         raise DataError(
             f"{where}: item {sample.item!r} of system {sample.system!r} is already at {first[key]}; "
-            "each pair of item and system may come once (--map item=COLUMN,system=COLUMN names other columns)"
+            f"each pair of item and system may come once ({other} names other columns)"
         )
     first[key] = where
 
 
-def _check_found(found: bool, columns: Mapping[str, None], mapping: Mapping[str, str], name: str) -> None:
+def _check_found(found: bool, columns: Mapping[str, None], mapping: Mapped, name: str) -> None:
     """Refuses data without rows, and a mapping from a column that no row has."""
     if not found:
         raise DataError(f"{name}: no rows")
-    for old in mapping.values():
+    for old in _olds(mapping):
         if columns and old not in columns:
             raise DataError(f"{name}: {unknown('column', old, list(columns))}")

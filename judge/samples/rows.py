@@ -169,7 +169,7 @@ def _parquet(path: Path, name: str) -> Iterator[Row]:
             batches = (batch.to_pylist(maps_as_pydicts="strict") for batch in file.iter_batches(1024))
             for number, cells in enumerate((row for rows in batches for row in rows), 1):
                 yield Row(f"{name} row {number}", cells)
-    except (pa.ArrowException, KeyError) as error:  # KeyError: a map with one key twice
+    except (pa.ArrowException, KeyError, ValueError) as error:  # a map with one key twice, a text that is not UTF-8
         raise DataError(f"{name}: not a readable Parquet file: {error}") from error
 
 

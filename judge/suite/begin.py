@@ -19,10 +19,12 @@ from judge.records import Criterion, Sample
 from judge.report.words import line
 from judge.stats.correlate import usual_level
 from judge.suite.spec import OPTIONS
+from judge.suite.texts import mapped_away
 
 _MANY = 500  # judgments above which the file says how to take fewer
 _LEAST = 3  # rated texts that a coefficient takes
 _PATHS = ("data", "replay")
+UNUSED = "# Columns that nothing here reads: "
 _HEAD = """\
 # judge test {name}{flag}
 # An editor completes the keys by what `judge suite schema > suite.schema.json` writes, once the first line here is
@@ -49,7 +51,7 @@ def begin(
     names = list(criteria) or _fitting(samples, language)
     chosen = [(name, criteria_module.load(name, language=language)) for name in names]
     for _, one in chosen:
-        criteria_module.check(one, samples)
+        _check(one, samples, options.get("map"))
     folder, written = path.parent, [_from(path.parent, name) for name in names]
     judged = bool(options.get("model") or options.get("replay"))
     lines = [_HEAD.format(name=line(path.name), flag="" if judged else " --model gpt-5.4-mini")]
@@ -66,6 +68,14 @@ def begin(
     for name, (_, one) in zip(written, chosen, strict=True):
         lines += _cases(_flow(name), one, samples)
     return "\n".join([*lines, *_more(samples, [one for _, one in chosen], baseline)]) + "\n"
+
+
+def _check(criterion: Criterion, samples: Sequence[Sample], mapping: Mapping[str, str] | None) -> None:
+    """Raises CriterionError or DataError for what the samples lack, and says where a mapping took it away."""
+    try:
+        criteria_module.check(criterion, samples)
+    except (CriterionError, DataError) as error:
+        raise type(error)(f"{error}{mapped_away(error, mapping)}") from None
 
 
 def _fitting(samples: Sequence[Sample], language: str) -> list[str]:
@@ -165,6 +175,8 @@ def _more(samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path
     if unread:
         told = ", ".join(line(name, 40) for name in unread[:5])
         yield f"# People rated {told} as well: a criterion of that name in --criteria is held against it."
+    if unused := sorted({name for sample in samples for name in sample.extra}.difference(*(c.needs for c in chosen))):
+        yield f"{UNUSED}{', '.join(line(name, 40) for name in unused)} (map: {{item: COLUMN, system: COLUMN}})"
     systems = list(dict.fromkeys(sample.system for sample in samples))
     name = _flow(chosen[0].name)
     if len(systems) > 1 and not any(sample.human for sample in samples):

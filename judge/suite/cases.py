@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,15 @@ from judge import samples
 from judge.errors import DataError
 from judge.records import Sample
 from judge.registry import unknown
-from judge.report.words import count, line
-from judge.suite.records import Agreement, Band, Case, Coefficient, Drift, Label, Order
+from judge.report.words import line
+from judge.stats.coefficients import Coefficient
+from judge.suite import kinds
+from judge.suite.records import Agreement, Band, Case, Drift, Expected, Label, Order
 from judge.suite.spec import CaseKeys, Expect, Human, Moved, Spec
-from judge.suite.written import Written
+from judge.suite.written import Written, nearby
 
 _EXPECTS = ("expect", "better", "worse", "human", "drift")
 _COEFFICIENTS: tuple[Coefficient, ...] = ("spearman", "kendall", "pearson")
-_CLIP, _NAMED = 40, 3  # characters of a text, and items, in a name
-Expected = Band | Label | Order | Agreement | Drift
 
 
 def cases_of(spec: Spec, options: Mapping[str, Any], file: Written) -> tuple[Case, ...]:
@@ -30,9 +31,13 @@ def cases_of(spec: Spec, options: Mapping[str, Any], file: Written) -> tuple[Cas
     named = [one.criterion for one in spec.cases if one.criterion]
     known = list(dict.fromkeys(options.get("criteria") or named))
     made: list[Case] = []
+    written = [name for name in options.get("criteria") or () if name.endswith(".jinja")]
+    absent = [name for name in written if not (file.path.parent / name).is_file()]
+    for name in absent:
+        file.complain(f"criteria: {name}: no such file{nearby(file.path.parent / name)}", "criteria")
     for n, keys in enumerate(spec.cases):
         one = _One(keys, n, file, data="data" in options)
-        criterion, expected = one.criterion(known), one.expected()
+        criterion, expected = one.criterion(known, sure=not absent), one.expected()
         texts = one.texts() if expected is not None else None
         if criterion and expected is not None and texts is not None:
             at = file.line("cases", n)
@@ -54,8 +59,11 @@ class _One:
     def _wrong(self, message: str, *loc: str) -> None:
         self._file.complain(message, "cases", self._place, *loc)
 
-    def criterion(self, known: list[str]) -> str:
-        """As the file's list or another case writes it; a file may be called by its stem."""
+    def criterion(self, known: list[str], *, sure: bool) -> str:
+        """As the file's list or another case writes it; a file may be called by its stem.
+
+        An unknown one is a mistake where all the known ones are `sure` to be there: else it may be meant by another.
+        """
         name = self.keys.criterion
         if name is None:
             if len(known) == 1:
@@ -64,7 +72,11 @@ class _One:
             self._wrong(f"no criterion: write criterion: and a name or a .jinja file{more}")
             return ""
         found = name if name in known else next((one for one in known if name == Path(one).stem), "")
-        if not found:
+        if not found and not sure:
+            return ""
+        if not found and (near := get_close_matches(name, [Path(one).stem for one in known], n=1)):
+            self._wrong(f"unknown criterion {name!r}; did you mean {near[0]!r}?", "criterion")
+        elif not found:
             self._wrong(f"{unknown('criterion', name, known)}; the known ones stand in criteria:", "criterion")
         return found
 
@@ -178,36 +190,10 @@ def _with_names(cases: list[Case], file: Written) -> Iterator[Case]:
             file.complain_at(f"{said}; every case has a name of its own", case.line)
         first.setdefault(case.name, case.line)
     for case in cases:
-        name, said, n = case.name or _sentence(case), _sentence(case), 1
+        said, n = kinds.of(case).sentence(case, case.expected), 1
+        name = case.name or said
         while not case.name and name in first:
             n += 1
             name = f"{said} ({n})"
         first[name] = case.line
         yield replace(case, name=name, texts=tuple(replace(text, item=name) for text in case.texts))
-
-
-def _sentence(case: Case) -> str:
-    """What a case says, as its name."""
-    criterion, expected = Path(case.criterion).stem, case.expected
-    of = f"{criterion} of {_of(case)}"
-    if isinstance(expected, Label):
-        return f"{of}: {expected.label}" + (f" for {expected.share:.0%}" if expected.share < 1 else "")
-    if isinstance(expected, Order):
-        of = f" ({_of(case)})" if case.items else ""
-        sides = [f"“{line(text.output, _CLIP)}”" for text in case.texts] or [expected.better, expected.worse]
-        return f"{criterion}: {sides[0]} above {sides[1]}{of}"
-    if isinstance(expected, Agreement):
-        return f"{of} goes with people's ratings"
-    if isinstance(expected, Drift):
-        return f"{of} stays as it was"
-    if expected.low is None or expected.high is None:
-        return f"{of} ≥ {expected.low:g}" if expected.low is not None else f"{of} ≤ {expected.high:g}"
-    return f"{of}: {expected.low:g} to {expected.high:g}"
-
-
-def _of(case: Case) -> str:
-    """The texts of a case in few words."""
-    if case.texts:
-        return f"“{line(case.texts[0].output, _CLIP)}”"
-    items = ", ".join(case.items) if len(case.items) <= _NAMED else count(len(case.items), "item")
-    return f"{items or 'all texts'}{' by ' if case.systems else ''}{', '.join(case.systems)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from judge.errors import ConfigError, DataError
 from judge.suite.cases import cases_of
 from judge.suite.records import Suite
 from judge.suite.spec import OPTIONS, Spec
-from judge.suite.written import Written, unknown_key
+from judge.suite.written import Written, nearby, unknown_key
 
 SUFFIX = ".judge.yaml"
 _SCRIPTED = "scripted/"
@@ -28,7 +27,7 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
     found: dict[Path, Path] = {}
     for path in map(Path, paths):
         if not path.exists():
-            raise ConfigError(f"{path}: no such file or folder{_near(path)}")
+            raise ConfigError(f"{path}: no such file or folder{nearby(path)}")
         inside = [path] if path.is_file() else sorted(path.rglob(f"*{SUFFIX}"))
         shown = [one for one in inside if not any(part.startswith(".") for part in one.relative_to(path).parts)]
         if not shown:
@@ -100,12 +99,5 @@ def _check_there(file: Written, options: Mapping[str, Any], given: Collection[st
     named += [("model", Path(name.removeprefix(_SCRIPTED))) for name in scripts]
     for key, path in named:
         if key not in given and not path.is_file():
-            what = "is a folder, not a file" if path.is_dir() else f"no such file{_near(path)}"
+            what = "is a folder, not a file" if path.is_dir() else f"no such file{nearby(path)}"
             file.complain(f"{key}: {path}: {what}", key)
-
-
-def _near(path: Path) -> str:
-    """The names beside it that look like a path's."""
-    names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""

@@ -13,6 +13,8 @@ from judge.suite.records import Outcome
 # XML 1.0 has no place for these two, escaped or not (section 2.2); controls and lone surrogates `clean` writes out.
 _FORBIDDEN = re.compile("[\ufffe\uffff]")
 
+_MESSAGE = 2_000  # characters of why a suite could not be run
+
 
 def render(outcomes: Sequence[Outcome]) -> str:
     """A `failure` is a verdict that is not met, an `error` one without a score, or a suite that could not be run."""
@@ -22,7 +24,7 @@ def render(outcomes: Sequence[Outcome]) -> str:
         one = SubElement(root, "testsuite", {"name": _text(suite.name), "file": _text(suite.path)} | _counts([suite]))
         if suite.trouble:
             case = SubElement(one, "testcase", {"name": "suite", "classname": _text(suite.name)})
-            error = SubElement(case, "error", {"message": _text(suite.trouble.split("\n")[0]), "type": "trouble"})
+            error = SubElement(case, "error", {"message": _text(suite.trouble[:_MESSAGE]), "type": "trouble"})
             error.text = _text(suite.trouble)
         for row in suite.rows:
             _case(one, suite, row)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from judge.report.compared import RunComparison
-from judge.report.markdown import LIMIT, escape
-from judge.report.words import count, seconds
+from judge.report.markdown import LIMIT, escape, summary
+from judge.report.words import count, line, seconds
 from judge.suite.outcome import Row, Shown, changed, shown, totals
 from judge.suite.records import Outcome
 
@@ -35,14 +36,25 @@ def _blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for suite in laid:
         yield from _open(suite, alone=len(laid) == 1)
     for suite, outcome in zip(laid, outcomes, strict=True):
-        if suite.rows:
-            yield _folded(f"{_title(suite)}: {count(len(suite.rows), 'verdict')}", _grid(suite.rows, where=False))
+        if met := [row for row in suite.rows if row.met]:
+            yield _folded(f"{_name(suite)}: {_parts(met)} met", _grid(met, where=False))
         if outcome.comparison is not None:
             yield from _compared(suite, outcome.comparison)
 
 
+def _parts(rows: Sequence[Row]) -> str:
+    """`4 cases, 1 limit, 1 comparison with the baseline`."""
+    kinds = Counter(row.kind if row.kind in ("limit", "baseline") else "case" for row in rows)
+    words = {"case": ("case", ""), "limit": ("limit", ""), "baseline": ("comparison", " with the baseline")}
+    return ", ".join(f"{count(kinds[kind], word)}{more}" for kind, (word, more) in words.items() if kinds[kind])
+
+
 def _title(suite: Shown) -> str:
     return escape(suite.name, _NAME)
+
+
+def _name(suite: Shown) -> str:
+    return line(suite.name, _NAME)
 
 
 def _open(suite: Shown, *, alone: bool) -> Iterator[str]:
@@ -50,7 +62,7 @@ def _open(suite: Shown, *, alone: bool) -> Iterator[str]:
         took = f" ({seconds(suite.seconds)})"
         yield f"### {'✓' if suite.passed else '✗'} {_title(suite)}\n\n{escape(suite.told)}{took}"
     if suite.trouble:
-        yield f"> {escape(suite.trouble)}"
+        yield "\n>\n".join(f"> {escape(one)}" for one in suite.trouble.splitlines() if one.strip())
     if suite.unmet:
         yield _grid(suite.unmet, where=True)
     if suite.flaky:
@@ -87,7 +99,7 @@ def _cells(row: Row, *, where: bool) -> dict[str, str]:
 
 
 def _folded(title: str, text: str) -> str:
-    return f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>"
+    return f"<details>\n<summary>{summary(title, 2 * _CELL)}</summary>\n\n{text}\n\n</details>"
 
 
 def _compared(suite: Shown, found: RunComparison) -> Iterator[str]:
@@ -95,9 +107,9 @@ def _compared(suite: Shown, found: RunComparison) -> Iterator[str]:
     for change in found.changes:
         if lines := changed(change):
             names = ", ".join(change.columns)
-            yield _folded(f"{_title(suite)}: prompt of {escape(names, _NAME)}", _fenced("\n".join(lines)))
+            yield _folded(f"{_name(suite)}: prompt of {line(names, _NAME)}", _fenced("\n".join(lines)))
     page = re.sub(r"^(#{2,3}) ", r"##\1 ", found.report("markdown"), flags=re.MULTILINE)
-    yield _folded(f"{_title(suite)}: against the baseline", page.rstrip("\n"))
+    yield _folded(f"{_name(suite)}: against the baseline", page.rstrip("\n"))
 
 
 def _fenced(text: str) -> str:

@@ -39,6 +39,12 @@ class Mean:
         return "" if lone else "too few items for a test, and one reply each: draw more, or add items"
 
     @property
+    def untested(self) -> str:
+        """Why whole probabilities of several items, too few for a test, show no lead; else nothing."""
+        bare = self.unit == "draw" and self.estimate.n < 2 and self.estimate.p is None
+        return f"no test on fewer than {LEAST} items" if bare and self.items > 1 else ""
+
+    @property
     def alike(self) -> str:
         """`5 of 5 draws alike`, `all 12 alike`: what a value without an interval rests on."""
         e = self.estimate

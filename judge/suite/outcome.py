@@ -9,7 +9,7 @@ from pathlib import Path
 
 from judge.report.compared import Change, Layout, layout
 from judge.report.words import clean, count, line
-from judge.suite.records import Outcome, Status, Verdict
+from judge.suite.records import Kind, Outcome, Status, Verdict
 
 _NAMED, _NAME, _SAID, _REPLY, _DIFF = 8, 80, 500, 1_000, 200
 _WHOLE = ("limit", "baseline")  # kinds that are no case's
@@ -23,8 +23,9 @@ _WORDS: dict[Status, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A verdict: `state` is what it counts as, in a word; `where` its file and line."""
+    """A verdict of a `kind`: `state` is what it counts as, in a word; `where` its file and line."""
 
+    kind: Kind
     name: str
     where: str
     mark: str
@@ -88,6 +89,7 @@ def _row(verdict: Verdict, path: str) -> Row:
     if verdict.status == "undecided" and verdict.met:
         said = f"{said} (counts as met)".lstrip()
     return Row(
+        verdict.kind,
         line(verdict.name, _NAME),
         f"{path}:{verdict.line}",
         mark,
@@ -136,6 +138,9 @@ def _sentences(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"Worse than the baseline: {_names(worse)}."
     if lost := [one.criterion for one in beside if one.status != "failed"]:
         yield f"Not comparable with the baseline: {_names(lost)}."
+    for one in outcomes:
+        whose = f"{line(one.suite.name, _NAME)}: " if len(outcomes) > 1 else ""
+        yield from (f"{whose}{line(warning, _SAID)}" for warning in one.warnings)
 
 
 def _names(names: Iterator[str] | Sequence[str]) -> str:

@@ -35,6 +35,7 @@ def _suite(outcome: Outcome) -> dict[str, Any]:
         "summary": summary([outcome]),
         "trouble": outcome.trouble,
         "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
+        "warnings": outcome.warnings,
         "notes": outcome.notes,
         "model": run and run.info.get("model"),
         "comparison": None if found is None else json.loads(found.report("json")),

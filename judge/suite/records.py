@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from judge.config import Budget
 from judge.records import Estimate, Sample
 from judge.report import Result
 from judge.report.compared import RunComparison
+from judge.stats.coefficients import Coefficient
+from judge.stats.correlate import Level
 
 Policy = Literal["pass", "fail"]
 Status = Literal["passed", "failed", "undecided", "error"]
 Kind = Literal["band", "label", "order", "agreement", "drift", "limit", "baseline"]
-Coefficient = Literal["spearman", "kendall", "pearson"]
-Level = Literal["document", "item", "system"]
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
     """A text's score, or the mean over texts, lies from `low` to `high` (scale points); None leaves an end open."""
 
+    kind: ClassVar[Kind] = "band"
     low: float | None = None
     high: float | None = None
 
@@ -31,6 +32,7 @@ class Band:
 class Label:
     """The likeliest label of a text is `label`; of several texts, that of at least `share` of them (0–1)."""
 
+    kind: ClassVar[Kind] = "label"
     label: str
     share: float = 1.0
 
@@ -42,6 +44,7 @@ class Order:
     By a criterion that compares two texts: `better` wins more than half, by more than `margin` of the comparisons.
     """
 
+    kind: ClassVar[Kind] = "order"
     better: str
     worse: str
     margin: float = 0.0
@@ -54,6 +57,7 @@ class Agreement:
     `level` None is `document` where most items have three rated texts or more, else `item`.
     """
 
+    kind: ClassVar[Kind] = "agreement"
     least: Mapping[Coefficient, float]
     level: Level | None = None
 
@@ -66,9 +70,13 @@ class Drift:
     `max_flips` the share of texts (0–1) whose likeliest label is another one: counted, not estimated.
     """
 
+    kind: ClassVar[Kind] = "drift"
     max_shift: float | None = None
     max_drop: float | None = None
     max_flips: float | None = None
+
+
+Expected = Band | Label | Order | Agreement | Drift
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ class Case:
     name: str
     line: int
     criterion: str
-    expected: Band | Label | Order | Agreement | Drift
+    expected: Expected
     items: tuple[str, ...] = ()
     systems: tuple[str, ...] = ()
     texts: tuple[Sample, ...] = ()
@@ -91,8 +99,7 @@ class Case:
 
     @property
     def kind(self) -> Kind:
-        kinds: dict[type, Kind] = {Band: "band", Label: "label", Order: "order", Agreement: "agreement"}
-        return kinds.get(type(self.expected), "drift")
+        return self.expected.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +169,8 @@ class Outcome:
 
     `result` has the scores of single texts, `ranked` the comparisons of two, each None where there was nothing to ask;
     `comparison` is `result` beside the baseline. `trouble` says why the suite could not be run; there are no verdicts
-    then. `seconds` is what the run took.
+    then. `warnings` stand beside the summary: that there was nothing to compare with, or nobody was asked. `seconds` is
+    what the run took.
     """
 
     suite: Suite
@@ -173,6 +181,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     trouble: str = ""
     seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:

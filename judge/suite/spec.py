@@ -20,12 +20,14 @@ from pydantic import (
 )
 
 from judge.config import Budget, Plan
-from judge.suite.records import Level, Limits, Policy
+from judge.stats.correlate import Level
+from judge.suite.records import Limits, Policy
 
 OPTIONS: Mapping[str, str] = {
     "data": "The texts: a .jsonl, .json, .csv, .tsv or .parquet file, a folder or a pattern, from this file's folder.",
     "map": "The data's columns by our names, such as {item: doc_id, output: summary}.",
     "systems": "Of wide data: the columns that hold the systems' texts.",
+    "where": "Only the rows whose columns have these values, such as {lang: ja}.",
     "limit": "Only so many texts of the data.",
     "language": "Language of the prompts (default: the texts').",
     "criteria": "Built-in names or .jinja files (default: those that the cases name).",

@@ -16,8 +16,9 @@ from judge.errors import ConfigError, CriterionError, DataError
 from judge.records import Criterion, Sample
 from judge.registry import unknown
 from judge.report.words import count
+from judge.suite import kinds
 from judge.suite.files import beside
-from judge.suite.records import Agreement, Band, Case, Label, Order, Suite
+from judge.suite.records import Case, Order, Suite
 from judge.suite.written import mistakes
 
 _NAMED = 20  # items or systems in a message
@@ -26,7 +27,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SuiteTexts:
     """What a suite has judged.
 
     `criteria` are by what the cases call them; a criterion's column is called by its `name`. `texts` are all that are
@@ -48,7 +49,8 @@ def read(suite: Suite) -> list[Sample]:
     options = suite.options
     if "data" not in options:
         return []
-    rows = samples.stream(options["data"], mapping=options.get("map", {}), systems=options.get("systems", ()))
+    named = {key: options[key] for key in ("systems", "where") if key in options}
+    rows = samples.stream(options["data"], mapping=options.get("map", {}), **named)
     return list(islice(rows, min(options.get("limit") or sys.maxsize, sys.maxsize)))
 
 
@@ -71,8 +73,11 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
         raise ConfigError(f"{suite.path}: {unknown('criterion', name, stems)}: no case is about it")
     found: dict[str, Criterion] = {}
     wrong: list[tuple[int, str]] = []
+    lost: set[str] = set()
     for case in suite.cases:
         name = case.criterion
+        if name in lost:
+            continue
         try:
             if name not in found:
                 taken = instead.get(Path(name).stem) or beside(suite.path, name)
@@ -80,13 +85,14 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
             _check_kind(case, found[name])
         except CriterionError as error:
             wrong.append((case.line, str(error)))
+            lost |= {name} - found.keys()
     wrong += _twins(suite, found)
     if wrong:
         raise mistakes(suite.path, wrong)
     return found
 
 
-def gather(suite: Suite, data: Sequence[Sample], criteria: Mapping[str, Criterion]) -> Asked:
+def gather(suite: Suite, data: Sequence[Sample], criteria: Mapping[str, Criterion]) -> SuiteTexts:
     """What has to be judged for a suite, of the samples of its data and of the texts in its cases.
 
     Raises ConfigError with a line `FILE:LINE: …` for each case with an item or system that the data lack, with too few
@@ -99,10 +105,16 @@ def gather(suite: Suite, data: Sequence[Sample], criteria: Mapping[str, Criterio
             asking.add(case, criteria[case.criterion])
         except (ConfigError, CriterionError, DataError) as error:
             at = f"{suite.path}:{case.line}: "
-            wrong.append((case.line, str(error).removeprefix(at)))
+            wrong.append((case.line, f"{str(error).removeprefix(at)}{mapped_away(error, suite.options.get('map'))}"))
     if wrong:
         raise mistakes(suite.path, wrong)
     return asking.asked(criteria)
+
+
+def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
+    """That the variable which an error says is unknown was a column before it was mapped to another one."""
+    moved = {column: to for to, column in (mapping or {}).items() if column != to}
+    return next((f"; {c} was mapped to {to}" for c, to in moved.items() if f"unknown variable {c!r}" in str(error)), "")
 
 
 class _Asking:
@@ -123,7 +135,7 @@ class _Asking:
     def add(self, case: Case, criterion: Criterion) -> None:
         """Raises ConfigError, CriterionError or DataError, without the file and line of the case."""
         texts = case.texts or self._chosen(case)
-        _check_expected(case, criterion, texts)
+        kinds.of(case).check(case.expected, criterion, texts)
         self._check_needs(criterion, texts, inline=bool(case.texts))
         if criterion.pairwise:
             of_data = not case.texts
@@ -135,11 +147,11 @@ class _Asking:
             self._wanted.setdefault(criterion.name, {}).update(dict.fromkeys(map(_key, texts)))
         self._about[case.name] = tuple(map(_key, texts))
 
-    def asked(self, criteria: Mapping[str, Criterion]) -> Asked:
+    def asked(self, criteria: Mapping[str, Criterion]) -> SuiteTexts:
         every = {key for keys in self._wanted.values() for key in keys}
         texts = [sample for key, sample in self._data.items() if key in every]
         wanted = {name: frozenset(keys) for name, keys in self._wanted.items()}
-        return Asked(criteria, (*texts, *self._inline.values()), wanted, self._pairs, self._about)
+        return SuiteTexts(criteria, (*texts, *self._inline.values()), wanted, self._pairs, self._about)
 
     def _keep(self, texts: Iterable[Sample]) -> None:
         for one in texts:
@@ -213,41 +225,6 @@ def _check_kind(case: Case, criterion: Criterion) -> None:
         raise CriterionError(
             f"{case.criterion} compares two texts: give the case better and worse, or a criterion that scores one"
         )
-
-
-def _check_expected(case: Case, criterion: Criterion, texts: Sequence[Sample]) -> None:
-    """Raises ConfigError for what cannot be expected of these texts on this criterion's scale."""
-    expected, scale = case.expected, criterion.scale
-    if isinstance(expected, Band):
-        _check_band(expected, criterion)
-    elif isinstance(expected, Label):
-        if expected.label not in scale.labels:
-            raise ConfigError(f"label: {unknown(f'label of {criterion.name}', expected.label, list(scale.labels))}")
-        if expected.share < 1 and len(texts) == 1:
-            raise ConfigError("share: it is for several texts, and this case has one: leave it out")
-    elif isinstance(expected, Order):
-        most = 0.5 if criterion.pairwise else scale.high - scale.low
-        if expected.margin >= most:
-            what = "share of wins above one half" if criterion.pairwise else f"difference on {criterion.name}"
-            raise ConfigError(f"margin: {expected.margin:g} cannot be exceeded; the largest {what} is {most:g}")
-    elif isinstance(expected, Agreement):
-        rated = {name: None for one in texts for name in one.human}
-        if criterion.name not in rated:
-            has = f"they rated {', '.join(rated)}" if rated else "the data has no ratings"
-            raise ConfigError(
-                f"human: no text has people's rating {criterion.name!r} ({has}); name its column with "
-                f"map: {{human.{criterion.name}: COLUMN}}"
-            )
-
-
-def _check_band(band: Band, criterion: Criterion) -> None:
-    """Raises ConfigError for an end of a band that is beyond the scale."""
-    scale = criterion.scale
-    for name, end in (("min", band.low), ("max", band.high)):
-        if end is not None and not scale.low <= end <= scale.high:
-            raise ConfigError(
-                f"{name}: {end:g} is not on the scale of {criterion.name}, from {scale.low:g} to {scale.high:g}"
-            )
 
 
 def _check_inline(criterion: Criterion, sample: Sample) -> None:

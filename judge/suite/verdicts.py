@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import permutations
 
 from judge.report import Result
+from judge.suite import kinds
 from judge.suite.draws import NEAR
-from judge.suite.kinds import agreement, band, drift, label, order
 from judge.suite.kinds.baseline import against
-from judge.suite.kinds.shared import Asked, Told, joined
+from judge.suite.kinds.shared import Question, Told, joined
 from judge.suite.limits import limits
-from judge.suite.records import Agreement, Band, Case, Label, Limits, Order, Verdict
+from judge.suite.records import Case, Limits, Verdict
 from judge.suite.scored import NoScore, Text
 
 __all__ = ["against", "judge", "limits"]
@@ -38,12 +38,12 @@ def judge(
     far as `failures` (default: none) allows so many or such a share of them. One that nobody asked about is an `error`
     always. `seed` is that of what is drawn.
     """
-    asked = Asked(case, texts, result, ranked, baseline, seed)
+    asked = Question(case, texts, result, ranked, baseline, seed)
     try:
         found = _complete(asked, _told(asked), failures or Limits())
     except NoScore as error:
         found = Told("error", "no score", error.message, detail=error.detail)
-    policy = case.undecided or ("pass" if case.kind == "drift" else "fail")
+    policy = case.undecided or kinds.of(case).UNDECIDED
     return Verdict(
         case.name,
         case.line,
@@ -51,7 +51,7 @@ def judge(
         case.criterion,
         found.status,
         met=found.status == "passed" or (found.status == "undecided" and policy == "pass"),
-        expected=_expected(asked),
+        expected=kinds.of(case).expected(asked, case.expected),
         found=found.found,
         said=found.said,
         flaky=found.flaky,
@@ -61,7 +61,7 @@ def judge(
     )
 
 
-def _complete(asked: Asked, found: Told, limit: Limits) -> Told:
+def _complete(asked: Question, found: Told, limit: Limits) -> Told:
     """An `error` where more of the case's texts lack a score than may."""
     scored = asked.scored()
     rows = [(item, system, "") for item, system in asked.texts]
@@ -73,36 +73,14 @@ def _complete(asked: Asked, found: Told, limit: Limits) -> Told:
     return replace(found, status="error", said=joined(found.said, "more than the limit on failures allows"))
 
 
-def _told(asked: Asked) -> Told:
+def _told(asked: Question) -> Told:
     """Raises NoScore where there is nothing to decide from."""
-    wanted = asked.case.expected
     if not asked.texts:
         raise NoScore("the case is about no text")
-    if isinstance(wanted, Band):
-        return band.decide(asked, wanted)
-    if isinstance(wanted, Label):
-        return label.decide(asked, wanted)
-    if isinstance(wanted, Order):
-        return order.decide(asked, wanted)
-    if isinstance(wanted, Agreement):
-        return agreement.decide(asked, wanted)
-    return drift.decide(asked, wanted)
+    return kinds.of(asked.case).decide(asked, asked.case.expected)
 
 
-def _expected(asked: Asked) -> str:
-    wanted = asked.case.expected
-    if isinstance(wanted, Band):
-        return band.expected(wanted)
-    if isinstance(wanted, Label):
-        return label.expected(wanted, len(asked.texts))
-    if isinstance(wanted, Order):
-        return order.expected(wanted, pairwise=asked.pairwise)
-    if isinstance(wanted, Agreement):
-        return agreement.expected(wanted)
-    return drift.expected(wanted)
-
-
-def _before(asked: Asked) -> str:
+def _before(asked: Question) -> str:
     """What was found in the baseline; nothing where it has no such scores, as of texts that were compared."""
     if asked.baseline is None or asked.pairwise or asked.case.kind == "drift":
         return ""

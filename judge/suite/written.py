@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from judge import yaml_text
 from judge.config import Plan
 from judge.errors import ConfigError
 from judge.registry import unknown
@@ -110,6 +112,13 @@ def _said(model: type[BaseModel], error: Any) -> str:
     return f"{key}: {said[0].lower()}{said[1:]}, not {one_line(short(error['input']), _CLIP)}"
 
 
+def nearby(path: Path) -> str:
+    """The name beside it that looks like a path's."""
+    names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = get_close_matches(path.name, names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 def unknown_key(key: str) -> str:
     """What to say of a key at the top that no suite has."""
     if key in Plan.model_fields:
@@ -122,21 +131,16 @@ def _read(path: Path, found: list[tuple[int, str]]) -> tuple[Any, dict[str, Any]
     if path.suffix in _DATA and path.is_file():
         raise ConfigError(f"{path}: this is data, and no suite; judge suite init {path} writes one from it")
     try:
-        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
-        root = loader.get_single_node()
+        root = yaml_text.tree(path.read_text(encoding="utf-8"))
         if isinstance(root, yaml.MappingNode):
             found += _keys(root)
-        values = {} if found else loader.construct_document(root) if root is not None else None
+        values = {} if found else yaml_text.construct(root)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text") from error
-    except RecursionError as error:
-        raise ConfigError(f"{path}: nested too deeply") from error
-    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:  # PyYAML lets bad dates and tags through
-        mark = getattr(error, "problem_mark", None)
-        at = f"{path}:{mark.line + 1}" if mark else path
-        raise ConfigError(f"{at}: not YAML: {one_line(str(getattr(error, 'problem', None) or error))}") from error
+    except yaml_text.Malformed as error:
+        raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {one_line(str(error))}") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{path}:1: expected keys such as data: and cases:; judge suite init DATA writes a file")
     return root, values

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from judge import private
 from judge.errors import StorageError
 from judge.records import Column, Failure, Provenance, Sample, Score, whole
 
@@ -83,7 +84,7 @@ def store(folder: Path, files: Mapping[str, bytes]) -> None:
     folder = Path(folder)
     ready: list[Path] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private.folder(folder)
         for name, content in files.items():
             ready.append(folder / f".{name}.{os.getpid()}.{get_ident()}.tmp")
             ready[-1].write_bytes(content)

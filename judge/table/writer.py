@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from judge import private
 from judge.errors import StorageError
 from judge.records import Column, Failure, Sample, Score
 from judge.table.files import RUN, SAMPLES, SCORES, STORED, described, samples_table, scores_table, trouble
@@ -30,7 +31,7 @@ class Writer:
         self._scores: list[Score | Failure] = []
         self._samples: list[Sample] = []
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            private.folder(self._folder)
         except OSError as error:
             raise StorageError(trouble("write", self._folder, error)) from error
         atexit.register(self.abandon)

@@ -1,7 +1,7 @@
 """Scripts, sentences and words, for all but the metrics that take sacrebleu's tokens."""
 
 from judge.text import porter
-from judge.text.script import Language, is_cjk, language, tokens
+from judge.text.script import Language, certain_language, is_cjk, language, language_of, tokens
 from judge.text.split import sentences
 from judge.text.tokenizers import (
     TOKENIZERS,
@@ -18,9 +18,11 @@ __all__ = [
     "TOKENIZERS",
     "Language",
     "Tokenizer",
+    "certain_language",
     "installed",
     "is_cjk",
     "language",
+    "language_of",
     "loses",
     "porter",
     "sentences",

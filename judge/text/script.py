@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, NamedTuple
+
+from judge.records import Sample
 
 Language = Literal["en", "ja", "ko", "zh"]
 
@@ -19,13 +21,13 @@ _MARKS = (
 )
 
 _IS_HAN, _IS_KANA, _IS_HANGUL = (re.compile(f"[{letters}]") for letters in (HAN, KANA, HANGUL))
-_IS_CJK = re.compile(f"[{HAN}{KANA}{HANGUL}]")
 _TOKEN = re.compile(f"[{HAN}{KANA}{HANGUL}]|(?:[^\\W{HAN}{KANA}{HANGUL}][{_MARKS}]*)+")
 _OTHER_WORD = re.compile(f"(?:[^\\W\\d_{HAN}{KANA}{HANGUL}][{_MARKS}]*)+")
 
 _LOOK_AT = 200_000  # characters in all, which settles any data set
 _LOOK_AT_EACH = 2_000  # so that one long text does not speak for all
 _KANA_SHARE = 0.1  # Japanese prose has about half; a の in a Chinese title has far less
+_WORDS, _HAN_ALONE = 5, 20  # words, and characters of Han, below which a text does not tell its language
 
 
 def language(texts: Iterable[str]) -> Language:
@@ -41,9 +43,44 @@ def language(texts: Iterable[str]) -> Language:
         room -= len(seen[-1])
         if room <= 0:
             break
-    together = "\n".join(seen)
-    han, kana, hangul = (len(script.findall(together)) for script in (_IS_HAN, _IS_KANA, _IS_HANGUL))
-    other = len(_OTHER_WORD.findall(together))
+    return _of(_Letters.of("\n".join(seen)))
+
+
+def language_of(samples: Iterable[Sample]) -> Language:
+    """`language` of the samples' outputs and sources."""
+    return language(text for sample in samples for text in (sample.output, sample.source or ""))
+
+
+def certain_language(text: str) -> Language | None:
+    """`language` of one text, None where it is too short to tell: names in Latin letters, a headline without kana.
+
+    It takes five words, and 20 characters of Han for Chinese.
+    """
+    found = _Letters.of(text[:_LOOK_AT_EACH])
+    spoken = _of(found)
+    least = {"en": found.other >= _WORDS, "zh": found.han >= _HAN_ALONE}
+    return spoken if least.get(spoken, found.han + found.kana + found.hangul >= 2 * _WORDS) else None
+
+
+class _Letters(NamedTuple):
+    """How many characters of each script a text has, and how many words in any other."""
+
+    han: int
+    kana: int
+    hangul: int
+    other: int
+
+    @classmethod
+    def of(cls, text: str) -> _Letters:
+        other = len(_OTHER_WORD.findall(text))
+        if text.isascii():
+            return cls(0, 0, 0, other)
+        han, kana, hangul = (len(one.findall(text)) for one in (_IS_HAN, _IS_KANA, _IS_HANGUL))
+        return cls(han, kana, hangul, other)
+
+
+def _of(found: _Letters) -> Language:
+    han, kana, hangul, other = found
     if max(hangul, han + kana) < max(1, 2 * other):
         return "en"
     if hangul >= han + kana:

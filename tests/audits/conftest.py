@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +13,6 @@ from judge.audits.card import ORIGINAL, Evidence
 from judge.records import Column, Failure, Provenance, Sample, Score
 from judge.table import Table
 
-GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "audit"
 LABELS = ("1", "2", "3", "4", "5")
 OWN = {
     "shuffled sentences": "coherence",
@@ -152,17 +149,3 @@ def leaning() -> Evidence:
         repeats={0.0: _repeats(random, "coherence", 0.3), 1.0: _repeats(random, "coherence", 0.8)},
         pairs=_pairs(random),
     )
-
-
-@pytest.fixture(scope="session")
-def golden() -> Callable[[str, str], None]:
-    """Holds a text to a file a person has read; JUDGE_GOLDEN=write writes it anew, for reading again."""
-
-    def check(name: str, text: str) -> None:
-        path = GOLDEN / name
-        if os.environ.get("JUDGE_GOLDEN") == "write":
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode())
-        assert text == path.read_bytes().decode()
-
-    return check

@@ -11,7 +11,7 @@ from judge.audits.attacks import ATTACKS, CONTROL, Attack, attacked, top
 from judge.audits.changes import CHANGES, NEUTRAL
 from judge.criteria import bodies
 from judge.records import Sample, Scale
-from judge.render import Renderer, key
+from judge.rendering import Renderer, key
 
 LANGUAGES: tuple[text.Language, ...] = ("en", "ja", "ko", "zh")
 OUTPUTS: dict[text.Language, str] = {

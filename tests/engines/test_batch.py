@@ -19,7 +19,7 @@ import pytest
 
 from judge import api, config, evaluate
 from judge.config import Budget
-from judge.engines import Answer, Place, made
+from judge.engines import Answer, Context, made
 from judge.engines.batch import BatchEngine
 from judge.engines.outbox import Outbox
 from judge.engines.parts import Part, Parts
@@ -580,7 +580,7 @@ def test_what_cannot_be_batched_is_said_unpaid(batch_server: Any, options: dict[
 def test_only_engines_with_a_wish_of_their_own_are_opened(tmp_path: Path) -> None:
     from judge.engines import local
 
-    assert made("local", Place(ScriptedProvider(lambda _: 4), tmp_path, Counts())) is local.run
+    assert made("local", Context(ScriptedProvider(lambda _: 4), tmp_path, Counts())) is local.run
 
 
 def command(server: Any, folder: Path) -> subprocess.Popen[str]:

@@ -22,7 +22,7 @@ import pytest
 
 from judge import evaluate
 from judge.config import Budget
-from judge.engines import Answer, Place, cluster, crew, made
+from judge.engines import Answer, Context, cluster, crew, made
 from judge.engines import ray as of_ray
 from judge.engines.cluster import Spot
 from judge.engines.hand import Hand, Opened, packed, unpacked
@@ -80,7 +80,7 @@ class Session:
     def __init__(self, provider: Any, *, engine: str = "ray", workers: int = 1, **limits: Any) -> None:
         self.counts, self.answers = Counts(), dict[str, Answer]()
         self.purse = limits.get("purse")
-        self.place = Place(provider, None, self.counts, self.purse, workers=workers)
+        self.place = Context(provider, None, self.counts, self.purse, workers=workers)
         self.engine = made(engine, self.place)
         limits = {"policy": Policy(attempts=4, base=0.0)} | limits
         self.retrier = Retrier(limits["policy"], limits.get("pace"), self.purse, counts=self.counts)
@@ -128,7 +128,7 @@ class Session:
 def test_without_the_package_the_line_for_pip_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(of_ray, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=re.escape("pip install 'textjudge[ray]'")):
-        made("ray", Place(ScriptedProvider(lambda _: "4"), None, Counts()))
+        made("ray", Context(ScriptedProvider(lambda _: "4"), None, Counts()))
 
 
 @pytest.mark.parametrize(
@@ -542,7 +542,7 @@ def test_workers_without_the_engine_are_remarked_upon() -> None:
         [{"item": "1", "system": "a", "source": "S", "output": "O"}], ["coherence"], cache=False, metrics=[],
         model=ScriptedProvider(lambda _: "4"), ray_workers=2,
     )  # fmt: skip
-    assert "There are no workers with --engine local: --ray-workers had no effect." in result.info["notes"]
+    assert "There are no workers with engine='local': ray_workers had no effect." in result.info["notes"]
 
 
 def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:

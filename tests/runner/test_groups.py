@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from judge.criteria import bodies, load
 from judge.records import Request, Sample
-from judge.render import Renderer
+from judge.rendering import Renderer
 from judge.runner import groups
 from judge.runner.groups import Queue, prefix
 

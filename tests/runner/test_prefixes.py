@@ -15,7 +15,7 @@ from judge.errors import Refused
 from judge.ladder import Settings
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.records import Choice, Request, Response, Sample, Score
-from judge.render import Renderer
+from judge.rendering import Renderer
 from judge.retry import Retrier
 from judge.runner import Judgment, Row, Run, groups, run
 from judge.runner.cases import by_document

@@ -488,3 +488,14 @@ def test_a_kept_reply_without_a_score_is_asked_again(tmp_path: Path) -> None:
     mended = Judged(lambda _: "4", cache=DiskCache(tmp_path), weighting="single")()
     assert mended.values == [4.0] * 3
     assert Judged(lambda _: "3", cache=DiskCache(tmp_path), weighting="single")().values == [4.0] * 3
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_one_new_reply_serves_all_who_distrust_the_kept_one(tmp_path: Path, concurrency: int) -> None:
+    given = samples(4, same=True)
+    bad = Judged(lambda _: "no idea", given, weighting="single")()
+    cache = DiskCache(tmp_path)
+    cache.put(bad.provider.seen[0].key(), Response((Choice("no idea"),)), bad.provider.seen[0])
+    cache.close()
+    mended = Judged(lambda _: "4", given, cache=DiskCache(tmp_path), weighting="single", concurrency=concurrency)()
+    assert (mended.values, len(mended.provider.seen)) == ([4.0] * 4, 1)

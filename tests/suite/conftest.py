@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from judge.stats.runs import compare_runs
 from judge.suite.records import Band, Case, Drift, Label, Order, Outcome, Suite
 from judge.suite.verdicts import against, judge, limits
 
-GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "suite"
 LABELS = ("1", "2", "3", "4", "5")
 RELEVANCE = Column("relevance", "criterion", "relevance@1", 1.0, 5.0, LABELS, criterion="relevance")
 
@@ -82,20 +80,6 @@ class Made:
 @pytest.fixture(scope="session")
 def made() -> Made:
     return Made()
-
-
-@pytest.fixture(scope="session")
-def golden() -> Callable[[str, str], None]:
-    """Holds a text to a file a person has read; JUDGE_GOLDEN=write writes it anew, for reading again."""
-
-    def check(name: str, text: str) -> None:
-        path = GOLDEN / name
-        if os.environ.get("JUDGE_GOLDEN") == "write":
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode())
-        assert text == path.read_bytes().decode()
-
-    return check
 
 
 HOSTILE = "<script>alert(1)</script> | `x` **b** @you #1 \x1b[31m\x00\ufffe\u202e"

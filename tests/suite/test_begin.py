@@ -21,16 +21,18 @@ from judge.suite.begin import begin
 from judge.suite.files import load
 from judge.suite.records import Agreement, Band, Order, Suite
 from judge.suite.spec import schema
-from judge.suite.texts import Asked, gather, language, load_criteria, read
+from judge.suite.texts import SuiteTexts, gather, language, load_criteria, read
 
-Begun = Callable[..., tuple[str, Suite, Asked]]
+Begun = Callable[..., tuple[str, Suite, SuiteTexts]]
 
 
 @pytest.fixture
 def begun(tmp_path: Path) -> Begun:
     """The text that rows begin with, as it is read again and asks."""
 
-    def of(rows: Sequence[dict[str, Any]], criteria: Sequence[str] = (), **options: Any) -> tuple[str, Suite, Asked]:
+    def of(
+        rows: Sequence[dict[str, Any]], criteria: Sequence[str] = (), **options: Any
+    ) -> tuple[str, Suite, SuiteTexts]:
         data = tmp_path / "texts.jsonl"
         data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
         path = tmp_path / "suites" / "s.judge.yaml"

@@ -22,8 +22,11 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """A suite's text into a file beside some data."""
+    """A suite's text into a file beside some data and two criteria."""
     (tmp_path / "data.jsonl").write_text('{"output": "x"}\n', encoding="utf-8")
+    for name in ("mine/politeness.jinja", "mine.jinja"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("---\nscale: [1, 5]\n---\n{{ output }}\n", encoding="utf-8")
 
     def to(text: str, name: str = "s.judge.yaml") -> Path:
         path = tmp_path / name
@@ -260,6 +263,16 @@ def test_a_case_that_is_wrong(said: Callable[..., list[str]], case: str, message
         ("undecided: no\n" + HEAD + ONE, "1: undecided: input should be 'pass' or 'fail', not False"),
         ("on: x\n" + HEAD + ONE, "1: the key on: YAML takes it for no text; put it in quotes"),
         (HEAD, "2: criteria: no case is about relevance; write one, or leave it out"),
+        (
+            "criteria: [mine/politenes.jinja]\ncases:\n"
+            + 2 * "  - {criterion: politeness, text: {output: x}, expect: {min: 1}}\n",
+            "1: criteria: mine/politenes.jinja: no such file; did you mean 'politeness.jinja'?",
+        ),
+        (
+            "criteria: [mine/politeness.jinja]\ncases:\n"
+            "  - {criterion: politenes, text: {output: x}, expect: {min: 1}}\n",
+            "3: unknown criterion 'politenes'; did you mean 'politeness'?",
+        ),
         (HEAD + "  - {expect: {min: 1}}\n", "5: no criterion: write criterion: and a name or a .jinja file; c"),
         (HEAD + "  - {criterion: relevanec, expect: {min: 1}}\n", "5: unknown criterion 'relevanec'; did you mean 're"),
         ("data: dada.jsonl\n" + HEAD.partition("\n")[2] + ONE, "1: data: "),

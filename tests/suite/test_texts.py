@@ -10,7 +10,7 @@ import pytest
 
 from judge.errors import ConfigError
 from judge.suite.files import load
-from judge.suite.texts import Asked, gather, language, load_criteria, read
+from judge.suite.texts import SuiteTexts, gather, language, load_criteria, read
 
 ROWS = [
     {
@@ -28,7 +28,7 @@ LABELS = (
     "---\nscale: {labels: [fail, pass], values: [0, 1]}\n---\n{{ tone }} {{ output | fenced('output') }} yes or no?\n"
 )
 
-Gather = Callable[..., Asked]
+Gather = Callable[..., SuiteTexts]
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def asked(tmp_path: Path) -> Gather:
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     (tmp_path / "tone.jinja").write_text(LABELS, encoding="utf-8")
 
-    def of(*cases: str, top: str = "undecided: fail", over: tuple[str, ...] = ()) -> Asked:
+    def of(*cases: str, top: str = "undecided: fail", over: tuple[str, ...] = ()) -> SuiteTexts:
         path = tmp_path / "s.judge.yaml"
         lines = [top, "data: data.jsonl", "cases:", *(f"  - {case}" for case in cases)]
         path.write_text("\n".join(lines), encoding="utf-8")

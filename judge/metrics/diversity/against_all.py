@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 from judge.metrics import MetricResult
+from judge.metrics.bleu_rules import BleuOptions, Settings, options, score
 from judge.metrics.diversity import systems
+from judge.metrics.diversity.cuts import Cut, cut
 from judge.metrics.diversity.grams import Corpus, Grams, Ints, orders, totals
-from judge.metrics.diversity.settings import Cut, Settings, options, score
 from judge.metrics.shared import Unscorable
 from judge.records import Column, Failure, Sample, Score
 
@@ -50,16 +52,16 @@ class SelfBleu:
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         for system, own in systems.by_system(samples).items():
-            cuts[system] = cut = self.settings.tokens.of([sample.output for sample in own], _NAME)
+            cuts[system] = found = cut(self.settings.tokens, [sample.output for sample in own], _NAME)
             try:
-                each = _each(cut.corpus, self.settings)
+                each = _each(found.corpus, self.settings)
             except Unscorable as error:
                 rows.append(systems.failure(system, _NAME, error))
             else:
-                empty = systems.blank(cut.corpus)
+                empty = systems.blank(found.corpus)
                 note = f"{empty:,} without any token, counted as 0" if empty else None
                 rows.append(systems.value(system, _NAME, sum(each) / len(each), n=len(each), note=note))
-        signature = f"{_NAME}|system|{self.settings.signature(cut.name for cut in cuts.values())}"
+        signature = f"{_NAME}|system|{self.settings.signature(found.name for found in cuts.values())}"
         column = Column(_NAME, "metric", signature, low=0.0, high=100.0, better="lower")
         said = systems.notes(_NAME, cuts, "each counts 0, which makes the system look more diverse")
         said += systems.unequal(_NAME, rows)
@@ -68,12 +70,7 @@ class SelfBleu:
 
 def self_bleu(
     texts: Sequence[str],
-    *,
-    max_order: int = 4,
-    smooth: str = "exp",
-    tokenize: str | None = None,
-    lowercase: bool = False,
-    effective_order: bool = True,
+    **opts: Unpack[BleuOptions],
 ) -> float:
     """Self-BLEU (0–100, the lower the more diverse) of two or more texts: the mean of `self_bleu_each`.
 
@@ -81,25 +78,13 @@ def self_bleu(
     `effective_order=False` it is that of NLTK's `SmoothingFunction().method1` on words cut at white space, where
     no text has fewer words than `max_order`. Raises DataError for fewer than two texts, or where none has a token.
     """
-    each = self_bleu_each(
-        texts,
-        max_order=max_order,
-        smooth=smooth,
-        tokenize=tokenize,
-        lowercase=lowercase,
-        effective_order=effective_order,
-    )
+    each = self_bleu_each(texts, **opts)
     return sum(each) / len(each)
 
 
 def self_bleu_each(
     texts: Sequence[str],
-    *,
-    max_order: int = 4,
-    smooth: str = "exp",
-    tokenize: str | None = None,
-    lowercase: bool = False,
-    effective_order: bool = True,
+    **opts: Unpack[BleuOptions],
 ) -> list[float]:
     """BLEU (0–100) of each of the texts against all the others: what sacrebleu's `sentence_score` gives.
 
@@ -109,15 +94,8 @@ def self_bleu_each(
     Time and memory are linear in the tokens of all texts. Raises DataError for fewer than two texts, or where none has
     a token; ConfigError for options that are not allowed.
     """
-    settings = options(
-        _NAME,
-        max_order=max_order,
-        smooth=smooth,
-        tokenize=tokenize,
-        lowercase=lowercase,
-        effective_order=effective_order,
-    )
-    return _each(settings.tokens.of(texts).corpus, settings)
+    settings = options(_NAME, **opts)
+    return _each(cut(settings.tokens, texts).corpus, settings)
 
 
 def _each(texts: Corpus, settings: Settings) -> list[float]:

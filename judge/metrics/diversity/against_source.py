@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 from judge.errors import DataError
 from judge.metrics import MetricResult
-from judge.metrics.diversity.settings import Settings, options, score
+from judge.metrics.bleu_rules import BleuOptions, Settings, options, score
 from judge.metrics.shared import failure, texts
 from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.wording import option
 
 _NAME = "source_bleu"
 
@@ -63,26 +64,14 @@ class SourceBleu:
 def source_bleu(
     outputs: Sequence[str],
     sources: Sequence[str],
-    *,
-    max_order: int = 4,
-    smooth: str = "exp",
-    tokenize: str | None = None,
-    lowercase: bool = False,
-    effective_order: bool = True,
+    **opts: Unpack[BleuOptions],
 ) -> list[float]:
     """sacrebleu's sentence BLEU (0–100) of each output against its own source; an empty output scores 0.
 
     Options as in `self_bleu_each`; the tokenizer is chosen for each source. Raises DataError where there are not as
     many sources as outputs, or one is blank.
     """
-    settings = options(
-        _NAME,
-        max_order=max_order,
-        smooth=smooth,
-        tokenize=tokenize,
-        lowercase=lowercase,
-        effective_order=effective_order,
-    )
+    settings = options(_NAME, **opts)
     if len(texts("outputs", outputs)) != len(texts("sources", sources)):
         raise DataError(f"{len(outputs):,} outputs and {len(sources):,} sources: give one source for each output")
     for place, source in enumerate(sources):
@@ -95,7 +84,8 @@ def source_bleu(
 
 
 def _bleu(output: str, source: str, tokenizer: str, settings: Settings) -> float:
-    mine, theirs = settings.tokens.cut([output, source], tokenizer)
+    words = settings.tokens.words(tokenizer)
+    mine, theirs = words(output), words(source)
     found, total = [], []
     for order in range(1, settings.max_order + 1):
         grams = _grams(mine, order)
@@ -110,5 +100,5 @@ def _grams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
 
 def _no_source(sample: Sample) -> Failure:
     found = "no source" if sample.source is None else "a blank source"
-    advice = "add a column `source`, or name yours with --map source=COLUMN"
+    advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
     return failure(sample, _NAME, "NoSource", f"has {found}: {advice}")

@@ -7,9 +7,10 @@ from importlib.metadata import version
 
 from judge.errors import ConfigError
 from judge.metrics import MetricResult
+from judge.metrics.bleu_rules import order, tokens
 from judge.metrics.diversity import systems
+from judge.metrics.diversity.cuts import Cut, cut
 from judge.metrics.diversity.grams import Corpus, orders, totals
-from judge.metrics.diversity.settings import Cut, order, tokens
 from judge.metrics.shared import Unscorable, one_of
 from judge.records import Column, Failure, Sample, Score
 
@@ -47,9 +48,9 @@ class Distinct:
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         for system, own in systems.by_system(samples).items():
-            cuts[system] = self.tokens.of([sample.output for sample in own], "distinct")
+            cuts[system] = cut(self.tokens, [sample.output for sample in own], "distinct")
             rows += self._rows(system, cuts[system].corpus)
-        names = [cut.name for cut in cuts.values()]
+        names = [found.name for found in cuts.values()]
         columns = tuple(
             Column(f"distinct{n}", "metric", self._signature(n, names), low=0.0, high=1.0) for n in self.orders
         )
@@ -74,7 +75,8 @@ class Distinct:
         return rows
 
     def _signature(self, n: int, names: Sequence[str]) -> str:
-        return f"distinct{n}|system|per={self.per}|{self.tokens.signature(names)}|sacrebleu {version('sacrebleu')}"
+        cutting = f"{self.tokens.case}|{self.tokens.named(names)}"
+        return f"distinct{n}|system|per={self.per}|{cutting}|sacrebleu {version('sacrebleu')}"
 
 
 def distinct(
@@ -87,7 +89,7 @@ def distinct(
     DataError where no text has n tokens, ConfigError for options that are not allowed.
     """
     highest = order("distinct.n", n)
-    corpus = tokens("distinct", tokenize=tokenize, lowercase=lowercase).of(texts).corpus
+    corpus = cut(tokens("distinct", tokenize=tokenize, lowercase=lowercase), texts).corpus
     return _share(corpus, _kinds(corpus, highest), highest, one_of("distinct.per", per, _PER))
 
 

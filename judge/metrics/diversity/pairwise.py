@@ -6,25 +6,30 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from judge.errors import DataError
 from judge.metrics import MetricResult
+from judge.metrics.bleu_rules import BleuOptions, Settings, options, score
 from judge.metrics.diversity import systems
+from judge.metrics.diversity.cuts import Cut, cut
 from judge.metrics.diversity.grams import Corpus, Grams, Ints, orders, totals
-from judge.metrics.diversity.settings import Cut, Settings, options, score, scores
 from judge.metrics.shared import Unscorable, one_of
 from judge.metrics.shared import texts as checked
 from judge.records import Column, Failure, Sample, Score
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
     Matrix: TypeAlias = csr_array[Any]
+    Floats: TypeAlias = NDArray[np.float64]
 
 MOST = 20_000
 """Texts of one group; the pairs of more would take minutes, growing with the square."""
 _PAIRS = 1_000_000  # looked at together: some 200 MB
+_FLOOR, _ADDED = 0.1, 1  # sacrebleu's, from Chen and Cherry 2014
 _NAMES = ("pairwise_bleu", "pairwise_bleu_corpus")
 
 
@@ -76,13 +81,13 @@ class PairwiseBleu:
         for system, own in systems.by_system(samples).items():
             kind, groups = self._groups(own)
             kinds.add(kind)
-            cuts[system] = cut = self.settings.tokens.of([text for group in groups for text in group], _NAMES[0])
+            cuts[system] = own_cut = cut(self.settings.tokens, [t for group in groups for t in group], _NAMES[0])
             try:
-                found = _pairwise(cut.corpus, [len(group) for group in groups], self.settings)
+                found = _pairwise(own_cut.corpus, [len(group) for group in groups], self.settings)
             except Unscorable as error:
                 rows += [systems.failure(system, column, error) for column in _NAMES]
             else:
-                n, note = len(cut.corpus.lengths), _note(kind, groups, len(own), systems.blank(cut.corpus))
+                n, note = len(own_cut.corpus.lengths), _note(kind, groups, len(own), systems.blank(own_cut.corpus))
                 rows += [
                     systems.value(system, column, number, n=n, note=note)
                     for column, number in zip(_NAMES, (_mean(found.groups), found.pooled), strict=True)
@@ -105,7 +110,7 @@ class PairwiseBleu:
 
     def _columns(self, kinds: Iterable[str], cuts: Iterable[Cut]) -> tuple[Column, ...]:
         groups = "+".join(sorted(kinds)) or self.groups or "system"
-        shared = self.settings.signature(cut.name for cut in cuts)
+        shared = self.settings.signature(one.name for one in cuts)
         return tuple(
             Column(name, "metric", f"{name}|{how}|groups={groups}|{shared}", low=0.0, high=100.0, better="lower")
             for name, how in zip(_NAMES, ("mean", "pooled"), strict=True)
@@ -116,11 +121,7 @@ def pairwise_bleu(
     texts: Sequence[str] | Sequence[Sequence[str]],
     *,
     pooled: bool = False,
-    max_order: int = 4,
-    smooth: str = "exp",
-    tokenize: str | None = None,
-    lowercase: bool = False,
-    effective_order: bool = True,
+    **opts: Unpack[BleuOptions],
 ) -> float:
     """Pairwise-BLEU (0–100, the lower the more diverse) of two or more texts, or of groups of them.
 
@@ -129,20 +130,13 @@ def pairwise_bleu(
     (Shen et al. 2019) computes with `tokenize="none"`. Other options as in `self_bleu_each`. Raises DataError for a
     group of fewer than two texts or more than 20,000, and where no text has a token.
     """
-    settings = options(
-        _NAMES[0],
-        max_order=max_order,
-        smooth=smooth,
-        tokenize=tokenize,
-        lowercase=lowercase,
-        effective_order=effective_order,
-    )
+    settings = options(_NAMES[0], **opts)
     single = isinstance(texts, str) or not texts or any(isinstance(text, str) for text in texts)
     groups = [checked("texts", texts)] if single else [checked("a group", group) for group in texts]
     for place, group in enumerate(groups, start=1):
         if len(group) < 2:
             raise DataError(f"group {place} of {len(groups)} has fewer than two texts: there is no pair in it")
-    corpus = settings.tokens.of([text for group in groups for text in group]).corpus
+    corpus = cut(settings.tokens, [text for group in groups for text in group]).corpus
     found = _pairwise(corpus, [len(group) for group in groups], settings)
     return found.pooled if pooled else _mean(found.groups)
 
@@ -177,7 +171,7 @@ def _sums(texts: Corpus, group: Ints, settings: Settings) -> tuple[Any, list[int
     sums, hits = np.zeros(group[-1] + 1), np.zeros(settings.max_order, dtype=np.int64)
     for block in _blocks(np.bincount(group)[group]):
         rows, columns, found = _matches(shared, block)
-        values = scores(found, texts.lengths[rows], texts.lengths[columns], settings)
+        values = _bleu(found, texts.lengths[rows], texts.lengths[columns], settings)
         sums += np.bincount(group[rows], weights=values, minlength=len(sums))
         hits += [int(of_order.sum()) for of_order in found]
     return sums, hits.tolist()
@@ -235,6 +229,34 @@ def _products(matrix: Matrix, block: slice) -> tuple[Ints, Ints]:
     product.sort_indices()
     rows = np.repeat(np.arange(block.start, block.stop), np.diff(product.indptr))
     return rows * matrix.shape[0] + product.indices, product.data.astype(np.int64)
+
+
+def _bleu(hits: Sequence[Ints], lengths: Ints, closest: Ints, settings: Settings) -> Floats:
+    """What `score` gives, for many texts at once: `hits[n - 1]` are their matching n-grams of order n.
+
+    As `sacrebleu.metrics.bleu.BLEU.compute_bleu` 2.6 does it, to the last places of a float.
+    """
+    import numpy as np
+
+    logs, used, halved = np.zeros(len(lengths)), np.zeros(len(lengths)), np.ones(len(lengths))
+    with np.errstate(divide="ignore", invalid="ignore"):  # the logarithm of no match; orders longer than the text
+        for n, found in enumerate(hits, start=1):
+            added = _ADDED if settings.smooth == "add-k" and n > 1 else 0
+            total = totals(lengths, n) + added
+            missed = found + added == 0
+            halved[missed] *= 2
+            least = {"exp": 100.0 / (halved * total), "floor": 100.0 * _FLOOR / total}.get(settings.smooth, 0.0)
+            precision = np.where(missed, least, 100.0 * (found + added) / total)
+            there = total > 0
+            if settings.effective_order:
+                logs += np.where(there, np.log(precision), 0.0)
+                used += there
+            else:
+                logs += np.where(there, np.log(precision), -np.inf)
+                used += 1
+        brevity = np.where(lengths < closest, np.exp(1 - closest / lengths), 1.0)
+        matched = np.any([found > 0 for found in hits], axis=0)
+        return np.where(matched, np.minimum(brevity * np.exp(logs / used), 100.0), 0.0)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from judge.metrics import Note
+from judge.metrics.diversity.cuts import Cut
 from judge.metrics.diversity.grams import Corpus
-from judge.metrics.diversity.settings import Cut
 from judge.metrics.shared import Unscorable
 from judge.records import Failure, Provenance, Sample, Score
 

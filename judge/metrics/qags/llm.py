@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 
-import yaml
 from jinja2 import DictLoader, StrictUndefined, Template
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from judge import yaml_text
 from judge.criteria import builtin_prompts
 from judge.criteria.header import body, head
 from judge.criteria.template import read_text
@@ -19,7 +19,7 @@ from judge.metrics.asks import Ask, Trouble, Wanted
 from judge.metrics.qags import replies
 from judge.metrics.qags.stages import Answers, Questions, Themes
 from judge.registry import unknown
-from judge.render import fenced
+from judge.rendering import fenced
 
 _LAYOUT = "text.jinja"
 _TOKEN_LIMIT = {"themes": 1024, "question": 256, "answer": 256}
@@ -130,6 +130,6 @@ def _prompt(language: str, name: str) -> tuple[Template, dict[str, tuple[str, ..
         auto_reload=False,
     )
     env.filters["fenced"] = fenced
-    headers = [yaml.safe_load(head(text)) for text in texts.values()]
+    headers = [yaml_text.values(head(text)) for text in texts.values()]
     words = {key: tuple(map(str, values)) for header in headers for key, values in header.items()}
     return env.get_template(own), words, hashlib.sha256(json.dumps(list(texts.values())).encode()).hexdigest()

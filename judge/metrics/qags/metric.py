@@ -20,6 +20,7 @@ from judge.metrics.qags.similarity import Similarities
 from judge.metrics.qags.stages import Answers, Asked, Questions, Themes
 from judge.metrics.shared import failure
 from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.wording import option
 
 _IN_A_NOTEBOOK = (
     "qags.score asks no judge model; this does: "
@@ -171,7 +172,7 @@ def _has_text(sample: Sample) -> bool:
 def _unasked(sample: Sample) -> Trouble:
     if not (sample.source or "").strip():
         found = "no source" if sample.source is None else "a blank source"
-        advice = "add a column `source`, or name yours with --map source=COLUMN"
+        advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
         return Trouble("NoSource", f"has {found} to answer questions from: {advice}")
     return Trouble("NoThemes", "has an empty output, which has no themes to ask about: it is not measured")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from judge.errors import ConfigError
 from judge.metrics.qags.generation import TEMPLATE, Generator
@@ -39,24 +40,26 @@ def open(
     """
     counts = {"beams": beams, "question_tokens": question_tokens, "input_tokens": input_tokens}
     _check_counts(counts if batch_tokens is None else counts | {"batch_tokens": batch_tokens})
-    if not isinstance(null, bool):
-        raise ConfigError(f"qags: null has to be true or false, not {null!r}")
-    if device is not None and not isinstance(device, str):
-        raise ConfigError(f"qags: device has to be a text such as cpu or cuda:0, not {device!r}")
+    _check_kinds(null, device)
     runtime()  # what is not installed is said before anything is downloaded
     kept = None if cache is None else Path(cache)
     found = locate(GENERATOR, generator, kept), locate(READER, reader, kept)
     questions = Generator(
         found[0],
         template=template,
-        beams=beams,
-        question_tokens=question_tokens,
-        input_tokens=input_tokens,
+        **counts,
         device=device,
         batch_tokens=batch_tokens,
         progress=progress,
     )
     return questions, Reader(found[1], null=null, device=device, batch_tokens=batch_tokens, progress=progress)
+
+
+def _check_kinds(null: Any, device: Any) -> None:
+    if not isinstance(null, bool):
+        raise ConfigError(f"qags: null has to be true or false, not {null!r}")
+    if device is not None and not isinstance(device, str):
+        raise ConfigError(f"qags: device has to be a text such as cpu or cuda:0, not {device!r}")
 
 
 def _check_counts(counts: dict[str, int]) -> None:

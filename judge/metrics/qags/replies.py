@@ -1,7 +1,8 @@
 """What a judge's replies to the prompts of QAGS say: what `Wanted.read` is, with what it has to know filled in.
 
 A reply is read with patience (a list as lines or as JSON, an answer in quotes or after the question), but never
-guessed at: what is not plainly what was asked for, and so a refusal, raises ParseError.
+guessed at: what is not plainly what was asked for, and so a refusal, raises ParseError. No reply, however odd, takes
+long: of a line only so much is read, and of a list only so many entries.
 """
 
 from __future__ import annotations
@@ -20,19 +21,21 @@ Words = Mapping[str, tuple[str, ...]]
 _PAIRS = ("**", "*", "__", "_", "`", '"', "'", "“”", "‘’", "「」", "『』", "«»", "[]")
 _BULLET = re.compile(r"[-–•*・+]\s+|・|•|\(?\d{1,3}[.)．）、](?!\d)\s*")
 _DASH = re.compile(r"[-–•*+]\s+")
-_BETWEEN = re.compile(r"\s*[,，、;；]\s*")
-_REMARK = re.compile(r"\s+[-–—]+\s+|\s*[:：(（]")
+_BETWEEN = re.compile(r"[,，、;；]")
+_REMARK = re.compile(r"(?<!\s)(?:\s++[-–—]++\s|\s*+[:：(（])")
 _STOPS = ".。．,，;；、"
 _OPENING = re.compile(r"(?:the )?answer is:?\s+|答えは[、：:]?\s*|답은[:：]?\s+|答案是[：:]?\s*", re.IGNORECASE)
-_EDGES = re.compile(r"\A\W+|\W+\Z")
-_ASKS = r"(?:[?？؟]|(?:か|까|나요|는가|인가|吗|嗎|呢)[。.．]?)"
-"""How a question ends."""
-_ENDS = re.compile(_ASKS + r"[\s\"'”’」』»)\]）*_]*\Z")
+_CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
+_MARKS, _FINALS, _DOTS = "?？؟", ("か", "까", "나요", "는가", "인가", "吗", "嗎", "呢"), "。.．"
+"""How a question ends: with a mark, or a word and perhaps a stop."""
+_LONGEST, _MOST = 2_000, 1_000
+"""Characters of a line, and lines or entries of a list, that are read."""
+_ENDS = re.compile(rf"(?:[{_MARKS}]|(?:{'|'.join(_FINALS)})[{_DOTS}]?)" + r"[\s\"'”’」』»)\]）*_]*\Z")
 
 
 def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
     """The listed themes that occur in the output, by their first place there, one per line; "" where it has none."""
-    entries = _listed(reply)
+    entries = [entry[:_LONGEST] for entry in _listed(reply)[:_MOST]]
     if all(_is_word(entry, nothing) for entry in entries):
         return ""
     where = _folded(output)
@@ -80,7 +83,7 @@ def _occurring(entry: str, where: str) -> list[str]:
     for form in _forms(entry):
         if _occurs(form, where):
             return [form]
-    parts = _BETWEEN.split(entry)
+    parts = [part.strip() for part in _BETWEEN.split(entry)]
     if len(parts) == 1:
         return []
     whole = ((form for form in _forms(part) if _occurs(form, where)) for part in parts)
@@ -109,7 +112,7 @@ def _as_written(theme: str, output: str) -> str:
 
 def question(reply: str, words: Words) -> str:
     """The first line that ends as questions do, else the first with a question mark. Raises ParseError without one."""
-    lines = _lines(_alone(reply))
+    lines = [line[:_LONGEST] for line in _lines(_alone(reply))[:_MOST]]
     asking: list[str] = []
     for position, line in enumerate(lines, 1):
         line = _BULLET.sub("", line, count=1) if _BULLET.match(line) else line
@@ -127,8 +130,13 @@ def question(reply: str, words: Words) -> str:
 
 def _unanswered(line: str, labels: Sequence[str]) -> str:
     """A line without the labelled answer that some models write after the question."""
-    found = re.match(rf"(.*?{_ASKS})\W*(?:{_any(labels)})[\s*_]*[:：]", line, re.IGNORECASE)
-    return found[1] if found else line
+    for found in re.finditer(rf"(?<!\W)(\W*+)(?=(?:{_any(labels)})[\s*_]*+[:：])", line, re.IGNORECASE):
+        asked, between = line[: found.start()], found[1]
+        if asked.endswith(_FINALS):
+            return asked + (between[:1] if between[:1] in _DOTS else "")
+        if (mark := min((place for one in _MARKS if (place := between.find(one)) >= 0), default=-1)) >= 0:
+            return asked + between[: mark + 1]
+    return line
 
 
 def answer(reply: str, question: str, text: str, words: Words) -> str:
@@ -137,7 +145,7 @@ def answer(reply: str, question: str, text: str, words: Words) -> str:
     What follows that line is the model's explanation, which was not asked for. A line that the text holds is an
     answer, also where it reads like a refusal.
     """
-    lines = [_answering(line, question, words["labels"]) for line in _lines(_alone(reply))]
+    lines = [_answering(line[:_LONGEST], question, words["labels"]) for line in _lines(_alone(reply))[:_MOST]]
     said = [line for line in lines if says(line)]
     if any(_is_word(line, words["unanswerable"]) for line in said):
         return UNANSWERABLE
@@ -215,7 +223,8 @@ def _is_word(line: str, words: Sequence[str]) -> bool:
 
 
 def _core(text: str) -> str:
-    return _EDGES.sub("", _folded(text))
+    found = _CORE.search(_folded(text))
+    return found[0] if found else ""
 
 
 def _plain(text: str) -> str:

@@ -13,6 +13,7 @@ from judge.metrics.shared import failure, joined, listed, lost, one_of, texts
 from judge.metrics.shared import tokenizer as known
 from judge.metrics.stats.features import OF_SOURCE, Features, measured
 from judge.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
+from judge.wording import option
 
 NAMES = tuple(field.name for field in fields(Features))
 DEFAULT = (
@@ -138,5 +139,5 @@ def _row(sample: Sample, features: Features, name: str) -> Score | Failure:
 def no_source(sample: Sample, column: str) -> Failure:
     """The row of a column that needs a source with words, of a sample without one."""
     found = "no source" if sample.source is None else "a source without words"
-    advice = "add a column `source`, or name yours with --map source=COLUMN"
+    advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
     return failure(sample, column, "NoSource", f"has {found}: {advice}")

@@ -1,1 +1,44 @@
-"""How a case of each kind is decided: one module each, with what it expects in short and what was found."""
+"""The kinds of cases: one module each, with all that is to be known of what such a case expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from judge.records import Criterion, Sample
+from judge.suite.kinds import agreement, band, drift, label, order
+from judge.suite.kinds.shared import Question, Told
+from judge.suite.records import Case, Kind, Policy
+
+
+class Home(Protocol):
+    """A module of this package; `wanted` is what a case of its kind expects."""
+
+    @property
+    def UNDECIDED(self) -> Policy:  # noqa: N802
+        """What a case counts as whose numbers show neither that it holds nor that it does not."""
+        ...
+
+    def sentence(self, case: Case, wanted: Any) -> str:
+        """What a case says, as its name."""
+        ...
+
+    def check(self, wanted: Any, criterion: Criterion, texts: Sequence[Sample]) -> None:
+        """Raises ConfigError for what cannot be expected of these texts on this criterion's scale."""
+        ...
+
+    def expected(self, asked: Question, wanted: Any) -> str:
+        """What is expected in short: `≥ 4`."""
+        ...
+
+    def decide(self, asked: Question, wanted: Any) -> Told:
+        """What the scores say of it. Raises NoScore where there is nothing to decide from."""
+        ...
+
+
+_HOMES: Mapping[Kind, Home] = {"band": band, "label": label, "order": order, "agreement": agreement, "drift": drift}
+
+
+def of(case: Case) -> Home:
+    """The module of a case's kind."""
+    return _HOMES[case.kind]

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from judge.records import Estimate
+from judge.errors import ConfigError
+from judge.records import Criterion, Estimate, Sample
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.correlate import LEAST, UNITS, Against, matrix, usual_level
+from judge.stats.correlate import LEAST, UNITS, Against, Level, matrix, usual_level
 from judge.stats.power import LEAST as FEWEST
 from judge.stats.power import takes
 from judge.suite.draws import NEAR
-from judge.suite.kinds.shared import Asked, Told, joined, name, short
+from judge.suite.kinds.shared import Question, Told, about, joined, name, short
 from judge.suite.means import shown, would_take
-from judge.suite.records import Agreement, Level, Status
+from judge.suite.records import Agreement, Case, Policy, Status
 from judge.suite.scored import NoScore, named
 
 PLACES = 2
+UNDECIDED: Policy = "fail"
 _OVER: Mapping[Level, str] = {"document": "within items", "item": "over all texts", "system": "between systems' means"}
 
 
-def expected(agreement: Agreement) -> str:
+def sentence(case: Case, agreement: Agreement) -> str:
+    return f"{about(case)} goes with people's ratings"
+
+
+def check(agreement: Agreement, criterion: Criterion, texts: Sequence[Sample]) -> None:
+    rated = {name: None for one in texts for name in one.human}
+    if criterion.name not in rated:
+        has = f"they rated {', '.join(rated)}" if rated else "the data has no ratings"
+        raise ConfigError(
+            f"human: no text has people's rating {criterion.name!r} ({has}); name its column with "
+            f"map: {{human.{criterion.name}: COLUMN}}"
+        )
+
+
+def expected(asked: Question, agreement: Agreement) -> str:
     return ", ".join(f"{coefficient} ≥ {short(least)}" for coefficient, least in agreement.least.items())
 
 
-def decide(asked: Asked, agreement: Agreement) -> Told:
+def decide(asked: Question, agreement: Agreement) -> Told:
     scored, by = asked.scored(), named(asked.case.criterion)
     wanted = {*asked.texts}
     rated = [s for s in scored.result.table.samples if (s.item, s.system) in wanted and by in s.human]

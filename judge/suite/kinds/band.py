@@ -5,21 +5,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from judge.records import Column, Estimate
+from judge.errors import ConfigError
+from judge.records import Column, Criterion, Estimate, Sample
 from judge.suite.draws import NEAR, chance, counts, within
-from judge.suite.kinds.shared import Asked, Told, flaky, joined, of_items, places, short
+from judge.suite.kinds.shared import Question, Told, about, flaky, joined, of_items, places, short
 from judge.suite.means import Mean, mean, shown
-from judge.suite.records import Band, Status
+from judge.suite.records import Band, Case, Policy, Status
 from judge.suite.scored import Scored, Text
 
+UNDECIDED: Policy = "fail"
 
-def expected(band: Band) -> str:
+
+def sentence(case: Case, band: Band) -> str:
+    of = about(case)
+    if band.low is None or band.high is None:
+        return f"{of} ≥ {band.low:g}" if band.low is not None else f"{of} ≤ {band.high:g}"
+    return f"{of}: {band.low:g} to {band.high:g}"
+
+
+def check(band: Band, criterion: Criterion, texts: Sequence[Sample]) -> None:
+    scale = criterion.scale
+    for name, end in (("min", band.low), ("max", band.high)):
+        if end is not None and not scale.low <= end <= scale.high:
+            raise ConfigError(
+                f"{name}: {end:g} is not on the scale of {criterion.name}, from {scale.low:g} to {scale.high:g}"
+            )
+
+
+def expected(asked: Question, band: Band) -> str:
+    return _range(band)
+
+
+def _range(band: Band) -> str:
     if band.low is None or band.high is None:
         return f"≥ {short(band.low)}" if band.low is not None else f"≤ {short(band.high or 0.0)}"
     return f"{short(band.low)} to {short(band.high)}" if band.low < band.high else f"= {short(band.low)}"
 
 
-def decide(asked: Asked, band: Band) -> Told:
+def decide(asked: Question, band: Band) -> Told:
     scored = asked.scored()
     items, lacking, detail = of_items(scored, asked.by_item)
     lone = asked.texts[0] if len(asked.texts) == 1 else None
@@ -83,5 +106,5 @@ def _odds(odds: float | None, band: Band, estimate: Estimate) -> str:
     elif band.low is None and band.high is not None:
         where = f"{'go above' if inside else 'keep to'} {short(band.high)}"
     else:
-        where = f"fall {'outside' if inside else 'inside'} of {expected(band).removeprefix('= ')}"
+        where = f"fall {'outside' if inside else 'inside'} of {_range(band).removeprefix('= ')}"
     return f"flaky: {odds:.0%} of single replies {where}"

@@ -12,9 +12,9 @@ from judge.stats.power import ALPHA, LEAST
 from judge.stats.runs import Moved, Runs, compare_runs
 from judge.suite.kinds.beside import Beside, Rescaled, beside, change
 from judge.suite.kinds.shared import joined, places
-from judge.suite.kinds.trust import trust, verdict
+from judge.suite.kinds.trust import trust, untold, verdict
 from judge.suite.means import Mean, mean, values
-from judge.suite.records import Status, Suite, Verdict
+from judge.suite.records import Drift, Status, Suite, Verdict
 from judge.suite.scored import NoScore, Scored, Text, columns, named
 
 _EXPECTED = "not worse"
@@ -24,7 +24,7 @@ _Found = tuple[Beside, Mean]
 def against(
     result: Result, baseline: Result, suite: Suite | None = None, *, runs: Runs | None = None, seed: int = 0
 ) -> list[Verdict]:
-    """One verdict for each criterion of `result`, but those of which the suite has a drift case.
+    """One verdict for each criterion of `result`, but those of which a drift case bounds the mean over all texts.
 
     Where people rated the texts, not met only where the scores are told to go worse with the ratings than the
     baseline's: a prompt that is stricter, and right, is no regression. Else not met only where the scores are told to
@@ -32,27 +32,46 @@ def against(
     those of `runs`, the two side by side (default: made here), and of fewer than six items those over their draws;
     where these have no test, likeliest labels have to flip. All texts that have a score in both count. `undecided`
     where nothing can tell, or the scale is another one: not met only if the suite says `fail`. `error` where fewer
-    than half of the texts can be compared. A criterion that is new has no verdict.
+    than half of the texts can be compared. A criterion that is new has no verdict. Whatever a drift case allows, where
+    people rated the texts the agreement with them is compared.
     """
     runs = runs or compare_runs(baseline.table, result.table, seed=seed)
     rows = {row.column: row for row in reversed(runs.moved)}  # that of all systems comes first
-    drifts = {named(case.criterion) for case in suite.cases if case.kind == "drift"} if suite else set()
+    bounded = _bounded(suite)
     at = suite.lines.get("baseline", 1) if suite else 1
-    had = columns(baseline).keys() - drifts
+    had = columns(baseline).keys()
     texts = [(sample.item, sample.system) for sample in result.table.samples]
     kept = {name: rows.get(column.name) for name, column in columns(result).items() if name in had}
     found = {name: _found(result, baseline, name, texts, row) for name, row in kept.items()}
-    few = {n: one[1].estimate.p for n, one in found.items() if isinstance(one, tuple) and one[1].unit == "draw"}
+    few = {
+        n: one[1].estimate.p
+        for n, one in found.items()
+        if n not in bounded and isinstance(one, tuple) and one[1].unit == "draw"
+    }
     moves = {name: row.adjusted for name, row in kept.items() if row} | {**dict.fromkeys(few), **_adjusted(few)}
     rated = [name for name in found if any(name in sample.human for sample in result.table.samples)]
     trusts = {n: one for n in rated if (one := trust(result, baseline, n, criteria=len(rated), seed=seed))}
     turns = _adjusted({name: one.estimate.p for name, one in trusts.items()})
     verdicts = {name: _verdict(name, at, one, moves.get(name)) for name, one in found.items()}
-    for name, one in trusts.items():
-        if isinstance(found[name], tuple):
+    for name in rated:
+        if isinstance(found[name], tuple) and (one := trusts.get(name)):
             verdicts[name] = verdict(name, at, one, turns.get(name), verdicts[name].found)
+        elif name in bounded and isinstance(found[name], tuple):
+            verdicts[name] = untold(name, at, f"scores {verdicts[name].found}")
+    for name in bounded - {*rated}:
+        verdicts.pop(name, None)
     strict = suite is not None and suite.undecided == "fail"
     return [replace(v, met=not strict) if v.status == "undecided" else v for v in verdicts.values()]
+
+
+def _bounded(suite: Suite | None) -> set[str]:
+    """The criteria of which a drift case says how far the mean over all texts may move."""
+    found = set()
+    for case in suite.cases if suite else ():
+        over = case.expected if not (case.items or case.systems or case.texts) else None
+        if isinstance(over, Drift) and (over.max_shift is not None or over.max_drop is not None):
+            found.add(named(case.criterion))
+    return found
 
 
 def _adjusted(p: Mapping[str, float | None]) -> dict[str, float]:

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from judge.records import Estimate
+from judge.records import Criterion, Estimate, Sample
 from judge.report.words import number, percent
 from judge.stats.shares import share as wilson
 from judge.suite.draws import NEAR
 from judge.suite.kinds.beside import beside, change
-from judge.suite.kinds.shared import Asked, Told, joined, missing, most, name, places, share, short
+from judge.suite.kinds.shared import Question, Told, about, joined, missing, most, name, places, share, short
 from judge.suite.means import Mean, mean
-from judge.suite.records import Drift, Status
+from judge.suite.records import Case, Drift, Policy, Status
 from judge.suite.scored import NoScore, Text
 
+UNDECIDED: Policy = "pass"
 _WORST: tuple[Status, ...] = ("failed", "undecided", "passed")
 _Limit = tuple[int, float, str]
 """1 for a move down and −1 for one up, the most that is allowed, and what a larger one is called."""
 
 
-def expected(drift: Drift) -> str:
+def sentence(case: Case, drift: Drift) -> str:
+    return f"{about(case)} stays as it was"
+
+
+def check(drift: Drift, criterion: Criterion, texts: Sequence[Sample]) -> None:
+    """Scores may move on any scale."""
+
+
+def expected(asked: Question, drift: Drift) -> str:
     shift, drop, flips = drift.max_shift, drift.max_drop, drift.max_flips
     parts = [f"shift ≤ {short(shift)}"] if shift is not None else []
     parts += [f"drop ≤ {short(drop)}"] if drop is not None else []
     return ", ".join([*parts, f"flips ≤ {share(flips)}"] if flips is not None else parts)
 
 
-def decide(asked: Asked, drift: Drift) -> Told:
+def decide(asked: Question, drift: Drift) -> Told:
     if asked.baseline is None:
         raise NoScore("there is no baseline: name one with --baseline, or make one with --update-baseline")
     scored = asked.scored()
@@ -74,7 +83,8 @@ def _kept(one: Mean, limit: _Limit) -> tuple[Status, str]:
 def _counted(flips: Sequence[Text], n: int, limit: float) -> tuple[Status, str]:
     if len(flips) <= limit * n + NEAR:
         return "passed", ""
-    return "failed", f"flipped: {most(f'{name(item)} ({name(system)})' for item, system in flips)}"
+    named = most(f"{name(item)} ({name(system)})" for item, system in flips)
+    return "failed", f"more than {share(limit)} flipped: {named}"
 
 
 def _found(move: Estimate | None, flips: Sequence[Text] | None, n: int, places: int) -> str:

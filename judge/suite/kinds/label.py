@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from judge.errors import ConfigError
+from judge.records import Criterion, Sample
+from judge.registry import unknown
 from judge.report.words import line, percent
 from judge.stats import shares as of
 from judge.suite.draws import NEAR
-from judge.suite.kinds.shared import Asked, Told, flaky, joined, missing, most, name, share
+from judge.suite.kinds.shared import STATUS, Question, Told, about, flaky, joined, missing, most, name, share
 from judge.suite.means import mean
-from judge.suite.records import Label, Status
+from judge.suite.records import Case, Label, Policy
 from judge.suite.scored import NoScore, Scored, Text
 
 Shares = Mapping[str, float]
 """By label, in the scale's order."""
-_STATUS: Mapping[int, Status] = {1: "passed", 0: "undecided", -1: "failed"}
+UNDECIDED: Policy = "fail"
 
 
-def expected(label: Label, texts: int) -> str:
-    many = "" if texts == 1 else " for all" if label.share >= 1 else f" for ≥ {share(label.share)}"
+def sentence(case: Case, label: Label) -> str:
+    return f"{about(case)}: {label.label}" + (f" for {label.share:.0%}" if label.share < 1 else "")
+
+
+def check(label: Label, criterion: Criterion, texts: Sequence[Sample]) -> None:
+    if label.label not in criterion.scale.labels:
+        raise ConfigError(f"label: {unknown(f'label of {criterion.name}', label.label, list(criterion.scale.labels))}")
+    if label.share < 1 and len(texts) == 1:
+        raise ConfigError("share: it is for several texts, and this case has one: leave it out")
+
+
+def expected(asked: Question, label: Label) -> str:
+    many = "" if len(asked.texts) == 1 else " for all" if label.share >= 1 else f" for ≥ {share(label.share)}"
     return f"label {name(label.label)}{many}"
 
 
-def decide(asked: Asked, label: Label) -> Told:
+def decide(asked: Question, label: Label) -> Told:
     scored = asked.scored()
     given = {text: scored.shares(*text) for text in asked.texts}
     lost = [(*text, "") for text in asked.texts if scored.score(*text) is None]
@@ -62,7 +76,7 @@ def _of_one(scored: Scored, text: Text, label: str, shares: Shares) -> Told:
     odds = None if lead.single else _turned(shares, label, top)
     told = "" if odds is None else f"flaky: {odds:.0%} of single replies say {_other(shares, label, top)}"
     found = f"{name(top)} ({percent(shares[top])})" if not lead.single else name(top)
-    return Told(_STATUS[side], found, joined(said, "one reply" if lead.single else "", told), odds, lead.estimate)
+    return Told(STATUS[side], found, joined(said, "one reply" if lead.single else "", told), odds, lead.estimate)
 
 
 def _turned(shares: Shares, label: str, top: str) -> float | None:

@@ -2,30 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from judge.records import Column, Estimate
+from judge.errors import ConfigError
+from judge.records import Column, Criterion, Estimate, Sample
 from judge.report.words import count
 from judge.stats.comparison import verdict
 from judge.suite.draws import NEAR, Parts
 from judge.suite.kinds.beside import change
-from judge.suite.kinds.shared import Asked, Told, joined, missing, name, places, share, short
+from judge.suite.kinds.shared import (
+    STATUS,
+    Question,
+    Told,
+    joined,
+    missing,
+    name,
+    places,
+    quoted,
+    share,
+    short,
+    stem,
+    which,
+)
 from judge.suite.means import Mean, mean
-from judge.suite.records import Order, Status
+from judge.suite.records import Case, Order, Policy
 from judge.suite.scored import NoScore, Scored
 
-_STATUS: Mapping[int, Status] = {1: "passed", 0: "undecided", -1: "failed"}
+UNDECIDED: Policy = "fail"
 _EVEN = 0.5
 
 
-def expected(order: Order, *, pairwise: bool) -> str:
+def sentence(case: Case, order: Order) -> str:
+    sides = [quoted(text.output) for text in case.texts] or [order.better, order.worse]
+    return f"{stem(case)}: {sides[0]} above {sides[1]}{f' ({which(case)})' if case.items else ''}"
+
+
+def check(order: Order, criterion: Criterion, texts: Sequence[Sample]) -> None:
+    most = _EVEN if criterion.pairwise else criterion.scale.high - criterion.scale.low
+    if order.margin >= most:
+        what = "share of wins above one half" if criterion.pairwise else f"difference on {criterion.name}"
+        raise ConfigError(f"margin: {order.margin:g} cannot be exceeded; the largest {what} is {most:g}")
+
+
+def expected(asked: Question, order: Order) -> str:
     better, worse = name(order.better), name(order.worse)
-    if pairwise:
+    if asked.pairwise:
         return f"{better} wins > {share(_EVEN + order.margin)} against {worse}"
     return f"{better} > {worse}{f' + {short(order.margin)}' if order.margin else ''}"
 
 
-def decide(asked: Asked, order: Order) -> Told:
+def decide(asked: Question, order: Order) -> Told:
     scored, pairwise = asked.scored(), asked.pairwise
     both = [item for item, systems in asked.by_item.items() if {order.better, order.worse} <= {*systems}]
     if not both:
@@ -42,7 +68,7 @@ def decide(asked: Asked, order: Order) -> Told:
     said = joined(
         _said(margin, zero, order), single, margin.alike, _flipped(scored, found, order) if pairwise else "", lacking
     )
-    return Told(_STATUS[_side(margin)], _found(estimate, scored.column, pairwise), said, None, estimate, detail=detail)
+    return Told(STATUS[_side(margin)], _found(estimate, scored.column, pairwise), said, None, estimate, detail=detail)
 
 
 def _unscored(scored: Scored, item: str, order: Order, pairwise: bool) -> list[tuple[str, str, str]]:
@@ -64,14 +90,15 @@ def _flipped(scored: Scored, found: Mapping[str, Parts], order: Order) -> str:
 def _side(one: Mean) -> int:
     """1 above the limit, −1 not above it, 0 where it is not told.
 
-    One reply decides by its value, and so does a tie; of several items with one reply each nothing is told.
+    One reply decides by its value, and so does a tie. Of two to five items with one reply each nothing is told, and of
+    so many without draws no lead.
     """
     e = one.estimate
     if one.few:
         return 0
     if one.single or (e.low == e.high and e.value <= NEAR):
         return 1 if e.value > NEAR else -1
-    return one.told
+    return 0 if one.told > 0 and one.untested else one.told
 
 
 def _said(margin: Mean, zero: Mean, order: Order) -> str:
@@ -80,6 +107,8 @@ def _said(margin: Mean, zero: Mean, order: Order) -> str:
         return "ahead, one reply each" if margin.single else f"better{margin.tested}"
     if margin.few:
         return margin.few
+    if side == 0 and margin.told > 0:
+        return margin.untested
     if side == 0:
         return f"not told apart{f' from a lead of {short(order.margin)}' if order.margin else ''}{margin.takes}"
     if zero.told < 0:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from judge.records import Column, Estimate
 from judge.report import Result
-from judge.report.words import decimals, line
+from judge.report.words import count, decimals, line
 from judge.suite.draws import Parts
 from judge.suite.records import Case, Status
 from judge.suite.scored import NoScore, Scored, Text
@@ -15,10 +16,13 @@ from judge.suite.scored import NoScore, Scored, Text
 FLAKY = 0.05, 0.95
 NAME = 60
 """Characters of a name."""
+_CLIP, _NAMED = 40, 3  # characters of a text, and items, in a case's name
+STATUS: Mapping[int, Status] = {1: "passed", 0: "undecided", -1: "failed"}
+"""By the side of the limit that the numbers are on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """A case with the texts it is about, and where its scores are."""
 
     case: Case
@@ -57,6 +61,29 @@ class Told:
     estimate: Estimate | None = None
     before: str = ""
     detail: str = ""
+
+
+def about(case: Case) -> str:
+    """A case's criterion and texts: `coherence of a1 by lead`."""
+    return f"{stem(case)} of {which(case)}"
+
+
+def stem(case: Case) -> str:
+    """A case's criterion without its folder."""
+    return Path(case.criterion).stem
+
+
+def which(case: Case) -> str:
+    """The texts of a case in few words."""
+    if case.texts:
+        return quoted(case.texts[0].output)
+    items = ", ".join(case.items) if len(case.items) <= _NAMED else count(len(case.items), "item")
+    return f"{items or 'all texts'}{' by ' if case.systems else ''}{', '.join(case.systems)}"
+
+
+def quoted(text: str) -> str:
+    """The beginning of a text."""
+    return f"“{line(text, _CLIP)}”"
 
 
 def of_items(scored: Scored, by_item: dict[str, list[str]]) -> tuple[list[Parts], str, str]:

@@ -15,6 +15,8 @@ from judge.suite.means import would_take
 from judge.suite.records import Status, Verdict
 from judge.suite.scored import NoScore, Scored
 
+_EXPECTED = "goes no worse with people"
+
 
 class Trust(NamedTuple):
     """Spearman with people before and after, and the difference with its interval, at one level."""
@@ -75,9 +77,24 @@ def verdict(criterion: str, line: int, found: Trust, p: float | None, moved: str
         criterion,
         status,
         status != "failed",
-        "goes no worse with people",
+        _EXPECTED,
         f"spearman {number(found.after, PLACES)}, {signed(e.value, PLACES)} {span(e.low, e.high, PLACES)}".rstrip(),
         f"{said}; scores {moved}",
         estimate=e,
         before=f"spearman {number(found.before, PLACES)}",
+    )
+
+
+def untold(criterion: str, line: int, moved: str) -> Verdict:
+    """What is said where people rated the texts, and too few, or all scores alike, give no coefficient."""
+    return Verdict(
+        f"{criterion} against the baseline",
+        line,
+        "baseline",
+        criterion,
+        "undecided",
+        True,
+        _EXPECTED,
+        "no coefficient",
+        f"agreement with people not checked: too few rated texts, or scores all alike; {moved}",
     )

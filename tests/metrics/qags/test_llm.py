@@ -20,7 +20,7 @@ from judge.errors import ConfigError, ParseError
 from judge.metrics.asks import Trouble, Wanted
 from judge.metrics.qags import llm
 from judge.metrics.qags.stages import UNANSWERABLE
-from judge.render import fenced
+from judge.rendering import fenced
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "qags"
 LANGUAGES = ("en", "ja", "ko", "zh")

@@ -17,8 +17,8 @@ _REST = 9
 _MOST_REST = 1.0
 """Seconds of that at most."""
 
-Wanted = tuple[str, Request]
-"""A reply to be had, by its key, and what would ask for it."""
+Part = tuple[str, Request]
+"""A reply to be had, by its key, and what would ask for it alone."""
 
 
 class Claims:
@@ -58,7 +58,7 @@ class Claims:
         """Whether another process is asking for anything that is wanted here."""
         return bool(self._awaited)
 
-    def take(self, wanted: Iterable[Wanted]) -> list[Wanted]:
+    def take(self, wanted: Iterable[Part]) -> list[Part]:
         """Claim these; those that are to be asked for here. `found` gets what was kept since it was last looked up."""
         asked = dict(wanted)
         if not self._on or not asked:
@@ -88,7 +88,7 @@ class Claims:
         """Whether it is time to look `again`."""
         return bool(self._awaited) and asyncio.get_running_loop().time() >= self._next
 
-    def again(self) -> list[Wanted]:
+    def again(self) -> list[Part]:
         """Look for what others were asking for; that which is to be asked for here now."""
         now = asyncio.get_running_loop().time
         start = now()

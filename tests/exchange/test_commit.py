@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from judge.engines.commit import Commit
 from judge.errors import StorageError
+from judge.exchange.commit import Commit
 
 
 class Disk:

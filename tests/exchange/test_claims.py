@@ -16,8 +16,8 @@ import pytest
 from judge.asking import Asker
 from judge.cache import Cache, DiskCache
 from judge.criteria import load
-from judge.engines.claims import Claims
 from judge.errors import DeadlineReached, ParseError, Refused, StorageError, Transient
+from judge.exchange.claims import Claims
 from judge.ladder import Settings
 from judge.metrics.asks import Trouble, Wanted
 from judge.progress import Counts
@@ -281,7 +281,7 @@ class Ghost(Shared):
         run = process.run
         wanted = [(text, criterion) for text in texts]
         cases = [c for c in run._cases() if (c.judgment.sample.output, c.judgment.criterion.name) in wanted]
-        requests = [request for case in cases for request in run._requests_of(case)]
+        requests = [request for case in cases for request in run._requests_of(case).values()]
         self.claim([request.key() for request in requests])
         return requests
 
@@ -485,7 +485,7 @@ def test_a_kept_reply_without_a_score_is_asked_for_again(in_time: Callable[..., 
 
 def _asked(**settings: Any) -> list[Request]:
     run = Process(Store(), "", certain, **settings).run
-    return [request for case in run._cases() for request in run._requests_of(case)]
+    return [request for case in run._cases() for request in run._requests_of(case).values()]
 
 
 class Gathering:

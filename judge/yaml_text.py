@@ -1,0 +1,75 @@
+"""YAML that people write: its values and the lines they stand on, and one error for all that can be wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import yaml
+
+
+class Malformed(ValueError):
+    """What is wrong with a text, such as `not YAML: found unexpected end of stream`; `line` counts from 1."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+class Twice(Malformed):
+    """A key that stands a second time, on `line`."""
+
+
+class Keys(NamedTuple):
+    """Keys and values, and the line that each key stands on."""
+
+    values: dict[Any, Any]
+    lines: dict[str, int]
+
+
+def values(text: str | bytes) -> Any:
+    """What a text says, None where it says nothing. Raises Malformed."""
+    return construct(tree(text))
+
+
+def keys(text: str) -> Keys | None:
+    """What a text of keys says, None where it is of anything else. Raises Malformed, and Twice of a key."""
+    node = tree(text)
+    written = [*node.value] if isinstance(node, yaml.MappingNode) else []
+    found = construct(node)
+    if not isinstance(found, dict):
+        return None
+    lines: dict[str, int] = {}
+    for key, _ in written:
+        name, line = str(key.value), key.start_mark.line + 1
+        if name in lines:
+            raise Twice(f"{name} stands here for the second time", line)
+        lines[name] = line
+    return Keys(found, lines)
+
+
+def tree(text: str | bytes) -> yaml.Node | None:
+    """The nodes of a text, None where it has none. Raises Malformed."""
+    with _guarded():
+        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+        return node
+
+
+def construct(node: yaml.Node | None) -> Any:
+    """What a tree says; this puts merged keys (`<<`) into it. Raises Malformed."""
+    with _guarded():
+        return None if node is None else yaml.SafeLoader("").construct_document(node)
+
+
+@contextmanager
+def _guarded() -> Iterator[None]:
+    """Beside its own errors, PyYAML lets through what goes wrong inside explicit tags (`!!int x`) and dates."""
+    try:
+        yield
+    except RecursionError as error:
+        raise Malformed("nested too deeply") from error
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or error
+        raise Malformed(f"not YAML: {problem}", mark.line + 1 if mark else None) from error
