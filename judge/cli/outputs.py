@@ -43,10 +43,11 @@ def writable(outputs: Mapping[str, Path | None]) -> None:
             raise StorageError(f"{flag} {path}: {there} cannot be written to")
 
 
-def write(flag: str, path: Path, text: str, *, add: bool = False) -> None:
-    """Write a file, in folders that are made where there are none; `add` behind what is there. Raises StorageError."""
+def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool = False) -> None:
+    """Write a file, or `add` behind what is there; its `folders` are made where asked for. Raises StorageError."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if folders:
+            path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a" if add else "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:

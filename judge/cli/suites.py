@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judge.cli.commands import Commands
-from judge.cli.options import Criteria, Map, Model, Systems, option, read
+from judge.cli.options import Criteria, Map, Model, Systems, option, read, takes
+from judge.cli.outputs import write
 from judge.cli.terminal import echo
-from judge.errors import ConfigError, DataError, StorageError
+from judge.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,50 +24,62 @@ _KEPT = (
 )  # fmt: skip
 """What a run's scores depend on, and those of a suite of which it is the baseline."""
 
+_Output = Annotated[
+    Path | None, option("Write here (default: NAME.judge.yaml in this folder); - for the console.", metavar="FILE")
+]
 suite_app = Commands(help="Suites of cases for judge test.")
 
 
 @suite_app.command("init")
+@takes({"criteria": Criteria, "map_": Map, "systems": Systems, "model": Model}, {"output": _Output})
 def suite_init(
     data: Annotated[
         Path, typer.Argument(metavar="DATA|RUN", help="Data: a file, a folder or 'PATTERN' of many; or a run's.")
     ],
     *,
-    criteria: Criteria = None,
-    map_: Map = None,
-    systems: Systems = None,
-    model: Model = None,
-    output: Annotated[
-        Path | None, option("Write here (default: NAME.judge.yaml in this folder); - for the console.", metavar="FILE")
-    ] = None,
+    output: Path | None = None,
+    **given: Any,
 ) -> None:
     """Write a suite to begin with.
 
     From data and people's ratings of it, or from a run, which becomes its baseline."""
     from judge import samples
-    from judge.report.words import line
-    from judge.suite.begin import UNUSED, begin
-    from judge.suite.files import SUFFIX, load
+    from judge.suite.begin import begin
+    from judge.suite.files import SUFFIX
 
-    given = read({"criteria": criteria, "map": map_, "systems": systems, "model": model})
-    if model is not None and not all(given.get("model") or ()):
+    options = read(given)
+    if given["model"] is not None and not all(options.get("model") or ()):
         raise ConfigError("--model: no name; leave it out, or name a judge")
-    names = given.pop("criteria", [])
+    names = options.pop("criteria", [])
     of_run = not samples.is_data(data)
-    rows, options, used = _of_run(data, given) if of_run else _of_data(data, given)
+    rows, kept, used = _of_run(data, options) if of_run else _of_data(data, options)
     console = output == Path("-")
     path = Path(f"{samples.title(data)}{SUFFIX}") if output is None or console else output
     if path.exists() and not console:
         raise ConfigError(f"{path}: is there already, and is not written over; --output FILE names another")
-    text = begin(rows, path, names or used, options=options, baseline=data if of_run else None)
+    text = begin(rows, path, names or used, options=kept, baseline=data if of_run else None)
     if console:
         echo(text.removesuffix("\n"))
         return
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StorageError(f"--output {path}: {error.strerror}") from error
+    write("--output", path, text)
     typer.echo(f"{path}: read it, then judge test {path}")
+    _say_more(data, path, text, rows, names)
+
+
+@suite_app.command("schema")
+def suite_schema() -> None:
+    """Print the JSON schema of suites, for editors."""
+    from judge.suite.spec import schema_text
+
+    typer.echo(schema_text(), nl=False)
+
+
+def _say_more(data: Path, path: Path, text: str, rows: Sequence[Sample], names: Sequence[str]) -> None:
+    """What of the data is not in the suite: columns, and ratings by people."""
+    from judge.report.words import line
+    from judge.suite.begin import UNUSED
+    from judge.suite.files import load
+
     for unused in (one.removeprefix("# ") for one in text.splitlines() if one.startswith(UNUSED)):
         typer.echo(unused)
     rated = {name: None for sample in rows for name in sample.human}
@@ -76,14 +89,6 @@ def suite_init(
             f"nothing that people rated is tested there ({', '.join(map(line, rated))}): judge suite init {data} "
             f"--criteria {line(first)}.jinja, with a criterion of that name"
         )
-
-
-@suite_app.command("schema")
-def suite_schema() -> None:
-    """Print the JSON schema of suites, for editors."""
-    from judge.suite.spec import schema_text
-
-    typer.echo(schema_text(), nl=False)
 
 
 def _of_data(data: Path, given: Mapping[str, Any]) -> tuple[Sequence[Sample], dict[str, Any], list[str]]:

@@ -25,6 +25,8 @@ from judge.metrics.shared import (
 from judge.metrics.shared import references as usable
 from judge.records import Column, Failure, Provenance, Sample, Score
 
+__all__ = ["Bleu", "CorpusBleu", "corpus", "sentence"]
+
 Words = Callable[[str], list[str]]
 Counts = Counter[tuple[str, ...]]
 

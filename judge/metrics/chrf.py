@@ -20,6 +20,8 @@ from judge.metrics.shared import (
 )
 from judge.records import Column, Sample
 
+__all__ = ["Chrf", "score"]
+
 
 class Chrf:
     """Sentence chrF2 (0–100): F of recall weighted double, over character n-grams up to 6, for any script.

@@ -27,6 +27,8 @@ from judge.metrics.shared import references as usable
 from judge.metrics.shared import tokenizer as known
 from judge.records import Column, Sample
 
+__all__ = ["Cider", "score"]
+
 Counts = Mapping[tuple[str, ...], int]
 
 

@@ -19,6 +19,8 @@ from judge.metrics.shared import tokenizer as known
 from judge.metrics.stats import Features, measured
 from judge.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 
+__all__ = ["CRITERIA", "FEWEST_WORDS", "LARGEST_SHARE", "MOST_NOVEL", "NAME", "NOTICE", "Heuristic", "index", "outside"]
+
 NAME = "heuristic-1"
 NOTICE = (
     "heuristic-1 is a baseline of surface features, not a language model: it shows what copying, repetition and length "

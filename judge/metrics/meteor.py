@@ -35,6 +35,8 @@ from judge.metrics.shared import references as usable
 from judge.metrics.shared import tokenizer as known
 from judge.records import Column, Sample
 
+__all__ = ["Meteor", "score"]
+
 Stage = Callable[[str], Iterable[str]]
 """A word of the output to the forms that it may be matched with."""
 

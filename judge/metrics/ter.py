@@ -18,6 +18,8 @@ from judge.metrics import MetricResult
 from judge.metrics.shared import Rate, Unscorable, as_samples, by_references, joined, reference_count, values, yes_or_no
 from judge.records import Column, Sample
 
+__all__ = ["Ter", "edits", "score"]
+
 _LONGEST_SHIFT, _FARTHEST_SHIFT, _MOST_SHIFTS, _BEAM = 10, 50, 1000, 25  # Tercom's limits, the third sacrebleu's
 _NEVER = 10**16
 _MOST_MATCHES = 50_000_000  # of a word of the output and one of the reference: some seconds

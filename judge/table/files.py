@@ -197,12 +197,19 @@ def _json(value: Mapping[str, Any]) -> str:
 
 
 def _read(path: Path, fields: Sequence[str], most: int | None = None) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
-    """The rows of a file of ours, or the first `most`, and what it says about them."""
+    """The rows of a file of ours, or the first `most`, and what it says about them.
+
+    Read by this thread alone: a thread of Arrow's that still holds the Python file when the interpreter ends aborts it.
+    """
     from pyarrow import parquet
 
     with path.open("rb") as opened, parquet.ParquetFile(opened) as file:
         about = json.loads((file.metadata.metadata or {})[b"judge"])
-        found = file.read() if most is None else next(file.iter_batches(max(1, most)), file.schema_arrow.empty_table())
+        if most is None:
+            found = file.read(use_threads=False)
+        else:
+            batches = file.iter_batches(max(1, most), use_threads=False)
+            found = next(batches, file.schema_arrow.empty_table())
     lacking = _LATER.keys() - set(found.schema.names)
     cells = [[_LATER[name]] * len(found) if name in lacking else found[name].to_pylist() for name in fields]
     return list(zip(*cells, strict=True)), about

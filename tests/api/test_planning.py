@@ -367,7 +367,7 @@ def test_the_rate_is_that_of_the_price() -> None:
 def test_criteria_that_nobody_named_are_named() -> None:
     made = plan(given={"metrics": []})
     (first, *_) = foresee(api.prepare(made, ROWS, providers=[Asked()])).notes
-    assert first == "Criteria: relevance, coherence, consistency, fluency, as none were named; criteria names others."
+    assert first == "Criteria: relevance, coherence, consistency, fluency, as none were named; --criteria names others."
     assert not any(note.startswith("Criteria") for note in foresee(prepared(Asked())).notes)
 
 
