@@ -118,7 +118,7 @@ class Time:
 class Asked:
     """One judge: what it is asked, in which `way`, what that costs and takes, and on what the numbers rest.
 
-    `single` is None where one reply is asked for anyway, or cannot be, or nothing is.
+    `single` is None where no draws are asked for.
     """
 
     ahead: Ahead

@@ -77,10 +77,10 @@ def _scaled(prepared: Prepared, items: int | None) -> list[str]:
 
 
 def _beside(prepared: Prepared, judges: Sequence[Asked], items: int | None) -> Iterator[Asked]:
-    """The judges, and what each would take with one reply for each judgment, told from some of them."""
+    """The judges, and what each that is asked for draws would take with one reply instead, told from some of them."""
     alone = replace(prepared, settings=replace(prepared.settings, weighting="single"))
-    sought = prepared.settings.weighting != "single" and any(one.ahead.total.requests for one in judges)
-    asked = {name: one for name, one in prepared.judges.items() if not (one.decides or one.notice)} if sought else {}
+    drawn = {one.ahead.judge for one in judges if one.ahead.total.requests and one.ahead.rungs[:1] == ("samples",)}
+    asked = {name: one for name, one in prepared.judges.items() if name in drawn and not one.notice}
     found = {one.judge: one for one in look(replace(alone, judges=asked), _LOOKED_AT, items)}
     for one in judges:
         if (ahead := found.get(one.ahead.judge)) is not None:
