@@ -586,6 +586,17 @@ def test_on_a_few_items_peoples_ratings_leave_it_open(made: Any) -> None:
     assert found.said.startswith("too few items to tell: 6 or more")
 
 
+def test_where_ratings_are_too_few_to_tell_worse_scores_are_not_met(made: Any) -> None:
+    sides = [made.result(*spread(made, {"s": values})) for values in (BEFORE, moved(DOWN))]
+    for n, side in enumerate(sides):
+        some = [replace(s, human={"relevance": float(k)} if k < 4 else {}) for k, s in enumerate(side.table.samples)]
+        sides[n] = replace(side, table=replace(side.table, samples=tuple(some)))
+    (worse,) = against(sides[1], sides[0])
+    assert (worse.status, worse.met, worse.expected) == ("failed", False, "not worse")
+    (better,) = against(sides[0], sides[1])
+    assert (better.status, better.met, better.expected) == ("undecided", True, "goes no worse with people")
+
+
 def test_scores_turned_round_are_not_the_same(made: Any) -> None:
     before, after = (
         made.result(*(made.single(one, f"i{k}", s) for k in range(12) for s, one in zip("abc", ends, strict=True)))

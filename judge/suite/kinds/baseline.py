@@ -27,10 +27,11 @@ def against(
     """One verdict for each criterion of `result`, but those of which a drift case bounds the mean over all texts.
 
     Where people rated the texts, not met only where the scores are told to go worse with the ratings than the
-    baseline's: a prompt that is stricter, and right, is no regression. Else not met only where the scores are told to
-    be worse: p after Holm is below .05, and the interval of the mean difference lies on the worse side of 0. Both are
-    those of `runs`, the two side by side (default: made here), and of fewer than six items those over their draws;
-    where these have no test, likeliest labels have to flip. All texts that have a score in both count. `undecided`
+    baseline's: a prompt that is stricter, and right, is no regression. Else, and where the ratings are too few to
+    tell, not met only where the scores are told to be worse: p after Holm is below .05, and the interval of the mean
+    difference lies on the worse side of 0. Both are those of `runs`, the two side by side (default: made here), and of
+    fewer than six items those over their draws; where these have no test, likeliest labels have to flip. All texts
+    that have a score in both count. `undecided`
     where nothing can tell, or the scale is another one: not met only if the suite says `fail`. `error` where fewer
     than half of the texts can be compared. A criterion that is new has no verdict. Whatever a drift case allows, where
     people rated the texts the agreement with them is compared.
@@ -55,7 +56,9 @@ def against(
     verdicts = {name: _verdict(name, at, one, moves.get(name)) for name, one in found.items()}
     for name in rated:
         if isinstance(found[name], tuple) and (one := trusts.get(name)):
-            verdicts[name] = verdict(name, at, one, turns.get(name), verdicts[name].found)
+            told = verdict(name, at, one, turns.get(name), verdicts[name].found)
+            if told.status != "undecided" or verdicts[name].status != "failed":
+                verdicts[name] = told
         elif name in bounded and isinstance(found[name], tuple):
             verdicts[name] = untold(name, at, f"scores {verdicts[name].found}")
     for name in bounded - {*rated}:
