@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo examples test test-all lint wheel picture clean
+.PHONY: demo examples test test-all coverage lint wheel picture clean
 
 demo: $(VENV)/.installed  ## a whole run, offline: judgments, metrics, report
 	$(BIN)/judge run examples/compare_systems/run.yaml --out runs/demo
@@ -28,6 +28,9 @@ test-all: $(VENV)/.installed-all  ## every test; installs what they need
 	  || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium redis-server)
 	command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix build/aimock @copilotkit/aimock@1.43 \
 	  || echo "no npm, or no registry: tests/engines/test_aimock.py is skipped"
+	$(BIN)/python -m pytest -n auto
+
+coverage: $(VENV)/.installed-all  ## every test, and which lines it ran; takes twice the time
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 lint: $(VENV)/.installed-dev  ## style, types, layers
