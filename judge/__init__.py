@@ -17,6 +17,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from judge.core.version import __version__
+
 if TYPE_CHECKING:
     from judge import metrics as metrics
     from judge.api import evaluate as evaluate
@@ -51,8 +53,6 @@ if TYPE_CHECKING:
     from judge.report.prompt_diff import PromptDiff as PromptDiff
     from judge.report.validation import Validation as Validation
     from judge.suite.records import Outcomes as Outcomes
-
-__version__ = "0.1.0"
 
 _WHERE = {
     "Card": "judge.audits.card:Card",

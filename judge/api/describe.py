@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from judge import __version__
 from judge.config import RankPlan
+from judge.core.version import __version__
 from judge.criteria import joint, sources
 from judge.metrics import heuristic
 from judge.progress import Counts, Progress

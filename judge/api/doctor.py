@@ -12,10 +12,11 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any, Literal
 
-from judge import __version__, text
+from judge import text
 from judge.address import Address
 from judge.cache import folder_of, location_of, stored
 from judge.config import Plan
+from judge.core.version import __version__
 from judge.errors import JudgeError
 from judge.providers.vendors import VENDORS
 

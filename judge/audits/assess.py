@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from judge import __version__
 from judge.audits.bias import COPIED, COPYING, LONGER, extractiveness, position, self_preference, verbosity
 from judge.audits.card import DETECTED, FEWEST, ORIGINAL, Card, Cell, Evidence, Finding
 from judge.audits.drafts import Draft, settle
@@ -18,6 +17,7 @@ from judge.audits.injection import attacked
 from judge.audits.sensitivity import cells, enough, moves, step
 from judge.audits.verdicts import verdicts
 from judge.audits.words import listed, places
+from judge.core.version import __version__
 from judge.records import Failure, Score
 from judge.report.words import count, number, percent
 

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import typer
 
-from judge import __version__
 from judge.cli.auditing import audit_command
 from judge.cli.caching import cache_app
 from judge.cli.commands import Commands
@@ -60,6 +59,7 @@ from judge.cli.suites import suite_app
 from judge.cli.terminal import BOTH
 from judge.cli.testing import suites_command
 from judge.cli.validating import validate_command
+from judge.core.version import __version__
 from judge.errors import JudgeError
 from judge.wording import spoken_at
 

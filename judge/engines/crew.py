@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge import __version__
+from judge.core.version import __version__
 from judge.engines import cluster, hand
 from judge.engines.cluster import Spot
 from judge.engines.hand import Opened, Reply

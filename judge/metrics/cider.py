@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from judge import __version__, text
+from judge import text
+from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.shared import (
     Rate,

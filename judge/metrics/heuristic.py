@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from math import exp, log1p
 from typing import Any, ClassVar
 
-from judge import __version__, text
+from judge import text
+from judge.core.version import __version__
 from judge.errors import ConfigError
 from judge.metrics import MetricResult, Note
 from judge.metrics.shared import failure, joined, listed, lost, one_of

@@ -15,7 +15,8 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from judge import __version__, text
+from judge import text
+from judge.core.version import __version__
 from judge.errors import MissingExtra
 from judge.metrics import MetricResult
 from judge.metrics.shared import (

@@ -10,7 +10,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from judge import __version__, registry
+from judge import registry
+from judge.core.version import __version__
 from judge.errors import StorageError
 from judge.records import ABSTAINED, Column, Estimate, Failure
 from judge.report.rated import flat, read

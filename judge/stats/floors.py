@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judge import __version__, registry, text
+from judge import registry, text
+from judge.core.version import __version__
 from judge.errors import ConfigError
 from judge.metrics import Metric, parts
 from judge.records import Sample

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judge import __version__, text
+from judge import text
+from judge.core.version import __version__
 from judge.errors import ConfigError
 from judge.metrics import MetricResult
 from judge.metrics.asks import Ask, Trouble

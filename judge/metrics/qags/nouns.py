@@ -9,7 +9,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from judge import __version__, text
+from judge import text
+from judge.core.version import __version__
 from judge.errors import ConfigError, MissingExtra
 from judge.metrics.asks import Trouble
 from judge.metrics.qags import english, taggers

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Collection, Sequence
 from typing import ClassVar
 
-from judge import __version__, text
+from judge import text
+from judge.core.version import __version__
 from judge.errors import ConfigError
 from judge.metrics import MetricResult, Note
 from judge.metrics.rouge.forms import RougeScore

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
-from judge import __version__, text
+from judge import text
+from judge.core.version import __version__
 from judge.errors import ConfigError, DataError
 from judge.metrics import MetricResult
 from judge.metrics.shared import failure, joined, listed, lost, one_of, texts

@@ -1,0 +1,1 @@
+"""Values, errors, messages and files that every other package uses."""
