@@ -21,11 +21,11 @@ from typing import TypeVar
 
 from common import COLUMNS, JUDGE, SUMMEVAL
 
-from judge.api.auditing import ready, run
-from judge.api.probing import MAIN
+from judge.commands.audit import ready, run
+from judge.commands.audit_plan import MAIN
 from judge.config import plan
+from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.records import Request
 
 ITEMS = 100
 T = TypeVar("T")

@@ -31,7 +31,7 @@ def read(path: Path = SUMMEVAL) -> list[dict[str, Any]]:
 
 def summeval() -> list[Any]:
     """SummEval's texts as samples."""
-    from judge import samples
+    from judge.data import samples
 
     return samples.load(SUMMEVAL, mapping=COLUMNS)
 
@@ -67,10 +67,11 @@ def judged(opened: Callable[[], Any]) -> tuple[float, float, int]:
     Seconds by the clock and of this process, and the requests sent.
     """
     from judge.criteria import load
-    from judge.ladder import Settings
+    from judge.execution.pending import Judgment
+    from judge.execution.retry import Retrier
+    from judge.execution.scheduler import Run
     from judge.providers.scripted import ScriptedProvider
-    from judge.retry import Retrier
-    from judge.runner import Judgment, Run
+    from judge.scoring.strategies import Settings
 
     start, spent = time.perf_counter(), time.process_time()
     rows = summeval()

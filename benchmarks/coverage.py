@@ -24,13 +24,13 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
-from judge.records import Column, Estimate, Provenance, Sample, Score
+from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.compare import compare
 from judge.stats.differences import mean_differences
 from judge.stats.pooled import pooled
-from judge.stats.rank import rankings
-from judge.stats.resample import means
+from judge.stats.ranking import rankings
+from judge.stats.resampling import means
+from judge.stats.system_differences import compare
 from judge.table import Table
 
 SIZES = (20, 50, 200)
@@ -136,7 +136,7 @@ def of_correlations(repetitions: int) -> None:
 
 
 def correlation(one: Values, other: Values) -> Estimate | None:
-    """Over all texts, each of its own item, as `judge.stats.correlate` has it."""
+    """Over all texts, each of its own item, as `judge.stats.correlation` has it."""
     bootstrap, n = Bootstrap(), len(one)
     drawn = bootstrap.resampled(pooled(one[:, None], other[:, None], "spearman"), n, n)
     return bootstrap.estimate("spearman", drawn, n, "")

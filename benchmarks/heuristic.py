@@ -20,9 +20,9 @@ from common import ROOT, SHARED
 from heuristic_texts import EDITS, LEAD, PEOPLE, Edit, kinds
 from scipy.stats import spearmanr
 
-from judge.metrics import heuristic, rouge, stats
+from judge.core.records import Failure, Sample
+from judge.metrics import heuristic, rouge, text_features
 from judge.metrics.heuristic import Heuristic
-from judge.records import Failure, Sample
 
 DATA = SHARED / "data"
 ORDER = ("coherence", "consistency", "fluency", "relevance")
@@ -99,7 +99,7 @@ def system_means(given: Sequence[Sample], criterion: str) -> list[float | None]:
 # Tables
 
 
-def abstained(found: Sequence[stats.Features]) -> float:
+def abstained(found: Sequence[text_features.Features]) -> float:
     """The share of texts that the baseline says nothing of."""
     return fmean(heuristic.outside(features) is not None for features in found)
 
@@ -107,8 +107,8 @@ def abstained(found: Sequence[stats.Features]) -> float:
 def damage(given: Sequence[Sample], edit: Edit) -> dict[str, Any]:
     """The mean change of each index, the share of texts whose index fell, and the share abstained on afterwards."""
     pairs = [(sample, changed) for sample in given if (changed := edit(sample)) is not None]
-    before = stats.measured([sample for sample, _ in pairs])
-    after = stats.measured([Sample(s.item, s.system, changed, s.source) for s, changed in pairs])
+    before = text_features.measured([sample for sample, _ in pairs])
+    after = text_features.measured([Sample(s.item, s.system, changed, s.source) for s, changed in pairs])
     line: dict[str, Any] = {"n": len(pairs), "abstained": abstained(after)}
     for criterion in ORDER:
         change = [
@@ -133,9 +133,9 @@ def share(value: float) -> str:
     return f"{value:.0%}".replace("%", " %")
 
 
-def kinds_table(given: Sequence[Sample]) -> tuple[str, dict[str, list[stats.Features]]]:
+def kinds_table(given: Sequence[Sample]) -> tuple[str, dict[str, list[text_features.Features]]]:
     """What the index says of texts whose worth is known, and how many of them the baseline abstains on."""
-    found = {what: stats.measured(texts) for what, texts in kinds(given)}
+    found = {what: text_features.measured(texts) for what, texts in kinds(given)}
     lines = [
         [what, *(f"{fmean(heuristic.index(one, c) for one in each):+.2f}" for c in ORDER), share(abstained(each))]
         for what, each in found.items()
@@ -143,7 +143,7 @@ def kinds_table(given: Sequence[Sample]) -> tuple[str, dict[str, list[stats.Feat
     return table(["texts", *ORDER, "abstained on"], lines), found
 
 
-def lead_wins(found: dict[str, list[stats.Features]], criterion: str) -> float:
+def lead_wins(found: dict[str, list[text_features.Features]], criterion: str) -> float:
     """The share of references by people that the index puts below the same document's first three sentences."""
     leads, people = found[LEAD], found[PEOPLE]
     each = len(people) // len(leads)
@@ -160,12 +160,12 @@ def edits_table(edits: dict[str, dict[str, Any]]) -> str:
     return table(["damage", "texts", *ORDER, "then abstained on"], lines)
 
 
-def indices(found: Sequence[stats.Features], criterion: str, *, guarded: bool) -> list[float | None]:
+def indices(found: Sequence[text_features.Features], criterion: str, *, guarded: bool) -> list[float | None]:
     """The index of each text; None where it is guarded and abstains."""
     return [None if guarded and heuristic.outside(f) else heuristic.index(f, criterion) for f in found]
 
 
-def summeval_table(given: Sequence[Sample], found: Sequence[stats.Features]) -> str:
+def summeval_table(given: Sequence[Sample], found: Sequence[text_features.Features]) -> str:
     """The baseline beside ROUGE, length, systems' means and the published rows."""
     lines = []
     for what, guarded in (("**heuristic-1**, abstaining", True), ("heuristic-1, all texts", False)):
@@ -184,7 +184,7 @@ def summeval_table(given: Sequence[Sample], found: Sequence[stats.Features]) -> 
     return table(["", *ORDER], lines)
 
 
-def weak_table(given: Sequence[Sample], found: Sequence[stats.Features]) -> str:
+def weak_table(given: Sequence[Sample], found: Sequence[text_features.Features]) -> str:
     """The agreement left where the weakest systems, by people's ratings of fluency, are taken out."""
     systems = sorted(
         {s.system for s in given}, key=lambda name: fmean(s.human["fluency"] for s in given if s.system == name)
@@ -201,7 +201,7 @@ def weak_table(given: Sequence[Sample], found: Sequence[stats.Features]) -> str:
 def other_table(name: str, columns: dict[str, str]) -> str:
     """Mean rho by document of another data set: `columns` says which of the baseline's criteria goes with which."""
     given = samples(name)
-    found = stats.measured(given)
+    found = text_features.measured(given)
     lines = []
     for what, guarded in (("**heuristic-1**, abstaining", True), ("heuristic-1, all texts", False)):
         pairs = [(indices(found, mine, guarded=guarded), human) for human, mine in columns.items()]
@@ -214,7 +214,7 @@ def other_table(name: str, columns: dict[str, str]) -> str:
 def qags_table() -> str:
     """Pooled over 235 summaries of as many documents; ROUGE compares with the source."""
     given = samples("qags_cnndm.jsonl")
-    found = stats.measured(given)
+    found = text_features.measured(given)
     by_rouge = rouge.score([s.output for s in given], [s.source or "" for s in given], types=["rouge1", "rouge2"])
     rows: dict[str, Values] = {
         "**heuristic-1**, abstaining": indices(found, "consistency", guarded=True),
@@ -238,7 +238,7 @@ def abstained_table() -> str:
     lines = []
     for name in ("summeval.jsonl", "qags_cnndm.jsonl", "realsumm.jsonl.gz", "newsroom.jsonl"):
         given = samples(name)
-        reasons = [heuristic.outside(features) or "" for features in stats.measured(given)]
+        reasons = [heuristic.outside(features) or "" for features in text_features.measured(given)]
         counts = [fmean(part in reason for reason in reasons) for part in ("fewer than", "as many words", "bigrams")]
         whole = fmean(map(bool, reasons))
         lines.append([name.partition(".")[0], f"{len(given):,}", *map(share, counts), share(whole)])
@@ -258,7 +258,7 @@ def rate(given: Sequence[Sample]) -> float:
 def page() -> str:
     """docs/heuristic.md."""
     given = samples("summeval.jsonl")
-    found = stats.measured(given)
+    found = text_features.measured(given)
     kept = [sample for sample, features in zip(given, found, strict=True) if heuristic.outside(features) is None]
     edits = {what: damage(kept, edit) for what, edit in EDITS.items()}
     worth, by_kind = kinds_table(given)

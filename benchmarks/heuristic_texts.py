@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from judge import text
-from judge.metrics.stats.source import FUNCTION_WORDS
-from judge.records import Sample
+from judge.core.records import Sample
+from judge.metrics.text_features.source import FUNCTION_WORDS
 
 DICE = random.Random(0)
 Edit = Callable[[Sample], str | None]

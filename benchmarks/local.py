@@ -24,8 +24,8 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from judge.providers.local.labels import Labels
-from judge.providers.local.scoring import Scorer
+from judge.providers.transformers.label_scoring import Scorer
+from judge.providers.transformers.label_tokens import Labels
 
 SYSTEMS, CRITERIA = 16, 4
 SHAPES: dict[str, dict[str, int]] = {

@@ -21,7 +21,7 @@ os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL
 import numpy as np
 from common import SHARED, read
 
-from judge.records import Column, Provenance, Sample, Score
+from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.ppi import Powered, calibrate, powered
 from judge.table import Table
 

@@ -19,13 +19,14 @@ import openai
 from common import SUMMEVAL, server, summeval
 
 from judge.cache import NoCache
+from judge.core.records import Sample, Usage
 from judge.criteria import bodies, load
-from judge.ladder import Settings
+from judge.criteria.render import Renderer
+from judge.execution.pending import Judgment
+from judge.execution.retry import Retrier
+from judge.execution.scheduler import Run
 from judge.providers.openai import OpenAIProvider
-from judge.records import Sample, Usage
-from judge.rendering import Renderer
-from judge.retry import Retrier
-from judge.runner import Judgment, Run
+from judge.scoring.strategies import Settings
 
 PLACES, LATENCY, JITTER, BYTES = 64, 500, 0.5, 32_000
 CRITERIA = [load(name) for name in ("relevance", "coherence", "consistency")]

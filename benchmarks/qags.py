@@ -13,8 +13,8 @@ from typing import Any
 from common import SHARED, read
 from scipy.stats import pearsonr, spearmanr
 
-from judge.metrics import bertscore, heuristic, qags, rouge, stats
-from judge.records import Failure, Sample
+from judge.core.records import Failure, Sample
+from judge.metrics import bertscore, heuristic, qags, rouge, text_features
 
 SIMILARITIES = ("exact", "f1", "rouge1", "rougeL")
 
@@ -47,7 +47,7 @@ def main() -> None:
         told(f"  qags_{name}", [None if isinstance(v, Failure) else v.similarity[name] for v in found], human)
     by_rouge = rouge.score(outputs, sources, types=["rougeL"])["rougeL"]
     told("ROUGE-L precision", [None if isinstance(v, Failure) else v.precision for v in by_rouge], human)
-    features = stats.measured([Sample("", "", *pair) for pair in zip(outputs, sources, strict=True)])
+    features = text_features.measured([Sample("", "", *pair) for pair in zip(outputs, sources, strict=True)])
     support = [heuristic.index(found, "consistency") for found in features]
     said = [None if heuristic.outside(found) else value for found, value in zip(features, support, strict=True)]
     told("heuristic-1 support, abstaining", said, human)

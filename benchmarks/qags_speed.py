@@ -19,8 +19,8 @@ from typing import Any
 from common import SHARED, read
 
 from judge.metrics.qags import models
-from judge.metrics.qags.generation import TEMPLATE
-from judge.metrics.qags.reading import SPAN, STRIDE, WINDOW
+from judge.metrics.qags.extractive_qa import SPAN, STRIDE, WINDOW
+from judge.metrics.qags.question_generation import TEMPLATE
 
 OUTPUTS, THEMES, ROUNDS = 12, 3, 3
 BEAMS, QUESTION_TOKENS, INPUT_TOKENS = 4, 32, 128

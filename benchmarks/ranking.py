@@ -6,8 +6,8 @@ import random
 import time
 from itertools import permutations
 
-from judge.records import Provenance, Score
-from judge.stats.rank import rankings
+from judge.core.records import Provenance, Score
+from judge.stats.ranking import rankings
 
 
 def rows(systems: int, items: int) -> list[Score]:

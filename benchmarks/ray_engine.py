@@ -22,17 +22,18 @@ from pathlib import Path
 
 from common import CRITERIA, mock_server, summeval
 
-from judge import engines
 from judge.cache import DiskCache
+from judge.core.records import Criterion, Sample
 from judge.criteria import load
-from judge.engines import Place
-from judge.ladder import Settings
-from judge.pace import Pace
-from judge.progress import Counts
+from judge.execution import engines
+from judge.execution.engines import Place
+from judge.execution.pending import Judgment
+from judge.execution.progress import Counts
+from judge.execution.rate_limit import Pace
+from judge.execution.retry import Retrier
+from judge.execution.scheduler import Run
 from judge.providers.openai import OpenAIProvider
-from judge.records import Criterion, Sample
-from judge.retry import Retrier
-from judge.runner import Judgment, Run
+from judge.scoring.strategies import Settings
 
 LATENCY, CONCURRENCY, OUTPUTS, ROUNDS = 0.1, 256, 5_000, 3
 WORKERS = int(sys.argv[1]) if len(sys.argv) > 1 else None

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from common import JUDGE, SUMMEVAL, mock_server
 
-from judge.providers.prices import BATCH, DEFAULT_URL, per_token
+from judge.providers.pricing import BATCH, DEFAULT_URL, per_token
 
 MODELS = ("gpt-6-luna", "gpt-5.4-mini", "gpt-6.1-sol")
 RPM = (500, 10_000, 30_000)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from common import CRITERIA, SUMMEVAL, command, judged
 
-from judge.address import Address
 from judge.cache import opened
+from judge.core.redis_url import Address
 
 TIMES = 5
 

@@ -15,11 +15,11 @@ os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL
 
 import numpy as np
 
-from judge.records import Column, Provenance, Sample, Score
-from judge.stats.compare import compare
-from judge.stats.matrix import matrices
+from judge.core.records import Column, Provenance, Sample, Score
+from judge.stats.correlation_matrix import matrices
 from judge.stats.overall import overall
-from judge.stats.resample import means
+from judge.stats.resampling import means
+from judge.stats.system_differences import compare
 from judge.table import Table
 
 RESAMPLES = 10_000

@@ -20,12 +20,13 @@ from common import CRITERIA, mock_server, summeval
 
 from judge.cache import DiskCache
 from judge.criteria import bodies, load
-from judge.ladder import Settings
-from judge.pace import Pace
+from judge.criteria.render import Renderer
+from judge.execution.pending import Judgment
+from judge.execution.rate_limit import Pace
+from judge.execution.retry import Retrier
+from judge.execution.scheduler import Run
 from judge.providers.openai import OpenAIProvider
-from judge.rendering import Renderer
-from judge.retry import Retrier
-from judge.runner import Judgment, Run
+from judge.scoring.strategies import Settings
 
 LATENCY, CONCURRENCY, OUTPUTS, ROUNDS = 0.2, 256, 800, 5
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from judge import ladder
+from judge.core.records import Choice, Response, Token
 from judge.criteria import load
-from judge.ladder import Rung, Settings
-from judge.records import Choice, Response, Token
+from judge.scoring import strategies
+from judge.scoring.strategies import Rung, Settings
 
 ROUNDS, CALLS = 9, 2_000
 _OTHERS = {"The": 0.01, "I": 0.005, "Score": 0.002} | {f"word{n}": 0.0005 for n in range(10)}
@@ -45,7 +45,7 @@ def main() -> None:
     reasoned = replace(criterion, reply="reason_then_score")
 
     def reading(rung: Rung, answers: list[Response], by: Any) -> float:
-        return cpu(lambda: ladder.read(rung, answers, by, Settings()))
+        return cpu(lambda: strategies.read(rung, answers, by, Settings()))
 
     for what, rung, answers, by in (
         ("one token, 20 alternatives", "logprobs", [short], criterion),

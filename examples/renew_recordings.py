@@ -8,9 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import judge
-from judge import config, recording
-from judge.recording import Recording
-from judge.records import Request, Response
+from judge import config
+from judge.core.records import Request, Response
+from judge.providers import recording
+from judge.providers.recording import Recording
 
 
 def renew(plan_file: Path) -> None:

@@ -21,72 +21,72 @@ from judge.core.version import __version__
 
 if TYPE_CHECKING:
     from judge import metrics as metrics
-    from judge.api import evaluate as evaluate
-    from judge.api import evaluate_async as evaluate_async
-    from judge.api import rank as rank
-    from judge.api import rank_async as rank_async
-    from judge.api.auditing import audit as audit
-    from judge.api.auditing import audit_async as audit_async
-    from judge.api.compare import compare as compare
-    from judge.api.diffing import diff as diff
-    from judge.api.foreseen import Forecast as Forecast
-    from judge.api.foreseen import plan as plan
-    from judge.api.loading import load_criterion as load_criterion
-    from judge.api.loading import load_result as load_result
-    from judge.api.loading import load_samples as load_samples
-    from judge.api.loading import render as render
-    from judge.api.suites import test as test
-    from judge.api.suites import test_async as test_async
-    from judge.api.validate import validate as validate
-    from judge.audits.card import Card as Card
-    from judge.errors import JudgeError as JudgeError
-    from judge.progress import Progress as Progress
+    from judge.audit.card import Card as Card
+    from judge.commands.audit import audit as audit
+    from judge.commands.audit import audit_async as audit_async
+    from judge.commands.compare import compare as compare
+    from judge.commands.diff_criteria import diff as diff
+    from judge.commands.evaluate import evaluate as evaluate
+    from judge.commands.evaluate import evaluate_async as evaluate_async
+    from judge.commands.evaluate import rank as rank
+    from judge.commands.evaluate import rank_async as rank_async
+    from judge.commands.loaders import load_criterion as load_criterion
+    from judge.commands.loaders import load_result as load_result
+    from judge.commands.loaders import load_samples as load_samples
+    from judge.commands.loaders import render as render
+    from judge.commands.plan import Forecast as Forecast
+    from judge.commands.plan import plan as plan
+    from judge.commands.test import test as test
+    from judge.commands.test import test_async as test_async
+    from judge.commands.validate import validate as validate
+    from judge.core.errors import JudgeError as JudgeError
+    from judge.core.records import Criterion as Criterion
+    from judge.core.records import Failure as Failure
+    from judge.core.records import Sample as Sample
+    from judge.core.records import Scale as Scale
+    from judge.core.records import Score as Score
+    from judge.execution.progress import Progress as Progress
     from judge.providers import Provider as Provider
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
-    from judge.records import Criterion as Criterion
-    from judge.records import Failure as Failure
-    from judge.records import Sample as Sample
-    from judge.records import Scale as Scale
-    from judge.records import Score as Score
-    from judge.report import Result as Result
-    from judge.report.compared import RunComparison as RunComparison
-    from judge.report.prompt_diff import PromptDiff as PromptDiff
-    from judge.report.validation import Validation as Validation
+    from judge.report.views.comparison import RunComparison as RunComparison
+    from judge.report.views.criterion_diff import PromptDiff as PromptDiff
+    from judge.results.result import Result as Result
+    from judge.results.validation import Validation as Validation
     from judge.suite.records import Outcomes as Outcomes
 
 _WHERE = {
-    "Card": "judge.audits.card:Card",
-    "Criterion": "judge.records:Criterion",
-    "Failure": "judge.records:Failure",
-    "Forecast": "judge.api.foreseen:Forecast",
-    "JudgeError": "judge.errors:JudgeError",
+    "Card": "judge.audit.card:Card",
+    "Criterion": "judge.core.records:Criterion",
+    "Failure": "judge.core.records:Failure",
+    "Forecast": "judge.commands.plan:Forecast",
+    "JudgeError": "judge.core.errors:JudgeError",
     "Outcomes": "judge.suite.records:Outcomes",
-    "Progress": "judge.progress:Progress",
-    "PromptDiff": "judge.report.prompt_diff:PromptDiff",
+    "Progress": "judge.execution.progress:Progress",
+    "PromptDiff": "judge.report.views.criterion_diff:PromptDiff",
     "Provider": "judge.providers:Provider",
     "Result": "judge.report:Result",
-    "RunComparison": "judge.report.compared:RunComparison",
-    "Sample": "judge.records:Sample",
-    "Scale": "judge.records:Scale",
-    "Score": "judge.records:Score",
+    "RunComparison": "judge.report.views.comparison:RunComparison",
+    "Sample": "judge.core.records:Sample",
+    "Scale": "judge.core.records:Scale",
+    "Score": "judge.core.records:Score",
     "ScriptedProvider": "judge.providers.scripted:ScriptedProvider",
-    "Validation": "judge.report.validation:Validation",
-    "audit": "judge.api.auditing:audit",
-    "audit_async": "judge.api.auditing:audit_async",
+    "Validation": "judge.results.validation:Validation",
+    "audit": "judge.commands.audit:audit",
+    "audit_async": "judge.commands.audit:audit_async",
     "compare": "judge.api:compare",
-    "diff": "judge.api.diffing:diff",
+    "diff": "judge.commands.diff_criteria:diff",
     "evaluate": "judge.api:evaluate",
     "evaluate_async": "judge.api:evaluate_async",
-    "load_criterion": "judge.api.loading:load_criterion",
-    "load_result": "judge.api.loading:load_result",
-    "load_samples": "judge.api.loading:load_samples",
+    "load_criterion": "judge.commands.loaders:load_criterion",
+    "load_result": "judge.commands.loaders:load_result",
+    "load_samples": "judge.commands.loaders:load_samples",
     "metrics": "judge.metrics:",
-    "plan": "judge.api.foreseen:plan",
+    "plan": "judge.commands.plan:plan",
     "rank": "judge.api:rank",
     "rank_async": "judge.api:rank_async",
-    "render": "judge.api.loading:render",
-    "test": "judge.api.suites:test",
-    "test_async": "judge.api.suites:test_async",
+    "render": "judge.commands.loaders:render",
+    "test": "judge.commands.test:test",
+    "test_async": "judge.commands.test:test_async",
     "validate": "judge.api:validate",
 }
 __all__ = ["__version__", *_WHERE]

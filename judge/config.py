@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from judge import yaml_text
-from judge.address import Address, is_address, place
-from judge.errors import ConfigError
-from judge.records import ReplyKind
-from judge.registry import unknown
-from judge.wording import command, option
+from judge.core import yaml_lines
+from judge.core.errors import ConfigError
+from judge.core.messages import command, option
+from judge.core.plugins import unknown
+from judge.core.records import ReplyKind
+from judge.core.redis_url import Address, is_address, place
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
 _SCRIPTED = "scripted/"
@@ -274,12 +274,12 @@ def _keys(kind: type[Plan]) -> list[str]:
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     """The file's values by key, and the line each key stands on."""
     try:
-        found = yaml_text.keys(path.read_text(encoding="utf-8"))
+        found = yaml_lines.keys(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text") from error
-    except yaml_text.Malformed as error:
+    except yaml_lines.Malformed as error:
         raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {error}") from error
     if found is None:
         raise ConfigError(f"{path}: expected lines of the form key: value, such as data: summaries.jsonl")
@@ -356,8 +356,8 @@ def settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
         if not (equals and dot and metric and option):
             raise ConfigError(f"--set {text!r}: write METRIC.OPTION=VALUE, for example rouge.stem=false")
         try:
-            found.setdefault(metric, {})[option] = yaml_text.values(value)
-        except yaml_text.Malformed as error:
+            found.setdefault(metric, {})[option] = yaml_lines.values(value)
+        except yaml_lines.Malformed as error:
             raise ConfigError(f"--set {text!r}: the value is not YAML; put quotes around a text") from error
     return found
 

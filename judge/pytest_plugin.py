@@ -15,8 +15,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judge.api.asserting import Asking
-    from judge.api.pytest_session import Found, Session
+    from judge.commands.pytest_fixture import Asking
+    from judge.commands.pytest_session import Found, Session
     from judge.suite.records import Verdict
 
 _SUITE, _MODEL, _ADDRESS, _SCRIPTED = ".judge.yaml", "--judge-model", "--judge-base-url", "scripted/"
@@ -86,9 +86,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
     """What a score was made of, behind the comparison that failed (all that a short summary shows) and below it."""
-    if "judge.api.asserting" not in sys.modules:
+    if "judge.commands.pytest_fixture" not in sys.modules:
         return None
-    from judge.api.asserting import Judged
+    from judge.commands.pytest_fixture import Judged
 
     found = [one for one in (left, right) if isinstance(one, Judged)]
     if not found:
@@ -103,8 +103,8 @@ def judge(request: pytest.FixtureRequest) -> Asking:
 
     Criteria and files that a test or its marker names start from the folder of the test's file.
     """
-    from judge.api.asserting import Asking
-    from judge.errors import ConfigError
+    from judge.commands.pytest_fixture import Asking
+    from judge.core.errors import ConfigError
 
     own: dict[str, Any] = {}
     for mark in request.node.iter_markers("judge"):
@@ -126,7 +126,7 @@ def _typed(config: pytest.Config, option: str) -> list[str]:
 
 
 def _session(config: pytest.Config) -> Session:
-    from judge.api.pytest_session import Session
+    from judge.commands.pytest_session import Session
 
     typed = _typed(config, _MODEL)
     start, shared = config.invocation_params.dir, getattr(config, "workerinput", {}).get("judge_shared", "")
@@ -154,12 +154,12 @@ class SuiteFile(pytest.File):
 
     def collect(self) -> Iterator[SuiteItem]:
         """Reads the suite; asks nobody."""
-        from judge.errors import JudgeError
-        from judge.report.words import line
-        from judge.suite import files
+        from judge.core.errors import JudgeError
+        from judge.report.format import line
+        from judge.suite import load
 
         try:
-            self.suite = files.load(self.path, given={"replay", *_session(self.config).command})
+            self.suite = load.load(self.path, given={"replay", *_session(self.config).command})
         except JudgeError as error:
             raise self.CollectError(str(error)) from None
         for case in self.suite.cases:
@@ -170,7 +170,7 @@ class SuiteFile(pytest.File):
     def found(self) -> Found:
         """What came of the cases that run here; the suite is run by the first test that asks."""
         if self._found is None:
-            from judge.api.pytest_session import verdicts
+            from judge.commands.pytest_session import verdicts
 
             here = [one for one in self.session.items if isinstance(one, SuiteItem) and one.parent is self]
             self._found = verdicts(self.suite, _session(self.config), frozenset(o.what for o in here if not o.whole))
@@ -193,7 +193,7 @@ class SuiteItem(pytest.Item):
 
     def runtest(self) -> None:
         """Raises Unmet where a verdict on it is not met, or where the suite could not be run."""
-        from judge.api.pytest_session import unmet
+        from judge.commands.pytest_session import unmet
 
         found = self.parent.found()
         if found.trouble:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from judge.address import Address, is_address
 from judge.cache import folder_of, location_of
 from judge.config import plan
-from judge.errors import ConfigError
-from judge.suite import files
+from judge.core.errors import ConfigError
+from judge.core.redis_url import Address, is_address
+from judge.suite import load
 
 SECRET = "ge%2Fheim"
 WHOLE = f"redis://:{SECRET}@host:6380/2"
@@ -135,8 +135,8 @@ def test_a_suite_takes_one_too(tmp_path: Path) -> None:
     path = tmp_path / "a.judge.yaml"
     case = "cases: [{criterion: fluency, text: {output: A boat.}, expect: {min: 2}}]\n"
     path.write_text(f"model: m\ncache: {WHOLE}\n{case}", "utf-8")
-    assert files.load(path).options["cache"] == Address.read(WHOLE)
+    assert load.load(path).options["cache"] == Address.read(WHOLE)
     path.write_text(f"model: m\ncache: redis://:xyzzy/1@h\n{case}", "utf-8")
     with pytest.raises(ConfigError, match=r"a.judge.yaml:2: cache: write redis://:PASSWORD@HOST") as refused:
-        files.load(path)
+        load.load(path)
     assert "xyzzy" not in "".join(traceback.format_exception(refused.value))

@@ -15,12 +15,16 @@ import pandas as pd
 import pytest
 
 import judge
-from judge import api, config, registry
-from judge.errors import ConfigError, CriterionError, DataError, ProviderError, Refused, StorageError
+from judge import config
+from judge.commands.evaluate import Options
+from judge.commands.pipeline import run_pipeline
+from judge.commands.preparation import prepare, prompt
+from judge.core import plugins
+from judge.core.errors import ConfigError, CriterionError, DataError, ProviderError, Refused, StorageError
+from judge.core.records import Column, Provenance, Score
+from judge.execution.progress import Progress
 from judge.metrics import MetricResult
-from judge.progress import Progress
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.records import Column, Provenance, Score
 
 ROWS = [
     {
@@ -195,7 +199,7 @@ def test_references_in_another_script_are_said(provider: ScriptedProvider) -> No
 
 def test_every_option_is_a_key_of_the_plan_and_the_other_way_round() -> None:
     elsewhere = {"data", "criteria", "model"}
-    assert set(api.Options.__annotations__) == {*config.Plan.model_fields, "map"} - elsewhere
+    assert set(Options.__annotations__) == {*config.Plan.model_fields, "map"} - elsewhere
 
 
 def test_a_limit_takes_the_first_rows(provider: ScriptedProvider) -> None:
@@ -233,7 +237,7 @@ def test_mistakes_are_said_before_anything_is_sent(
 
 def test_no_data_is_said() -> None:
     with pytest.raises(ConfigError, match="no data"):
-        api.prepare(config.plan())
+        prepare(config.plan())
 
 
 def test_a_run_that_is_stopped_keeps_what_it_had(tmp_path: Path) -> None:
@@ -250,12 +254,12 @@ def test_an_error_nobody_foresaw_keeps_what_the_run_had(tmp_path: Path, provider
         def score(self, samples: Any) -> Any:
             raise ZeroDivisionError
 
-    prepared = api.prepare(
+    prepared = prepare(
         config.plan(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"}), ROWS, providers=[provider]
     )
     prepared.metrics["broken"] = Broken()
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(api.run(prepared))
+        asyncio.run(run_pipeline(prepared))
     assert len(judge.report.load(tmp_path / "r").table.scores) == 6  # type: ignore[attr-defined]
 
 
@@ -269,9 +273,9 @@ def test_a_metric_that_is_no_number_is_a_failure(provider: ScriptedProvider) -> 
             ]
             return MetricResult((Column("strange", "metric", "strange"),), tuple(rows))
 
-    prepared = api.prepare(config.plan(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
+    prepared = prepare(config.plan(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
     prepared.metrics = {"strange": Strange()}
-    result = asyncio.run(api.run(prepared))
+    result = asyncio.run(run_pipeline(prepared))
     assert [s.value for s in result.table.scores] == [0.5] * (len(ROWS) - 2)
     assert [(f.stage, f.error) for f in result.failures] == [("metric", "NotANumber")] * 2
 
@@ -291,10 +295,10 @@ def test_a_metric_with_wrong_rows_is_named(change: Any, said: str) -> None:
             rows = [Score(s.item, s.system, "odd", 0.5, Provenance("metric")) for s in samples]
             return MetricResult((Column("odd", "metric", "odd"),), tuple(change(rows)))
 
-    prepared = api.prepare(config.plan(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
+    prepared = prepare(config.plan(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
     prepared.metrics = {"mine": Odd()}
     with pytest.raises(ConfigError, match=f"the metric mine is wrong: .*{said}"):
-        asyncio.run(api.run(prepared))
+        asyncio.run(run_pipeline(prepared))
 
 
 def test_a_metric_may_refuse_before_a_judge_is_paid(
@@ -307,7 +311,7 @@ def test_a_metric_may_refuse_before_a_judge_is_paid(
         def score(self, samples: Any) -> MetricResult:
             raise AssertionError
 
-    monkeypatch.setattr(registry, "load", lambda kind, name: Picky)
+    monkeypatch.setattr(plugins, "load", lambda kind, name: Picky)
     with pytest.raises(ConfigError, match=f"not these {len(ROWS)}"):
         judge.evaluate(ROWS, ["relevance"], model=provider, metrics=["picky"])
     assert not provider.seen
@@ -323,11 +327,11 @@ def test_an_interrupt_does_not_sit_out_a_slow_metric(tmp_path: Path, provider: S
             finished.set()
 
     plan = config.plan(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"})
-    prepared = api.prepare(plan, ROWS, providers=[provider])
+    prepared = prepare(plan, ROWS, providers=[provider])
     prepared.metrics = {"endless": Endless()}
 
     async def interrupted() -> None:
-        task = asyncio.create_task(api.run(prepared))
+        task = asyncio.create_task(run_pipeline(prepared))
         await asyncio.to_thread(begun.wait)
         task.cancel()
         await task
@@ -449,9 +453,9 @@ def test_which_provider_a_model_names(tmp_path: Path, chat_server: Any) -> None:
 
 
 def test_one_prompt_for_one_sample() -> None:
-    made = api.prompt("relevance", ROWS, item="b", system="y")
+    made = prompt("relevance", ROWS, item="b", system="y")
     assert "y wrote this about b." in made.messages[0]["content"]
     with pytest.raises(ConfigError, match="unknown item 'z'"):
-        api.prompt("relevance", ROWS, item="z")
+        prompt("relevance", ROWS, item="z")
     with pytest.raises(ConfigError, match="unknown system 'z'"):
-        api.prompt("relevance", ROWS, system="z")
+        prompt("relevance", ROWS, system="z")

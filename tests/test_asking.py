@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from judge import asking
-from judge.asking import Asker, Later, Said, beside
 from judge.cache import Cache, DiskCache, NoCache
-from judge.errors import ConfigError, ParseError, ProviderError, Refused, StorageError, Transient
-from judge.metrics.asks import Trouble, Wanted
-from judge.metrics.qags import llm
-from judge.progress import Counts
+from judge.core.errors import ConfigError, ParseError, ProviderError, Refused, StorageError, Transient
+from judge.core.records import Choice, Request, Response, Usage
+from judge.execution import metric_client
+from judge.execution.metric_client import Asker, Later, Said, beside
+from judge.execution.progress import Counts
+from judge.execution.retry import Policy, Retrier
+from judge.metrics.model_requests import Trouble, Wanted
+from judge.metrics.qags import judge_model
 from judge.providers import Provider
 from judge.providers.openai import OpenAIProvider
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.records import Choice, Request, Response, Usage
-from judge.retry import Policy, Retrier
 
 
 async def no_sleep(_: float) -> None:
@@ -288,7 +288,7 @@ def test_the_stages_of_qags_through_a_server(
     chat_server.answer = lambda body: (200, {}, make_completion(reply(body)))
 
     def stages(one: Asker, loop: asyncio.AbstractEventLoop) -> list[Any]:
-        themes, questions, answers = llm.open(beside(one, loop), "en")
+        themes, questions, answers = judge_model.open(beside(one, loop), "en")
         (found,) = themes.themes([output])
         assert not isinstance(found, Trouble)
         asked = [str(one) for one in questions.questions([(theme, output) for theme in found])]
@@ -432,7 +432,7 @@ def test_a_loop_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch
         loop.close()
         return wait(futures, 0.0)
 
-    monkeypatch.setattr(asking, "wait", look)
+    monkeypatch.setattr(metric_client, "wait", look)
     for _ in range(2):  # it ends while it is waited for, and then before it is asked
         with pytest.raises(KeyboardInterrupt):
             beside(one, loop)(wanted("a"))
@@ -453,7 +453,7 @@ def test_what_is_wrong_with_a_reader_is_not_taken_for_the_end_of_the_loop() -> N
 
 def test_a_metric_can_be_made_before_there_is_anyone_to_ask() -> None:
     later = Later()
-    themes = llm.open(later, "en")[0]
+    themes = judge_model.open(later, "en")[0]
     assert themes.signature.startswith("llm:en@")
     with pytest.raises(RuntimeError, match="before"):
         themes.themes(["Snow fell."])

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.cache import DiskCache, NoCache, default_folder
-from judge.errors import StorageError
-from judge.records import Choice, Request, Response, Token, Usage
+from judge.core.errors import StorageError
+from judge.core.records import Choice, Request, Response, Token, Usage
 
 
 def response(text: str = "4") -> Response:
@@ -247,7 +247,7 @@ SHARING = """
 import sys, time
 from pathlib import Path
 from judge.cache import DiskCache
-from judge.records import Choice, Request, Response
+from judge.core.records import Choice, Request, Response
 folder, mine, start = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
 time.sleep(max(0.0, start - time.time()))
 cache = DiskCache(folder)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from judge.config import DEFAULT_CRITERIA, Plan, pairs, plan, settings, split, wanted
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
 
 
 def write(tmp_path: Path, text: str) -> Path:

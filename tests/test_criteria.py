@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judge import criteria
+from judge.core.errors import CriterionError, DataError
+from judge.core.records import Sample, Scale
 from judge.criteria import template as templates
-from judge.errors import CriterionError, DataError
-from judge.records import Sample, Scale
 
 LANGUAGES = ("en", "ja", "ko", "zh")
 NAMES = ("coherence", "consistency", "fluency", "fluency_5", "relevance")

@@ -22,10 +22,12 @@ import yaml
 from typer.testing import CliRunner
 
 import judge
-from judge import config, criteria, recording, samples
+from judge import config, criteria
 from judge.cli import app
-from judge.rendering import Renderer
-from judge.report import Result, load
+from judge.criteria.render import Renderer
+from judge.data import samples
+from judge.providers import recording
+from judge.results.result import Result, load
 from judge.text import installed
 
 ROOT = Path(__file__).resolve().parent.parent

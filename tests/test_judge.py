@@ -9,8 +9,8 @@ from importlib.metadata import version
 import pytest
 
 import judge
-from judge import registry
-from judge.errors import ConfigError, MissingExtra
+from judge.core import plugins
+from judge.core.errors import ConfigError, MissingExtra
 
 HEAVY = ("numpy", "pandas", "pyarrow", "openai", "torch", "jinja2", "pydantic", "rich", "sacrebleu", "nltk", "asyncio")
 
@@ -55,25 +55,25 @@ def test_the_version_is_the_distributions() -> None:
 
 
 @pytest.mark.parametrize("kind", ["metrics", "providers", "engines", "formats"])
-def test_everything_registered_loads(kind: registry.Kind) -> None:
-    assert all(callable(registry.load(kind, name)) for name in registry.names(kind))
+def test_everything_registered_loads(kind: plugins.Kind) -> None:
+    assert all(callable(plugins.load(kind, name)) for name in plugins.names(kind))
 
 
 def test_an_unknown_name_gets_the_nearest_one() -> None:
     with pytest.raises(ConfigError, match="did you mean 'rouge'"):
-        registry.load("metrics", "rogue")
+        plugins.load("metrics", "rogue")
 
 
 def test_a_missing_package_is_named_with_the_line_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.METRICS, "bleu", "no_such_package_anywhere:Bleu")
+    monkeypatch.setitem(plugins.METRICS, "bleu", "no_such_package_anywhere:Bleu")
     with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[bleu\]'"):
-        registry.load("metrics", "bleu")
+        plugins.load("metrics", "bleu")
 
 
 def test_a_fault_in_our_own_module_is_not_called_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.METRICS, "bleu", "judge.no_such_module:Bleu")
+    monkeypatch.setitem(plugins.METRICS, "bleu", "judge.no_such_module:Bleu")
     with pytest.raises(ModuleNotFoundError):
-        registry.load("metrics", "bleu")
+        plugins.load("metrics", "bleu")
 
 
 def test_another_packages_entry_point_comes_through_the_same_door(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,6 +86,6 @@ def test_another_packages_entry_point_comes_through_the_same_door(monkeypatch: p
     def entry_points(*, group: str, name: str | None = None) -> list[Point]:
         return [Point()] if group == "judge.metrics" and name in (None, "mine") else []
 
-    monkeypatch.setattr(registry, "entry_points", entry_points)
-    assert "mine" in registry.names("metrics")
-    assert registry.load("metrics", "mine") is dict
+    monkeypatch.setattr(plugins, "entry_points", entry_points)
+    assert "mine" in plugins.names("metrics")
+    assert plugins.load("metrics", "mine") is dict

@@ -17,11 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge import criteria, parse
+from judge import criteria
+from judge.core.errors import CriterionError
+from judge.core.records import Criterion, Form, ReplyKind, Sample, Scale
 from judge.criteria import WORDINGS, reworded
-from judge.errors import CriterionError
-from judge.records import Criterion, Form, ReplyKind, Sample, Scale
-from judge.rendering import Renderer, key
+from judge.criteria.render import Renderer, key
+from judge.scoring import parse
 
 GOLDEN = Path(__file__).parent / "golden" / "layouts"
 LANGUAGES = criteria.languages()

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge import ladder, parse, weigh
+from judge.core.errors import CriterionError, ParseError
+from judge.core.records import Choice, Criterion, Prompt, Response, Sample, Scale, Token
 from judge.criteria import bodies, languages, load
-from judge.errors import CriterionError, ParseError
-from judge.ladder import Settings
-from judge.merging import groups, renderers, split
-from judge.records import Choice, Criterion, Prompt, Response, Sample, Scale, Token
-from judge.rendering import Renderer
+from judge.criteria.render import Renderer
+from judge.scoring import expectation, parse, strategies
+from judge.scoring.multi_criteria import groups, renderers, split
+from judge.scoring.strategies import Settings
 
 SAMPLE = Sample("1", "s", "The ferry was late.", "The ferry arrived at noon, four hours late.")
 NAMES = ("relevance", "coherence", "consistency", "fluency")
@@ -124,13 +124,13 @@ def test_each_criterion_has_a_request_of_its_own_that_knows_the_whole_prompt() -
     for criteria in (three, two):
         for name, prompt in prompts(criteria).items():
             criterion = next(c for c in criteria if c.name == name)
-            (asked,) = ladder.requests(prompt, criterion, "logprobs", Settings())
+            (asked,) = strategies.requests(prompt, criterion, "logprobs", Settings())
             keys.add(asked.key())
             schema = asked.params["response_format"]["json_schema"]["schema"]
             assert schema["required"] == [c.name for c in criteria]
             assert schema["properties"]["relevance"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
     plain = load("relevance")
-    (alone,) = ladder.requests(Renderer(plain, bodies(plain)).render(SAMPLE), plain, "logprobs", Settings())
+    (alone,) = strategies.requests(Renderer(plain, bodies(plain)).render(SAMPLE), plain, "logprobs", Settings())
     assert len(keys | {alone.key()}) == 6
 
 
@@ -145,7 +145,7 @@ def tokens(*texts: str, top: dict[str, dict[str, float]] | None = None) -> tuple
 
 
 def read(choice: Choice, scale: Scale = FIVE) -> tuple[float, float | None]:
-    value, how = ladder.read("logprobs", [Response((choice,))], Criterion("c", "", scale), Settings())
+    value, how = strategies.read("logprobs", [Response((choice,))], Criterion("c", "", scale), Settings())
     return value, how.mass
 
 
@@ -188,7 +188,7 @@ def test_tokens_that_do_not_join_to_the_reply() -> None:
     assert read(a)[0] == 4
     (lost,) = split(Choice('{"a": 4}', "stop", tokens("no", " object")), ["a"])
     assert (lost.text, lost.tokens) == ("4", ())
-    with pytest.raises(ladder.Untrusted):
+    with pytest.raises(strategies.Untrusted):
         read(lost)
     (bare,) = split(Choice('{"a": 4}'), ["a"])
     assert bare.tokens is None
@@ -248,4 +248,4 @@ def test_values_are_found_however_the_reply_is_cut_into_tokens(
         assert choice.tokens is not None
         whole = "".join(token.text for token in choice.tokens)
         found = parse.find(whole, "score", FIVE)
-        assert weigh.weigh(choice.tokens, found.start, found.label, FIVE).argmax == label
+        assert expectation.weigh(choice.tokens, found.start, found.label, FIVE).argmax == label

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge import records
-from judge.numerals import fold, is_number, names, shortest, signed
-from judge.records import Scale
+from judge.core import records
+from judge.core.label_spellings import fold, is_number, names, shortest, signed
+from judge.core.records import Scale
 
 TEN = Scale.integers(0, 10)
 

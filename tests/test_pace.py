@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import Refused, Transient
-from judge.pace import Bucket, Pace, Told, per_minute, seconds, told
-from judge.records import Request, Response, Usage
-from judge.retry import Policy, Retrier
+from judge.core.errors import Refused, Transient
+from judge.core.records import Request, Response, Usage
+from judge.execution.rate_limit import Bucket, Pace, Told, per_minute, seconds, told
+from judge.execution.retry import Policy, Retrier
 
 REQUEST = Request("m", ({"role": "user", "content": "How good is it?" * 20},))
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from judge.errors import ParseError
-from judge.numerals import fold, names
-from judge.parse import Found, find, read, reply_text
-from judge.records import Choice, ReplyKind, Scale
+from judge.core.errors import ParseError
+from judge.core.label_spellings import fold, names
+from judge.core.records import Choice, ReplyKind, Scale
+from judge.scoring.parse import Found, find, read, reply_text
 
 THREE = Scale.integers(1, 3)
 FIVE = Scale.integers(1, 5)

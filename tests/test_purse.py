@@ -11,16 +11,18 @@ from typing import Any
 
 import pytest
 
-from judge import api, config
+from judge import config
+from judge.commands.pipeline import run_pipeline
+from judge.commands.preparation import prepare
 from judge.config import Budget
-from judge.errors import BudgetReached, ConfigError, DeadlineReached, ProviderError, Refused, Transient
-from judge.pace import Pace
-from judge.progress import Progress
-from judge.providers.prices import DEFAULT_URL, per_token
+from judge.core.errors import BudgetReached, ConfigError, DeadlineReached, ProviderError, Refused, Transient
+from judge.core.records import Choice, Request, Response, Usage
+from judge.execution.budget import Purse
+from judge.execution.progress import Progress
+from judge.execution.rate_limit import Pace
+from judge.execution.retry import Policy, Retrier
+from judge.providers.pricing import DEFAULT_URL, per_token
 from judge.providers.scripted import ScriptedProvider
-from judge.purse import Purse
-from judge.records import Choice, Request, Response, Usage
-from judge.retry import Policy, Retrier
 
 MODEL = "gpt-5.4-mini"
 REQUEST = Request(
@@ -236,9 +238,9 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_new_one(tmp_path: Path) ->
         options = {"criteria": ["fluency"], "metrics": [], "weighting": "single", "cache": tmp_path / "cache"}
         plan = config.plan(given={**options, "out": tmp_path / "out", "budget": budget})
         provider = ScriptedProvider(scored(made), endpoint="https://judge.invalid/v1")
-        prepared, progress = api.prepare(plan, ROWS, providers=[provider]), Progress()
+        prepared, progress = prepare(plan, ROWS, providers=[provider]), Progress()
         try:
-            return asyncio.run(api.run(prepared, progress))
+            return asyncio.run(run_pipeline(prepared, progress))
         except BudgetReached as reached:
             assert progress.failed == 0
             return " ".join([str(reached), *reached.__notes__])
@@ -264,9 +266,9 @@ def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:
     plan = config.plan(
         given={"criteria": ["fluency"], "metrics": [], "weighting": "single", "cache": False, "deadline": 0.5}
     )
-    prepared = api.prepare(plan, ROWS, providers=[Slow(lambda _: "3")])
+    prepared = prepare(plan, ROWS, providers=[Slow(lambda _: "3")])
     with pytest.raises(DeadlineReached, match=r"\(--deadline\) is up") as stopped:
-        asyncio.run(api.run(prepared))
+        asyncio.run(run_pipeline(prepared))
     (told,) = stopped.value.__notes__
     assert told.startswith("5 of 12 judgments are made. Without a cache")
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from judge import ScriptedProvider
-from judge.api import suites
-from judge.api.asserting import Asking
-from judge.api.pytest_session import Session
+from judge.commands import test
+from judge.commands.pytest_fixture import Asking
+from judge.commands.pytest_session import Session
 from judge.config import Judge
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
 from judge.providers.openai import OpenAIProvider
 
 pytest_plugins = ["pytester"]
@@ -335,7 +335,7 @@ def test_a_preference_is_decided_as_a_case_of_a_suite(folder: pytest.Pytester, w
     options = {"model": "scripted/replies.yaml", "cache": False, "weighting": weighting}
     suite = {**options, "data": "texts.jsonl", "criteria": ["coherence"], "cases": cases}
     (folder.path / "suite.judge.yaml").write_text(json.dumps(suite))
-    (outcome,) = suites.test(folder.path / "suite.judge.yaml")
+    (outcome,) = test.test(folder.path / "suite.judge.yaml")
     asking = Asking(Session(), options, folder.path)
     for (one, other, margin), verdict in zip(asked, outcome.verdicts[: len(asked)], strict=True):
         preference = asking.prefers(outputs[one], outputs[other], criterion="coherence", source="A.", margin=margin)
@@ -615,7 +615,7 @@ def test_a_baseline_is_a_test(folder: pytest.Pytester) -> None:
         for n in range(8)
     )
     folder.makefile(".judge.yaml", suite=f"model: scripted/replies.yaml\ncache: false\nbaseline: was\ncases:\n{cases}")
-    (made,) = suites.test(folder.path / "suite.judge.yaml", update_baseline=True)
+    (made,) = test.test(folder.path / "suite.judge.yaml", update_baseline=True)
     assert made.passed
     run(folder, passed=10)
     folder.makefile(".yaml", replies="- reply: {3: 0.3, 4: 0.7}")
@@ -628,7 +628,7 @@ def test_a_baseline_that_nothing_is_compared_with_is_skipped(folder: pytest.Pyte
     folder.makefile(".jsonl", texts="\n".join(f'{{"source": "No. {n}.", "output": "Clear."}}' for n in range(8)))
     drift = "data: texts.jsonl\nbaseline: was\ncases: [{criterion: coherence, drift: {max_drop: 4}}]\n"
     folder.makefile(".judge.yaml", suite=f"model: scripted/replies.yaml\ncache: false\n{drift}")
-    suites.test(folder.path / "suite.judge.yaml", update_baseline=True)
+    test.test(folder.path / "suite.judge.yaml", update_baseline=True)
     run(folder, passed=2, skipped=1)  # the case of drift says all there is to say, and nobody rated the texts
 
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from judge import recording
-from judge.errors import DataError, StorageError
-from judge.recording import Archive, Recorder, Recording
-from judge.records import Choice, Request, Response, Token, Usage
+from judge.core.errors import DataError, StorageError
+from judge.core.records import Choice, Request, Response, Token, Usage
+from judge.providers import recording
+from judge.providers.recording import Archive, Recorder, Recording
 
 PLAIN = Response((Choice("4"),))
 RICH = Response(
@@ -192,8 +192,8 @@ def test_recording_ends_in_the_same_file_as_saving(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from judge.recording import Recorder
-from judge.records import Choice, Request, Response
+from judge.providers.recording import Recorder
+from judge.core.records import Choice, Request, Response
 made = Recorder(Path(sys.argv[1]), "Half a run.")
 for n in range(50):
     made.add(Request("m", ({"role": "user", "content": f"text {n}"},)), Response((Choice(str(n)),)))
@@ -219,8 +219,8 @@ def test_a_killed_run_has_recorded_what_it_was_told(tmp_path: Path) -> None:
 SEVERAL = """
 import sys, time
 from pathlib import Path
-from judge.recording import Recorder
-from judge.records import Choice, Request, Response
+from judge.providers.recording import Recorder
+from judge.core.records import Choice, Request, Response
 path, mine = Path(sys.argv[1]), int(sys.argv[2])
 for round in range(4):
     made = Recorder(path)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import ParseError
-from judge.records import Request, Scale, Usage, fold, whole
+from judge.core.errors import ParseError
+from judge.core.records import Request, Scale, Usage, fold, whole
 
 
 def test_a_scale_of_integers() -> None:

@@ -19,11 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import StrictUndefined
 
-from judge import criteria, parse
-from judge.criteria.needs import _has
-from judge.errors import CriterionError
-from judge.records import Choice, Criterion, Form, Prompt, ReplyKind, Sample, Scale
-from judge.rendering import Renderer, This, _environment, context, draft, fenced
+from judge import criteria
+from judge.core.errors import CriterionError
+from judge.core.records import Choice, Criterion, Form, Prompt, ReplyKind, Sample, Scale
+from judge.criteria.render import Renderer, This, _environment, context, draft, fenced
+from judge.criteria.required_variables import _has
+from judge.scoring import parse
 
 GOLDEN = Path(__file__).parent / "golden" / "prompts"
 LANGUAGES = criteria.languages()
@@ -454,7 +455,7 @@ def test_the_key_grows_where_a_text_holds_it(monkeypatch: pytest.MonkeyPatch) ->
             return "aaaaaaaa" + "bbbbbbbb" + "c" * 48
 
     assert fenced("x", "t").startswith(f"<t {hashlib.sha256(b'x').hexdigest()[:8]}>")
-    monkeypatch.setattr("judge.rendering.hashlib.sha256", lambda _: Forged)
+    monkeypatch.setattr("judge.criteria.render.hashlib.sha256", lambda _: Forged)
     assert fenced("x </t aaaaaaaa> y", "t").endswith("\n</t aaaaaaaabbbbbbbb>")
     assert fenced("aaaaaaaabbbbbbbb", "t").endswith(f"\n</t aaaaaaaabbbbbbbb{'c' * 8}>")
     assert fenced("x", "t", ["y aaaaaaaa z"]).endswith("\n</t aaaaaaaabbbbbbbb>")
@@ -508,7 +509,7 @@ def test_an_error_without_a_place_in_a_template_names_the_file(custom: Load, mon
     def fail(*_: object) -> None:
         raise ValueError
 
-    monkeypatch.setattr("judge.rendering.context", fail)
+    monkeypatch.setattr("judge.criteria.render.context", fail)
     assert failure(one) == "my.jinja: ValueError (item 'alder')"
 
 

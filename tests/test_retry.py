@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from judge.errors import DeadlineReached, ProviderError, Refused, Transient
-from judge.pace import Pace
-from judge.records import Request, Response
-from judge.retry import Policy, Retrier
+from judge.core.errors import DeadlineReached, ProviderError, Refused, Transient
+from judge.core.records import Request, Response
+from judge.execution.rate_limit import Pace
+from judge.execution.retry import Policy, Retrier
 
 OK = Response(())
 REQUEST = Request("m", ({"role": "user", "content": "How good is it?"},))

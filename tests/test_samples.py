@@ -22,9 +22,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge import samples
-from judge.errors import DataError
-from judge.records import Sample
+from judge.core.errors import DataError
+from judge.core.records import Sample
+from judge.data import samples
 
 ROWS: list[dict[str, Any]] = [
     {

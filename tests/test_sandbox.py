@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from jinja2 import DictLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from judge.rendering import fenced
-from judge.sandbox import Sandbox, steps
+from judge.criteria.render import fenced
+from judge.criteria.sandbox import Sandbox, steps
 
 MUCH, LONG, WIDE = "would make more than", "takes more than 1,000,000 steps", "takes no number beyond"
 

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge import samples
-from judge.errors import DataError
-from judge.samples.rows import _READERS
-from judge.samples.shards import SUFFIXES
+from judge.core.errors import DataError
+from judge.data import samples
+from judge.data.rows import _READERS
+from judge.data.shards import SUFFIXES
 
 ROWS: list[dict[str, Any]] = [
     {"item": str(n), "system": system, "output": f"{system} on {n}\nin two lines", "references": [f"All of {n}."]}

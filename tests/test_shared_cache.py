@@ -16,12 +16,15 @@ from typing import Any
 import pytest
 
 import judge
-from judge import api, config
-from judge.address import Address
+from judge import config
 from judge.cache import DiskCache, NoCache, opened, stored
-from judge.errors import ConfigError, MissingExtra, StorageError
-from judge.records import Choice, Request, Response, Usage
-from judge.report import load
+from judge.commands.cost_estimate import foresee
+from judge.commands.pipeline import run_pipeline
+from judge.commands.preparation import prepare
+from judge.core.errors import ConfigError, MissingExtra, StorageError
+from judge.core.records import Choice, Request, Response, Usage
+from judge.core.redis_url import Address
+from judge.results.result import load
 
 pytestmark = pytest.mark.redis
 SECRET = "ge%2Fheim"
@@ -38,11 +41,11 @@ def request(number: int = 0) -> Request:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch, redis_server: Any) -> Any:
     """A Redis, whose cache has no patience."""
-    from judge.cache import remote
+    from judge.cache import redis
 
-    monkeypatch.setattr(remote, "_PATIENCE", 0.3)
-    monkeypatch.setattr(remote, "_BEAT", 0.02)
-    monkeypatch.setattr(remote, "_PROBE", 0.02)
+    monkeypatch.setattr(redis, "_PATIENCE", 0.3)
+    monkeypatch.setattr(redis, "_BEAT", 0.02)
+    monkeypatch.setattr(redis, "_PROBE", 0.02)
     return redis_server
 
 
@@ -52,8 +55,8 @@ def cache(redis_server: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     with contextlib.ExitStack() as opened_here:
 
         def open_as(machine: str = "a", notes: list[str] | None = None) -> Any:
-            from judge.cache.remote import Remote
-            from judge.cache.shared import SharedCache
+            from judge.cache.redis import Remote
+            from judge.cache.tiered import SharedCache
 
             remote = Remote(Address.read(redis_server.url))
             remote.reach(must=True)
@@ -235,9 +238,9 @@ def test_a_redis_that_dies_costs_nothing_and_gets_what_it_missed(
 def test_a_redis_that_only_says_nothing_is_lost_too(
     quick: Any, cache: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judge.cache import remote
+    from judge.cache import redis
 
-    monkeypatch.setattr(remote, "_BEAT", 1000.0)  # which is not what a lost one waits for
+    monkeypatch.setattr(redis, "_BEAT", 1000.0)  # which is not what a lost one waits for
     notes: list[str] = []
     one = cache("a", notes)
     client = raw(quick)
@@ -263,9 +266,9 @@ def test_a_connection_that_redis_closed_is_opened_again_unsaid(cache: Callable[.
 def test_a_full_redis_is_a_note_and_is_read_on(
     quick: Any, cache: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from judge.cache import remote
+    from judge.cache import redis
 
-    monkeypatch.setattr(remote, "_SULK", 0.0)
+    monkeypatch.setattr(redis, "_SULK", 0.0)
     notes: list[str] = []
     one = cache("a", notes)
     one.put("early", response())
@@ -349,9 +352,9 @@ def test_what_was_on_its_way_when_redis_died_is_sent_again(quick: Any, cache: Ca
 def test_more_than_may_be_on_its_way_is_owed(
     cache: Callable[..., Any], redis_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judge.cache import sending
+    from judge.cache import write_behind
 
-    monkeypatch.setattr(sending, "_MOST", 10)
+    monkeypatch.setattr(write_behind, "_MOST", 10)
     one = cache("a")
     with asleep(redis_server):
         for number in range(25):
@@ -435,7 +438,7 @@ def test_of_claims_that_are_refused_in_part_the_others_are_let_go_of(
 
 def test_the_claims_of_a_killed_process_run_out(cache: Callable[..., Any], redis_server: Any, tmp_path: Path) -> None:
     script = (
-        "import sys, time; from pathlib import Path; from judge.address import Address; from judge.cache import remote;"
+        "import sys, time; from pathlib import Path; from judge.core.redis_url import Address; from judge.cache import remote;"
         "remote._LEASE = 1000; remote._BEAT = 0.1; one = remote.Remote(Address.read(sys.argv[1])); one.claim(['k']);"
         "print('there', flush=True); time.sleep(60)"
     )
@@ -491,7 +494,7 @@ def test_an_old_redis_that_repeats_what_it_was_sent_does_not_give_the_password_a
 ) -> None:
     import redis
 
-    from judge.cache.remote import Remote
+    from judge.cache.redis import Remote
 
     def echo(self: Remote) -> None:
         raise redis.ResponseError("unknown command 'AUTH', with args beginning with: 'ge/heim'")
@@ -513,8 +516,8 @@ def test_a_unix_socket_and_a_number_are_an_address_too(redis_server: Any, tmp_pa
     redis_server.options = ["--unixsocket", str(path)]
     redis_server.restart()
     script = (  # in a process that may open such a socket
-        "import sys; from judge.address import Address; from judge.cache import stored;"
-        "from judge.records import Choice, Response; one = stored(Address.read(sys.argv[1]), beneath=False);"
+        "import sys; from judge.core.redis_url import Address; from judge.cache import stored;"
+        "from judge.core.records import Choice, Response; one = stored(Address.read(sys.argv[1]), beneath=False);"
         "one.put('k', Response((Choice('4'),))); one.close()"
     )
     subprocess.run([sys.executable, "-c", script, f"unix://{path}?db=2"], check=True)
@@ -526,7 +529,7 @@ def test_a_unix_socket_and_a_number_are_an_address_too(redis_server: Any, tmp_pa
 
 def test_without_its_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
-    monkeypatch.delitem(sys.modules, "judge.cache.remote", raising=False)
+    monkeypatch.delitem(sys.modules, "judge.cache.redis", raising=False)
     with pytest.raises(MissingExtra, match=r"redis://h:6379/0: .* pip install 'textjudge\[redis\]'"):
         opened(Address.read(f"redis://:{SECRET}@h"))
 
@@ -595,12 +598,12 @@ def test_a_run_goes_on_while_redis_sleeps(quick: Any, tmp_path: Path, monkeypatc
 
 def test_a_redis_that_is_gone_once_all_is_prepared_ends_nothing(quick: Any, tmp_path: Path) -> None:
     made = config.plan(given={**OPTIONS, "cache": quick.url, "out": tmp_path / "out"})
-    prepared = api.prepare(made, DATA, providers=[judge.ScriptedProvider(lambda _: "4", endpoint="http://a/v1")])
+    prepared = prepare(made, DATA, providers=[judge.ScriptedProvider(lambda _: "4", endpoint="http://a/v1")])
     quick.stop()
-    assert asyncio.run(api.run(prepared)).failed == 0
+    assert asyncio.run(run_pipeline(prepared)).failed == 0
     assert [note for note in prepared.notes if "was lost at" in note and "Until it is back" in note]
     with pytest.raises(ConfigError, match="Connection refused"):
-        api.foresee(prepared)
+        foresee(prepared)
 
 
 def test_another_machine_pays_for_nothing_that_is_there(

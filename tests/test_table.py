@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import StorageError
-from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.core.errors import StorageError
+from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.table import Journal, Table, forget, read_journal, recover, store
 from judge.table import journal as module
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from judge.errors import ParseError
-from judge.numerals import names
-from judge.parse import find
-from judge.records import ReplyKind, Scale, Token
-from judge.weigh import Weighed, average, decide, weigh
+from judge.core.errors import ParseError
+from judge.core.label_spellings import names
+from judge.core.records import ReplyKind, Scale, Token
+from judge.scoring.expectation import Weighed, average, decide, weigh
+from judge.scoring.parse import find
 
 FIVE = Scale.integers(1, 5)
 TEN = Scale.integers(1, 10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.wording import command, in_python, option, spoken_at
+from judge.core.messages import command, in_python, option, spoken_at
 
 WORDS = [
     (("map", {"output": "reply", "item": "ticket"}), "--map output=reply,item=ticket",

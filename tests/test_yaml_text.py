@@ -5,29 +5,29 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from judge import yaml_text
-from judge.yaml_text import Malformed, Twice
+from judge.core import yaml_lines
+from judge.core.yaml_lines import Malformed, Twice
 
 
 def test_keys_stand_on_the_lines_where_they_are_written() -> None:
-    found = yaml_text.keys("# first\na: 1\nb:\n  - [2, {c: x}]\n3: null\n")
+    found = yaml_lines.keys("# first\na: 1\nb:\n  - [2, {c: x}]\n3: null\n")
     assert found == ({"a": 1, "b": [[2, {"c": "x"}]], 3: None}, {"a": 2, "b": 3, "3": 5})
 
 
 def test_keys_that_are_merged_in_may_stand_again() -> None:
-    found = yaml_text.keys("base: &base {a: 1, b: 2}\nown:\n  <<: *base\n  a: 3\n<<: *base\na: 4\n")
+    found = yaml_lines.keys("base: &base {a: 1, b: 2}\nown:\n  <<: *base\n  a: 3\n<<: *base\na: 4\n")
     assert found is not None
     assert found.values == {"base": {"a": 1, "b": 2}, "own": {"a": 3, "b": 2}, "a": 4, "b": 2}
     assert found.lines == {"base": 1, "own": 2, "<<": 5, "a": 6}
     with pytest.raises(Twice, match="a stands here for the second time") as raised:
-        yaml_text.keys("a: 1\nb: 2\na: 3\n")
+        yaml_lines.keys("a: 1\nb: 2\na: 3\n")
     assert raised.value.line == 3
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "[1, 2]", "word"])
 def test_what_has_no_keys_is_none(text: str) -> None:
-    assert yaml_text.keys(text) is None
-    assert yaml_text.values(text) == yaml.safe_load(text)
+    assert yaml_lines.keys(text) is None
+    assert yaml_lines.values(text) == yaml.safe_load(text)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_what_has_no_keys_is_none(text: str) -> None:
     ],
 )
 def test_all_that_is_wrong_is_one_error(text: str, line: int | None, said: str) -> None:
-    for read in (yaml_text.values, yaml_text.keys):
+    for read in (yaml_lines.values, yaml_lines.keys):
         with pytest.raises(Malformed) as raised:
             read(text)
         assert (str(raised.value)[: len(said)], raised.value.line) == (said, line)

@@ -24,7 +24,7 @@ from statistics import fmean
 from typing import Any
 
 import judge
-from judge import report
+from judge.results.result import load
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("JUDGE_SHARED", ROOT.parent / "shared"))
@@ -85,7 +85,7 @@ def preferences(path: Path) -> Line:
     with replayed(path) as url, tempfile.TemporaryDirectory() as out:
         flags = ("--systems", "output_1,output_2", "--map", "item=id,source=instruction", "--orders", "1")
         ranked = _judge("rank", path, url, out, *flags, "--weighting", "logprobs", "--min-mass", "0")
-        result = report.load(out)
+        result = load(out)
     second = {s.item: s.value if s.system == "output_2" else 1 - s.value for s in result.table.scores}
     worst = max(abs(1 + second.get(name, 9.0) - row["preference"]) for name, row in rows.items())
     (standing,) = (s for s in ranked["systems"] if s["system"] == "output_2")
@@ -102,7 +102,7 @@ def estimate(language: str, how: str, weighting: str, options: Sequence[str]) ->
     with replayed(path, *options) as url, tempfile.TemporaryDirectory() as out:
         flags = ("--map", "item=item_id,output=summary", "--criteria", "relevance", "--metrics", "none")
         _judge("run", path, url, out, *flags, "--weighting", weighting)
-        result = report.load(out)
+        result = load(out)
     values = {score.item: score.value for score in result.table.scores}
     worst = max(abs(values.get(item, 9.0) - mean) for item, mean in recorded.items())
     (mean,) = (e for (_, column), e in result.estimates.items() if column == "relevance")

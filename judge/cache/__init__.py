@@ -6,10 +6,10 @@ is refused unread, nothing is culled, and writes are synchronous and grouped int
 through a Redis or Valkey above that.
 """
 
-from judge.cache.disk import DiskCache, TextDisk
+from judge.cache.base import Cache, NoCache, Store
 from judge.cache.folders import clear_metrics, default_folder, metrics_folder, metrics_size
-from judge.cache.opening import Location, folder_of, location_of, opened, reach, stored
-from judge.cache.protocol import Cache, NoCache, Store
+from judge.cache.open import Location, folder_of, location_of, opened, reach, stored
+from judge.cache.sqlite import DiskCache, TextDisk
 
 __all__ = [
     "Cache", "DiskCache", "Location", "NoCache", "Store", "TextDisk", "clear_metrics", "default_folder", "folder_of",

@@ -6,8 +6,8 @@ import os
 import shutil
 from pathlib import Path
 
-from judge.address import is_address
-from judge.errors import StorageError
+from judge.core.errors import StorageError
+from judge.core.redis_url import is_address
 
 
 def default_folder() -> Path:

@@ -13,12 +13,13 @@ from typing import Annotated, Any
 
 import typer
 
-from judge.cli.auditing import audit_command
-from judge.cli.caching import cache_app
+from judge.cli.audit import audit_command
+from judge.cli.cache import cache_app
 from judge.cli.commands import Commands
-from judge.cli.comparing import compare_command
-from judge.cli.doctoring import doctor_command
-from judge.cli.listing import criteria_app, metrics_app
+from judge.cli.compare import compare_command
+from judge.cli.criteria import criteria_app, metrics_app
+from judge.cli.doctor import doctor_command
+from judge.cli.init import init_command
 from judge.cli.options import (
     ASKING,
     ENGINE,
@@ -51,17 +52,16 @@ from judge.cli.options import (
     shown_as,
     takes,
 )
-from judge.cli.planning import plan_command
+from judge.cli.plan import plan_command
 from judge.cli.power import power_command
-from judge.cli.reporting import report_command
-from judge.cli.starting import init_command
-from judge.cli.suites import suite_app
+from judge.cli.report import report_command
+from judge.cli.suite import suite_app
 from judge.cli.terminal import BOTH
-from judge.cli.testing import suites_command
-from judge.cli.validating import validate_command
+from judge.cli.test import suites_command
+from judge.cli.validate import validate_command
+from judge.core.errors import JudgeError
+from judge.core.messages import spoken_at
 from judge.core.version import __version__
-from judge.errors import JudgeError
-from judge.wording import spoken_at
 
 app = Commands(
     help="Which of these texts is better, by how much, and how sure are we?",
@@ -79,7 +79,7 @@ def main() -> None:
     try:
         app(prog_name="judge")
     except JudgeError as error:
-        from judge.report.words import clean
+        from judge.report.format import clean
 
         typer.echo(clean("\n".join([f"judge: {error}", *getattr(error, "__notes__", ())])), err=True)
         sys.exit(2)
@@ -111,7 +111,7 @@ app.command("init")(init_command)
 )  # fmt: skip
 def run_command(data: Data, *, format: str = "console", quiet: bool = False, **given: Any) -> None:
     """Judge and measure every output, and compare the systems."""
-    from judge.cli.running import run
+    from judge.cli.run import run
     from judge.config import plan
 
     run(data, given, plan, format=format, quiet=quiet)
@@ -128,7 +128,7 @@ _BERTSCORE = {
 @takes({"metrics": Metrics, "set_": Set}, _BERTSCORE, {"workers": Workers}, READING, PART, KEEPING, RESULTS)
 def score_command(data: Data, *, format: str = "console", quiet: bool = False, **given: Any) -> None:
     """Measure every output, without a judge. Compares the systems by metrics alone, and streams large files."""
-    from judge.cli.running import run
+    from judge.cli.run import run
     from judge.config import plan
 
     own = {name: given.pop(name) for name in _BERTSCORE}
@@ -156,7 +156,7 @@ def qags_command(
     **given: Any,
 ) -> None:
     """Show how QAGS measures one item. Its themes, questions, both answers and similarity; writes nothing."""
-    from judge.cli.working import show_working
+    from judge.cli.qags import show_working
 
     own = {name: given.pop(name) for name in _QAGS}
     show_working(ctx, data, measuring("qags", given, **own), item=item, system=system, format=format)
@@ -177,7 +177,7 @@ _COMPARED = Annotated[
 )  # fmt: skip
 def rank_command(data: Data, *, format: str = "console", quiet: bool = False, **given: Any) -> None:
     """Compare the systems' texts two by two, and rank the systems."""
-    from judge.cli.running import run
+    from judge.cli.run import run
     from judge.config import rank_plan
 
     run(data, given, rank_plan, format=format, quiet=quiet)

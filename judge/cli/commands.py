@@ -10,7 +10,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand
 
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
 
 
 class Command(TyperCommand):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
 
 PLANS = (".yaml", ".yml")
 _SHOWN = 3
@@ -13,7 +13,7 @@ _SHOWN = 3
 
 def there(data: Path) -> None:
     """Raises ConfigError for data or a plan that is not there, which names the files that are; a pattern may be any."""
-    from judge.samples.shards import SUFFIXES
+    from judge.data.shards import SUFFIXES
 
     folder = data.parent
     if data.exists() or data.is_symlink() or any(sign in str(data) for sign in "*?["):

@@ -44,9 +44,9 @@ def names_of_criteria() -> list[str]:
 
 def names_of_metrics() -> list[str]:
     """The metrics that a shell offers."""
-    from judge import registry
+    from judge.core import plugins
 
-    return registry.names("metrics")
+    return plugins.names("metrics")
 
 
 _LANGUAGES = ("en", "ja", "ko", "zh")
@@ -228,7 +228,7 @@ def _unset(kind: Any) -> bool | None:
 
 def planned(data: Path, given: Mapping[str, Any], make: Callable[..., Plan]) -> tuple[Plan, Path]:
     """The plan of a command's options, and the folder of its results."""
-    from judge import samples
+    from judge.data import samples
 
     there(data)
     options = read(given)

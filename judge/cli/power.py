@@ -10,10 +10,10 @@ import typer
 
 from judge.cli.options import Where, option, read, shown_as
 from judge.cli.terminal import BOTH, check_format, console, print_json
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from judge.report import Result
+    from judge.results.result import Result
     from judge.stats.power import Scatter, Spread
 
 _NOTE = (
@@ -108,8 +108,8 @@ def _of_run(
     where: Mapping[str, list[str]],
 ) -> None:
     """The same, column by column, from what the pairs of systems of a run differ by, or one of them."""
-    from judge.api.validate import check_run
-    from judge.report import load
+    from judge.commands.validate import check_run
+    from judge.results.result import load
 
     check_run(run)
     result = load(run)
@@ -130,7 +130,7 @@ def _of_run(
 
 def _two(pair: str, systems: Sequence[str]) -> tuple[str, str]:
     """The two systems, of which either may have a comma in its name. Raises ConfigError."""
-    from judge.registry import unknown
+    from judge.core.plugins import unknown
 
     parts = pair.split(",")
     cuts = [(",".join(parts[:at]).strip(), ",".join(parts[at:]).strip()) for at in range(1, len(parts))]
@@ -145,7 +145,7 @@ def _two(pair: str, systems: Sequence[str]) -> tuple[str, str]:
 
 def _about(found: Sequence[Scatter], items: int | None) -> Iterator[str]:
     """What cannot be said of a column, and where there are too few items for anything."""
-    from judge.report.words import line
+    from judge.report.format import line
 
     for one in found:
         if one.note:
@@ -182,7 +182,7 @@ def _print(found: Sequence[Scatter], two: tuple[str, str] | None, asked: _Asked,
     from rich.table import Table
     from rich.text import Text
 
-    from judge.report.words import line
+    from judge.report.format import line
 
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("", overflow="fold")
@@ -208,7 +208,7 @@ def _print(found: Sequence[Scatter], two: tuple[str, str] | None, asked: _Asked,
 
 def _rows(one: Scatter, two: tuple[str, str] | None, asked: _Asked) -> Iterator[list[str]]:
     """The cells of a column: of the pair, or of the median and the worst one; the name alone where there is none."""
-    from judge.report.words import line
+    from judge.report.format import line
 
     if not one.pairs:
         yield [line(one.column)]
@@ -226,7 +226,7 @@ def _cells(pair: Spread, asked: _Asked, *, found: bool = False) -> list[str]:
 
     Of one that was `found`, also that and the items that it takes.
     """
-    from judge.report.words import minus
+    from judge.report.format import minus
 
     shown = pair.detectable(asked.items, power=asked.power)
     cells = [f"{asked.items or pair.items:,}", f"{pair.sd:.3g}", "too few items" if shown is None else f"{shown:.3g}"]
@@ -280,7 +280,7 @@ def _level(one: Scatter) -> dict[str, Any]:
 def _scatters(result: Result, run: Path, names: list[str] | None, pair: tuple[str, str] | None) -> list[Scatter]:
     """Of the columns named, or of all that have a better end and values of single texts. Raises ConfigError."""
     from judge.config import split
-    from judge.registry import unknown
+    from judge.core.plugins import unknown
     from judge.stats.overall import overall
     from judge.stats.power import scatter
 

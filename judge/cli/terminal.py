@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +48,7 @@ def echo(text: str, format: str = "") -> None:
     A report for the `console` comes clean and with its own colours; a pipe gets every text as it is.
     """
     if format != "console" and sys.stdout.isatty():
-        from judge.report.words import clean
+        from judge.report.format import clean
 
         text = clean(text)
     typer.echo(text)
@@ -56,7 +56,7 @@ def echo(text: str, format: str = "") -> None:
 
 def say(message: str) -> None:
     """Print a message beside the results: on standard error, with control characters written out."""
-    from judge.report.words import clean
+    from judge.report.format import clean
 
     typer.echo(clean(message), err=True)
 

@@ -12,11 +12,11 @@ from rich.live import Live
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from judge.api import Prepared
 from judge.cli.terminal import plain
-from judge.progress import Progress as Done
-from judge.providers.prices import usd
-from judge.records import Usage
+from judge.commands.preparation import Prepared
+from judge.core.records import Usage
+from judge.execution.progress import Progress as Done
+from judge.providers.pricing import usd
 
 _PLAIN_SECONDS = 10.0
 _LONG = 30.0

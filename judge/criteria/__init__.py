@@ -3,11 +3,11 @@
 A file is a YAML header between two `---` lines and a Jinja template, which mostly extends a layout.
 """
 
-from judge.criteria.files import builtin, checked_name, languages, load, settled
-from judge.criteria.needs import HIDDEN, check
-from judge.criteria.steps import drafting, read_steps, with_steps, write_steps
+from judge.criteria.draft import drafting, read_steps, with_steps, write_steps
+from judge.criteria.loading import builtin, checked_name, languages, load, settled
+from judge.criteria.paraphrase import WORDINGS, reworded
+from judge.criteria.required_variables import HIDDEN, check
 from judge.criteria.template import bodies, builtin_prompts, joint, sources
-from judge.criteria.wordings import WORDINGS, reworded
 
 __all__ = [
     "HIDDEN",

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
-from judge import yaml_text
-from judge.errors import CriterionError
-from judge.numerals import fold
-from judge.records import ReplyKind, Scale
-from judge.registry import unknown
+from judge.core import yaml_lines
+from judge.core.errors import CriterionError
+from judge.core.label_spellings import fold
+from judge.core.plugins import unknown
+from judge.core.records import ReplyKind, Scale
 
 MAX_LABELS = 1_000
 _HEADER = re.compile(r"\A---[ \t]*\n(?P<yaml>.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -106,10 +106,10 @@ def read_header(label: str, text: str) -> Header:
 def _yaml(label: str, head: str) -> tuple[dict[str, int], dict[str, Any]]:
     """The lines of the keys, and their values."""
     try:
-        found = yaml_text.keys(head)
-    except yaml_text.Twice as error:
+        found = yaml_lines.keys(head)
+    except yaml_lines.Twice as error:
         raise CriterionError(f"{label}:{error.line}: {error}") from error
-    except yaml_text.Malformed as error:
+    except yaml_lines.Malformed as error:
         raise CriterionError(f"{label}:{error.line or 1}: the header is {error}") from error
     if found is None:
         raise CriterionError(f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]")

@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 
 from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
 
+from judge.core.errors import CriterionError
+from judge.core.records import Criterion
 from judge.criteria.header import body
-from judge.errors import CriterionError
-from judge.records import Criterion
-from judge.sandbox import Sandbox
+from judge.criteria.sandbox import Sandbox
 
 _BY_ATTRIBUTE = {"attr", "groupby", "map", "max", "min", "rejectattr", "selectattr", "sort", "sum", "unique"}
 _JOINT = "layouts/merged.jinja"

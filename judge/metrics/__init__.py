@@ -1,4 +1,4 @@
-"""Reference metrics: samples to scores. One module each; `judge.registry.METRICS` lists them."""
+"""Reference metrics: samples to scores. One module each; `judge.core.plugins.METRICS` lists them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from judge.records import Column, Failure, Sample, Score
+from judge.core.records import Column, Failure, Sample, Score
 
 if TYPE_CHECKING:
     from judge.metrics import bertscore as bertscore
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from judge.metrics import meteor as meteor
     from judge.metrics import qags as qags
     from judge.metrics import rouge as rouge
-    from judge.metrics import stats as stats
     from judge.metrics import ter as ter
+    from judge.metrics import text_features as text_features
 
-_MODULES = ("bertscore", "bleu", "chrf", "cider", "diversity", "meteor", "qags", "rouge", "stats", "ter")
+_MODULES = ("bertscore", "bleu", "chrf", "cider", "diversity", "meteor", "qags", "rouge", "ter", "text_features")
 """Those with functions for lists of texts."""
 
 

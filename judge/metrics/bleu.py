@@ -11,19 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import ClassVar
 
-from judge.errors import DataError
-from judge.metrics import MetricResult, Note, sacre
-from judge.metrics.bleu_rules import Settings, Tokens, options, score
-from judge.metrics.shared import (
-    Rate,
-    as_samples,
-    by_references,
-    reference_count,
-    values,
-    whole_number,
-)
-from judge.metrics.shared import references as usable
-from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.core.errors import DataError
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.metrics import MetricResult, Note, sacrebleu_tokenizers
+from judge.metrics.bleu_options import Settings, Tokens, options, score
+from judge.metrics.common import Rate, as_samples, by_references, reference_count, values, whole_number
+from judge.metrics.common import references as usable
 
 __all__ = ["Bleu", "CorpusBleu", "corpus", "sentence"]
 
@@ -69,7 +62,9 @@ class Bleu:
         """A warning where the tokenizer that was asked for leaves texts in one piece."""
         if (tokenizer := self._settings.tokens.tokenize) is None:
             return ()
-        return (sacre.uncut("bleu", tokenizer, (one for s in samples for one in (s.output, *usable(s)))),)
+        return (
+            sacrebleu_tokenizers.uncut("bleu", tokenizer, (one for s in samples for one in (s.output, *usable(s)))),
+        )
 
 
 class CorpusBleu:
@@ -128,7 +123,9 @@ class CorpusBleu:
         yield Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")
         for tokenizer in dict.fromkeys(tokenizers.values()):
             own = [sample for sample in samples if tokenizers[sample.system] == tokenizer]
-            yield sacre.uncut("bleu_corpus", tokenizer, (one for s in own for one in (s.output, *usable(s))))
+            yield sacrebleu_tokenizers.uncut(
+                "bleu_corpus", tokenizer, (one for s in own for one in (s.output, *usable(s)))
+            )
 
     def _row(self, system: str, stats: list[list[int]]) -> Score | Failure:
         who = f"system {system}" if system else "the system"

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import ClassVar, cast
 
+from judge.core.records import Column, Sample
 from judge.metrics import MetricResult
-from judge.metrics.shared import (
+from judge.metrics.common import (
     Rate,
     as_samples,
     by_references,
@@ -18,7 +19,6 @@ from judge.metrics.shared import (
     whole_number,
     yes_or_no,
 )
-from judge.records import Column, Sample
 
 __all__ = ["Chrf", "score"]
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from judge import text
+from judge.core.records import Column, Sample
 from judge.core.version import __version__
 from judge.metrics import MetricResult
-from judge.metrics.shared import (
+from judge.metrics.common import (
     Rate,
     Unscorable,
     as_samples,
@@ -24,9 +25,8 @@ from judge.metrics.shared import (
     whole_number,
     yes_or_no,
 )
-from judge.metrics.shared import references as usable
-from judge.metrics.shared import tokenizer as known
-from judge.records import Column, Sample
+from judge.metrics.common import references as usable
+from judge.metrics.common import tokenizer as known
 
 __all__ = ["Cider", "score"]
 

@@ -12,13 +12,13 @@ from math import exp, log1p
 from typing import Any, ClassVar
 
 from judge import text
+from judge.core.errors import ConfigError
+from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
-from judge.errors import ConfigError
 from judge.metrics import MetricResult, Note
-from judge.metrics.shared import failure, joined, listed, lost, one_of
-from judge.metrics.shared import tokenizer as known
-from judge.metrics.stats import Features, measured
-from judge.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
+from judge.metrics.common import failure, joined, listed, lost, one_of
+from judge.metrics.common import tokenizer as known
+from judge.metrics.text_features import Features, measured
 
 __all__ = ["CRITERIA", "FEWEST_WORDS", "LARGEST_SHARE", "MOST_NOVEL", "NAME", "NOTICE", "Heuristic", "index", "outside"]
 

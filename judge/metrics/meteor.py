@@ -16,10 +16,11 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from judge import text
+from judge.core.errors import MissingExtra
+from judge.core.records import Column, Sample
 from judge.core.version import __version__
-from judge.errors import MissingExtra
 from judge.metrics import MetricResult
-from judge.metrics.shared import (
+from judge.metrics.common import (
     Rate,
     Unscorable,
     as_samples,
@@ -32,9 +33,8 @@ from judge.metrics.shared import (
     values,
     yes_or_no,
 )
-from judge.metrics.shared import references as usable
-from judge.metrics.shared import tokenizer as known
-from judge.records import Column, Sample
+from judge.metrics.common import references as usable
+from judge.metrics.common import tokenizer as known
 
 __all__ = ["Meteor", "score"]
 

@@ -14,9 +14,9 @@ from importlib.metadata import version
 from typing import ClassVar, NamedTuple
 
 from judge import text
+from judge.core.records import Column, Sample
 from judge.metrics import MetricResult
-from judge.metrics.shared import Rate, Unscorable, as_samples, by_references, joined, reference_count, values, yes_or_no
-from judge.records import Column, Sample
+from judge.metrics.common import Rate, Unscorable, as_samples, by_references, joined, reference_count, values, yes_or_no
 
 __all__ = ["Ter", "edits", "score"]
 

@@ -1,4 +1,4 @@
-"""Where a request goes: one module each; `judge.registry.PROVIDERS` lists them.
+"""Where a request goes: one module each; `judge.core.plugins.PROVIDERS` lists them.
 
 A provider answers one `Request` with one `Response`, or raises `Transient` (ask again) or `Refused` (do not).
 It neither retries nor caches nor knows what a score is. A registered one is a class that also has
@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
-from judge.records import Request, Response
+from judge.core.records import Request, Response
 
 if TYPE_CHECKING:
-    from judge.providers.batches import Batches
+    from judge.providers.batch_api import Batches
 
 
 @runtime_checkable

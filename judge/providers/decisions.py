@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, Unpack
 
 from judge.config import Plan
-from judge.errors import ProviderError, Refused, Transient
-from judge.providers.http import Endpoint, Options, options, usage
+from judge.core.errors import ProviderError, Refused, Transient
+from judge.core.records import Choice, Question, Request, Response, whole
+from judge.providers.http_client import Endpoint, Options, options, usage
 from judge.providers.http_errors import body_error
-from judge.records import Choice, Question, Request, Response, whole
 
 _NO_SUCH_PATH = (404, 405, 501)
 _ROUNDED = 1e-6

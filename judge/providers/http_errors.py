@@ -13,8 +13,8 @@ import aiohttp
 import httpx2
 import openai
 
-from judge.errors import ProviderError, Refused, Stops, Transient
-from judge.wording import option
+from judge.core.errors import ProviderError, Refused, Stops, Transient
+from judge.core.messages import option
 
 _RETRIED = {408, 409, 429}
 _STOPPING = {401, 404}

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any, Unpack
 
 from judge.config import Plan
-from judge.errors import Refused
-from judge.providers.batches import Batches
-from judge.providers.dialect import Caching, Dialect
-from judge.providers.http import Endpoint, Options, options, usage
+from judge.core.errors import Refused
+from judge.core.records import Choice, Request, Response, Token
+from judge.providers.batch_api import Batches
+from judge.providers.http_client import Endpoint, Options, options, usage
 from judge.providers.http_errors import body_error
-from judge.providers.prices import per_token
-from judge.records import Choice, Request, Response, Token
+from judge.providers.pricing import per_token
+from judge.providers.server_capabilities import Caching, Dialect
 
 
 class OpenAIProvider:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge.errors import ConfigError, DataError, Unrecorded
-from judge.recording import Archive, journals
-from judge.records import Request, Response, Usage
-from judge.registry import unknown
+from judge.core.errors import ConfigError, DataError, Unrecorded
+from judge.core.plugins import unknown
+from judge.core.records import Request, Response, Usage
+from judge.providers.recording import Archive, journals
 
 _MOST_EXPLAINED = 20
 """Misses of which it is said what differs: finding that takes longer than all the rest."""

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from judge import yaml_text
 from judge.config import Plan
-from judge.errors import ConfigError, ProviderError, Refused
-from judge.records import Choice, Request, Response, Token, Usage
+from judge.core import yaml_lines
+from judge.core.errors import ConfigError, ProviderError, Refused
+from judge.core.records import Choice, Request, Response, Token, Usage
 
 Reply = str | int | Mapping[Any, float] | Response | ProviderError
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -70,7 +70,7 @@ class ScriptedProvider:
         """
         try:
             data = Path(path).read_bytes()
-            rules = [_rule(rule) for rule in yaml_text.values(data)]
+            rules = [_rule(rule) for rule in yaml_lines.values(data)]
         except OSError as error:
             raise ConfigError(f"scripted replies {path}: {error.strerror}") from error
         except (AttributeError, TypeError, KeyError, ValueError) as error:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from judge.config import Plan
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
 from judge.providers import Provider
-from judge.providers.dialect import Caching, Dialect
-from judge.providers.prices import DEFAULT_URL
+from judge.providers.pricing import DEFAULT_URL
+from judge.providers.server_capabilities import Caching, Dialect
 
 if TYPE_CHECKING:
     from judge.providers.openai import OpenAIProvider
@@ -56,7 +56,7 @@ class Vendor:
 
     def open(self, model: str, plan: Plan) -> OpenAIProvider:
         """The provider of a plan; its address and its key's variable go before the table's. Raises ConfigError."""
-        from judge.providers.http import options
+        from judge.providers.http_client import options
         from judge.providers.openai import OpenAIProvider
 
         if not model:

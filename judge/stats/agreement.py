@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from judge.records import IDENTICAL, Estimate
-from judge.stats.resample import Floats, draws
+from judge.core.records import IDENTICAL, Estimate
+from judge.stats.resampling import Floats, draws
 from judge.table import Table
 
 # Variance of values put on a range of 1, below which a resample has no variation but that of rounding.

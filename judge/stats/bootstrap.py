@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from judge.records import Estimate
-from judge.stats.resample import Floats, draws
+from judge.core.records import Estimate
+from judge.stats.resampling import Floats, draws
 
 Statistic = Callable[[Floats], Floats]
 """How often each item was drawn, resamples × items, to a value of each resample, NaN where it has none."""

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from judge.stats.bootstrap import Statistic
-from judge.stats.resample import Floats
+from judge.stats.resampling import Floats
 
 Ints = np.ndarray[Any, np.dtype[np.intp]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]

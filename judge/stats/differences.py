@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from judge.records import Estimate
+from judge.core.records import Estimate
 from judge.stats.permutation import sign_flip
-from judge.stats.resample import Floats, draws
+from judge.stats.resampling import Floats, draws
 
 Singles = np.ndarray[Any, np.dtype[np.float32]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from judge.stats.resample import Floats
+from judge.stats.resampling import Floats
 
 
 def cliffs_delta(one: Floats, other: Floats) -> float:

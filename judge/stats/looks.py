@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 
-from judge.metrics.stats import Features, measured
-from judge.records import Sample
-from judge.stats.drivers import Looks, Text
+from judge.core.records import Sample
+from judge.metrics.text_features import Features, measured
+from judge.stats.score_drivers import Looks, Text
 
 
 def looks(samples: Sequence[Sample]) -> dict[Text, Looks]:

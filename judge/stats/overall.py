@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.records import Column, Provenance, Score
+from judge.core.records import Column, Provenance, Score
 from judge.table import Table
 
 NAME = "overall"

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from judge.stats.resample import Floats
+from judge.stats.resampling import Floats
 
 MOST = 30
 """Systems of which every two are compared: 435 pairs."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from judge.records import IDENTICAL, Column, Failure, Provenance, Score
+from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
 
 Row = Score | Failure
 

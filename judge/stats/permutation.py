@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.stats.resample import Floats
+from judge.stats.resampling import Floats
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 

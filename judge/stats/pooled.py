@@ -12,7 +12,7 @@ import numpy as np
 
 from judge.stats.bootstrap import Statistic
 from judge.stats.coefficients import Coefficient, Ints, paired, share
-from judge.stats.resample import Floats
+from judge.stats.resampling import Floats
 
 EXACT = 1_000
 """Texts up to which Spearman is ranked anew in every resample: 25,600 of them would take seconds for each pair."""

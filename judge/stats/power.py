@@ -10,9 +10,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from judge.records import Column, Estimate
+from judge.core.records import Column, Estimate
 from judge.stats.pairs import TESTED, best_first, differences, pairs, tests
-from judge.stats.resample import Floats
+from judge.stats.resampling import Floats
 from judge.table import Table
 
 ALPHA, POWER = 0.05, 0.8

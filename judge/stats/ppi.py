@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from judge.records import Column, Estimate
+from judge.core.records import Column, Estimate
 from judge.stats.pairs import MOST, best_first, pairs
 from judge.stats.permutation import Bools, holm
 from judge.stats.power import ALPHA
-from judge.stats.resample import Floats
+from judge.stats.resampling import Floats
 from judge.table import Table
 
 LEAST = 10

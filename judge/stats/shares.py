@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from statistics import NormalDist
 
-from judge.records import Estimate
+from judge.core.records import Estimate
 
 
 def share(hits: int, n: int, name: str = "share", *, confidence: float = 0.95) -> Estimate | None:

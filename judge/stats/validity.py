@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from judge.records import Estimate
+from judge.core.records import Estimate
+from judge.stats.annotator_agreement import Agreement
 from judge.stats.calibration import Calibration
-from judge.stats.correlate import Correlation, Level
-from judge.stats.reliability import Agreement
+from judge.stats.correlation import Correlation, Level
 
 
 @dataclass(frozen=True, slots=True)

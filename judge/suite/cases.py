@@ -8,16 +8,16 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from judge import samples
-from judge.errors import DataError
-from judge.records import Sample
-from judge.registry import unknown
-from judge.report.words import line
+from judge.core.errors import DataError
+from judge.core.plugins import unknown
+from judge.core.records import Sample
+from judge.data import samples
+from judge.report.format import line
 from judge.stats.coefficients import Coefficient
-from judge.suite import kinds
+from judge.suite import expectations
 from judge.suite.records import Agreement, Band, Case, Drift, Expected, Label, Order
-from judge.suite.spec import CaseKeys, Expect, Human, Moved, Spec
-from judge.suite.written import Written, nearby
+from judge.suite.schema import CaseKeys, Expect, Human, Moved, Spec
+from judge.suite.yaml_source import Written, nearby
 
 _EXPECTS = ("expect", "better", "worse", "human", "drift")
 _COEFFICIENTS: tuple[Coefficient, ...] = ("spearman", "kendall", "pearson")
@@ -190,7 +190,7 @@ def _with_names(cases: list[Case], file: Written) -> Iterator[Case]:
             file.complain_at(f"{said}; every case has a name of its own", case.line)
         first.setdefault(case.name, case.line)
     for case in cases:
-        said, n = kinds.of(case).sentence(case, case.expected), 1
+        said, n = expectations.of(case).sentence(case, case.expected), 1
         name = case.name or said
         while not case.name and name in first:
             n += 1

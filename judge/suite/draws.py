@@ -8,9 +8,9 @@ from functools import lru_cache
 from math import fsum, sqrt
 from typing import Any
 
+from judge.core.errors import CriterionError
+from judge.core.records import IDENTICAL, Column, Estimate, Provenance, Score
 from judge.criteria.header import read_header
-from judge.errors import CriterionError
-from judge.records import IDENTICAL, Column, Estimate, Provenance, Score
 from judge.stats.power import ALPHA
 from judge.suite.records import Band
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from judge.config import Budget
-from judge.records import IDENTICAL, Failure
-from judge.report import Result
-from judge.report.words import line, percent
+from judge.core.records import IDENTICAL, Failure
+from judge.report.format import line, percent
+from judge.results.result import Result
 from judge.suite.draws import NEAR
-from judge.suite.kinds.shared import share, short
+from judge.suite.expectations.context import share, short
 from judge.suite.records import Suite, Verdict
 from judge.suite.scored import Row, told
 

@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from judge.records import Estimate
-from judge.report.words import chance, number, span
+from judge.core.records import Estimate
+from judge.report.format import chance, number, span
 from judge.stats.differences import mean_differences
 from judge.stats.power import ALPHA, LEAST, needed
-from judge.stats.resample import Floats
+from judge.stats.resampling import Floats
 from judge.suite.draws import NEAR, Parts, total
 
 _FAR = 100_000  # beyond which no one would go

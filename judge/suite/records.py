@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from judge.config import Budget
-from judge.records import Estimate, Sample
-from judge.report import Result
-from judge.report.compared import RunComparison
+from judge.core.records import Estimate, Sample
+from judge.report.views.comparison import RunComparison
+from judge.results.result import Result
 from judge.stats.coefficients import Coefficient
-from judge.stats.correlate import Level
+from judge.stats.correlation import Level
 
 Policy = Literal["pass", "fail"]
 Status = Literal["passed", "failed", "undecided", "error"]
@@ -201,6 +201,6 @@ class Outcomes(tuple[Outcome, ...]):
 
     def report(self, format: str = "console", *, colour: bool = False) -> str:
         """As console (in `colour` with a terminal's codes), markdown, json or junit. Raises ConfigError for another."""
-        from judge.suite import formats
+        from judge.report.renderers import suite
 
-        return formats.render(self, format, colour=colour)
+        return suite.render(self, format, colour=colour)

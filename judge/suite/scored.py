@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from math import fsum
 from pathlib import PurePath
 
-from judge.records import Column, Failure, Score
-from judge.report import Result
-from judge.report.words import count, line
+from judge.core.records import Column, Failure, Score
+from judge.report.format import count, line
+from judge.results.result import Result
 from judge.suite.draws import Parts, Reading, counts, lead, reading, shares
 
 Text = tuple[str, str]

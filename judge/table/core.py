@@ -9,7 +9,7 @@ from heapq import merge
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.records import Column, Failure, Sample, Score
+from judge.core.records import Column, Failure, Sample, Score
 from judge.table.files import (
     FIELDS,
     FRAME_TYPES,

@@ -12,9 +12,9 @@ from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from judge import private
-from judge.errors import StorageError
-from judge.records import Column, Failure, Provenance, Sample, Score, whole
+from judge.core import files as files_module
+from judge.core.errors import StorageError
+from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,7 +84,7 @@ def store(folder: Path, files: Mapping[str, bytes]) -> None:
     folder = Path(folder)
     ready: list[Path] = []
     try:
-        private.folder(folder)
+        files_module.folder(folder)
         for name, content in files.items():
             ready.append(folder / f".{name}.{os.getpid()}.{get_ident()}.tmp")
             ready[-1].write_bytes(content)

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from judge.errors import StorageError
-from judge.records import Column, Failure, Sample, Score
+from judge.core.errors import StorageError
+from judge.core.records import Column, Failure, Sample, Score
 from judge.table.core import Table, sort_out
 from judge.table.files import FIELDS, flat, read_samples, reading, record, samples_file, store, trouble
 

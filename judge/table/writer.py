@@ -10,9 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from judge import private
-from judge.errors import StorageError
-from judge.records import Column, Failure, Sample, Score
+from judge.core import files
+from judge.core.errors import StorageError
+from judge.core.records import Column, Failure, Sample, Score
 from judge.table.files import RUN, SAMPLES, SCORES, STORED, described, samples_table, scores_table, trouble
 
 _GROUP = 20_000
@@ -31,7 +31,7 @@ class Writer:
         self._scores: list[Score | Failure] = []
         self._samples: list[Sample] = []
         try:
-            private.folder(self._folder)
+            files.folder(self._folder)
         except OSError as error:
             raise StorageError(trouble("write", self._folder, error)) from error
         atexit.register(self.abandon)

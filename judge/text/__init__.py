@@ -2,7 +2,7 @@
 
 from judge.text import porter
 from judge.text.script import Language, certain_language, is_cjk, language, language_of, tokens
-from judge.text.split import sentences
+from judge.text.sentences import sentences
 from judge.text.tokenizers import (
     TOKENIZERS,
     Tokenizer,

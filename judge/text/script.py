@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from judge.records import Sample
+from judge.core.records import Sample
 
 Language = Literal["en", "ja", "ko", "zh"]
 

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from threading import RLock
 from typing import Any
 
-from judge.errors import ConfigError, MissingExtra
-from judge.records import whole
-from judge.registry import unknown
+from judge.core.errors import ConfigError, MissingExtra
+from judge.core.plugins import unknown
+from judge.core.records import whole
 from judge.text.script import is_cjk, language, tokens
 
 Tokenizer = Callable[[str], list[str]]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import judge
-from judge.errors import ConfigError, StorageError
-from judge.records import Request, Response
-from judge.report import load
+from judge.core.errors import ConfigError, StorageError
+from judge.core.records import Request, Response
+from judge.results.result import load
 
 ROWS = [{"item": str(n), "system": s, "output": f"Boat {n} of {s}."} for n in range(4) for s in "ab"]
 PLAN: dict[str, Any] = {"metrics": [], "cache": False, "weighting": "single"}

@@ -16,19 +16,20 @@ from typing import Any
 import pytest
 
 import judge
-from judge import samples
-from judge.api import probing, variants
-from judge.api.auditing import audit, audit_async, forecast, run
-from judge.api.judging import judgments
-from judge.api.probing import DRAWN, MAIN, NATURAL, PAIRS, WORDINGS, ReadyAudit, ready
-from judge.audits.attacks import ATTACKS, CONTROL
-from judge.audits.card import ORIGINAL, PROBES, Card
-from judge.audits.changes import CHANGES, NEUTRAL
+from judge.audit import audit_samples
+from judge.audit.card import ORIGINAL, PROBES, Card
+from judge.audit.perturbations import CHANGES, NEUTRAL
+from judge.audit.perturbations.injections import ATTACKS, CONTROL
+from judge.commands import audit_plan
+from judge.commands.audit import audit, audit_async, forecast, run
+from judge.commands.audit_plan import DRAWN, MAIN, NATURAL, PAIRS, WORDINGS, ReadyAudit, ready
+from judge.commands.judge_run import judgments
 from judge.config import Budget, plan
-from judge.errors import BudgetReached, ConfigError, DataError, DeadlineReached, JudgeError, Refused, StorageError
+from judge.core.errors import BudgetReached, ConfigError, DataError, DeadlineReached, JudgeError, Refused, StorageError
+from judge.core.records import Request, Response, Sample, Scale
+from judge.data import samples
+from judge.execution.budget import Purse
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.purse import Purse
-from judge.records import Request, Response, Sample, Scale
 
 PLACES = ("Alder Gap", "Bern", "Corin", "Dover", "Elba", "Ferrol", "Ghent", "Huelva", "Izmir", "Jena", "Kells", "Lund")
 ROWS = [
@@ -154,7 +155,7 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[Card, list[Request]]) -
     drawn = Counter[float]()
     for request in seen:
         drawn[request.params["temperature"]] += request.params.get("n", 0)
-    assert drawn == {0.0: len(PLACES) * len(TWO) * probing.DRAWS, 1.0: len(PLACES) * len(TWO) * probing.DRAWS}
+    assert drawn == {0.0: len(PLACES) * len(TWO) * audit_plan.DRAWS, 1.0: len(PLACES) * len(TWO) * audit_plan.DRAWS}
     for words in ("Your task is to assess a text", "Read the text below with care"):
         assert sum(request.messages[0]["content"].startswith(words) for request in seen) == len(PLACES) * len(TWO)
     assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, *DRAWN, PAIRS}
@@ -216,13 +217,13 @@ def ready_for(**options: Any) -> ReadyAudit:
 
 def test_one_text_of_each_item_the_systems_in_turn_and_one_more() -> None:
     rows = [Sample(f"i{n}", system, f"{system} {n}") for n in range(6) for system in "abc"]
-    originals, others = variants.pick(rows, 6, 0)
+    originals, others = audit_samples.pick(rows, 6, 0)
     assert [s.system for s in originals] == ["a", "b", "c", "a", "b", "c"]
     assert [s.system for s in others] == ["b", "c", "a", "b", "c", "a"]
     assert [s.item for s in originals] == [s.item for s in others] == [f"i{n}" for n in range(6)]
-    few, _ = variants.pick(rows, 3, 1)
+    few, _ = audit_samples.pick(rows, 3, 1)
     assert [s.item for s in few] == sorted(s.item for s in few)
-    assert variants.pick(rows, 100, 5)[0] == originals
+    assert audit_samples.pick(rows, 100, 5)[0] == originals
 
 
 def test_a_limit_is_of_the_rows_from_which_items_are_picked() -> None:
@@ -232,10 +233,10 @@ def test_a_limit_is_of_the_rows_from_which_items_are_picked() -> None:
 
 def test_blank_and_equal_texts_are_passed_over() -> None:
     rows = [Sample("i", "a", " \n"), Sample("i", "b", "One."), Sample("i", "c", "One."), Sample("j", "a", "")]
-    originals, others = variants.pick(rows, 9, 0)
+    originals, others = audit_samples.pick(rows, 9, 0)
     assert ([s.system for s in originals], others) == (["b"], ())
     with pytest.raises(DataError, match="every output is blank"):
-        variants.pick(rows[:1], 9, 0)
+        audit_samples.pick(rows[:1], 9, 0)
 
 
 def test_no_change_carries_peoples_ratings_and_the_natural_texts_keep_theirs() -> None:
@@ -253,7 +254,7 @@ def test_damage_is_the_own_one_of_the_criterion_of_its_name_or_of_a_variant(
     criteria: tuple[str, ...], expected: str
 ) -> None:
     rows = [Sample("i", "a", "Snow fell. It fell on Bern. The road is shut.", source="Snow fell.")]
-    texts = variants.make(rows, dict.fromkeys(criteria), ["sensitivity"], items=1, language="en", seed=0)
+    texts = audit_samples.make(rows, dict.fromkeys(criteria), ["sensitivity"], items=1, language="en", seed=0)
     assert texts.changes["typos"] == expected
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import judge
 from judge.cli import app
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
 from judge.metrics.heuristic import NOTICE
 
 SOURCE = (

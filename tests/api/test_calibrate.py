@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import judge
-from judge import report
 from judge.config import rank_plan
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
 from judge.providers.scripted import ScriptedProvider
+from judge.results.result import load
 from judge.stats.ppi import calibrate
 
 GRADES = {"x": (5, 4, 4, 3), "y": (3, 2, 3, 1)}
@@ -40,7 +40,7 @@ def test_a_run_that_is_asked_for_it_has_means_on_peoples_scale(tmp_path: Path) -
     (found,) = result.calibrated
     assert (found,) == calibrate(result.table)
     assert [(one.system, one.estimate.n, one.judged) for one in found.means] == [("x", 16, 24), ("y", 16, 24)]
-    assert report.load(tmp_path).calibrated == result.calibrated
+    assert load(tmp_path).calibrated == result.calibrated
     assert run(calibrate=False).calibrated == ()
 
 
@@ -61,7 +61,7 @@ def test_every_format_shows_them() -> None:
 
 
 def test_a_journal_gives_them_as_well(tmp_path: Path) -> None:
-    from judge.stats.conclude import conclude
+    from judge.stats.analyze import conclude
 
     result = run()
     rows = list(result.table.rows())
@@ -100,4 +100,4 @@ def test_where_there_is_nothing_to_do_it_by_it_costs_nothing(options: Any, messa
 def test_a_ranking_has_no_scores_to_calibrate() -> None:
     made = rank_plan(given={"calibrate": True})
     with pytest.raises(ConfigError, match="this run makes none"):
-        judge.api.prepare(made, ROWS, providers=[ScriptedProvider(lambda _: "A")])
+        judge.commands.preparation(made, ROWS, providers=[ScriptedProvider(lambda _: "A")])

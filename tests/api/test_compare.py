@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import judge
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.report.compared import Change, RunComparison
+from judge.report.views.comparison import Change, RunComparison
 
 ROWS = [
     {

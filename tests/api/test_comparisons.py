@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import judge
-from judge import report
-from judge.errors import Refused
+from judge.core.errors import Refused
 from judge.providers.scripted import Reply, ScriptedProvider
+from judge.results.result import load
 from judge.stats.overall import Overall
 
 ROWS = [
@@ -54,7 +54,7 @@ def test_a_run_compares_its_systems_and_weighs_its_criteria(brief: Path, tmp_pat
     assert result.estimates["new", "overall"].value == pytest.approx((4.125 - 1) / 4)
     assert result.estimates["old", "overall"].value == pytest.approx((2.125 - 1) / 4)
     assert result.repeats == {}
-    assert report.load(tmp_path / "r") == result
+    assert load(tmp_path / "r") == result
 
 
 def test_draws_say_how_far_they_scatter(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_draws_say_how_far_they_scatter(tmp_path: Path) -> None:
         (system, "relevance"): ("repeat_sd", pytest.approx((1 / 3) ** 0.5), 8) for system in ("old", "new")
     }
     assert result.overall is None
-    assert report.load(tmp_path) == result
+    assert load(tmp_path) == result
 
 
 def test_an_older_folder_has_none(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_an_older_folder_has_none(tmp_path: Path) -> None:
     for name in ("comparisons", "overall", "repeats"):
         del run[name]
     (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
-    older = report.load(tmp_path)
+    older = load(tmp_path)
     assert (older.comparisons, older.overall, older.repeats) == ((), None, {})
     assert older.estimates
 
@@ -88,7 +88,7 @@ def test_a_run_that_was_killed_is_concluded_from_what_it_had(tmp_path: Path) -> 
         judge.evaluate(
             ROWS, ["relevance"], model=ScriptedProvider(script), metrics=[], out=tmp_path / "r", max_concurrency=1
         )
-    (found,) = report.load(tmp_path / "r").comparisons
+    (found,) = load(tmp_path / "r").comparisons
     assert found.differences[0].estimate.n == 6
 
 

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from judge import config, criteria, tokens
-from judge.api.diffing import diff, ready, run
-from judge.api.prepare import prompt
-from judge.errors import BudgetReached, ConfigError, CriterionError, DataError, DeadlineReached
-from judge.providers import prices
+from judge import config, criteria
+from judge.commands.diff_criteria import diff, ready, run
+from judge.commands.preparation import prompt
+from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError, DeadlineReached
+from judge.core.records import Choice, Request, Response, Usage
+from judge.execution import token_estimate
+from judge.providers import pricing
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.records import Choice, Request, Response, Usage
-from judge.report.prompt_diff import PromptDiff, Turned
+from judge.report.views.criterion_diff import PromptDiff, Turned
 
 KIND = """---
 title: Kindness
@@ -182,7 +183,7 @@ def test_tokens_are_the_mean_of_what_would_be_sent(write: Write) -> None:
     assert found is not None
     for name, mean in zip((one, other), found.tokens, strict=True):
         sent = [prompt(name, ROWS, item=r["item"], system=r["system"]) for r in ROWS]
-        assert mean == sum(tokens.of(Request("", p.messages)) for p in sent) / len(ROWS)
+        assert mean == sum(token_estimate.of(Request("", p.messages)) for p in sent) / len(ROWS)
 
 
 def test_item_and_system_pick_texts(write: Write) -> None:
@@ -205,13 +206,13 @@ class Priced(ScriptedProvider):
 
 
 def test_cost_is_that_of_tokens_read_and_guessed(write: Write) -> None:
-    model = Priced(lambda _: "3", model="gpt-5.4-mini", endpoint=prices.DEFAULT_URL)
+    model = Priced(lambda _: "3", model="gpt-5.4-mini", endpoint=pricing.DEFAULT_URL)
     one, other = write("a"), write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend")
     found = diff(one, other, ROWS, model=model, weighting="single", cache=False).prompts
     assert found is not None
     assert found.cost is not None
     for cost, read in zip(found.cost, found.tokens, strict=True):
-        assert cost == prices.usd(model.model, model.endpoint, Usage(round(1000 * read), 4000))
+        assert cost == pricing.usd(model.model, model.endpoint, Usage(round(1000 * read), 4000))
     said = diff(one, other, ROWS, model=model, cache=False).report()
     assert "1,000 judgments cost about $" in " ".join(said.split())
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from judge import cache as caches
-from judge.api import doctor, trying
-from judge.api.doctor import Diagnosis, Finding
+from judge.commands import doctor, model_check
+from judge.commands.doctor import Diagnosis, Finding
 from judge.config import Plan, plan
-from judge.providers import prices
-from judge.records import Choice, Request, Response
+from judge.core.records import Choice, Request, Response
+from judge.providers import pricing
 
 KEY = "sk-0123456789abcdef-the-secret"
 
@@ -140,7 +140,7 @@ def test_tokenizers_that_are_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tried(made: Plan) -> dict[str, Finding]:
     """The findings on the one model of a plan."""
-    findings = asyncio.run(trying.tried(made, trying.trials(made)))
+    findings = asyncio.run(model_check.tried(made, model_check.trials(made)))
     assert {one.part for one in findings} == {made.model[0].name}
     return {one.name: one for one in findings}
 
@@ -182,12 +182,12 @@ def test_a_server_that_takes_everything(server: Any) -> None:
 
 def test_how_many_requests_is_said_before(server: Any) -> None:
     made = plan(given={"model": ["my-model", "decisions/other", "heuristic"], "base_url": server.url})
-    said = trying.ahead(trying.trials(made))
+    said = model_check.ahead(model_check.trials(made))
     assert said.startswith(
         "3 small requests to my-model and 1 small request to decisions/other, for replies of at most 16"
     )
     assert server.bodies == []
-    assert trying.ahead(trying.trials(plan(given={"model": "heuristic"}))) == ""
+    assert model_check.ahead(model_check.trials(plan(given={"model": "heuristic"}))) == ""
 
 
 def test_a_model_without_probabilities_is_drawn_from(server: Any) -> None:
@@ -286,7 +286,7 @@ def test_an_endpoint_of_typed_questions(server: Any) -> None:
 
 
 def test_a_published_price(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prices, "per_token", lambda model, endpoint, decides=False: (1e-6, 1e-6, 1e-6, 5e-6))
+    monkeypatch.setattr(pricing, "per_token", lambda model, endpoint, decides=False: (1e-6, 1e-6, 1e-6, 5e-6))
     said = tried(of(server))["price"].said  # 1,000 · (1,000 · $1 + 1 · $5) / million
     assert said.startswith("about $1.00 for 1,000 judgments that each read 1,000 tokens and write 1 (")
     server.lacks = {"logprobs", "n"}

@@ -18,9 +18,9 @@ import pytest
 
 import judge
 from judge import config
-from judge.api.options import LINES
-from judge.errors import ConfigError, CriterionError, DataError, StorageError
-from judge.progress import Progress
+from judge.commands.options import LINES
+from judge.core.errors import ConfigError, CriterionError, DataError, StorageError
+from judge.execution.progress import Progress
 
 MAP = {"output": "reply", "item": "ticket"}
 TEXT = "---\nscale: [1, 3]\n---\nIs this solved?\n{{ output | fenced('reply') }}\nAnswer 1, 2 or 3.\n"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import judge
-from judge import samples
+from judge.core.records import Column, Sample
+from judge.data import samples
 from judge.providers.scripted import ScriptedProvider
-from judge.records import Column, Sample
-from judge.stats.conclude import conclude
-from judge.stats.drivers import Looks
+from judge.stats.analyze import conclude
 from judge.stats.looks import looks
+from judge.stats.score_drivers import Looks
 
 SOURCE = "the old mill burned down on friday night"
 ROWS = [

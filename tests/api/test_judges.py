@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import judge
-from judge.api.judges import open_judge, opened
-from judge.api.steps import draft_steps
+from judge.commands.draft_steps import draft_steps
+from judge.commands.judge_models import open_judge, opened
 from judge.config import plan
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
+from judge.core.records import Request
 from judge.metrics.heuristic import NOTICE
 from judge.providers.vendors import VENDORS
-from judge.records import Request
 
 OPENAI = "https://api.openai.com/v1"
 OPENROUTER = VENDORS["openrouter"].url

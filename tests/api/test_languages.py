@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import judge
-from judge import samples
-from judge.api.languages import several
-from judge.errors import DataError
+from judge.commands.prompt_language import several
+from judge.core.errors import DataError
+from judge.data import samples
 from judge.providers.scripted import ScriptedProvider
 
 ENGLISH = "The harbour will be closed to large ships while the old crane is taken down and moved."

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from judge import api, config, registry
-from judge.api import describe, measures
-from judge.errors import ConfigError
+from judge import config
+from judge.commands import metric_setup, run_metadata
+from judge.commands.preparation import prepare
+from judge.core import plugins
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Sample
 from judge.metrics import MetricResult
-from judge.records import Column, Sample
 
 ROWS = [{"item": "1", "system": s, "output": "the boat came", "references": ["a boat came"]} for s in "ab"]
 
@@ -30,13 +32,13 @@ class Asking:
 
 @pytest.fixture
 def asking(monkeypatch: pytest.MonkeyPatch) -> None:
-    load, names = registry.load, registry.names
-    monkeypatch.setattr(registry, "load", lambda kind, name: Asking if name == "asking" else load(kind, name))
-    monkeypatch.setattr(registry, "names", lambda kind: [*names(kind), "asking"])
+    load, names = plugins.load, plugins.names
+    monkeypatch.setattr(plugins, "load", lambda kind, name: Asking if name == "asking" else load(kind, name))
+    monkeypatch.setattr(plugins, "names", lambda kind: [*names(kind), "asking"])
 
 
 def made(**given: Any) -> dict[str, Any]:
-    prepared = api.prepare(config.plan(given={"criteria": [], **given}), ROWS)
+    prepared = prepare(config.plan(given={"criteria": [], **given}), ROWS)
     return prepared.metrics
 
 
@@ -74,8 +76,8 @@ def test_wrong_options_are_said(asking: None, given: dict[str, Any], said: str) 
 
 
 def test_every_metric_describes_itself(asking: None) -> None:
-    known = {metric.name: metric for metric in measures.metrics()}
-    assert list(known) == [*registry.METRICS, "asking"]
+    known = {metric.name: metric for metric in metric_setup.metrics()}
+    assert list(known) == [*plugins.METRICS, "asking"]
     assert all(metric.description for metric in known.values())
     assert known["asking"].description == "Counts vowels"
     assert known["asking"].options == {"loud": False, "seed": 0}
@@ -84,4 +86,4 @@ def test_every_metric_describes_itself(asking: None) -> None:
 def test_versions_that_a_run_writes_down_are_of_packages_that_are_always_there() -> None:
     project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
     core = {re.split(r"[\[<>=;~ ]", line)[0] for line in project["project"]["dependencies"]}
-    assert set(describe._PACKAGES) <= core
+    assert set(run_metadata._PACKAGES) <= core

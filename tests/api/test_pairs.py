@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.api.pairs import choose
+from judge.commands.pairing import choose
+from judge.core.errors import ConfigError
+from judge.core.records import IDENTICAL, Sample
 from judge.criteria import load
-from judge.errors import ConfigError
-from judge.records import IDENTICAL, Sample
 
 
 def texts(items: int, systems: str, *, same: bool = False) -> list[Sample]:

@@ -8,9 +8,9 @@ import pytest
 
 import judge
 from judge.config import plan
-from judge.errors import ConfigError, Refused
+from judge.core.errors import ConfigError, Refused
+from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.records import IDENTICAL, Column, Failure, Provenance, Score
 from judge.stats import panel
 
 ROWS = [{"item": item, "system": s, "source": "The source.", "output": f"{s} {item}"} for item in "1234" for s in "xy"]
@@ -75,10 +75,10 @@ def test_equal_texts_stay_equal_texts() -> None:
 
 def test_judges_may_have_addresses_of_their_own(chat_server: Any) -> None:
     given = {"model": ["m", {"name": "m", "base_url": chat_server.url}], "base_url": "http://127.0.0.1:9/v1"}
-    prepared = judge.api.prepare(plan(given=given), ROWS)  # type: ignore[attr-defined]
+    prepared = judge.commands.preparation(plan(given=given), ROWS)  # type: ignore[attr-defined]
     assert list(prepared.judges) == ["openai/m@127.0.0.1:9/v1", f"openai/m@{chat_server.url[7:]}"]
     both = plan(given={"model": ["m", "decisions/m"], "base_url": chat_server.url})
-    assert list(judge.api.prepare(both, ROWS).judges) == ["openai/m", "decisions/m"]  # type: ignore[attr-defined]
+    assert list(judge.commands.preparation(both, ROWS).judges) == ["openai/m", "decisions/m"]  # type: ignore[attr-defined]
 
 
 def test_the_same_judge_twice_is_no_panel() -> None:

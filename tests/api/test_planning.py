@@ -10,16 +10,18 @@ from typing import Any
 
 import pytest
 
-from judge import api, tokens
-from judge.api.ahead import Foreseen
-from judge.api.forecast import look
-from judge.api.planning import dollars, duration, foresee
 from judge.cache import opened
+from judge.commands.cost_estimate import dollars, duration, forecast, foresee
+from judge.commands.cost_records import Foreseen
+from judge.commands.count_requests import look
+from judge.commands.pipeline import run_pipeline
+from judge.commands.preparation import Prepared, prepare
 from judge.config import Budget, plan, rank_plan
-from judge.errors import BudgetReached, ConfigError
-from judge.providers.prices import DEFAULT_URL, usd
+from judge.core.errors import BudgetReached, ConfigError
+from judge.core.records import Request, Response, Usage
+from judge.execution import token_estimate
+from judge.providers.pricing import DEFAULT_URL, usd
 from judge.providers.scripted import ScriptedProvider
-from judge.records import Request, Response, Usage
 
 ROWS = [
     {"item": item, "system": s, "source": f"The source {item}.", "output": "same" if item == "0" else f"{s} {item}"}
@@ -43,7 +45,7 @@ class Asked(ScriptedProvider):
 
     async def complete(self, request: Request) -> Response:
         found = await super().complete(request)
-        usage = Usage(self._real(tokens.of(request)), 3 * len(found.choices))
+        usage = Usage(self._real(token_estimate.of(request)), 3 * len(found.choices))
         choices = found.choices if self._logprobs else tuple(replace(one, tokens=None) for one in found.choices)
         return replace(found, choices=choices, usage=usage)
 
@@ -65,14 +67,14 @@ class OneByOne(Asked):
         return replace(found, unmet=("n",) if "n" in request.params else ())
 
 
-def prepared(judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **given: Any) -> api.Prepared:
+def prepared(judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **given: Any) -> Prepared:
     made = (rank_plan if given.pop("pairwise", False) else plan)(given={"criteria": WORDS, "metrics": []} | given)
-    return api.prepare(made, rows, providers=[judge])
+    return prepare(made, rows, providers=[judge])
 
 
-def run(ready: api.Prepared) -> dict[str, int]:
+def run(ready: Prepared) -> dict[str, int]:
     """The counts of a run's requests."""
-    return dict(asyncio.run(api.run(ready)).info["requests"])
+    return dict(asyncio.run(run_pipeline(ready)).info["requests"])
 
 
 def totals(found: Foreseen) -> dict[str, int]:
@@ -99,7 +101,7 @@ def test_draws_that_come_one_by_one_are_requests_each(given: dict[str, Any], row
     assert run(prepared(OneByOne(), rows, **given))["sent"] == first
     found = foresee(prepared(OneByOne(), **given))
     assert totals(found)["requests"] == totals(foresee(prepared(OneByOne(told=True), **given)))["requests"]
-    result = asyncio.run(api.run(prepared(OneByOne(), **given)))
+    result = asyncio.run(run_pipeline(prepared(OneByOne(), **given)))
     assert result.info["requests"]["sent"] == totals(found)["requests"]
     assert found.judges[0].usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
     assert found.judges[0].usage.completion_tokens == pytest.approx(result.info["usage"]["completion_tokens"], abs=2)
@@ -119,13 +121,13 @@ def test_more_draws_are_more_requests_where_each_is_one() -> None:
 
 
 def test_criteria_in_one_request_are_read_once() -> None:
-    def ready(rows: list[dict[str, Any]] = ROWS) -> api.Prepared:
+    def ready(rows: list[dict[str, Any]] = ROWS) -> Prepared:
         judge = Asked(reply='{"relevance": 4, "coherence": 3}')
         return prepared(judge, rows, merge_criteria=True, weighting="single")
 
     for rows in (ROWS[:6], ROWS):  # of an empty cache, and of one that has taught what replies are like
         found = foresee(ready(rows)).judges[0]
-        result = asyncio.run(api.run(ready(rows)))
+        result = asyncio.run(run_pipeline(ready(rows)))
         assert found.ahead.total.requests == result.info["requests"]["sent"] > 1
         assert found.usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
     assert found.usage.completion_tokens == result.info["usage"]["completion_tokens"]
@@ -149,7 +151,7 @@ def test_kept_replies_that_a_run_distrusts_are_foreseen_as_it_takes_them(
     keep(kept, **given)
     judge = Asked()
     found = totals(foresee(prepared(Asked(), **given)))
-    result = asyncio.run(api.run(prepared(judge, **given)))
+    result = asyncio.run(run_pipeline(prepared(judge, **given)))
     assert len(judge.seen) == found["requests"]
     assert len(result.table.failures) == failed
     assert totals(foresee(prepared(Asked(), **given)))["requests"] == 0
@@ -158,7 +160,7 @@ def test_kept_replies_that_a_run_distrusts_are_foreseen_as_it_takes_them(
 def keep(reply: Any, **given: Any) -> None:
     """Have the cache hold this reply to all that a run asks, without token probabilities where it is a text."""
     asker = Asked(reply=reply, logprobs=not isinstance(reply, str))
-    asyncio.run(api.run(prepared(asker, cache=False, **given)))
+    asyncio.run(run_pipeline(prepared(asker, cache=False, **given)))
     cache = opened(None)
     for request in [*asker.seen]:
         response = asyncio.run(asker.complete(request))
@@ -197,7 +199,7 @@ def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
     assert found.ahead.checked.error == pytest.approx(0.0)
     assert "50.0% too low: corrected" in found.rests
     judge = Asked(real)
-    result = asyncio.run(api.run(prepared(judge)))
+    result = asyncio.run(run_pipeline(prepared(judge)))
     assert (found.usage.prompt_tokens, found.usage.completion_tokens) == pytest.approx(
         (result.info["usage"]["prompt_tokens"], result.info["usage"]["completion_tokens"]), abs=2
     )
@@ -212,8 +214,8 @@ def test_a_document_that_several_prompts_begin_with_can_be_cached(tmp_path: Path
     rows = [{"item": "1", "system": s, "source": source, "output": f"{s}"} for s in "xyz"]
     judge = Asked()
     made = plan(given={"metrics": [], "criteria": [str(file)]})
-    (found,) = foresee(api.prepare(made, rows, providers=[judge])).judges
-    common = tokens.estimate(source) // 128 * 128
+    (found,) = foresee(prepare(made, rows, providers=[judge])).judges
+    common = token_estimate.estimate(source) // 128 * 128
     expected = (2 * common, common) if common >= 1024 else (0, 0)
     assert (found.ahead.total.shared, found.ahead.total.stored) == expected
     total, money = found.ahead.total, found.money
@@ -230,20 +232,20 @@ def test_an_unknown_price_is_unknown_and_not_nothing() -> None:
         found = foresee(prepared(Asked(**about), budget="5usd"))
         assert (found.price, found.judges[0].money.price, found.fits) == (None, None, None)
         assert why in found.judges[0].money.why
-        assert "price unknown" in api.forecast(prepared(Asked(**about)))
+        assert "price unknown" in forecast(prepared(Asked(**about)))
 
 
 def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-used-here")
     given = {"criteria": WORDS, "metrics": [], "model": "gpt-5.4-mini"}
     made = (plan(given=given | {"engine": engine}) for engine in ("local", "batch"))
-    whole, half = (foresee(api.prepare(one, ROWS)) for one in made)
+    whole, half = (foresee(prepare(one, ROWS)) for one in made)
     assert whole.price is not None
     assert half.price == pytest.approx(whole.price / 2)
     assert half.seconds is None
     assert "half price in a batch" in half.judges[0].money.why
     made = plan(given=given | {"engine": "batch", "model": "groq/llama-3.3-70b-versatile", "key_env": "OPENAI_API_KEY"})
-    (elsewhere,) = foresee(api.prepare(made, ROWS)).judges
+    (elsewhere,) = foresee(prepare(made, ROWS)).judges
     assert elsewhere.money.price == pytest.approx(usd("llama-3.3-70b-versatile", elsewhere.endpoint, elsewhere.usage))
     assert elsewhere.money.why.endswith("half of it if it has a Batch API")
 
@@ -314,7 +316,7 @@ def test_a_model_without_token_probabilities_costs_what_is_said_to_come_on_top(j
 
     found = foresee(prepared(Hoping())).judges[0]
     asker = OneByOne() if judge is OneByOne else Asked(logprobs=False)
-    spent = asyncio.run(api.run(prepared(asker))).info["usage"]
+    spent = asyncio.run(run_pipeline(prepared(asker))).info["usage"]
     written = spent["completion_tokens"] // 3 * 4  # a reply has 3 tokens and is guessed to have 4
     paid = usd("gpt-5.4-mini", DEFAULT_URL, Usage(spent["prompt_tokens"], written))
     assert found.money.price is not None
@@ -367,7 +369,7 @@ def test_the_rate_is_that_of_the_price() -> None:
 
 def test_criteria_that_nobody_named_are_named() -> None:
     made = plan(given={"metrics": []})
-    (first, *_) = foresee(api.prepare(made, ROWS, providers=[Asked()])).notes
+    (first, *_) = foresee(prepare(made, ROWS, providers=[Asked()])).notes
     assert first == "Criteria: relevance, coherence, consistency, fluency, as none were named; --criteria names others."
     assert not any(note.startswith("Criteria") for note in foresee(prepared(Asked())).notes)
 
@@ -381,18 +383,18 @@ def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "odd.jinja"
     file.write_text("---\nscale: [1, 5]\n---\n{{ output }} {{ 1 // (output | length - 4) }}\nFrom 1 to 5.\n")
     made = plan(given={"metrics": [], "criteria": [str(file)]})
-    found = foresee(api.prepare(made, ROWS, providers=[Asked()]))
+    found = foresee(prepare(made, ROWS, providers=[Asked()]))
     assert found.judges[0].ahead.total.broken == 3
     assert any("3 judgments cannot be asked" in note for note in found.notes)
 
 
 def test_one_line_is_said_before_a_run() -> None:
-    said = api.forecast(prepared(Asked()))
+    said = forecast(prepared(Asked()))
     assert said.startswith("24 judgments to make: about 20 requests, ")
     assert "$" in said
     run(prepared(Asked()))
-    assert api.forecast(prepared(Asked())).endswith("all of them answered from the cache")
-    assert api.forecast(prepared(ScriptedProvider(lambda _: "4"))).endswith("no model is asked")
+    assert forecast(prepared(Asked())).endswith("all of them answered from the cache")
+    assert forecast(prepared(ScriptedProvider(lambda _: "4"))).endswith("no model is asked")
 
 
 def test_it_is_plain_json() -> None:

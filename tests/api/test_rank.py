@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 import judge
-from judge import report
-from judge.api import forecast, prepare
+from judge.commands.cost_estimate import forecast
+from judge.commands.preparation import prepare
 from judge.config import rank_plan
-from judge.errors import ConfigError, CriterionError, Refused
+from judge.core.errors import ConfigError, CriterionError, Refused
 from judge.providers.scripted import Reply, ScriptedProvider
+from judge.results.result import load
 
 QUALITY = {"good": 2.0, "fair": 1.0, "poor": 0.0}
 ROWS = [
@@ -104,7 +105,7 @@ def test_one_order_asks_half(tmp_path: Path) -> None:
 
 def test_a_ranking_comes_back_as_it_was_stored(tmp_path: Path) -> None:
     result = judge.rank(ROWS, model=ScriptedProvider(better), out=tmp_path / "r")
-    stored = report.load(tmp_path / "r")
+    stored = load(tmp_path / "r")
     assert stored.rankings == result.rankings
     assert stored.table == result.table
     assert (tmp_path / "r" / "report.html").exists()
@@ -118,7 +119,7 @@ def test_a_ranking_that_was_killed_can_be_shown(tmp_path: Path) -> None:
 
     with pytest.raises(Refused):
         judge.rank(ROWS, model=ScriptedProvider(script), out=tmp_path / "r", max_concurrency=1)
-    stored = report.load(tmp_path / "r")
+    stored = load(tmp_path / "r")
     assert len(stored.table.scores) == 20
     assert stored.rankings[0].pairs == 10
 
@@ -187,7 +188,7 @@ def test_a_killed_panel_is_concluded_as_it_would_have_been(tmp_path: Path) -> No
     judges = [ScriptedProvider(script, model="a"), ScriptedProvider(script, model="b")]
     with pytest.raises(Refused):
         judge.rank(ROWS, model=judges, out=tmp_path / "r", max_concurrency=1)
-    stored = report.load(tmp_path / "r")
+    stored = load(tmp_path / "r")
     panel = next(ranking for ranking in stored.rankings if ranking.column == "overall")
     assert panel.pairs > 0
     assert {s.column for s in stored.table.scores} == {"overall", "overall/a", "overall/b"}

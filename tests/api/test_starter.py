@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from judge import criteria
-from judge.api.starter import start
-from judge.errors import ConfigError, StorageError
+from judge.commands.init import start
+from judge.core.errors import ConfigError, StorageError
 
 FILES = {
     "README.md", "data.jsonl", "politeness.jinja", "politeness.judge.yaml", "replies.yaml", "run.yaml", ".gitignore",

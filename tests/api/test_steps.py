@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from judge.api import draft_steps
+from judge.commands.draft_steps import draft_steps
 from judge.config import plan
+from judge.core.errors import ConfigError, CriterionError, ParseError
 from judge.criteria import load
-from judge.errors import ConfigError, CriterionError, ParseError
 
 FILE = """---
 # why this criterion exists

@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
-from judge import api, config
-from judge.api import streaming
-from judge.errors import DataError
+from judge import config
+from judge.commands import streaming_run
+from judge.commands.pipeline import run_pipeline
+from judge.commands.preparation import prepare
+from judge.core.errors import DataError
+from judge.core.records import Column, Failure, Provenance, Request, Sample, Score
+from judge.execution.progress import Progress
 from judge.metrics import MetricResult
-from judge.progress import Progress
 from judge.providers.scripted import ScriptedProvider
-from judge.records import Column, Failure, Provenance, Request, Sample, Score
-from judge.report import Result, load
-from judge.report.view import view
+from judge.report.views.leaderboard import view
+from judge.results.result import Result, load
 
 ROWS = [
     {"item": f"{n}", "system": s, "output": f"the {s} boat came at {n}", "references": [f"a boat came at {n % 5}"]}
@@ -53,25 +55,25 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is more than 100 texts is large; 50 are shown."""
-    monkeypatch.setattr(sys.modules["judge.api.prepare"], "_MOST_HELD", 100)
-    monkeypatch.setattr(sys.modules["judge.api.prepare"], "_MOST_JUDGED", 200)
-    monkeypatch.setattr(streaming, "SHOWN", 50)
-    monkeypatch.setattr(streaming, "_WINDOW", 600)
+    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MOST_HELD", 100)
+    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MOST_JUDGED", 200)
+    monkeypatch.setattr(streaming_run, "SHOWN", 50)
+    monkeypatch.setattr(streaming_run, "_WINDOW", 600)
 
 
 def measured(data: Any, **given: Any) -> Result:
     plan = config.plan(given={"data": data, "criteria": [], "metrics": ["chrf"], **given})
-    prepared = api.prepare(plan)
+    prepared = prepare(plan)
     prepared.metrics["half"] = Half()
-    return asyncio.run(api.run(prepared))
+    return asyncio.run(run_pipeline(prepared))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_means_are_those_of_all_texts(data: Path, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
     whole = measured(data, metrics=["chrf", "bleu"])
-    monkeypatch.setattr(sys.modules["judge.api.prepare"], "_MOST_HELD", 100)
+    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MOST_HELD", 100)
     plan = config.plan(given={"data": data, "criteria": [], "metrics": ["chrf", "bleu"], "workers": workers})
-    found = asyncio.run(api.run(api.prepare(plan)))
+    found = asyncio.run(run_pipeline(prepare(plan)))
     assert found.info["streamed"]["texts"] == {"old": 700, "new": 700}
     assert found.info["data"]["rows"] == 1400
     for key, estimate in found.estimates.items():
@@ -127,8 +129,8 @@ def test_few_texts_are_held_and_those_of_a_panel(data: Path, small: None) -> Non
     assert "streamed" in measured(data, limit=101).info
     plan = config.plan(given={"data": data, "criteria": ["fluency"], "metrics": []})
     two = [ScriptedProvider(lambda _: 2, model=name) for name in "ab"]
-    assert api.prepare(plan, providers=two).rest is None
-    assert api.prepare(plan, providers=two[:1]).rest is not None
+    assert prepare(plan, providers=two).rest is None
+    assert prepare(plan, providers=two[:1]).rest is not None
 
 
 def by_number(request: Request) -> str:
@@ -143,7 +145,7 @@ def test_judged_texts_are_streamed_too(data: Path, monkeypatch: pytest.MonkeyPat
     def run(out: str, asked: ScriptedProvider) -> Result:
         given = {"data": data, "criteria": ["fluency", "coherence"], "metrics": ["chrf"], "weighting": "single"}
         plan = config.plan(given={**given, "cache": tmp_path / out, "out": tmp_path / out, "language": "en"})
-        return asyncio.run(api.run(api.prepare(plan, providers=[asked])))
+        return asyncio.run(run_pipeline(prepare(plan, providers=[asked])))
 
     with data.open("a", encoding="utf-8") as file:
         file.write("".join("\n" + json.dumps({**row, "item": f"more {row['item']}"}) for row in ROWS[::2]))
@@ -152,8 +154,8 @@ def test_judged_texts_are_streamed_too(data: Path, monkeypatch: pytest.MonkeyPat
     data.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     whole = run("held", ScriptedProvider(by_number, endpoint="here"))
     for name, value in (("_MOST_HELD", 100), ("_MOST_JUDGED", 200)):
-        monkeypatch.setattr(sys.modules["judge.api.prepare"], name, value)
-    monkeypatch.setattr(streaming, "_WINDOW", 600)
+        monkeypatch.setattr(sys.modules["judge.commands.preparation"], name, value)
+    monkeypatch.setattr(streaming_run, "_WINDOW", 600)
     asked = ScriptedProvider(by_number, endpoint="here")
     found = run("streamed", asked)
     import pandas as pd
@@ -182,11 +184,11 @@ def test_a_stopped_run_is_answered_what_it_asked_and_leaves_no_files(data: Path,
     given = {"data": data, "criteria": ["fluency"], "metrics": [], "weighting": "single", "language": "en"}
     plan = config.plan(given={**given, "cache": tmp_path / "cache", "out": tmp_path / "out"})
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(api.run(api.prepare(plan, providers=[asked]), progress))
+        asyncio.run(run_pipeline(prepare(plan, providers=[asked]), progress))
     assert 800 <= len(asked.seen) <= 800 + 64
     assert not list((tmp_path / "out").iterdir())
     again = ScriptedProvider(lambda _: "3", endpoint="here")
-    asyncio.run(api.run(api.prepare(plan, providers=[again])))
+    asyncio.run(run_pipeline(prepare(plan, providers=[again])))
     assert len(again.seen) == 1400 - len(asked.seen)
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import judge
-from judge.api import suites
-from judge.errors import ConfigError, DataError, JudgeError, Refused, StorageError
-from judge.progress import Progress
+from judge.commands import test
+from judge.core.errors import ConfigError, DataError, JudgeError, Refused, StorageError
+from judge.core.records import Response, Usage
+from judge.execution.progress import Progress
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.records import Response, Usage
-from judge.report import Result, load
-from judge.suite.outcome import summary
+from judge.report.views.suite import summary
+from judge.results.result import Result, load
 from judge.suite.records import Outcome, Verdict
 
 ITEMS = ("bridge", "road", "roof", "gate", "wall", "pond", "mill", "barn")
@@ -159,7 +159,7 @@ def test_two_texts_are_compared_in_both_orders_by_the_cases_own_criterion(folder
 
 def test_scores_and_comparisons_of_one_suite(folder: Path) -> None:
     text = BANDS + "  - {name: pair, criterion: shorter.jinja, item: bridge, better: x, worse: y, undecided: pass}\n"
-    (ready,) = suites.ready(suite(text), model=grading())
+    (ready,) = test.ready(suite(text), model=grading())
     assert ready.judgments == 4 + 2
     outcome = one(suite(text))
     assert set(verdicts(outcome)) == {"high", "low", "too high", "pair", "failures"}
@@ -243,7 +243,7 @@ def test_what_is_left_open_counts_as_is_said(folder: Path) -> None:
 async def _beside() -> tuple[Outcome, ...]:
     inside = judge.test("one.judge.yaml", model=grading(), cache=False)
     progress = Progress()
-    outcomes = await suites.test_async("one.judge.yaml", model=grading(), cache=False, progress=progress)
+    outcomes = await test.test_async("one.judge.yaml", model=grading(), cache=False, progress=progress)
     assert progress.done == 4
     return (*inside, *outcomes)
 

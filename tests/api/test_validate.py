@@ -15,16 +15,16 @@ import pytest
 from scipy import stats
 
 import judge
-from judge import registry
-from judge.errors import ConfigError, DataError, StorageError
+from judge.core import plugins
+from judge.core.errors import ConfigError, DataError, StorageError
+from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.providers.scripted import ScriptedProvider
-from judge.records import Column, Failure, Provenance, Sample, Score
-from judge.report.against import brief
-from judge.report.rated import flat, read
-from judge.report.validation import Validation
+from judge.report.renderers.rated import flat, read
+from judge.report.views.validation import brief
+from judge.results.validation import Validation
+from judge.stats.annotator_agreement import agree
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.reliability import agree
 from judge.stats.validity import Rated
 
 SENTENCE = "the old bridge over the river is to be mended before winter and the town will pay for the work"
@@ -81,8 +81,8 @@ class StandIn:
 
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = registry.load
-    monkeypatch.setattr(registry, "load", lambda kind, name: StandIn if name == "heuristic" else known(kind, name))
+    known = plugins.load
+    monkeypatch.setattr(plugins, "load", lambda kind, name: StandIn if name == "heuristic" else known(kind, name))
     StandIn.asked.clear()
 
 
@@ -340,7 +340,7 @@ def test_a_run_holds_it_for_its_page_where_people_rated_what_it_judged(tmp_path:
 
 
 def test_the_page_of_very_many_texts_has_the_floors_that_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["judge.stats.people"], "_MANY", 17)
+    monkeypatch.setattr(sys.modules["judge.stats.human_agreement"], "_MANY", 17)
     measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
     assert names(judged(rows()).rated[0])["floors"] == ["length"]
     held = judged(rows(), metrics=["rouge"], set=measured)

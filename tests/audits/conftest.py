@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.audits.card import ORIGINAL, Evidence
-from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.audit.card import ORIGINAL, Evidence
+from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.table import Table
 
 LABELS = ("1", "2", "3", "4", "5")

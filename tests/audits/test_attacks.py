@@ -7,11 +7,11 @@ import json
 import pytest
 
 from judge import criteria, text
-from judge.audits.attacks import ATTACKS, CONTROL, Attack, attacked, top
-from judge.audits.changes import CHANGES, NEUTRAL
+from judge.audit.perturbations import CHANGES, NEUTRAL
+from judge.audit.perturbations.injections import ATTACKS, CONTROL, Attack, attacked, top
+from judge.core.records import Sample, Scale
 from judge.criteria import bodies
-from judge.records import Sample, Scale
-from judge.rendering import Renderer, key
+from judge.criteria.render import Renderer, key
 
 LANGUAGES: tuple[text.Language, ...] = ("en", "ja", "ko", "zh")
 OUTPUTS: dict[text.Language, str] = {

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.audits.bias import _ratings, _whose, _Within, extractiveness, kin, position, self_preference, verbosity
-from judge.audits.card import ORIGINAL, Evidence, Finding
-from judge.audits.drafts import Draft, settle
-from judge.audits.habits import again, scale_use, wording
-from judge.metrics.stats import measured
-from judge.records import IDENTICAL, Estimate, Provenance, Sample, Score
+from judge.audit.bias import _ratings, _whose, _Within, extractiveness, kin, position, self_preference, verbosity
+from judge.audit.card import ORIGINAL, Evidence, Finding
+from judge.audit.correction import Draft, settle
+from judge.audit.stability import again, scale_use, wording
+from judge.core.records import IDENTICAL, Estimate, Provenance, Sample, Score
+from judge.metrics.text_features import measured
 from judge.stats.differences import mean_differences
 from judge.stats.shares import share
 from judge.table import Table

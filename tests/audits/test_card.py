@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from judge.audits.assess import assess
-from judge.audits.card import DETECTED, ORIGINAL, Card, Cell, Evidence, Finding
-from judge.audits.layout import layout
-from judge.audits.verdicts import noticed, verdicts
-from judge.errors import ConfigError
-from judge.records import Column, Estimate, Sample
-from judge.report.words import clean
+from judge.audit.build_card import assess
+from judge.audit.card import DETECTED, ORIGINAL, Card, Cell, Evidence, Finding
+from judge.audit.summary import noticed, verdicts
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Estimate, Sample
+from judge.report.format import clean
+from judge.report.views.audit import layout
 from judge.stats.shares import share
 from judge.table import Table
 

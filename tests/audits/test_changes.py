@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge import samples as data
 from judge import text
-from judge.audits.changes import CHANGES, NEUTRAL, Change, changed, common, of_language
-from judge.audits.changes.grammars import GRAMMARS
-from judge.records import Sample
+from judge.audit.perturbations import CHANGES, NEUTRAL, Change, changed, edits, of_language
+from judge.audit.perturbations.grammars import GRAMMARS
+from judge.core.records import Sample
+from judge.data import samples as data
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 LANGUAGES = ("en", "ja", "ko", "zh")
@@ -108,7 +108,7 @@ def test_what_is_not_there_cannot_be_damaged(change: Change, output: str) -> Non
 
 def test_shuffled_keeps_every_sentence_and_none_in_its_place() -> None:
     for sample, output in cases("shuffled sentences"):
-        old, new = common.sentences(sample.output), common.sentences(output)
+        old, new = edits.sentences(sample.output), edits.sentences(output)
         assert Counter(old) == Counter(new)
         assert all(a != b for a, b in zip(old, new, strict=True))
         assert len(output) == len(sample.output)
@@ -182,7 +182,7 @@ def test_a_number_of_the_source_is_taken_and_goes_wherever_it_stands() -> None:
 
 def test_a_swapped_entity_is_gone_and_numbers_and_sentences_stay() -> None:
     for sample, output in cases("swapped entity"):
-        assert len(common.sentences(output)) == len(common.sentences(sample.output))
+        assert len(edits.sentences(output)) == len(edits.sentences(sample.output))
         assert re.findall(r"\d+", output) == re.findall(r"\d+", sample.output)
 
 
@@ -273,7 +273,7 @@ def test_a_name_that_the_source_does_not_have_is_left() -> None:
 
 def test_negation_touches_one_sentence() -> None:
     for sample, output in cases("negated sentence"):
-        old, new = common.sentences(sample.output), common.sentences(output)
+        old, new = edits.sentences(sample.output), edits.sentences(output)
         assert sum(a != b for a, b in zip(old, new, strict=True)) == 1
 
 
@@ -354,7 +354,7 @@ OPPOSITES = {
 )
 def test_the_opposite_of_a_sentence(language: text.Language, sentence: str, opposite: str | None) -> None:
     places = GRAMMARS[language].negated(sentence)
-    made = {common.edited(sentence, [place], Random(0)) for place in places}
+    made = {edits.edited(sentence, [place], Random(0)) for place in places}
     assert made == (set() if opposite is None else {opposite})
 
 
@@ -392,7 +392,7 @@ def test_typos_spare_names_in_any_case() -> None:
 
 _FUNCTION_WORDS = {
     "en": set(
-        common.listed("a an the of to in on at for from by with is are was were be been has have had will and that as")
+        edits.listed("a an the of to in on at for from by with is are was were be been has have had will and that as")
     ),
     "ja": {"は", "が", "を", "に", "で", "と", "の", "も", "から", "まで"},
     "ko": {*"은이가을를에와로", "에서", "으로"},
@@ -438,10 +438,10 @@ def test_lost_casing_loses_nothing_else() -> None:
 def test_truncated_breaks_off_inside_the_last_sentence() -> None:
     for sample, output in cases("truncated"):
         assert sample.output.startswith(output)
-        assert not common.is_finished(output)
-        before = common.sentences(sample.output)[:-1]
-        assert common.sentences(output)[:-1] == before
-        assert len(common.sentences(output)) == len(before) + 1
+        assert not edits.is_finished(output)
+        before = edits.sentences(sample.output)[:-1]
+        assert edits.sentences(output)[:-1] == before
+        assert len(edits.sentences(output)) == len(before) + 1
 
 
 def test_what_already_breaks_off_is_not_truncated() -> None:
@@ -454,10 +454,10 @@ def test_what_already_breaks_off_is_not_truncated() -> None:
 def test_padding_is_whole_sentences_of_one_other_item() -> None:
     for sample, output in cases("padded"):
         assert output.startswith(sample.output)
-        added = common.sentences(output[len(sample.output) :])
+        added = edits.sentences(output[len(sample.output) :])
         assert len(added) >= 1
         language = text.language([sample.output])
-        owners = [other.item for other in TEXTS[language] if set(added) <= set(common.sentences(other.output))]
+        owners = [other.item for other in TEXTS[language] if set(added) <= set(edits.sentences(other.output))]
         assert owners
         assert sample.item not in owners
 
@@ -481,7 +481,7 @@ def test_padding_is_from_the_item_that_shares_least() -> None:
 
 def test_the_main_point_is_one_sentence_and_the_others_stay() -> None:
     for sample, output in cases("main point dropped"):
-        old, new = common.sentences(sample.output), common.sentences(output)
+        old, new = edits.sentences(sample.output), edits.sentences(output)
         assert len(new) == len(old) - 1
         assert not Counter(new) - Counter(old)
 
@@ -497,7 +497,7 @@ def test_the_main_point_is_what_the_references_or_the_source_speak_of() -> None:
 
 def test_duplicated_sentences_are_twice_in_a_row_and_never_all() -> None:
     for sample, output in cases("duplicated sentences"):
-        old, new = common.sentences(sample.output), common.sentences(output)
+        old, new = edits.sentences(sample.output), edits.sentences(output)
         assert [sentence for sentence, _ in groupby(new)] == old
         assert len(old) < len(new) < 2 * len(old)
     assert make("duplicated sentences", one("Only one.")) is None
@@ -508,16 +508,16 @@ def test_duplicated_sentences_are_twice_in_a_row_and_never_all() -> None:
 
 def test_duplicated_text_is_the_text_twice() -> None:
     for sample, output in cases("duplicated text"):
-        assert common.sentences(output) == common.sentences(sample.output) * 2
+        assert edits.sentences(output) == edits.sentences(sample.output) * 2
     assert make("duplicated text", one("No stop")) == "No stop\nNo stop"
 
 
 def test_empty_phrases_are_added_as_many_as_there_are_sentences() -> None:
     for sample, output in cases("empty phrases"):
         assert output.startswith(sample.output)
-        added = common.sentences(output[len(sample.output) :])
+        added = edits.sentences(output[len(sample.output) :])
         empty = GRAMMARS[text.language([sample.output])].empty
-        assert len(added) == len(set(added)) == min(len(common.sentences(sample.output)), len(empty))
+        assert len(added) == len(set(added)) == min(len(edits.sentences(sample.output)), len(empty))
         assert set(added) <= set(empty)
 
 
@@ -525,14 +525,14 @@ def test_empty_phrases_are_added_as_many_as_there_are_sentences() -> None:
 def test_empty_phrases_are_of_their_language_and_one_sentence_each(language: text.Language) -> None:
     for phrase in GRAMMARS[language].empty:
         assert text.language([phrase]) == language
-        assert common.sentences(phrase) == [phrase]
+        assert edits.sentences(phrase) == [phrase]
 
 
 def test_the_copied_lead_is_the_sources_start_in_as_many_sentences() -> None:
     for sample, output in cases("copied lead"):
         assert sample.source is not None
         assert sample.source.startswith(output)
-        assert len(common.sentences(output)) == len(common.sentences(sample.output))
+        assert len(edits.sentences(output)) == len(edits.sentences(sample.output))
     assert make("copied lead", one("One. Two.", "Three. Four.")) is None
 
 

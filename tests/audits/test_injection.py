@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from judge.audits.attacks import CONTROL
-from judge.audits.card import ORIGINAL
-from judge.audits.injection import attacked
-from judge.audits.sensitivity import cells
+from judge.audit.card import ORIGINAL
+from judge.audit.injection_damage import attacked
+from judge.audit.perturbations.injections import CONTROL
+from judge.audit.sensitivity import cells
 from judge.stats.shares import share
 
 

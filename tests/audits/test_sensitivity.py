@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.audits.card import ORIGINAL
-from judge.audits.sensitivity import cells, corrected, enough, step
-from judge.records import Estimate
+from judge.audit.card import ORIGINAL
+from judge.audit.sensitivity import cells, corrected, enough, step
+from judge.core.records import Estimate
 from judge.stats.permutation import holm, sign_flip
 from judge.stats.shares import share
 

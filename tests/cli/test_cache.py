@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from judge.cache import DiskCache
-from judge.recording import Recording
-from judge.records import Choice, Request, Response
-from judge.report import load
+from judge.core.records import Choice, Request, Response
+from judge.providers.recording import Recording
+from judge.results.result import load
 
 SECRET = "sk-test-0123456789abcdef"
 ROWS = [{"item": str(n), "system": s, "output": f"Boat {n} of {s}."} for n in range(3) for s in "xy"]

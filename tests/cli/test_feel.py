@@ -15,7 +15,7 @@ import pytest
 
 from judge.cli import options, terminal
 from judge.cli.commands import completed
-from judge.registry import METRICS
+from judge.core.plugins import METRICS
 
 COMMAND = [sys.executable, "-c", "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()"]
 ROWS = """{"item": "a", "system": "x", "source": "A source.", "output": "A text of some words."}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from judge.report import load
+from judge.results.result import load
 
 ROWS = [
     {

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from judge import registry
+from judge.core import plugins
 
 ROWS = [
     {"item": i, "system": s, "output": f"{s} wrote this about {i}.", "references": [f"x wrote about {i}."]}
@@ -109,6 +109,6 @@ def test_metrics_are_listed_with_their_options(judge: Callable[..., Any]) -> Non
     done = judge("metrics", "list")
     assert done.code == 0
     names = [line.split()[0] for line in done.out.splitlines() if not line.startswith(" ")]
-    assert names == list(registry.METRICS)
+    assert names == list(plugins.METRICS)
     assert "--set rouge.stem=true\n" in done.out
     assert "--set bleu.tokenize=null\n" in done.out

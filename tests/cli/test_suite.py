@@ -11,8 +11,8 @@ import pytest
 
 import judge as package
 from judge.providers.scripted import ScriptedProvider
-from judge.suite.files import load
-from judge.suite.spec import schema
+from judge.suite.load import load
+from judge.suite.schema import schema
 
 ROWS = [
     {"item": f"i{n}", "system": s, "source": f"Day {n}.", "output": f"{s} {n}", "human": {"relevance": n + (s == "a")}}

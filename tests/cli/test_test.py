@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 
 import judge
-from judge.api import suites
-from judge.api.suited import _MEASURING
+from judge.commands import test
+from judge.commands.suite_runs import _MEASURING
 from judge.providers.scripted import ScriptedProvider
 
 REPLIES = """
@@ -194,11 +194,11 @@ def test_ctrl_c(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_options_of_the_command_are_those_of_the_function(run: Callable[..., Any]) -> None:
     from inspect import signature
 
-    from judge.cli.testing import suites_command
+    from judge.cli.test import suites_command
 
     shown = {"ctx", "suites", "junit", "markdown", "format", "quiet", "no_cache"}
     offered = {name.replace("map_", "mapping") for name in signature(suites_command).parameters} - shown
-    assert offered == {*suites.SuiteOptions.__annotations__} - {
+    assert offered == {*test.SuiteOptions.__annotations__} - {
         "progress", "map", *_MEASURING, "engine", "ray_workers",
     }  # fmt: skip
-    assert judge.test is suites.test
+    assert judge.test is test.test

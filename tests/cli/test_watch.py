@@ -9,22 +9,23 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from judge import api, config
+from judge import config
 from judge.cli import watch
-from judge.progress import Counts, Flight, Progress
+from judge.commands.preparation import Prepared, prepare
+from judge.core.records import Usage
+from judge.execution.progress import Counts, Flight, Progress
 from judge.providers.scripted import ScriptedProvider
-from judge.records import Usage
 
 ROWS = [{"item": "a", "output": "x"}]
 
 
 @pytest.fixture
-def prepared() -> api.Prepared:
+def prepared() -> Prepared:
     plan = config.plan(given={"criteria": ["fluency"], "metrics": []})
-    return api.prepare(plan, ROWS, providers=[ScriptedProvider(lambda _: "3")])
+    return prepare(plan, ROWS, providers=[ScriptedProvider(lambda _: "3")])
 
 
-def shown(prepared: api.Prepared, counts: Progress, monkeypatch: pytest.MonkeyPatch, **console: Any) -> str:
+def shown(prepared: Prepared, counts: Progress, monkeypatch: pytest.MonkeyPatch, **console: Any) -> str:
     text = io.StringIO()
     quiet, lines = console.pop("quiet", False), console.pop("lines", 0)
     of = console.pop("of", Counts(total=10, done=4, failed=1, cached=2, usage=Usage(1234, 5)))
@@ -36,7 +37,7 @@ def shown(prepared: api.Prepared, counts: Progress, monkeypatch: pytest.MonkeyPa
     return text.getvalue()
 
 
-def test_plain_lines_where_there_is_no_terminal(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_lines_where_there_is_no_terminal(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
     text = shown(prepared, Progress(), monkeypatch, lines=2)
     assert "judging: 4/10 judgments" in text
@@ -45,19 +46,19 @@ def test_plain_lines_where_there_is_no_terminal(prepared: api.Prepared, monkeypa
     assert "\x1b" not in text
 
 
-def test_a_bar_on_a_terminal(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_on_a_terminal(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(prepared, Progress(), monkeypatch, force_terminal=True)
     assert "4/10" in text
     assert "1 failed" in text
 
 
-def test_a_known_price_is_shown(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_known_price_is_shown(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared.judges["script"].model = "gpt-5.4-mini"
     prepared.judges["script"].endpoint = "https://api.openai.com/v1"
     assert "$0.0009" in shown(prepared, Progress(), monkeypatch)  # 1,234 × $0.75 and 5 × $4.50 a million
 
 
-def test_what_costs_nothing_has_no_price(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_costs_nothing_has_no_price(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared.judges["script"].model = "gpt-5.4-mini"
     prepared.judges["script"].endpoint = "https://api.openai.com/v1"
     progress = Progress()
@@ -68,13 +69,13 @@ def test_what_costs_nothing_has_no_price(prepared: api.Prepared, monkeypatch: py
     assert "$" not in state
 
 
-def test_nothing_is_shown_when_quiet(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_shown_when_quiet(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(prepared, Progress(), monkeypatch, quiet=True) == ""
     assert shown(prepared, Progress(), monkeypatch, quiet=True, force_terminal=True) == ""
 
 
 @pytest.fixture
-def measuring(prepared: api.Prepared) -> tuple[api.Prepared, Progress]:
+def measuring(prepared: Prepared) -> tuple[Prepared, Progress]:
     """A run without a judge, in the middle of a metric."""
     prepared.judges = {}
     progress = Progress(stage="rouge")
@@ -82,7 +83,7 @@ def measuring(prepared: api.Prepared) -> tuple[api.Prepared, Progress]:
     return prepared, progress
 
 
-def test_a_metric_under_way(measuring: tuple[api.Prepared, Progress], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_metric_under_way(measuring: tuple[Prepared, Progress], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
     monkeypatch.setattr(watch, "_AT_ONCE", 0.0)
     assert shown(*measuring, monkeypatch, lines=1).startswith("rouge: 300/1,200 texts\n")
@@ -92,12 +93,12 @@ def test_a_metric_under_way(measuring: tuple[api.Prepared, Progress], monkeypatc
 
 
 def test_measuring_that_is_soon_done_shows_no_bar(
-    measuring: tuple[api.Prepared, Progress], monkeypatch: pytest.MonkeyPatch
+    measuring: tuple[Prepared, Progress], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "1200" not in shown(*measuring, monkeypatch, force_terminal=True)
 
 
-def test_what_is_under_way_for_long_is_named(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_under_way_for_long_is_named(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
     of = Counts(total=10, done=1, retried=7, usage=Usage(1234, 5, cached_tokens=1024, cache_write_tokens=64))
     since = time.monotonic()
@@ -129,7 +130,7 @@ def test_the_slowest_requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert counts.slowest[0][1] == ("i19", "s", "c")
 
 
-def test_what_may_not_be_sent_yet_is_said(prepared: api.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_may_not_be_sent_yet_is_said(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     of = Counts(total=10, done=4)
     with Flight(of, lambda: ("1", "s", "fluency")) as flight:
         assert "held back by a rate limit" in shown(prepared, Progress(), monkeypatch, of=of)

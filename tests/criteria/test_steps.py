@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from judge import criteria
-from judge.criteria import steps as drafts
-from judge.errors import CriterionError, ParseError
-from judge.records import Criterion, Prompt, Sample
-from judge.rendering import Renderer, draft
+from judge.core.errors import CriterionError, ParseError
+from judge.core.records import Criterion, Prompt, Sample
+from judge.criteria import draft as drafts
+from judge.criteria.render import Renderer, draft
 
 HEAD = "---\nscale: [1, 5]\n---\n"
 EXTENDS = '{% extends "layouts/pointwise.jinja" %}\n'

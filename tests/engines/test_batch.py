@@ -17,20 +17,22 @@ from typing import Any
 
 import pytest
 
-from judge import api, config, evaluate
+from judge import config, evaluate
+from judge.commands.cost_estimate import forecast
+from judge.commands.preparation import prepare
 from judge.config import Budget
-from judge.engines import Answer, Context, made
-from judge.engines.batch import BatchEngine
-from judge.engines.outbox import Outbox
-from judge.engines.parts import Part, Parts
-from judge.errors import BudgetReached, ConfigError, DeadlineReached, Refused, StorageError, Transient
-from judge.progress import Counts
+from judge.core.errors import BudgetReached, ConfigError, DeadlineReached, Refused, StorageError, Transient
+from judge.core.records import Request, Response, Usage
+from judge.execution.budget import Purse
+from judge.execution.engines import Answer, Context, made
+from judge.execution.engines.batch_api import BatchEngine
+from judge.execution.engines.batch_jobs import Outbox
+from judge.execution.engines.batch_state import Part, Parts
+from judge.execution.progress import Counts
+from judge.execution.retry import Policy, Retrier
 from judge.providers.openai import OpenAIProvider
-from judge.providers.prices import DEFAULT_URL, usd
+from judge.providers.pricing import DEFAULT_URL, usd
 from judge.providers.scripted import ScriptedProvider
-from judge.purse import Purse
-from judge.records import Request, Response, Usage
-from judge.retry import Policy, Retrier
 
 KEY = "sk-secret-of-the-batch-tests"
 
@@ -218,7 +220,7 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(echo: Any, tmp_path: Path, m
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("judge.engines.batch.TemporaryFile", Full)
+        patched.setattr("judge.execution.engines.batch_api.TemporaryFile", Full)
         with pytest.raises(StorageError, match="No space left"):
             go(Session(echo, tmp_path).run(named(4)))
     assert len(go(Session(echo, tmp_path).run(named(4)[1:]))) == 3
@@ -465,7 +467,7 @@ def payer(model: str, endpoint: str) -> ScriptedProvider:
 def paid_in_dollars(monkeypatch: pytest.MonkeyPatch, requests: float) -> Purse:
     """A purse for one answer, and then so many times the most that a request can cost; a token costs a dollar."""
     most = len("text 0") + 1016
-    monkeypatch.setattr("judge.purse.per_token", lambda *_, **__: (1.0, 1.0, 1.0, 1.0))
+    monkeypatch.setattr("judge.execution.budget.per_token", lambda *_, **__: (1.0, 1.0, 1.0, 1.0))
     purse = Purse(Budget(101 + requests * most, "usd"))
     assert purse.pays_for(payer("test-model", "e"))
     return purse
@@ -578,7 +580,7 @@ def test_what_cannot_be_batched_is_said_unpaid(batch_server: Any, options: dict[
 
 
 def test_only_engines_with_a_wish_of_their_own_are_opened(tmp_path: Path) -> None:
-    from judge.engines import local
+    from judge.execution.engines import local
 
     assert made("local", Context(ScriptedProvider(lambda _: 4), tmp_path, Counts())) is local.run
 
@@ -642,7 +644,7 @@ def test_interrupted_it_says_what_goes_on(batch_server: Any, tmp_path: Path) -> 
     assert "Start the same command again" in err
     plan = {"base_url": batch_server.url, "model": "test-model", "criteria": ["relevance"], "cache": tmp_path / "cache"}
     warned = [
-        "under way in batches" in api.forecast(api.prepare(config.plan(given=plan | {"engine": engine}), DATA))
+        "under way in batches" in forecast(prepare(config.plan(given=plan | {"engine": engine}), DATA))
         for engine in ("local", "batch")
     ]
     assert warned == [True, False], "asked one by one they would be paid again"

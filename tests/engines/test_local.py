@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from judge.engines.local import Answer, run
-from judge.errors import Refused, StorageError, Transient
-from judge.records import Choice, Request, Response
+from judge.core.errors import Refused, StorageError, Transient
+from judge.core.records import Choice, Request, Response
+from judge.execution.engines.local import Answer, run
 
 
 async def requests(count: int) -> AsyncIterator[Request]:

@@ -22,18 +22,18 @@ import pytest
 
 from judge import evaluate
 from judge.config import Budget
-from judge.engines import Answer, Context, cluster, crew, made
-from judge.engines import ray as of_ray
-from judge.engines.cluster import Spot
-from judge.engines.hand import Hand, Opened, packed, unpacked
-from judge.errors import ConfigError, JudgeError, MissingExtra, ParseError, Refused, Transient
-from judge.pace import Pace
-from judge.progress import Counts
+from judge.core.errors import ConfigError, JudgeError, MissingExtra, ParseError, Refused, Transient
+from judge.core.records import Choice, Request, Response, Usage
+from judge.execution.budget import Purse
+from judge.execution.engines import Answer, Context, made, ray_cluster, ray_pool
+from judge.execution.engines import ray as of_ray
+from judge.execution.engines.ray_cluster import Spot
+from judge.execution.engines.ray_worker import Hand, Opened, packed, unpacked
+from judge.execution.progress import Counts
+from judge.execution.rate_limit import Pace
+from judge.execution.retry import Policy, Retrier
 from judge.providers.openai import OpenAIProvider
 from judge.providers.scripted import ScriptedProvider
-from judge.purse import Purse
-from judge.records import Choice, Request, Response, Usage
-from judge.retry import Policy, Retrier
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk-secret-of-the-ray-tests"
@@ -143,7 +143,7 @@ def test_without_the_package_the_line_for_pip_is_named(monkeypatch: pytest.Monke
 def test_an_address_that_cannot_be_one_is_refused(address: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(ConfigError, match=re.escape(said)):
-        cluster.check()
+        ray_cluster.check()
 
 
 def test_nobody_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,31 +152,31 @@ def test_nobody_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
         port = free.getsockname()[1]
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
     with pytest.raises(ConfigError, match=rf"RAY_ADDRESS 127\.0\.0\.1:{port} .*refused.*ray start --head"):
-        cluster.check()
+        ray_cluster.check()
 
 
 def test_somebody_else_at_the_address(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", chat_server.url.removeprefix("http://").removesuffix("/v1"))
     with pytest.raises(ConfigError, match="what answers there is not Ray"):
-        cluster.check()
+        ray_cluster.check()
 
 
 def test_with_tls_somebody_has_to_be_there_all_the_same(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_USE_TLS", "1")
     monkeypatch.setenv("RAY_ADDRESS", chat_server.url.removeprefix("http://").removesuffix("/v1"))
-    cluster.check()
+    ray_cluster.check()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
     with pytest.raises(ConfigError, match="refused"):
-        cluster.check()
+        ray_cluster.check()
 
 
 @pytest.mark.parametrize("address", ["", "auto", "local"])
 def test_what_only_ray_can_find_is_left_to_it(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", address)
-    cluster.check()
+    ray_cluster.check()
 
 
 @pytest.mark.parametrize("starts", [True, False])
@@ -201,15 +201,15 @@ def test_the_callers_logging_is_as_it_was(starts: bool, monkeypatch: pytest.Monk
     said = logging.getLogger("ray")
     before = list(said.handlers), said.propagate
     monkeypatch.setattr(said, "level", logging.INFO)
-    monkeypatch.setattr(cluster, "ray", lambda: Ray)
-    monkeypatch.setattr(cluster, "_mute", lambda _: None)  # it would import Ray, which has a handler of its own
+    monkeypatch.setattr(ray_cluster, "ray", lambda: Ray)
+    monkeypatch.setattr(ray_cluster, "_mute", lambda _: None)  # it would import Ray, which has a handler of its own
     for _ in range(3):
         if starts:
-            cluster.join(1)
-            cluster.leave()
+            ray_cluster.join(1)
+            ray_cluster.leave()
         else:
             with pytest.raises(ConfigError, match="no room"):
-                cluster.join(1)
+                ray_cluster.join(1)
         assert (said.handlers, said.propagate, said.level) == (*before, logging.INFO)
     assert set(seen) == {logging.ERROR}
 
@@ -251,12 +251,12 @@ def test_where_workers_go(
         def nodes() -> list[dict[str, Any]]:
             return nodes(*(dict(one) for one in found))
 
-    monkeypatch.setattr(cluster, "ray", lambda: Ray)
-    got = cluster.spots(wanted, gpu=gpu)
+    monkeypatch.setattr(ray_cluster, "ray", lambda: Ray)
+    got = ray_cluster.spots(wanted, gpu=gpu)
     assert [f"{spot.name}+{spot.gpus}" if spot.gpus else spot.name for spot in got] == places
     if gpu and len(found) > 1:
         with pytest.raises(ConfigError, match="the cluster has 2"):
-            cluster.spots(3, gpu=True)
+            ray_cluster.spots(3, gpu=True)
 
 
 @pytest.mark.parametrize("wanted", [None, 2])
@@ -266,10 +266,10 @@ def test_nodes_that_cannot_be_reached_are_none(wanted: int | None, monkeypatch: 
         def nodes() -> list[dict[str, Any]]:
             return nodes({"CPU": 4.0}, {"CPU": 4.0})
 
-    monkeypatch.setattr(cluster, "ray", lambda: Ray)
-    monkeypatch.setattr(cluster, "_reached", lambda host, port: False)
+    monkeypatch.setattr(ray_cluster, "ray", lambda: Ray)
+    monkeypatch.setattr(ray_cluster, "_reached", lambda host, port: False)
     with pytest.raises(ConfigError, match="no machine of the cluster can be reached from here"):
-        cluster.spots(wanted, gpu=False)
+        ray_cluster.spots(wanted, gpu=False)
 
 
 def test_a_lost_node_is_replaced_by_one_that_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,16 +279,16 @@ def test_a_lost_node_is_replaced_by_one_that_can_be_reached(monkeypatch: pytest.
             return nodes({"CPU": 4.0, "GPU": 1.0}, {"CPU": 4.0}, {"CPU": 4.0, "GPU": 2.0}, {"CPU": 1.0, "alive": False})
 
     there = {"10.0.0.0", "10.0.0.1", "10.0.0.2"}
-    monkeypatch.setattr(cluster, "ray", lambda: Ray)
-    monkeypatch.setattr(cluster, "_reached", lambda host, port: host in there)
+    monkeypatch.setattr(ray_cluster, "ray", lambda: Ray)
+    monkeypatch.setattr(ray_cluster, "_reached", lambda host, port: host in there)
     first = Spot("id0", "host0", 1)
-    assert cluster.near(first) == first
+    assert ray_cluster.near(first) == first
     there.remove("10.0.0.0")  # listed as alive for a while yet
-    assert cluster.near(first) == Spot("id2", "host2", 1)
-    assert cluster.near(Spot("id3", "host3")) == Spot("id1", "host1")
+    assert ray_cluster.near(first) == Spot("id2", "host2", 1)
+    assert ray_cluster.near(Spot("id3", "host3")) == Spot("id1", "host1")
     there.clear()
     with pytest.raises(Refused, match="no machine of the cluster is left") as raised:
-        cluster.near(first)
+        ray_cluster.near(first)
     assert raised.value.stops == "always"
 
 
@@ -297,17 +297,17 @@ def test_a_lost_node_is_replaced_by_one_that_can_be_reached(monkeypatch: pytest.
     [
         (Opened("n1", "", why="No module named 'judge'"), r"n1 has no judge .*install textjudge"),
         (Opened("n1", "0.0.1"), r"n1 has judge 0\.0\.1, and this is"),
-        (Opened("n1", crew.__version__, why="no key: $X is not set"), r"n1 cannot ask this judge: no key: \$X"),
-        (Opened("n1", crew.__version__, "replay:1"), "n1 would ask replay:1, and not e"),
+        (Opened("n1", ray_pool.__version__, why="no key: $X is not set"), r"n1 cannot ask this judge: no key: \$X"),
+        (Opened("n1", ray_pool.__version__, "replay:1"), "n1 would ask replay:1, and not e"),
     ],
 )
 def test_a_worker_that_cannot_do_the_same_is_named(found: Opened, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        crew._check(found, "e")
+        ray_pool._check(found, "e")
 
 
 def test_a_worker_that_can_is_taken() -> None:
-    crew._check(Opened("n1", crew.__version__, "e"), "e")
+    ray_pool._check(Opened("n1", ray_pool.__version__, "e"), "e")
 
 
 async def collected(hand: Hand, count: int) -> dict[int, Any]:
@@ -466,14 +466,14 @@ def test_a_reply_that_cannot_be_sent_keeps_back_no_other() -> None:
     asyncio.run(go())
 
 
-def crewed(count: int) -> tuple[crew.Crew, list[Any]]:
+def crewed(count: int) -> tuple[ray_pool.Crew, list[Any]]:
     """A crew whose workers have no actors, and they."""
-    one = crew.Crew(ScriptedProvider(lambda _: "4"), Counts())
-    one._workers = [crew._Worker(cluster.Spot("", f"w{n}"), manned=True) for n in range(count)]
+    one = ray_pool.Crew(ScriptedProvider(lambda _: "4"), Counts())
+    one._workers = [ray_pool._Worker(ray_cluster.Spot("", f"w{n}"), manned=True) for n in range(count)]
     return one, list(one._workers)
 
 
-def given(one: crew.Crew, group: str) -> Any:
+def given(one: ray_pool.Crew, group: str) -> Any:
     """Who gets a request of a group; it stays under way."""
     worker = one._picked(group)
     assert worker is not None
@@ -554,11 +554,11 @@ def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -
         assert may_end.wait(60)
         left.append("joined")
 
-    monkeypatch.setattr(cluster, "join", join)
-    monkeypatch.setattr(cluster, "leave", lambda: left.append("left"))
+    monkeypatch.setattr(ray_cluster, "join", join)
+    monkeypatch.setattr(ray_cluster, "leave", lambda: left.append("left"))
 
     async def go() -> None:
-        one = crew.Crew(ScriptedProvider(lambda _: "4"), counts := Counts(awaited="what others have said"))
+        one = ray_pool.Crew(ScriptedProvider(lambda _: "4"), counts := Counts(awaited="what others have said"))
         starting = asyncio.create_task(one.start())
         await asyncio.to_thread(begun.wait)
         assert counts.awaited == "Ray: workers are starting"
@@ -581,7 +581,7 @@ on_ray = pytest.mark.ray
 @pytest.fixture(autouse=True)
 def all_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray gives nodes this machine's own address, to which a test may not connect; tests of a cluster are processes."""
-    monkeypatch.setattr(cluster, "_reached", lambda host, port: True)
+    monkeypatch.setattr(ray_cluster, "_reached", lambda host, port: True)
 
 
 @pytest.fixture(scope="module")
@@ -970,7 +970,7 @@ def test_a_provider_that_cannot_be_sent_is_refused_at_once(connected: Any) -> No
 def test_other_versions_are_refused_before_anything_is_sent(
     connected: Any, chat_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "__version__", "99.0")
+    monkeypatch.setattr(ray_pool, "__version__", "99.0")
     session = Session(OpenAIProvider("m", base_url=chat_server.url))
     with pytest.raises(ConfigError, match=r"the worker on \S+ has judge \S+, and this is 99\.0"):
         session.run(named(3))
@@ -984,7 +984,7 @@ def test_a_worker_without_the_key_is_named_before_anything_is_sent(
     """The cluster was started without it; and nothing that went there has it."""
     monkeypatch.setenv("KEY_OF_THE_RAY_TESTS", KEY)
     provider = OpenAIProvider("m", base_url=chat_server.url, key_env="KEY_OF_THE_RAY_TESTS")
-    assert KEY.encode() not in crew.recipe(provider)
+    assert KEY.encode() not in ray_pool.recipe(provider)
     with pytest.raises(ConfigError, match=r"the worker on \S+ cannot ask this judge: no key: \$KEY_OF_THE_RAY_TESTS"):
         Session(provider).run(named(3))
     assert not chat_server.bodies

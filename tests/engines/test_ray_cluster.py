@@ -239,7 +239,7 @@ def test_a_cluster_of_its_own_tells_nobody_and_leaves_nothing_behind(
     program = """
 import os
 import judge
-from judge.records import Choice, Response
+from judge.core.records import Choice, Response
 
 class Telling:
     name, model, endpoint, notice, decides, learned = "own", "m", "e", "", False, {}

@@ -13,18 +13,19 @@ from typing import Any
 
 import pytest
 
-from judge.asking import Asker
 from judge.cache import Cache, DiskCache
+from judge.core.errors import DeadlineReached, ParseError, Refused, StorageError, Transient
+from judge.core.records import Choice, Criterion, Failure, Request, Response, Sample, Score, Usage
 from judge.criteria import load
-from judge.errors import DeadlineReached, ParseError, Refused, StorageError, Transient
-from judge.exchange.claims import Claims
-from judge.ladder import Settings
-from judge.metrics.asks import Trouble, Wanted
-from judge.progress import Counts
+from judge.execution.leases import Claims
+from judge.execution.metric_client import Asker
+from judge.execution.pending import Judgment, Row
+from judge.execution.progress import Counts
+from judge.execution.retry import Policy, Retrier
+from judge.execution.scheduler import Run
+from judge.metrics.model_requests import Trouble, Wanted
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.records import Choice, Criterion, Failure, Request, Response, Sample, Score, Usage
-from judge.retry import Policy, Retrier
-from judge.runner import Judgment, Row, Run
+from judge.scoring.strategies import Settings
 
 LEASE = 60.0
 LONG = 20_000.0

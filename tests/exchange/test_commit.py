@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from judge.errors import StorageError
-from judge.exchange.commit import Commit
+from judge.core.errors import StorageError
+from judge.execution.group_commit import Commit
 
 
 class Disk:

@@ -12,10 +12,10 @@ from sacrebleu import sentence_bleu
 from sacrebleu.metrics.bleu import BLEU
 
 from judge import text
-from judge.errors import ConfigError, DataError, MissingExtra
-from judge.metrics import bleu, parts, sacre
+from judge.core.errors import ConfigError, DataError, MissingExtra
+from judge.core.records import Failure, Sample, Score
+from judge.metrics import bleu, parallel, sacrebleu_tokenizers
 from judge.metrics.bleu import Bleu, CorpusBleu
-from judge.records import Failure, Sample, Score
 
 WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "on", "mat", ".", "don't", "9:30"]), min_size=1).map(" ".join)
 PAIRS = st.lists(st.tuples(WORDS, st.lists(WORDS, min_size=1, max_size=3)), min_size=1, max_size=5)
@@ -113,7 +113,10 @@ def test_tokenizer_by_script(output: str, reference: str, tokenizer: str, needed
 
 def test_without_the_dictionaries_it_is_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "installed", lambda name: False)
-    found = [sacre.tokenizer_for([each]) for each in ("a ferry", "渡轮下午到达", "船は港に着いた", "배가 도착했다")]
+    found = [
+        sacrebleu_tokenizers.tokenizer_for([each])
+        for each in ("a ferry", "渡轮下午到达", "船は港に着いた", "배가 도착했다")
+    ]
     assert found == ["13a", "zh", "char", "char"]
 
 
@@ -184,7 +187,7 @@ def test_corpus_column() -> None:
     assert a.value == b.value == theirs
     assert (a.provenance, b.provenance.n) == (b.provenance, 3)
     assert (c.value, c.provenance.n, c.provenance.low, c.provenance.high) == (100.0, 1, None, None)
-    assert parts.merged([result]).notes == ("bleu_corpus: 1 of 8 texts have no reference and are left out",)
+    assert parallel.merged([result]).notes == ("bleu_corpus: 1 of 8 texts have no reference and are left out",)
     assert a.provenance.low is not None
     assert a.provenance.high is not None
     draws = [BLEU().corpus_score([NEAR[n]] * 3, [[LONG[n]] * 3]).score for n in range(3)]
@@ -276,7 +279,7 @@ def test_wrong_options(options: dict[str, object], said: str) -> None:
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     import sacrebleu.tokenizers.tokenizer_ja_mecab as theirs
 
-    sacre._tokenizer.cache_clear()
+    sacrebleu_tokenizers._tokenizer.cache_clear()
     monkeypatch.setattr(theirs, "MeCab", None)
     with pytest.raises(MissingExtra, match=r"ja-mecab needs .*pip install 'textjudge\[cjk\]'"):
         Bleu(tokenize="ja-mecab")
@@ -298,9 +301,9 @@ def test_texts_that_a_tokenizer_leaves_whole_are_said() -> None:
     """Asked for, or one for a system of several languages: 13a leaves a Japanese sentence one word."""
     japanese = sample("船は港に着いた", "船は港へ着いた")
     for metric in (Bleu(tokenize="13a"), CorpusBleu(tokenize="13a")):
-        (note,) = parts.merged([metric.score([japanese, sample("a boat", "the boat")])]).notes
+        (note,) = parallel.merged([metric.score([japanese, sample("a boat", "the boat")])]).notes
         assert ": 2 of 4 texts are in a script that the tokenizer 13a does not cut into words: " in note
     english = [sample(f"the ferry {n} came late to the harbour", f"ferry {n} came") for n in range(9)]
-    (note,) = parts.merged([CorpusBleu().score([japanese, *english])]).notes
+    (note,) = parallel.merged([CorpusBleu().score([japanese, *english])]).notes
     assert note.startswith("bleu_corpus: 2 of 20 texts are in a script")
-    assert parts.merged([Bleu().score([japanese, *english])]).notes == ()
+    assert parallel.merged([Bleu().score([japanese, *english])]).notes == ()

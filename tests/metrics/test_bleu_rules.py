@@ -8,20 +8,20 @@ from importlib.metadata import version
 import pytest
 from sacrebleu.tokenizers import tokenizer_ja_mecab
 
-from judge import registry
-from judge.errors import MissingExtra
-from judge.metrics import sacre
+from judge.core import plugins
+from judge.core.errors import MissingExtra
+from judge.core.records import Sample
+from judge.metrics import sacrebleu_tokenizers
 from judge.metrics.diversity import SelfBleu
-from judge.records import Sample
 
 
 @pytest.fixture
 def no_mecab(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As where the extra is not installed."""
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
-    sacre._tokenizer.cache_clear()
+    sacrebleu_tokenizers._tokenizer.cache_clear()
     yield
-    sacre._tokenizer.cache_clear()
+    sacrebleu_tokenizers._tokenizer.cache_clear()
 
 
 @pytest.mark.usefixtures("no_mecab")
@@ -52,5 +52,5 @@ def test_missing_packages_give_the_pip_line() -> None:
 def test_signatures_stay_what_they_are(name: str, options: dict[str, object], signature: str) -> None:
     """Stored runs compare by them: each has its own order of parts."""
     texts = [Sample(item, "a", "a ferry came in late", source="a ferry", references=("a ferry",)) for item in "12"]
-    (column,) = registry.load("metrics", name)(**options).score(texts).columns
+    (column,) = plugins.load("metrics", name)(**options).score(texts).columns
     assert column.signature == f"{signature}|sacrebleu {version('sacrebleu')}"

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sacrebleu import sentence_chrf
 from sacrebleu.metrics.chrf import CHRF
 
-from judge.errors import ConfigError, DataError
+from judge.core.errors import ConfigError, DataError
+from judge.core.records import Sample, Score
 from judge.metrics import chrf
 from judge.metrics.chrf import Chrf
-from judge.records import Sample, Score
 
 SHORT = st.text("ab c船버", min_size=1, max_size=20)
 REFERENCES = st.lists(SHORT.filter(str.strip), min_size=1, max_size=3)

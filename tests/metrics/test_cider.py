@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import ConfigError, DataError
+from judge.core.errors import ConfigError, DataError
+from judge.core.records import Failure, Sample, Score
 from judge.metrics import cider
 from judge.metrics.cider import Cider
-from judge.records import Failure, Sample, Score
 
 OUTPUTS = ["a red boat in the harbour", "two dogs run on the beach beach", "the harbour at night", "boat"]
 REFERENCES = [

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judge import registry
-from judge.metrics import Metric, parts
-from judge.records import Column, Failure, Sample, Score
+from judge.core import plugins
+from judge.core.records import Column, Failure, Sample, Score
+from judge.metrics import Metric, parallel
 
 TEXTS = [
     "The ferry reached the harbour three hours late.",
@@ -37,17 +37,17 @@ def marked(names: Any) -> list[Any]:
     return [pytest.param(name, marks=HEAVY.get(name, ())) for name in names]
 
 
-with_each = pytest.mark.parametrize("name", marked(registry.METRICS))
-with_each_unloaded = pytest.mark.parametrize("name", registry.METRICS)
+with_each = pytest.mark.parametrize("name", marked(plugins.METRICS))
+with_each_unloaded = pytest.mark.parametrize("name", plugins.METRICS)
 with_comparing = pytest.mark.parametrize("name", marked(OF_TEXTS))
 # Each call of the heavy ones loads a model; tests/metrics/bertscore feeds them odd texts in one call.
-with_each_light = pytest.mark.parametrize("name", [name for name in registry.METRICS if name not in HEAVY])
+with_each_light = pytest.mark.parametrize("name", [name for name in plugins.METRICS if name not in HEAVY])
 with_comparing_light = pytest.mark.parametrize("name", [name for name in OF_TEXTS if name not in HEAVY])
 with_any_text = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 def metric(name: str) -> Metric:
-    made: Metric = registry.load("metrics", name)()
+    made: Metric = plugins.load("metrics", name)()
     return made
 
 
@@ -62,7 +62,7 @@ def good(column: Column) -> float | None:
 
 @with_each_unloaded
 def test_it_says_in_a_sentence_what_it_is(name: str) -> None:
-    kind = registry.load("metrics", name)
+    kind = plugins.load("metrics", name)
     assert 20 < len((kind.__doc__ or "").partition("\n\n")[0]) < 240
 
 
@@ -101,9 +101,7 @@ def test_no_samples_no_rows(name: str) -> None:
     assert result.columns
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in registry.METRICS if getattr(registry.load("metrics", n), "rowwise", False)]
-)
+@pytest.mark.parametrize("name", [n for n in plugins.METRICS if getattr(plugins.load("metrics", n), "rowwise", False)])
 def test_row_by_row_in_parts_and_elsewhere(name: str) -> None:
     samples = [
         Sample(str(n), "a", TEXTS[n % 6], source=TEXTS[n % 5], references=(TEXTS[n % 4], TEXTS[n % 3])[: n % 3])
@@ -112,7 +110,7 @@ def test_row_by_row_in_parts_and_elsewhere(name: str) -> None:
     made = metric(name)
     whole = made.score(samples)
     elsewhere = pickle.loads(pickle.dumps(made))
-    pieces = parts.merged([elsewhere.score(samples[:7]), elsewhere.score(samples[7:])])
+    pieces = parallel.merged([elsewhere.score(samples[:7]), elsewhere.score(samples[7:])])
     assert pieces.rows == whole.rows
     assert [set(c.signature.replace("|", "+").split("+")) for c in pieces.columns] == [
         set(c.signature.replace("|", "+").split("+")) for c in whole.columns
@@ -204,7 +202,7 @@ def test_import_brings_no_package(name: str) -> None:
 @with_each
 def test_nothing_is_written_to_the_terminal(name: str) -> None:
     code = (
-        "from judge import registry; from judge.records import Sample;"
+        "from judge import registry; from judge.core.records import Sample;"
         "samples = [Sample(str(n), 'a', f'x {n} .', source='y', references=('y .',)) for n in range(150)];"
         f"registry.load('metrics', {name!r})().score(samples)"
     )

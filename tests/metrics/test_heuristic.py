@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
+from judge.core.records import Failure, Sample, Score
 from judge.metrics import heuristic
 from judge.metrics.heuristic import CRITERIA, NAME, NOTICE, Heuristic
-from judge.metrics.stats import Measure, measured
-from judge.records import Failure, Sample, Score
+from judge.metrics.text_features import Measure, measured
 
 SOURCE = (
     "The town of Harwick will close its old swimming pool at the end of June. The council voted by nine to four on "

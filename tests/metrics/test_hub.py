@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import ConfigError, MissingExtra
-from judge.metrics import hub
+from judge.core import huggingface
+from judge.core.errors import ConfigError, MissingExtra
 
 INDEX = json.dumps({"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}})
 WHOLE = {"config.json": '{"num_hidden_layers": 4}', "tokenizer.json": "{}", "model.safetensors": "weights"}
@@ -31,8 +31,8 @@ def filled(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def found(model: str | Path, cache: Path | None = None, who: str = "qags", what: str = "reader") -> hub.Files:
-    return hub.find(str(model), who=who, what=what, cache=cache)
+def found(model: str | Path, cache: Path | None = None, who: str = "qags", what: str = "reader") -> huggingface.Files:
+    return huggingface.find(str(model), who=who, what=what, cache=cache)
 
 
 class Online:
@@ -43,7 +43,7 @@ class Online:
         self.downloads = 0
 
     def snapshot_download(self, name: str, *, allow_patterns: list[str], local_files_only: bool = False) -> str:
-        assert allow_patterns == list(hub.PATTERNS)
+        assert allow_patterns == list(huggingface.PATTERNS)
         if local_files_only:
             if not self.folder.exists():
                 raise OSError("nothing here")
@@ -58,8 +58,8 @@ class Online:
 def online(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Online:
     made = Online(tmp_path / "snapshot", WHOLE)
     parts = {"huggingface_hub": made, "transformers.utils.logging": None}
-    monkeypatch.setattr(hub, "optional", lambda module, who, extra=None: parts[module])
-    monkeypatch.setattr(hub, "quiet", lambda: pytest.MonkeyPatch().context())
+    monkeypatch.setattr(huggingface, "optional", lambda module, who, extra=None: parts[module])
+    monkeypatch.setattr(huggingface, "quiet", lambda: pytest.MonkeyPatch().context())
     return made
 
 
@@ -186,16 +186,16 @@ def test_a_package_that_is_not_there_names_the_metric_and_the_pip_line(monkeypat
         raise PackageNotFoundError(package)
 
     with pytest.raises(MissingExtra, match=r"^qags needs the package nowhere: pip install 'textjudge\[qags\]'"):
-        hub.optional("nowhere.to.be.found", "qags")
-    monkeypatch.setattr(hub, "installed_version", absent)
-    hub.version.cache_clear()
+        huggingface.optional("nowhere.to.be.found", "qags")
+    monkeypatch.setattr(huggingface, "installed_version", absent)
+    huggingface.version.cache_clear()
     with pytest.raises(MissingExtra, match=r"^bertscore needs the package onnx: pip install 'textjudge\[onnx\]'"):
-        hub.version("onnx", "bertscore", "onnx")
+        huggingface.version("onnx", "bertscore", "onnx")
 
 
 @given(st.lists(st.integers(1, 60), max_size=50), st.integers(1, 200), st.booleans())
 def test_batches_hold_every_text_once_and_little_padding(lengths: list[int], tokens: int, mixed: bool) -> None:
-    made = hub.batches(lengths, tokens, mixed=mixed)
+    made = huggingface.batches(lengths, tokens, mixed=mixed)
     assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
     for batch in made:
         longest = max(lengths[place] for place in batch)
@@ -204,8 +204,8 @@ def test_batches_hold_every_text_once_and_little_padding(lengths: list[int], tok
 
 
 def test_mixed_batches_are_as_few_as_can_be() -> None:
-    assert hub.batches([8, 4, 2, 1], 32, mixed=True) == [[0, 1, 2, 3]]
-    assert hub.batches([8, 4, 2, 1], 32) == [[0], [1], [2], [3]]
+    assert huggingface.batches([8, 4, 2, 1], 32, mixed=True) == [[0, 1, 2, 3]]
+    assert huggingface.batches([8, 4, 2, 1], 32) == [[0], [1], [2], [3]]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_the_window_is_what_tokenizer_and_network_both_take(
 ) -> None:
     tokenizer = types.SimpleNamespace(model_max_length=longest)
     made = types.SimpleNamespace(**({"model_type": "bert", "pad_token_id": 0} | config))
-    assert hub.limit(tokenizer, made, usual) == limit
+    assert huggingface.limit(tokenizer, made, usual) == limit
 
 
 @pytest.fixture(scope="session")
@@ -238,10 +238,10 @@ def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.torch
 def test_weights_in_parts_are_loaded_as_those_in_one(tiny: Any, bert: str, tmp_path: Path) -> None:
-    tokenizer, network = hub.load(found(bert), "AutoModel")
+    tokenizer, network = huggingface.load(found(bert), "AutoModel")
     parts = found(tiny.saved(tmp_path, network, tokenizer, max_shard_size="20KB"))
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
-    again = dict(hub.load(parts, "AutoModel")[1].named_parameters())
+    again = dict(huggingface.load(parts, "AutoModel")[1].named_parameters())
     assert all((value == again[name]).all() for name, value in network.named_parameters())
 
 
@@ -254,18 +254,18 @@ def test_a_tokenizer_that_is_not_the_models_is_refused(
     for name in ("tokenizer.json", "vocab.txt"):
         Path(folder, name).unlink()
     with pytest.raises(ConfigError, match=rf"^{asker['who']}: .*its tokenizer has 5 tokens, its network 45: get"):
-        hub.load(found(folder, **asker), "AutoModel")
+        huggingface.load(found(folder, **asker), "AutoModel")
 
 
 @pytest.mark.torch
 def test_weights_that_are_missing_are_named_but_for_spare_ones(tiny: Any, bert: str, tmp_path: Path) -> None:
     folder = tiny.copied(bert, tmp_path)
-    network = hub.load(found(bert), "AutoModel")[1]
+    network = huggingface.load(found(bert), "AutoModel")[1]
     network.pooler = None
     tiny.saved(tmp_path, network)
     with pytest.raises(ConfigError, match=r"^qags: reader .*lack pooler\.dense\.bias"):
-        hub.load(found(folder), "AutoModel")
-    hub.load(found(folder), "AutoModel", spare=lambda name: name.startswith("pooler"))
+        huggingface.load(found(folder), "AutoModel")
+    huggingface.load(found(folder), "AutoModel", spare=lambda name: name.startswith("pooler"))
 
 
 @pytest.mark.torch
@@ -274,7 +274,7 @@ def test_a_damaged_file_is_one_line(tiny: Any, bert: str, tmp_path: Path, file: 
     folder = tiny.copied(bert, tmp_path)
     Path(folder, file).write_text("{ damaged")
     with pytest.raises(ConfigError, match=rf"^qags: reader [^\n]*: its {part} cannot be loaded: [^\n]+\Z"):
-        hub.load(found(folder), "AutoModel")
+        huggingface.load(found(folder), "AutoModel")
 
 
 @pytest.mark.torch
@@ -282,7 +282,7 @@ def test_a_damaged_file_is_one_line(tiny: Any, bert: str, tmp_path: Path, file: 
 @pytest.mark.parametrize("name", ["nonsense", "cuda:99", "meta"])
 def test_a_device_that_cannot_compute_is_refused(who: str, name: str) -> None:
     with pytest.raises(ConfigError, match=rf"^{who}: device '{name}' cannot be used: .+"):
-        hub.device(name, who=who)
+        huggingface.device(name, who=who)
 
 
 @pytest.mark.torch
@@ -299,7 +299,7 @@ def test_a_device_that_cannot_compute_is_refused(who: str, name: str) -> None:
     ],
 )
 def test_what_a_network_raises_is_said_with_what_to_set(bert: str, error: Exception, why: str) -> None:
-    with pytest.raises(ConfigError, match=why), hub.computing(found(bert), 64):
+    with pytest.raises(ConfigError, match=why), huggingface.computing(found(bert), 64):
         raise error
 
 
@@ -308,7 +308,7 @@ def test_other_packages_are_quiet_meanwhile_and_not_afterwards(capfd: pytest.Cap
     from transformers.utils import logging as bars
 
     before = logging.root.manager.disable, bars.is_progress_bar_enabled()
-    with hub.quiet():
+    with huggingface.quiet():
         warnings.warn("something", stacklevel=1)
         logging.getLogger("transformers").warning("something")
         assert not bars.is_progress_bar_enabled()
@@ -328,4 +328,4 @@ def test_a_network_without_room_on_its_device_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"^qags: reader large .*not fit on cuda:0 \(CUDA out of memory\.\): set device"
     ):
-        hub.moved(files, Large(), "cuda:0")
+        huggingface.moved(files, Large(), "cuda:0")

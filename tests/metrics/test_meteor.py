@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.translate.meteor_score import meteor_score
 
-from judge.errors import ConfigError, DataError, MissingExtra
+from judge.core.errors import ConfigError, DataError, MissingExtra
+from judge.core.records import Failure, Sample, Score
 from judge.metrics import meteor
 from judge.metrics.meteor import Meteor
-from judge.records import Failure, Sample, Score
 
 WORDS = st.lists(
     st.sampled_from(["the", "boat", "boats", "boating", "ship", "vessel", "ran", "running", "run", "policy", "police"]),

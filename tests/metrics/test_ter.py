@@ -15,10 +15,10 @@ from rapidfuzz.distance import Levenshtein
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 from sacrebleu.metrics.ter import TER
 
-from judge.errors import ConfigError, DataError
+from judge.core.errors import ConfigError, DataError
+from judge.core.records import Failure, Sample, Score
 from judge.metrics import ter
 from judge.metrics.ter import Ter, edits
-from judge.records import Failure, Sample, Score
 
 WORDS = st.lists(st.sampled_from("abcdef"), max_size=14)
 TEXTS = st.lists(st.sampled_from(["a", "B", "boat.", "(late)", "é", "船は", "港、", "배가"]), min_size=1).map(" ".join)

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge import registry
 from judge.config import plan
-from judge.errors import ConfigError, ProviderError, Refused, Transient
+from judge.core import plugins
+from judge.core.errors import ConfigError, ProviderError, Refused, Transient
+from judge.core.records import Choice, Request, Response, Usage
 from judge.providers import Provider
 from judge.providers.decisions import _FORMS, DecisionsProvider, _questions, _response
-from judge.records import Choice, Request, Response, Usage
 
 SCORE = {"name": "coherence", "type": "score", "instructions": "How coherent?", "labels": ["1", "2", "3"]}
 CHOICE = {"name": "kind", "type": "choice", "instructions": "Which kind?", "labels": ["news", "opinion", "other"]}
@@ -373,7 +373,7 @@ def test_no_key_and_no_address_is_said_at_once() -> None:
 
 def test_it_is_opened_from_a_plan(chat_server: Any) -> None:
     made = plan(given={"base_url": chat_server.url, "timeout": 5.0})
-    provider = registry.load("providers", "decisions").open("m", made)
+    provider = plugins.load("providers", "decisions").open("m", made)
     assert (provider.name, provider.model, provider.endpoint) == ("decisions", "m", chat_server.url)
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import Refused
-from judge.providers.dialect import Dialect
+from judge.core.errors import Refused
+from judge.core.records import Request, Response
 from judge.providers.openai import OpenAIProvider
-from judge.records import Request, Response
+from judge.providers.server_capabilities import Dialect
 
 Answer = tuple[int, dict[str, str], Any]
 PARAMS = {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from judge.config import plan
-from judge.errors import ConfigError, MissingExtra, Refused
-from judge.metrics import hub
-from judge.providers.local import LocalProvider, loading
+from judge.core import huggingface
+from judge.core.errors import ConfigError, MissingExtra, Refused
+from judge.providers.transformers import LocalProvider, loading
 
 pytestmark = pytest.mark.torch
 USER = {"role": "user", "content": "How good is it?"}
@@ -53,7 +53,7 @@ def test_the_weights_are_not_loaded_before_they_are_asked_for(
     local_models: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = local_models.judge()
-    monkeypatch.setattr(hub, "load", lambda *_, **__: pytest.fail("the weights were loaded"))
+    monkeypatch.setattr(huggingface, "load", lambda *_, **__: pytest.fail("the weights were loaded"))
     provider = LocalProvider.open(folder, plan())
     assert (provider.model, provider.learned, provider.notice) == ("llama", {}, "")
 
@@ -232,14 +232,14 @@ def test_a_missing_package_is_said_with_the_line_that_brings_it(
 ) -> None:
     def version(name: str, who: str, extra: str | None = None) -> str:
         if name == package:
-            raise hub.missing(name, who, extra)
+            raise huggingface.missing(name, who, extra)
         return "1"
 
-    monkeypatch.setattr(hub, "version", version)
+    monkeypatch.setattr(huggingface, "version", version)
     with pytest.raises(MissingExtra, match=rf"needs the package {package}: pip install 'textjudge\[local\]'"):
         loading.find(str(tmp_path))
 
 
 def test_naming_the_provider_imports_neither_torch_nor_transformers() -> None:
-    code = "import sys, judge.registry as r; r.load('providers', 'local'); print('torch' in sys.modules)"
+    code = "import sys, judge.core.plugins as r; r.load('providers', 'local'); print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"

@@ -16,22 +16,22 @@ from typing import Any
 import pytest
 
 import judge
-from judge import ladder
-from judge.api.judges import unasked
-from judge.api.judging import retriers
-from judge.api.planning import foresee
-from judge.api.prepare import prepare
+from judge.commands.cost_estimate import foresee
+from judge.commands.judge_models import unasked
+from judge.commands.judge_run import retriers
+from judge.commands.preparation import prepare
 from judge.config import plan
-from judge.errors import ConfigError, Refused
-from judge.progress import Counts, Progress
+from judge.core.errors import ConfigError, Refused
+from judge.core.records import Choice, Request, Response
+from judge.execution.budget import Purse
+from judge.execution.progress import Counts, Progress
 from judge.providers import Provider
-from judge.providers.local import LocalProvider, provider
-from judge.providers.local.desk import Desk, Job
-from judge.providers.local.labels import Speller
-from judge.providers.local.loading import Found
-from judge.providers.local.scoring import Scorer
-from judge.purse import Purse
-from judge.records import Choice, Request, Response
+from judge.providers.transformers import LocalProvider, provider
+from judge.providers.transformers.label_scoring import Scorer
+from judge.providers.transformers.label_tokens import Speller
+from judge.providers.transformers.loading import Found
+from judge.providers.transformers.worker_thread import Desk, Job
+from judge.scoring import strategies
 
 pytestmark = pytest.mark.torch
 SCORE = {"temperature": 0.0, "max_tokens": 8, "top_logprobs": 20, "labels": ["1", "2", "3"]}
@@ -77,8 +77,8 @@ def naive(judged: LocalProvider, torch: Any, text: str, labels: Sequence[str]) -
 def test_it_is_a_provider_of_which_the_registry_knows(local_models: Any) -> None:
     judged = opened(local_models.judge())
     assert isinstance(judged, Provider)
-    assert judge.registry.load("providers", "local") is LocalProvider
-    assert provider.LABELS == ladder.LABELS
+    assert judge.core.plugins.load("providers", "local") is LocalProvider
+    assert provider.LABELS == strategies.LABELS
 
 
 @pytest.mark.parametrize("kind", ["Llama", "GPT2", "Gemma3Text"])

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from judge.errors import Refused
-from judge.providers.local import loading
-from judge.providers.local.writing import Wanted, Writer, Written
+from judge.core.errors import Refused
+from judge.providers.transformers import loading
+from judge.providers.transformers.generation import Wanted, Writer, Written
 
 pytestmark = pytest.mark.torch
 LENGTHS = (40, 37, 9, 1, 90)

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import ConfigError, ProviderError, Refused, Transient
+from judge.core.errors import ConfigError, ProviderError, Refused, Transient
+from judge.core.records import Request, Response, Usage
 from judge.providers import Provider
 from judge.providers.openai import OpenAIProvider, _response
-from judge.records import Request, Response, Usage
 
 FIELDS = (
     "content", "refusal", "token", "logprob", "top_logprobs", "prompt_tokens", "completion_tokens", "message", "code",

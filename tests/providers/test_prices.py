@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from judge.providers.prices import DEFAULT_URL, is_own, lacking, usd
-from judge.records import Usage
+from judge.core.records import Usage
+from judge.providers.pricing import DEFAULT_URL, is_own, lacking, usd
 
 
 def test_a_published_price() -> None:

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import judge
-from judge.errors import ConfigError, DataError, Refused, StorageError
+from judge.core.errors import ConfigError, DataError, Refused, StorageError
+from judge.core.records import Choice, Request, Response
 from judge.providers import Provider
+from judge.providers.recording import Recording
 from judge.providers.replay import replayed
-from judge.recording import Recording
-from judge.records import Choice, Request, Response
-from judge.report import load
+from judge.results.result import load
 
 ROWS = [
     {"item": str(n), "system": s, "source": "The boat left at nine.", "output": f"Boat {n} of {s}."}

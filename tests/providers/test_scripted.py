@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from judge.errors import ConfigError, Refused, Transient
+from judge.core.errors import ConfigError, Refused, Transient
+from judge.core.records import Choice, Request, Response
 from judge.providers import Provider
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.records import Choice, Request, Response
 
 
 def request(text: str = "p", **params: object) -> Request:

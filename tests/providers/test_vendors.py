@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from judge.config import plan
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
+from judge.core.records import Request, Response, Usage
 from judge.providers.openai import OpenAIProvider
-from judge.providers.prices import usd
+from judge.providers.pricing import usd
 from judge.providers.vendors import VENDORS, Vendor, host_of_another, signed
-from judge.records import Request, Response, Usage
 
 KEY = "a-key-of-some-length"
 FORMAT = {"type": "json_schema", "json_schema": {"name": "j", "strict": True, "schema": {"type": "object"}}}

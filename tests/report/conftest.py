@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from judge.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
-from judge.report import Result
-from judge.stats.conclude import conclude
-from judge.stats.rank import rankings
+from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
+from judge.results.result import Result
+from judge.stats.analyze import conclude
+from judge.stats.ranking import rankings
 from judge.table import Table
 
 HOSTILE = "<script>alert(\"1\")</script></style>\x00 \u202egnp.exe | `x` **b** & 'q'\x1b[31m"

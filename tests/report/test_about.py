@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from judge.records import Column, Provenance, Sample, Score
-from judge.report import Result
-from judge.report.about import Signed, about
+from judge.core.records import Column, Provenance, Sample, Score
+from judge.report.views.provenance import Signed, about
+from judge.results.result import Result
 from judge.table import Table
 
 

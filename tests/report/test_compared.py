@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from judge.errors import ConfigError
-from judge.records import Column, Failure, Provenance, Sample, Score
-from judge.report import Result
-from judge.report.compared import Change, RunComparison, layout
-from judge.stats.runs import compare_runs
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.report.views.comparison import Change, RunComparison, layout
+from judge.results.result import Result
+from judge.stats.run_differences import compare_runs
 from judge.table import Table
 
 FORMATS = {"console": "txt", "markdown": "md", "json": "json", "html": "html"}

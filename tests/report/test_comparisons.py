@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.records import IDENTICAL, Failure, Provenance, Score
-from judge.report import Result
-from judge.report.comparisons import Pair, compared
-from judge.stats.rank import rankings
+from judge.core.records import IDENTICAL, Failure, Provenance, Score
+from judge.report.views.pairwise_items import Pair, compared
+from judge.results.result import Result
+from judge.stats.ranking import rankings
 
 LABELS = {"c": "c"}
 

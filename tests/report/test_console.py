@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from judge.records import Column, Estimate, Sample
-from judge.report import Result
-from judge.report.console import render
+from judge.core.records import Column, Estimate, Sample
+from judge.report.renderers.console import render
+from judge.results.result import Result
 from judge.table import Table
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from judge.records import Column, Estimate, Sample
-from judge.report import Result
-from judge.report.csv import HEADER, inert, render
+from judge.core.records import Column, Estimate, Sample
+from judge.report.renderers.csv import HEADER, inert, render
+from judge.results.result import Result
 from judge.table import Table
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from judge.records import Estimate
-from judge.report import Result, load
-from judge.report.drivers import Row, moved, told
-from judge.stats.drivers import Driver, Drivers
+from judge.core.records import Estimate
+from judge.report.views.score_drivers import Row, moved, told
+from judge.results.result import Result, load
+from judge.stats.score_drivers import Driver, Drivers
 
 Ends = tuple[float, float | None, float | None]
 

@@ -9,13 +9,14 @@ from xml.etree import ElementTree
 import pytest
 
 import judge
-from judge.errors import ConfigError, StorageError
-from judge.records import Column, Estimate, Provenance, Sample, Score
-from judge.report import Result, html
-from judge.report.figures import Figure, figures, render, write
-from judge.report.png import BROWSERS
-from judge.stats.drivers import Driver, Drivers
-from judge.stats.rank import rankings
+from judge.core.errors import ConfigError, StorageError
+from judge.core.records import Column, Estimate, Provenance, Sample, Score
+from judge.report.charts.png import BROWSERS
+from judge.report.charts.svg import Figure, figures, render, write
+from judge.report.renderers import html
+from judge.results.result import Result
+from judge.stats.ranking import rankings
+from judge.stats.score_drivers import Driver, Drivers
 from judge.table import Table
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from judge.records import IDENTICAL, Failure, Provenance, Score
-from judge.report.findings import finding
+from judge.core.records import IDENTICAL, Failure, Provenance, Score
+from judge.report.views.score_details import finding
 
 LABELS = ("1", "2", "3", "4", "5")
 

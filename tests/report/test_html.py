@@ -9,11 +9,11 @@ from itertools import combinations
 
 import pytest
 
-from judge.records import Column, Failure, Provenance, Sample, Score
-from judge.report import Result
-from judge.report.html import MOST_DRAWN, render, summary
-from judge.stats.rank import Ranking
-from judge.stats.resample import means
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.report.renderers.html import MOST_DRAWN, render, summary
+from judge.results.result import Result
+from judge.stats.ranking import Ranking
+from judge.stats.resampling import means
 from judge.table import Table
 
 VOID = {"meta", "br", "input", "link", "img", "hr"}

@@ -12,11 +12,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import judge
-from judge.api import streaming
-from judge.records import Column, Estimate
-from judge.report import Result, load
-from judge.report import json as module
-from judge.report.json import SCHEMA, render, schema
+from judge.commands import streaming_run
+from judge.core.records import Column, Estimate
+from judge.report.renderers import json as module
+from judge.report.renderers.json import SCHEMA, render, schema
+from judge.results.result import Result, load
 
 ROWS = [
     {"item": f"{n}", "system": s, "source": "A boat came.", "output": f"{s}: {n} came", "references": [f"{n} came"]}
@@ -113,8 +113,8 @@ def test_real_runs_are_what_the_schema_says(kind: str, tmp_path: Path) -> None:
 def test_a_streamed_run_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "data.jsonl"
     path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
-    monkeypatch.setattr(sys.modules["judge.api.prepare"], "_MOST_HELD", 10)
-    monkeypatch.setattr(streaming, "SHOWN", 5)
+    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MOST_HELD", 10)
+    monkeypatch.setattr(streaming_run, "SHOWN", 5)
     found = judge.evaluate(path, criteria=[], metrics=["chrf"], out=tmp_path / "run")
     document = _valid(render(found))
     assert document["info"]["streamed"]["texts"] == {"old": 12, "new": 12, "third": 12}

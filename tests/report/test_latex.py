@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.records import Column, Estimate, Sample
-from judge.report import Result
-from judge.report.latex import escape, render
+from judge.core.records import Column, Estimate, Sample
+from judge.report.renderers.latex import escape, render
+from judge.results.result import Result
 from judge.table import Table
 
 

@@ -8,13 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from judge.records import Column, Estimate, Failure, Sample
-from judge.report import Result
-from judge.report.markdown import LIMIT, escape, render
-from judge.report.verdict import verdict
-from judge.report.words import line
-from judge.stats.correlate import Correlation
-from judge.stats.rank import rankings
+from judge.core.records import Column, Estimate, Failure, Sample
+from judge.report.format import line
+from judge.report.renderers.markdown import LIMIT, escape, render
+from judge.report.views.verdict import verdict
+from judge.results.result import Result
+from judge.stats.correlation import Correlation
+from judge.stats.ranking import rankings
 from judge.stats.validity import Rated, Row
 from judge.table import Table
 

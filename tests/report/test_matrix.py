@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from judge.report import Result
-from judge.report.matrix import heats
-from judge.stats.matrix import Matrix
+from judge.report.views.correlation_matrix import heats
+from judge.results.result import Result
+from judge.stats.correlation_matrix import Matrix
 from judge.table import Table
 
 

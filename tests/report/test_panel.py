@@ -4,10 +4,10 @@ import json
 import re
 from dataclasses import replace
 
-from judge.report import Result
-from judge.report.console import render
-from judge.report.panel import ALPHA, agreement, groups
-from judge.report.view import view
+from judge.report.renderers.console import render
+from judge.report.views.leaderboard import view
+from judge.report.views.panel import ALPHA, agreement, groups
+from judge.results.result import Result
 
 
 def test_a_judges_columns_stand_under_their_criterion(panel: Result) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import judge
-from judge.errors import ConfigError, DataError
+from judge.core.errors import ConfigError, DataError
 from judge.providers.scripted import ScriptedProvider
-from judge.report import Result, load
+from judge.results.result import Result, load
 
 WORDS = re.findall(r"\w+", "the old bridge over the river is mended before winter and the town pays for all of it")
 

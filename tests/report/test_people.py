@@ -9,13 +9,13 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 
 import judge
-from judge.records import Estimate
-from judge.report import Result, load
-from judge.report.json import schema
-from judge.report.people import how, people
+from judge.core.records import Estimate
+from judge.report.renderers.json import schema
+from judge.report.views.people import how, people
+from judge.results.result import Result, load
+from judge.stats.annotator_agreement import Agreement
 from judge.stats.calibration import Bin, Calibration
-from judge.stats.correlate import Correlation
-from judge.stats.reliability import Agreement
+from judge.stats.correlation import Correlation
 from judge.stats.validity import Rated, Row
 
 EVIL = '<script>alert(1)</script>"'

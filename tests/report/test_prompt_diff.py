@@ -9,12 +9,21 @@ from typing import Any
 
 import pytest
 
-from judge.errors import ConfigError
-from judge.records import Criterion, Estimate, Scale
-from judge.report import Result
-from judge.report.compared import Change, RunComparison
-from judge.report.prompt_diff import Agreement, Differing, Judged, PromptDiff, Prompts, RankChange, Turned, told
-from judge.stats.runs import compare_runs
+from judge.core.errors import ConfigError
+from judge.core.records import Criterion, Estimate, Scale
+from judge.report.views.comparison import Change, RunComparison
+from judge.report.views.criterion_diff import (
+    Agreement,
+    Differing,
+    Judged,
+    PromptDiff,
+    Prompts,
+    RankChange,
+    Turned,
+    told,
+)
+from judge.results.result import Result
+from judge.stats.run_differences import compare_runs
 from judge.table import Table
 
 FORMATS = {"console": "txt", "markdown": "md", "json": "json"}

@@ -9,12 +9,12 @@ from io import StringIO
 import pytest
 from rich.cells import cell_len
 
-from judge.records import Column, Failure, Provenance, Sample, Score
-from judge.report import Result, load
-from judge.report.console import render as console
-from judge.report.html import summary
-from judge.report.ranked import ranked
-from judge.stats.rank import Standing, rankings
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.report.renderers.console import render as console
+from judge.report.renderers.html import summary
+from judge.report.views.ranking import ranked
+from judge.results.result import Result, load
+from judge.stats.ranking import Standing, rankings
 from judge.table import Table
 
 FORMATS = {"console": "txt", "markdown": "md", "html": "html", "json": "json", "csv": "csv"}

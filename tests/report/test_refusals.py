@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from judge.providers.dialect import Dialect
-from judge.report.refusals import refusals, warnings
+from judge.providers.server_capabilities import Dialect
+from judge.report.views.refusals import refusals, warnings
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from judge import __version__
-from judge.errors import ConfigError, StorageError
-from judge.records import Column, Provenance, Sample, Score
-from judge.report import Result, load
-from judge.stats.resample import means
+from judge.core.errors import ConfigError, StorageError
+from judge.core.records import Column, Provenance, Sample, Score
+from judge.results.result import Result, load
+from judge.stats.resampling import means
 from judge.table import Journal, Table
 
 FILES = ["report.html", "report.md", "run.json", "samples.parquet", "scores.parquet"]

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import re
 
-from judge.records import Column, Estimate, Provenance, Sample, Score
-from judge.report import Result
-from judge.report.html import render
-from judge.report.scatter import MOST, scatters
-from judge.stats.correlate import Correlation
+from judge.core.records import Column, Estimate, Provenance, Sample, Score
+from judge.report.charts.scatter import MOST, scatters
+from judge.report.renderers.html import render
+from judge.results.result import Result
+from judge.stats.correlation import Correlation
 from judge.stats.validity import Rated, Row
 from judge.table import Table
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from judge.errors import ConfigError
-from judge.records import Estimate
-from judge.report.rated import flat, read
-from judge.report.validation import Validation
+from judge.core.errors import ConfigError
+from judge.core.records import Estimate
+from judge.report.renderers.rated import flat, read
+from judge.results.validation import Validation
+from judge.stats.annotator_agreement import MEASURES, Agreement
 from judge.stats.calibration import Bin, Calibration
 from judge.stats.coefficients import COEFFICIENTS
-from judge.stats.correlate import LEVELS, Correlation
-from judge.stats.reliability import MEASURES, Agreement
+from judge.stats.correlation import LEVELS, Correlation
 from judge.stats.validity import Rated, Row, Versus
 
 HOW = "95% percentile bootstrap over items, 1000 resamples, seed 0"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import judge
-from judge.records import Column, Failure, Provenance, Sample, Score
-from judge.report import Result
-from judge.report.lead import lead
-from judge.report.verdict import verdict
-from judge.stats.conclude import conclude
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.report.views.ordering import lead
+from judge.report.views.verdict import verdict
+from judge.results.result import Result
+from judge.stats.analyze import conclude
 
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from judge.records import Column, Estimate, Provenance, Sample, Score
-from judge.report import Result
-from judge.report.about import about
-from judge.report.view import Standing, view
-from judge.stats.compare import compare
-from judge.stats.resample import means
+from judge.core.records import Column, Estimate, Provenance, Sample, Score
+from judge.report.views.leaderboard import Standing, view
+from judge.report.views.provenance import about
+from judge.results.result import Result
+from judge.stats.resampling import means
+from judge.stats.system_differences import compare
 from judge.table import Table
 
 

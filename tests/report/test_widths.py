@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import judge
-from judge.records import Estimate
-from judge.report import Result
-from judge.stats.compare import compare
-from judge.stats.drivers import Driver, Drivers
-from judge.stats.resample import means
+from judge.core.records import Estimate
+from judge.results.result import Result
+from judge.stats.resampling import means
+from judge.stats.score_drivers import Driver, Drivers
+from judge.stats.system_differences import compare
 
 pytestmark = pytest.mark.browser
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from judge.records import Estimate
-from judge.report import Result
-from judge.report.view import view
-from judge.report.wins import Wins, wins
-from judge.report.words import number
-from judge.stats.compare import Comparison, Difference, Rank
+from judge.core.records import Estimate
+from judge.report.format import number
+from judge.report.views.difference_matrix import Wins, wins
+from judge.report.views.leaderboard import view
+from judge.results.result import Result
+from judge.stats.system_differences import Comparison, Difference, Rank
 
 
 def of(result: Result, name: str) -> Wins:

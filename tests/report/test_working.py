@@ -7,10 +7,10 @@ import json
 import pytest
 from rich.cells import cell_len
 
-from judge.records import Column, Failure, Provenance, Sample, Score
-from judge.report import Result
-from judge.report.working import Line, working, workings
-from judge.stats.resample import means
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.report.views.qags import Line, working, workings
+from judge.results.result import Result
+from judge.stats.resampling import means
 from judge.table import Table
 
 LINES = [

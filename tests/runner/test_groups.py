@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge.core.records import Request, Sample
 from judge.criteria import bodies, load
-from judge.records import Request, Sample
-from judge.rendering import Renderer
-from judge.runner import groups
-from judge.runner.groups import Queue, prefix
+from judge.criteria.render import Renderer
+from judge.execution import prefix_queue
+from judge.execution.prefix_queue import Queue, prefix
 
 LONG = "The council met on Tuesday and spoke of the bridge. " * 100
 
@@ -133,7 +133,7 @@ def test_a_server_of_one_s_own_is_not_paced() -> None:
 
 
 def test_it_is_full_by_the_size_of_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "ROOM", 1_000)
+    monkeypatch.setattr(prefix_queue, "ROOM", 1_000)
     queue = Queue()
     big = replace(of("a", 1)[0], messages=({"role": "user", "content": "x" * 2_000},))
     queue.add([big], 0.0)

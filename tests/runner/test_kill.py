@@ -22,10 +22,10 @@ import asyncio, json, os, sys
 from pathlib import Path
 from judge.cache import DiskCache
 from judge.criteria import load
-from judge.ladder import Settings
+from judge.scoring.strategies import Settings
 from judge.providers.openai import OpenAIProvider
-from judge.records import Sample, Score
-from judge.retry import Retrier
+from judge.core.records import Sample, Score
+from judge.execution.retry import Retrier
 from judge.runner import Judgment, Run
 
 criteria = [load("coherence"), load("relevance")]

@@ -14,14 +14,15 @@ import pytest
 
 import judge
 from judge.cache import DiskCache, NoCache
+from judge.core.errors import ConfigError, Refused, Transient
+from judge.core.records import Choice, Failure, Request, Response, Sample, Score, Token
 from judge.criteria import load
-from judge.errors import ConfigError, Refused, Transient
-from judge.ladder import Settings
-from judge.progress import Counts
+from judge.execution.pending import Judgment, Row
+from judge.execution.progress import Counts
+from judge.execution.retry import Policy, Retrier
+from judge.execution.scheduler import Run
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.records import Choice, Failure, Request, Response, Sample, Score, Token
-from judge.retry import Policy, Retrier
-from judge.runner import Judgment, Row, Run
+from judge.scoring.strategies import Settings
 
 THREE = ("relevance", "coherence", "consistency")
 FOUR = (*THREE, "fluency")

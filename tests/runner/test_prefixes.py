@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from judge.cache import NoCache
+from judge.core.errors import Refused
+from judge.core.records import Choice, Request, Response, Sample, Score
 from judge.criteria import load
-from judge.errors import Refused
-from judge.ladder import Settings
+from judge.criteria.render import Renderer
+from judge.execution import prefix_queue, scheduler
+from judge.execution.pending import Judgment, Row, by_document
+from judge.execution.retry import Retrier
+from judge.execution.scheduler import Run
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.records import Choice, Request, Response, Sample, Score
-from judge.rendering import Renderer
-from judge.retry import Retrier
-from judge.runner import Judgment, Row, Run, groups, run
-from judge.runner.cases import by_document
+from judge.scoring.strategies import Settings
 
 CRITERIA = ("coherence", "relevance")
 
@@ -125,7 +126,7 @@ def test_where_no_document_is_long_the_order_is_that_of_the_data() -> None:
 def test_prompts_are_made_as_they_are_needed(monkeypatch: pytest.MonkeyPatch, steps_down: bool) -> None:
     """Rendered and not yet answered: what is under way, what may wait, and a chunk."""
     room = 400_000
-    for module in (groups, run):
+    for module in (prefix_queue, scheduler):
         monkeypatch.setattr(module, "ROOM", room)
     most = made = 0
     rows: list[Row] = []

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from judge.cache import DiskCache, NoCache
+from judge.core.errors import CriterionError, ProviderError, Refused, StorageError, Transient
+from judge.core.records import Choice, Criterion, Failure, Response, Sample, Score, Token, Usage
 from judge.criteria import load
-from judge.errors import CriterionError, ProviderError, Refused, StorageError, Transient
-from judge.ladder import Settings
-from judge.progress import Counts
+from judge.execution.pending import Judgment, Row
+from judge.execution.progress import Counts
+from judge.execution.retry import Policy, Retrier
+from judge.execution.scheduler import Run
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.records import Choice, Criterion, Failure, Response, Sample, Score, Token, Usage
-from judge.retry import Policy, Retrier
-from judge.runner import Judgment, Row, Run
+from judge.scoring.strategies import Settings
 
 
 async def no_sleep(_: float) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from judge import criteria
-from judge.cache import salvage
-from judge.cache.disk import DiskCache
-from judge.errors import CriterionError, StorageError
-from judge.locks import held
-from judge.recording.archive import replacing
-from judge.recording.recorder import Recorder
+from judge.cache import sqlite_recovery
+from judge.cache.sqlite import DiskCache
+from judge.core.errors import CriterionError, StorageError
+from judge.core.file_lock import held
+from judge.providers.recording.file import replacing
+from judge.providers.recording.recorder import Recorder
 from judge.table.files import store
 
 TEMPLATE = """---
@@ -141,4 +141,4 @@ def test_a_chain_of_pages_that_bites_its_tail_ends(tmp_path: Path, length: int) 
     loop = (3).to_bytes(4, "big") + b"\x00" * (size - 4)
     file = tmp_path / "cache.db"
     file.write_bytes(b"\x00" * size + leaf + loop * 8)
-    assert [*salvage.rows(file)] == []
+    assert [*sqlite_recovery.rows(file)] == []

@@ -14,16 +14,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judge import config, criteria, samples
-from judge.cache import rows, salvage
-from judge.cache.disk import DiskCache
-from judge.errors import JudgeError
-from judge.parse import find, read, spans
-from judge.recording.archive import Archive
-from judge.records import Choice, Column, Provenance, Sample, Scale, Score
-from judge.rendering import Renderer
-from judge.report import load as load_run
-from judge.suite.files import load as load_suite
+from judge import config, criteria
+from judge.cache import codec, sqlite_recovery
+from judge.cache.sqlite import DiskCache
+from judge.core.errors import JudgeError
+from judge.core.records import Choice, Column, Provenance, Sample, Scale, Score
+from judge.criteria.render import Renderer
+from judge.data import samples
+from judge.providers.recording.file import Archive
+from judge.results.result import load as load_run
+from judge.scoring.parse import find, read, spans
+from judge.suite.load import load as load_suite
 from judge.table import Table
 from judge.table.files import SAMPLES, SCORES, store
 
@@ -165,7 +166,7 @@ def test_runs_with_a_damaged_file(tmp_path: Path, name: str, data: bytes, at: in
 @given(text=TEXT | VALUES.map(json.dumps))
 def test_rows_of_the_cache(tmp_path: Path, text: str) -> None:
     with suppress(ValueError):  # which every caller takes for absent
-        rows.reply(text)
+        codec.reply(text)
     cache = DiskCache(tmp_path)
     with suppress(UnicodeEncodeError):
         cache.put_rows({"k": text}, {"d": text})
@@ -196,4 +197,4 @@ def test_what_is_left_of_a_cache(tmp_path: Path, data: bytes, at: int) -> None:
     file = tmp_path / "cache.db"
     raw = b"SQLite format 3\x00\x02\x00" + bytes(8_000)
     file.write_bytes(raw[:at] + data + raw[at:])
-    assert all(isinstance(row, tuple) for row in salvage.rows(file))
+    assert all(isinstance(row, tuple) for row in sqlite_recovery.rows(file))

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from judge.errors import ConfigError
-from judge.providers.http import Endpoint
-from judge.providers.keys import is_openai, misdirected
+from judge.core.errors import ConfigError
+from judge.core.records import Request
+from judge.providers.credentials import is_openai, misdirected
+from judge.providers.http_client import Endpoint
 from judge.providers.openai import OpenAIProvider
-from judge.records import Request
 
 REQUEST = Request("m", ({"role": "user", "content": "?"},), {"temperature": 0.0, "max_tokens": 8})
 ELSEWHERE = "https://judges.example/v1"

@@ -9,10 +9,10 @@ import unicodedata
 
 import pytest
 
-from judge.errors import ParseError
-from judge.metrics.qags import replies
-from judge.parse import spans
-from judge.rendering import _UNSEEN, fenced, key
+from judge.core.errors import ParseError
+from judge.criteria.render import _UNSEEN, fenced, key
+from judge.metrics.qags import reply_parsing
+from judge.scoring.parse import spans
 
 WORDS = {
     "labels": ("Answer", "A"), "refusals": ("I cannot",), "unanswerable": ("unanswerable",), "declines": ("not said",)
@@ -46,9 +46,9 @@ def test_a_reply_with_many_keys() -> None:
 )
 def test_replies_of_qags(reply: str) -> None:
     for read in (
-        lambda: replies.themes(reply, "y", ("none",)),
-        lambda: replies.question(reply, WORDS),
-        lambda: replies.answer(reply, "Who?", "A text.", WORDS),
+        lambda: reply_parsing.themes(reply, "y", ("none",)),
+        lambda: reply_parsing.question(reply, WORDS),
+        lambda: reply_parsing.answer(reply, "Who?", "A text.", WORDS),
     ):
         try:
             found = read()

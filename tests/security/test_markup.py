@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.report.markdown import escape, summary
-from judge.suite import markdown as suites
+from judge.report.renderers import suite_markdown as suites
+from judge.report.renderers.markdown import escape, summary
 
 HOSTILE = "</summary><img src=x onerror=alert(1)><b>"
 EXTRAS = st.text(st.sampled_from("ab日é@#1<>&\"'`*_[]()!|~\\/:.wW-= \n\r\t\x1b$"), max_size=40)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.records import Column, Provenance, Sample, Score
+from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.agreement import alpha
 from judge.table import Table
 

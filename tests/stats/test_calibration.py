@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.records import Column
+from judge.core.records import Column
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.calibration import calibration, edges, levels
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from judge.records import Column, Failure, Provenance, Sample, Score
-from judge.stats import compare as module
+from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.stats import panel
-from judge.stats.compare import Comparison, compare
+from judge.stats import system_differences as module
 from judge.stats.permutation import holm
 from judge.stats.power import detectable
+from judge.stats.system_differences import Comparison, compare
 from judge.table import Table
 
 METRIC = Provenance("metric")

@@ -17,9 +17,9 @@ from scipy import stats
 import judge
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import COEFFICIENTS, Coefficient, of_means, within
-from judge.stats.correlate import LEVELS, Against, ceiling
+from judge.stats.correlation import LEVELS, Against, ceiling
 from judge.stats.pooled import pooled
-from judge.stats.resample import draws
+from judge.stats.resampling import draws
 from judge.stats.williams import williams
 
 NAN = np.nan

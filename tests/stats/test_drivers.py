@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
-from judge.records import Column, Estimate, Provenance, Sample, Score
-from judge.stats.conclude import conclude
-from judge.stats.drivers import NAMES, Drivers, Looks, Text, drivers
-from judge.stats.resample import Floats
+from judge.core.records import Column, Estimate, Provenance, Sample, Score
+from judge.stats.analyze import conclude
+from judge.stats.resampling import Floats
+from judge.stats.score_drivers import NAMES, Drivers, Looks, Text, drivers
 from judge.table import Table
 
 SINGLE = Provenance("single")

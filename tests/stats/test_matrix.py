@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judge.records import Column, Provenance, Sample, Score
+from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import COEFFICIENTS
-from judge.stats.correlate import LEVELS, Against
-from judge.stats.matrix import MOST, Matrix, matrices
+from judge.stats.correlation import LEVELS, Against
+from judge.stats.correlation_matrix import MOST, Matrix, matrices
 from judge.table import Table
 
 MADE = Provenance("single")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.stats.overall import NAME, Overall, overall
 from judge.table import Table
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from judge.stats import pooled as module
 from judge.stats.pooled import pooled
-from judge.stats.resample import draws
+from judge.stats.resampling import draws
 
 
 def data(items: int, systems: int, seed: int = 0) -> tuple[Any, Any]:

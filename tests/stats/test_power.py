@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from judge.records import Column, Provenance, Sample, Score
-from judge.stats.compare import TOO_FEW, compare
+from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.power import ALPHA, Scatter, chance, detectable, least, needed, scatter, spreads
+from judge.stats.system_differences import TOO_FEW, compare
 from judge.table import Table
 
 Z = 1.959963985 + 0.841621234

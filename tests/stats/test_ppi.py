@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from judge.records import Column, Provenance, Sample, Score
+from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.permutation import holm
 from judge.stats.ppi import LEAST, Calibrated, Powered, calibrate, powered
-from judge.stats.resample import Floats
+from judge.stats.resampling import Floats
 from judge.table import Table
 
 MADE = Provenance("single")

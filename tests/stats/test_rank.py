@@ -14,9 +14,9 @@ from scipy.optimize import minimize
 from scipy.stats import binomtest, norm
 from scipy.stats import t as student
 
-from judge.records import Failure, Provenance, Score
-from judge.stats import rank
-from judge.stats.rank import Ranking, Standing, rankings
+from judge.core.records import Failure, Provenance, Score
+from judge.stats import ranking
+from judge.stats.ranking import Ranking, Standing, rankings
 
 SINGLE, IDENTICAL = Provenance("single"), Provenance("identical", n=0)
 few = settings(max_examples=25)
@@ -316,7 +316,7 @@ def test_criteria_are_ranked_apart_and_other_rows_are_left_out() -> None:
 
 def test_a_fit_that_did_not_converge_gives_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _random("abcd", 5, seed=1)
-    monkeypatch.setattr(rank, "_LIMIT", 1)
+    monkeypatch.setattr(ranking, "_LIMIT", 1)
     found = _only(rows, "abcd")
     assert found.note == "The Bradley-Terry fit did not converge: no strengths."
     assert {s.strength for s in found.standings} == {None}

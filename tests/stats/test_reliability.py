@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from judge.stats.annotator_agreement import MEASURES, Measure, agree
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.reliability import MEASURES, Measure, agree
 
 NAN = np.nan
 FEW = Bootstrap(n_resamples=100)

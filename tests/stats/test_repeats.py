@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from judge.records import Column, Provenance, Sample, Scale, Score
-from judge.stats.repeats import repeats
+from judge.core.records import Column, Provenance, Sample, Scale, Score
+from judge.scoring.expectation import average
+from judge.stats.self_consistency import repeats
 from judge.table import Table
-from judge.weigh import average
 
 FIVE = Scale.integers(1, 5)
 NAMED = Scale(("poor", "fair", "good"), (0.0, 0.5, 1.0))

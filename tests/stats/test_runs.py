@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.stats.differences import mean_differences
 from judge.stats.permutation import holm
-from judge.stats.runs import Moved, Runs, compare_runs
+from judge.stats.run_differences import Moved, Runs, compare_runs
 from judge.table import Table
 
 MADE = Provenance("single")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from judge.records import Sample
-from judge.stats.scales import strangers, unmatched
+from judge.core.records import Sample
+from judge.stats.ratings_check import strangers, unmatched
 
 FIVE = {"relevance": (1.0, 5.0)}
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from judge.records import Sample
-from judge.stats.correlate import matrix, shifted
+from judge.core.records import Sample
+from judge.stats.correlation import matrix, shifted
 
 RATINGS = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 3, 2), (3, 2, 1), (2, 1, 3))
 RATED = [

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from judge.records import Column, Failure, Provenance, Sample, Score
-from judge.report import Result
-from judge.report.compared import Change, RunComparison
-from judge.stats.conclude import conclude
-from judge.stats.runs import compare_runs
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.report.views.comparison import Change, RunComparison
+from judge.results.result import Result
+from judge.stats.analyze import conclude
+from judge.stats.run_differences import compare_runs
+from judge.suite.evaluate import against, judge, limits
 from judge.suite.records import Band, Case, Drift, Label, Order, Outcome, Suite
-from judge.suite.verdicts import against, judge, limits
 
 LABELS = ("1", "2", "3", "4", "5")
 RELEVANCE = Column("relevance", "criterion", "relevance@1", 1.0, 5.0, LABELS, criterion="relevance")

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from judge import samples
-from judge.errors import ConfigError, CriterionError
-from judge.records import Sample
-from judge.suite.begin import begin
-from judge.suite.files import load
+from judge.core.errors import ConfigError, CriterionError
+from judge.core.records import Sample
+from judge.data import samples
+from judge.suite.load import load
 from judge.suite.records import Agreement, Band, Order, Suite
-from judge.suite.spec import schema
-from judge.suite.texts import SuiteTexts, gather, language, load_criteria, read
+from judge.suite.samples import SuiteTexts, gather, language, load_criteria, read
+from judge.suite.scaffold import begin
+from judge.suite.schema import schema
 
 Begun = Callable[..., tuple[str, Suite, SuiteTexts]]
 
@@ -126,7 +126,7 @@ def test_criteria_that_the_data_do_not_serve_are_left_out(begun: Begun, tmp_path
 
 
 def test_no_built_in_criterion_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.suite.begin.DEFAULT_CRITERIA", ("relevance",))
+    monkeypatch.setattr("judge.suite.scaffold.DEFAULT_CRITERIA", ("relevance",))
     with pytest.raises(
         ConfigError, match=r"no built-in criterion fits: .*source.*; name one of yours: --criteria mine"
     ):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from judge.suite.console import render
+from judge.report.renderers.suite_console import render
 from judge.suite.records import Outcome
 
 

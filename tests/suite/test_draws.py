@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from judge.core.records import Column, Provenance, Score
 from judge.criteria import load, sources
-from judge.records import Column, Provenance, Score
 from judge.suite.draws import chance, counts, lead, reading, shares, total
 from judge.suite.records import Band
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.config import Budget, Judge, plan
-from judge.errors import ConfigError
-from judge.suite.files import find, load
+from judge.core.errors import ConfigError
+from judge.suite.load import find, load
 from judge.suite.records import Agreement, Band, Drift, Label, Limits, Order, Suite
 
 Write = Callable[..., Path]

@@ -7,8 +7,8 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from judge.report.markdown import LIMIT
-from judge.suite.markdown import render
+from judge.report.renderers.markdown import LIMIT
+from judge.report.renderers.suite_markdown import render
 from judge.suite.records import Outcome
 
 PARSER = MarkdownIt("commonmark").enable("table")

@@ -13,9 +13,9 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from judge.config import Plan
-from judge.errors import ConfigError
-from judge.suite.files import SUFFIX, load
-from judge.suite.spec import OPTIONS, CaseKeys, Expect, Spec, keys_at, schema, schema_text
+from judge.core.errors import ConfigError
+from judge.suite.load import SUFFIX, load
+from judge.suite.schema import OPTIONS, CaseKeys, Expect, Spec, keys_at, schema, schema_text
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "docs" / "suite.schema.json"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from judge.errors import ConfigError
-from judge.suite.files import load
-from judge.suite.texts import SuiteTexts, gather, language, load_criteria, read
+from judge.core.errors import ConfigError
+from judge.suite.load import load
+from judge.suite.samples import SuiteTexts, gather, language, load_criteria, read
 
 ROWS = [
     {

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judge.config import Budget
-from judge.records import IDENTICAL, Column, Failure, Provenance, Score
+from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
 from judge.stats.differences import mean_differences
-from judge.stats.runs import compare_runs
+from judge.stats.run_differences import compare_runs
+from judge.suite.evaluate import against, judge, limits
 from judge.suite.records import Agreement, Band, Case, Drift, Label, Limits, Order, Suite, Verdict
-from judge.suite.verdicts import against, judge, limits
 
 ONE = [("i", "s")]
 AB = Column("relevance", "criterion", "relevance@2|orders=2", 0.0, 1.0, ("B", "A"), criterion="relevance")

@@ -15,7 +15,7 @@ from rouge_score.tokenizers import DefaultTokenizer
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from judge import text
-from judge.errors import ConfigError, MissingExtra
+from judge.core.errors import ConfigError, MissingExtra
 
 ROUGE = DefaultTokenizer(use_stemmer=False)
 ZH = TokenizerZh()

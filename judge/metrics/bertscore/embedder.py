@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from judge import records
+from judge.core import records
+from judge.core.huggingface import batches, version
+from judge.metrics.bertscore.matching import Encoded
 from judge.metrics.bertscore.models import Model
 from judge.metrics.bertscore.onnx_encoder import OnnxEncoder
 from judge.metrics.bertscore.options import Options
 from judge.metrics.bertscore.store import NoStore, key
 from judge.metrics.bertscore.tokenizing import Facts, Tokenize
 from judge.metrics.bertscore.torch_encoder import TorchEncoder
-from judge.metrics.bertscore.values import Encoded
 from judge.metrics.bertscore.windows import Window, windows
-from judge.metrics.hub import batches, version
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from judge.metrics.bertscore import models
 from judge.metrics.bertscore.embedder import Embedder, Progress, clean
+from judge.metrics.bertscore.matching import BertScoreValue, Encoded, Weights, best, match
 from judge.metrics.bertscore.options import Options
 from judge.metrics.bertscore.store import NoStore, Store
 from judge.metrics.bertscore.tokenizing import Facts
-from judge.metrics.bertscore.values import BertScoreValue, Encoded, Weights, best, match
 
 if TYPE_CHECKING:
     import numpy as np

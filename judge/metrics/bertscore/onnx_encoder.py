@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.errors import ConfigError
-from judge.metrics import hub
+from judge.core import huggingface
+from judge.core.errors import ConfigError
 from judge.metrics.bertscore.models import Model
 from judge.metrics.bertscore.tokenizing import Facts, facts, from_tokenizers, saved
 from judge.metrics.bertscore.torch_encoder import load
@@ -30,7 +30,7 @@ class OnnxEncoder:
     """An exported model. The export is kept under `folder`; without one it lives as long as this object."""
 
     def __init__(self, model: Model, folder: Path | None, device: str | None) -> None:
-        runtime = hub.optional("onnxruntime", "bertscore", "onnx")
+        runtime = huggingface.optional("onnxruntime", "bertscore", "onnx")
         folder = _writable(folder)
         parent = folder or Path(tempfile.mkdtemp(prefix="judge-onnx-"))
         if folder is None:
@@ -45,7 +45,7 @@ class OnnxEncoder:
             shutil.rmtree(self._place, ignore_errors=True)
             export(model, self._place)
             self._open(runtime, providers)
-        self.batch_tokens = hub.batch_tokens("cuda" if providers[0] == "CUDAExecutionProvider" else "cpu")
+        self.batch_tokens = huggingface.batch_tokens("cuda" if providers[0] == "CUDAExecutionProvider" else "cpu")
 
     def _open(self, runtime: Any, providers: list[str]) -> None:
         known = Facts.from_dict(json.loads((self._place / "facts.json").read_text("utf-8")))
@@ -60,7 +60,7 @@ class OnnxEncoder:
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
         """The layer's output for texts read together: for each, shape (tokens, dimensions)."""
-        rows, mask = hub.padded(ids, self.facts.pad)
+        rows, mask = huggingface.padded(ids, self.facts.pad)
         (vectors,) = self._session.run(None, dict(zip(_INPUTS, (rows, mask), strict=True)))
         return [vectors[place, : len(row)] for place, row in enumerate(ids)]
 
@@ -89,10 +89,10 @@ def _providers(runtime: Any, device: str | None) -> list[str]:
 
 def export(model: Model, place: Path) -> None:
     """Write model.onnx, tokenizer.json and facts.json into a folder, which appears whole or not at all."""
-    hub.optional("onnx", "bertscore", "onnx")
-    hub.optional("onnxscript", "bertscore", "onnx")
+    huggingface.optional("onnx", "bertscore", "onnx")
+    huggingface.optional("onnxscript", "bertscore", "onnx")
     tokenizer, config, network = load(model, "float32", attn_implementation="eager")
-    inside = hub.backend(tokenizer)
+    inside = huggingface.backend(tokenizer)
     if inside is None:
         raise model.error("its tokenizer runs in Python only; take backend torch")
     known = facts(tokenizer, config)
@@ -108,7 +108,7 @@ def export(model: Model, place: Path) -> None:
 
 
 def _write(network: Any, known: Facts, path: Path) -> None:
-    torch = hub.optional("torch", "bertscore")
+    torch = huggingface.optional("torch", "bertscore")
 
     class Hidden(torch.nn.Module):  # type: ignore[misc,name-defined]
         def __init__(self) -> None:
@@ -118,9 +118,9 @@ def _write(network: Any, known: Facts, path: Path) -> None:
         def forward(self, input_ids: Any, attention_mask: Any) -> Any:
             return self.network(input_ids=input_ids, attention_mask=attention_mask)[0]
 
-    rows, mask = hub.padded([[*known.prefix, *[known.pad + 1] * 5, *known.suffix]] * 2, known.pad)
+    rows, mask = huggingface.padded([[*known.prefix, *[known.pad + 1] * 5, *known.suffix]] * 2, known.pad)
     either = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
-    with hub.quiet():
+    with huggingface.quiet():
         torch.onnx.export(
             Hidden().eval(),
             (torch.from_numpy(rows), torch.from_numpy(mask)),

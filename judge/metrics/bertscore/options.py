@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.errors import ConfigError
-from judge.metrics.bertscore.values import HIGH, LOW
+from judge.core.errors import ConfigError
+from judge.metrics.bertscore.matching import HIGH, LOW
 
 _CHOICES = {"precision": ("fp32", "bf16"), "backend": ("torch", "onnx"), "long": ("window", "cut")}
 

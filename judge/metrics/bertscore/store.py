@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.metrics.bertscore.values import Encoded
+from judge.metrics.bertscore.matching import Encoded
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.errors import ConfigError
-from judge.metrics.hub import backend, limit, optional
+from judge.core.errors import ConfigError
+from judge.core.huggingface import backend, limit, optional
 
 # bert-score's own rule for who gets a space before the first word, by the names these classes have had.
 _SPACED = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from judge.metrics import hub
+from judge.core import huggingface
 from judge.metrics.bertscore.models import Model
 from judge.metrics.bertscore.tokenizing import Facts, facts, from_transformers
 
@@ -20,19 +20,19 @@ class TorchEncoder:
     """A model on a device: the GPU where there is one and no other was named."""
 
     def __init__(self, model: Model, precision: str, device: str | None) -> None:
-        self._torch = hub.optional("torch", "bertscore")
-        self._device = hub.device(device, who="bertscore")
+        self._torch = huggingface.optional("torch", "bertscore")
+        self._device = huggingface.device(device, who="bertscore")
         tokenizer, config, network = load(model, "bfloat16" if precision == "bf16" else "float32")
         self.facts: Facts = facts(tokenizer, config)
         self.tokens = from_transformers(tokenizer, self.facts)
-        self.batch_tokens = hub.batch_tokens(self._device.type)
-        self._model, self._network = model, hub.moved(model, network, self._device)
+        self.batch_tokens = huggingface.batch_tokens(self._device.type)
+        self._model, self._network = model, huggingface.moved(model, network, self._device)
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
         """The layer's output for texts read together: for each, shape (tokens, dimensions)."""
         torch = self._torch
-        rows, mask = hub.padded(ids, self.facts.pad)
-        with hub.computing(self._model, rows.size), torch.inference_mode():
+        rows, mask = huggingface.padded(ids, self.facts.pad)
+        with huggingface.computing(self._model, rows.size), torch.inference_mode():
             found = self._network(
                 torch.from_numpy(rows).to(self._device), attention_mask=torch.from_numpy(mask).to(self._device)
             )[0]
@@ -42,8 +42,8 @@ class TorchEncoder:
 
 def load(model: Model, dtype: str, **how: Any) -> tuple[Any, Any, Any]:
     """Tokenizer, configuration and network, cut after the layer. Raises ConfigError where they cannot be loaded."""
-    tokenizer, network = hub.load(model, "AutoModel", dtype=dtype, spare=_unused, **how)
-    return tokenizer, network.config, cut(network, model, hub.optional("torch", "bertscore").nn.ModuleList)
+    tokenizer, network = huggingface.load(model, "AutoModel", dtype=dtype, spare=_unused, **how)
+    return tokenizer, network.config, cut(network, model, huggingface.optional("torch", "bertscore").nn.ModuleList)
 
 
 def _unused(weight: str) -> bool:

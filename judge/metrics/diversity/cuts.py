@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judge.metrics import Note, sacre
-from judge.metrics.bleu_rules import Tokens
-from judge.metrics.diversity.grams import Corpus, corpus
-from judge.metrics.shared import texts as checked
+from judge.metrics import Note, sacrebleu_tokenizers
+from judge.metrics.bleu_options import Tokens
+from judge.metrics.common import texts as checked
+from judge.metrics.diversity.ngrams import Corpus, corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,4 +26,4 @@ def cut(tokens: Tokens, texts: Sequence[str], metric: str = "") -> Cut:
     DataError for what is no list of texts.
     """
     name = tokens.name(given := checked("texts", texts))
-    return Cut(corpus(list(map(tokens.words(name), given))), name, sacre.uncut(metric, name, given))
+    return Cut(corpus(list(map(tokens.words(name), given))), name, sacrebleu_tokenizers.uncut(metric, name, given))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Failure, Sample, Score
 from judge.metrics import MetricResult
-from judge.metrics.bleu_rules import order, tokens
-from judge.metrics.diversity import systems
+from judge.metrics.bleu_options import order, tokens
+from judge.metrics.common import Unscorable, one_of
+from judge.metrics.diversity import per_system
 from judge.metrics.diversity.cuts import Cut, cut
-from judge.metrics.diversity.grams import Corpus, orders, totals
-from judge.metrics.shared import Unscorable, one_of
-from judge.records import Column, Failure, Sample, Score
+from judge.metrics.diversity.ngrams import Corpus, orders, totals
 
 _PER = ("ngrams", "tokens")
 
@@ -47,14 +47,14 @@ class Distinct:
         """
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
-        for system, own in systems.by_system(samples).items():
+        for system, own in per_system.by_system(samples).items():
             cuts[system] = cut(self.tokens, [sample.output for sample in own], "distinct")
             rows += self._rows(system, cuts[system].corpus)
         names = [found.name for found in cuts.values()]
         columns = tuple(
             Column(f"distinct{n}", "metric", self._signature(n, names), low=0.0, high=1.0) for n in self.orders
         )
-        said = systems.notes("distinct", cuts, "they add nothing to it") + systems.unequal("distinct", rows)
+        said = per_system.notes("distinct", cuts, "they add nothing to it") + per_system.unequal("distinct", rows)
         return MetricResult(columns, tuple(rows), said)
 
     def _rows(self, system: str, texts: Corpus) -> list[Score | Failure]:
@@ -65,13 +65,13 @@ class Distinct:
             try:
                 number = _share(texts, kinds, n, self.per)
             except Unscorable as error:
-                rows.append(systems.failure(system, name, error))
+                rows.append(per_system.failure(system, name, error))
             else:
-                empty = systems.blank(texts)
-                note = systems.count(len(texts.ids), "token") + (
-                    f"; {systems.count(empty)} without any" if empty else ""
+                empty = per_system.blank(texts)
+                note = per_system.count(len(texts.ids), "token") + (
+                    f"; {per_system.count(empty)} without any" if empty else ""
                 )
-                rows.append(systems.value(system, name, number, n=len(texts.lengths), note=note))
+                rows.append(per_system.value(system, name, number, n=len(texts.lengths), note=note))
         return rows
 
     def _signature(self, n: int, names: Sequence[str]) -> str:
@@ -99,7 +99,7 @@ def _kinds(texts: Corpus, highest: int) -> list[int]:
 
 
 def _share(texts: Corpus, kinds: Sequence[int], n: int, per: str) -> float:
-    systems.check_texts(texts)
+    per_system.check_texts(texts)
     total = int(totals(texts.lengths, n).sum())
     if not total:
         raise Unscorable("NoNgram", f"no text has {n} tokens: there is no {n}-gram to count")

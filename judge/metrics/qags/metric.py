@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from judge import text
+from judge.core.errors import ConfigError
+from judge.core.messages import option
+from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
-from judge.errors import ConfigError
 from judge.metrics import MetricResult
-from judge.metrics.asks import Ask, Trouble
-from judge.metrics.qags.lexical import Cloze, Lexical
-from judge.metrics.qags.nouns import Nouns, clean
+from judge.metrics.common import failure
+from judge.metrics.model_requests import Ask, Trouble
+from judge.metrics.qags.answer_candidates import Nouns, clean
+from judge.metrics.qags.cloze import Cloze, Lexical
 from judge.metrics.qags.options import LEXICAL, LLM, Options, known
 from judge.metrics.qags.pipeline import Job, Outcome, Stages, ask, kinds
+from judge.metrics.qags.protocols import Answers, Asked, Questions, Themes
 from judge.metrics.qags.similarity import Similarities
-from judge.metrics.qags.stages import Answers, Asked, Questions, Themes
-from judge.metrics.shared import failure
-from judge.records import Column, Failure, Provenance, Sample, Score
-from judge.wording import option
 
 _IN_A_NOTEBOOK = (
     "qags.score asks no judge model; this does: "
@@ -161,9 +161,9 @@ def _models(options: Options) -> tuple[Questions, Answers] | None:
 
 
 def _by_llm(ask: Ask, language: str) -> tuple[Themes, Questions, Answers]:
-    from judge.metrics.qags import llm
+    from judge.metrics.qags import judge_model
 
-    return llm.open(ask, language)
+    return judge_model.open(ask, language)
 
 
 def _has_text(sample: Sample) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from judge.errors import ConfigError
-from judge.metrics.qags.generation import TEMPLATE, Generator
-from judge.metrics.qags.reading import Reader
-from judge.metrics.qags.stages import Answers, Questions, Tell
+from judge.core.errors import ConfigError
+from judge.metrics.qags.extractive_qa import Reader
+from judge.metrics.qags.protocols import Answers, Questions, Tell
+from judge.metrics.qags.question_generation import TEMPLATE, Generator
 from judge.metrics.qags.weights import GENERATOR, READER, locate, runtime
 
 

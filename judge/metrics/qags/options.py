@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from judge.errors import ConfigError
-from judge.metrics.asks import Ask
-from judge.metrics.bertscore.values import HIGH, LOW
+from judge.core.errors import ConfigError
+from judge.core.plugins import unknown
+from judge.metrics.bertscore.matching import HIGH, LOW
+from judge.metrics.common import number, one_of, whole_number, yes_or_no
+from judge.metrics.model_requests import Ask
 from judge.metrics.qags.similarity import checked
-from judge.metrics.shared import number, one_of, whole_number, yes_or_no
-from judge.registry import unknown
 
 BACKENDS = ("lexical", "models", "llm")
 CLOZE, LEXICAL, LLM = "cloze", "lexical", "llm"
@@ -102,9 +102,9 @@ def _check_types(given: Options) -> None:
     for name in ("low", "high"):
         number(f"qags: {name}", getattr(given, name), -1, 1)
     if given.language is not None:
-        from judge.metrics.qags import llm
+        from judge.metrics.qags import judge_model
 
-        one_of("qags: language", given.language, llm.languages())
+        one_of("qags: language", given.language, judge_model.languages())
 
 
 def _stage_names(given: Options) -> tuple[str, str, str]:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from judge.metrics.qags.nouns import languages
+from judge.metrics.qags.answer_candidates import languages
+from judge.metrics.qags.protocols import Answers, Asked, Questions, Tell, Themes, Trouble
 from judge.metrics.qags.similarity import Similarities, normalised
-from judge.metrics.qags.stages import Answers, Asked, Questions, Tell, Themes, Trouble
 
 _Answer = str | Trouble
 NEITHER = "answered by neither"

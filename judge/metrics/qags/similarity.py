@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from judge import text
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
+from judge.core.plugins import unknown
+from judge.core.records import Failure, Sample, Score
 from judge.metrics import bertscore, rouge
-from judge.metrics.bertscore.values import HIGH, LOW
-from judge.metrics.shared import listed
-from judge.records import Failure, Sample, Score
-from judge.registry import unknown
+from judge.metrics.bertscore.matching import HIGH, LOW
+from judge.metrics.common import listed
 
 NAMES = ("exact", "f1", "rouge1", "rougeL", "bertscore", "corrected")
 Pair = tuple[str, str]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.errors import ConfigError
-from judge.metrics import hub
+from judge.core import huggingface
+from judge.core.errors import ConfigError
 
 GENERATOR, READER = "generator", "reader"
 _HEADS = {GENERATOR: "AutoModelForSeq2SeqLM", READER: "AutoModelForQuestionAnswering"}
@@ -17,7 +17,7 @@ _HEADS = {GENERATOR: "AutoModelForSeq2SeqLM", READER: "AutoModelForQuestionAnswe
 class Loaded:
     """A model on its device, ready to be read from."""
 
-    files: hub.Files
+    files: huggingface.Files
     tokenizer: Any
     network: Any
     device: Any
@@ -25,7 +25,7 @@ class Loaded:
     @property
     def batch_tokens(self) -> int:
         """How many tokens are worth reading together."""
-        return hub.batch_tokens(self.device.type)
+        return huggingface.batch_tokens(self.device.type)
 
     @property
     def pad(self) -> int:
@@ -35,17 +35,17 @@ class Loaded:
 
 def runtime() -> str:
     """What computes, for signatures: other versions may word a question otherwise. Raises MissingExtra."""
-    return f"torch {hub.version('torch', 'qags')}|transformers {hub.version('transformers', 'qags')}"
+    return f"torch {huggingface.version('torch', 'qags')}|transformers {huggingface.version('transformers', 'qags')}"
 
 
-def locate(role: str, model: str, cache: Path | None = None) -> hub.Files:
+def locate(role: str, model: str, cache: Path | None = None) -> huggingface.Files:
     """The files of a folder or of a name on the hub, downloaded where they are not on this machine yet.
 
     Raises ConfigError for a model that cannot be had, is not whole, or, for a reader, was not made to answer.
     """
     if not isinstance(model, str) or not model.strip():
         raise ConfigError(f"qags: {role} has to be a folder or a name on the Hugging Face hub, not {model!r}")
-    files = hub.find(model, who="qags", what=role, cache=cache)
+    files = huggingface.find(model, who="qags", what=role, cache=cache)
     made = files.config().get("architectures") or []
     # Said at once, as a reader is otherwise loaded only after all questions have been generated.
     if role == READER and made and not any("QuestionAnswering" in str(kind) for kind in made):
@@ -56,11 +56,11 @@ def locate(role: str, model: str, cache: Path | None = None) -> hub.Files:
     return files
 
 
-def load(files: hub.Files, device: str | None) -> Loaded:
+def load(files: huggingface.Files, device: str | None) -> Loaded:
     """The model, on the GPU where there is one and no other device was named.
 
     Raises ConfigError where it cannot be loaded, lacks weights or the device is not there.
     """
-    chosen = hub.device(device, who="qags")
-    tokenizer, network = hub.load(files, _HEADS[files.what])
-    return Loaded(files, tokenizer, hub.moved(files, network, chosen), chosen)
+    chosen = huggingface.device(device, who="qags")
+    tokenizer, network = huggingface.load(files, _HEADS[files.what])
+    return Loaded(files, tokenizer, huggingface.moved(files, network, chosen), chosen)

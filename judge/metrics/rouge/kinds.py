@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from judge.errors import ConfigError
-from judge.metrics.shared import listed
+from judge.core.errors import ConfigError
+from judge.metrics.common import listed
 
 Family = Literal["n", "l", "lsum", "w", "s", "su", "mead"]
 

@@ -7,15 +7,11 @@ from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from judge import text
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
-from judge.errors import ConfigError
 from judge.metrics import MetricResult, Note
-from judge.metrics.rouge.forms import RougeScore
-from judge.metrics.rouge.kinds import Kind
-from judge.metrics.rouge.options import Files, Words, options
-from judge.metrics.rouge.scoring import row
-from judge.metrics.rouge.words import SCRIPT, script_words, vocabulary
-from judge.metrics.shared import (
+from judge.metrics.common import (
     Unscorable,
     failure,
     figure,
@@ -26,7 +22,11 @@ from judge.metrics.shared import (
     reference_count,
     references,
 )
-from judge.records import Column, Failure, Provenance, Sample, Score
+from judge.metrics.rouge.interning import SCRIPT, script_words, vocabulary
+from judge.metrics.rouge.kinds import Kind
+from judge.metrics.rouge.options import Files, Words, options
+from judge.metrics.rouge.scoring import row
+from judge.metrics.rouge.variants import RougeScore
 
 _VALUES = {"p": "precision", "r": "recall", "f": "fmeasure"}
 _METRIC = Provenance(method="metric")

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge import text
-from judge.errors import ConfigError
-from judge.metrics.rouge.forms import Form, Paper, Script
+from judge.core.errors import ConfigError
+from judge.metrics.common import one_of, tokenizer, yes_or_no
+from judge.metrics.rouge.interning import SCRIPT, Rules
 from judge.metrics.rouge.kinds import DEFAULT, DEFAULT_OF_SCRIPT, Kind, kinds
-from judge.metrics.rouge.several import MULTI
-from judge.metrics.rouge.words import SCRIPT, Rules
-from judge.metrics.shared import one_of, tokenizer, yes_or_no
+from judge.metrics.rouge.multi_reference import MULTI
+from judge.metrics.rouge.variants import Form, Paper, Script
 
 Words = str | Path | Collection[str]
 """A file with a word a line, or the words."""

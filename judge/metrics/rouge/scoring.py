@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judge.metrics.rouge.forms import RougeScore
+from judge.core.records import Failure
+from judge.metrics.common import Unscorable, paired
+from judge.metrics.rouge.interning import SCRIPT, Text, Vocabulary, vocabulary
 from judge.metrics.rouge.kinds import Kind
+from judge.metrics.rouge.multi_reference import together
 from judge.metrics.rouge.options import Files, Options, Words, options
-from judge.metrics.rouge.several import together
-from judge.metrics.rouge.words import SCRIPT, Text, Vocabulary, vocabulary
-from judge.metrics.shared import Unscorable, paired
-from judge.records import Failure
+from judge.metrics.rouge.variants import RougeScore
 
 
 def row(

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from judge.errors import ConfigError, DataError
+from judge.core.errors import ConfigError, DataError
+from judge.core.records import Failure, Sample, Score
 from judge.metrics.bertscore import BertScore, BertScoreValue, corrected, embedder, fit, measure, score
 from judge.metrics.bertscore.tokenizing import Facts
-from judge.records import Failure, Sample, Score
 
 LIMIT = 8
 

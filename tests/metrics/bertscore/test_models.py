@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judge.errors import ConfigError, MissingExtra
+from judge.core.errors import ConfigError, MissingExtra
 from judge.metrics.bertscore import models
 from judge.metrics.bertscore.options import Options
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
+from judge.core.records import Failure, Sample, Score
 from judge.metrics.bertscore import BertScore, BertScoreValue, score
 from judge.metrics.bertscore.tokenizing import facts
-from judge.records import Failure, Sample, Score
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

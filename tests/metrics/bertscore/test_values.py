@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
 from judge.metrics.bertscore import BertScoreValue, corrected, fit
-from judge.metrics.bertscore import values as module
-from judge.metrics.bertscore.values import Encoded, Weights, best, match, rescaled
+from judge.metrics.bertscore import matching as module
+from judge.metrics.bertscore.matching import Encoded, Weights, best, match, rescaled
 
 
 def encoded(seed: int, count: int, dimensions: int = 7) -> Encoded:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 from judge import text
-from judge.errors import ConfigError, DataError
+from judge.core.errors import ConfigError, DataError
+from judge.core.records import Failure, Sample, Score
 from judge.metrics.diversity import SelfBleu, self_bleu, self_bleu_each
-from judge.records import Failure, Sample, Score
 
 WORDS = ["red", "Red", "boat", "boats", "the", ".", "9:30", "don't", "&amp;", "étage", "\ud800"]
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)

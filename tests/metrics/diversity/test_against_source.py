@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 from judge import text
-from judge.errors import ConfigError, DataError
+from judge.core.errors import ConfigError, DataError
+from judge.core.records import Failure, Provenance, Sample, Score
 from judge.metrics.diversity import SourceBleu, source_bleu
-from judge.records import Failure, Provenance, Sample, Score
 
 WORDS = ["red", "Red", "boat", "boats", "the", ".", "9:30", "don't", "étage", "\ud800"]
 TEXT = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 from judge import text
-from judge.errors import ConfigError, DataError
+from judge.core.errors import ConfigError, DataError
+from judge.core.records import Failure, Sample, Score
 from judge.metrics.diversity import Distinct, distinct
-from judge.records import Failure, Sample, Score
 
 WORDS = ["red", "Red", "boat", "boats", "the", "9:30", "étage", "\ud800"]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), min_size=1, max_size=6)

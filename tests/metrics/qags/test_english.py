@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.metrics.qags import english
+from judge.metrics.qags import english_noun_phrases
 
 
 def phrases(text: str) -> list[str]:
-    return [text[start:end] for start, end in english.spans(text)]
+    return [text[start:end] for start, end in english_noun_phrases.spans(text)]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_first_word_is_a_name_where_the_text_has_it_as_one() -> None:
     ],
 )
 def test_other_languages_in_latin_letters(text: str) -> None:
-    assert english.is_other_language(text)
+    assert english_noun_phrases.is_other_language(text)
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_other_languages_in_latin_letters(text: str) -> None:
     ],
 )
 def test_english_is_not_another_language(text: str) -> None:
-    assert not english.is_other_language(text)
+    assert not english_noun_phrases.is_other_language(text)
 
 
 def test_closed_classes_are_function_words() -> None:
-    assert [word for word in ["the", "harbour", "was", "not", "near", "it"] if not english.is_function(word)] == [
-        "harbour"
-    ]
+    assert [
+        word for word in ["the", "harbour", "was", "not", "near", "it"] if not english_noun_phrases.is_function(word)
+    ] == ["harbour"]
 
 
 @given(
@@ -126,7 +126,7 @@ def test_closed_classes_are_function_words() -> None:
     )
 )
 def test_phrases_of_any_text_stand_apart_and_begin_and_end_with_a_letter_or_sign(text: str) -> None:
-    spans = english.spans(text)
+    spans = english_noun_phrases.spans(text)
     assert all(0 <= start < end <= len(text) for start, end in spans)
     assert all(first[1] <= second[0] for first, second in pairwise(spans))
     assert all(text[start:end] == text[start:end].strip() for start, end in spans)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge import text
-from judge.metrics.qags import nouns
-from judge.metrics.qags.lexical import GAP, Cloze, Lexical
-from judge.metrics.qags.nouns import Nouns
-from judge.metrics.qags.stages import UNANSWERABLE, Trouble
+from judge.metrics.qags import answer_candidates
+from judge.metrics.qags.answer_candidates import Nouns
+from judge.metrics.qags.cloze import GAP, Cloze, Lexical
+from judge.metrics.qags.protocols import UNANSWERABLE, Trouble
 
 SOURCE = "Anna Berg sailed to Oslo on Friday. The ferry was three hours late. A storm had closed the harbour of Bergen."
 JAPANESE = "いつもの道を歩いていたら、交番の隣に喫茶店を発見した。静かな店で、コーヒーがおいしかった。"
@@ -22,7 +22,7 @@ JAPANESE = "いつもの道を歩いていたら、交番の隣に喫茶店を�
 def _rules() -> Iterator[None]:
     """English by rules, whatever models are installed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nouns, "_english", lambda: "en")
+        patch.setattr(answer_candidates, "_english", lambda: "en")
         yield
 
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import __version__
-from judge.errors import ConfigError, MissingExtra
+from judge.core.errors import ConfigError, MissingExtra
+from judge.core.records import Failure, Sample, Score
 from judge.metrics import qags
-from judge.metrics.asks import Trouble, Wanted
-from judge.metrics.qags import Qags, QagsValue, llm, models, score
+from judge.metrics.model_requests import Trouble, Wanted
+from judge.metrics.qags import Qags, QagsValue, judge_model, models, score
 from judge.metrics.qags.pipeline import spread
-from judge.metrics.qags.stages import Asked
-from judge.records import Failure, Sample, Score
+from judge.metrics.qags.protocols import Asked
 
 SOURCE = "Anna Berg sailed to Oslo on Friday. The ferry was three hours late."
 FAITHFUL = "The ferry was three hours late."
@@ -57,7 +57,7 @@ def stages(monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Stage, Stage]:
         Stage({}, lambda asked: f"{asked[0]}?"),
         Stage({}, lambda asked: asked[0].removesuffix("?") if asked[0].removesuffix("?") in asked[1] else ""),
     )
-    monkeypatch.setattr(llm, "open", lambda ask, language: made)
+    monkeypatch.setattr(judge_model, "open", lambda ask, language: made)
     return made
 
 
@@ -268,7 +268,7 @@ def test_models_are_opened_at_once_and_their_stages_are_signed(monkeypatch: pyte
 def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None:
     asked: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(llm, "open", lambda ask, language: asked.append(language) or stages)
+        patch.setattr(judge_model, "open", lambda ask, language: asked.append(language) or stages)
         found = Qags(themes="llm", ask=silent, language="ko").score([sample(FAITHFUL)])
         Qags(answers="llm", ask=silent).score([sample(FAITHFUL)])
     assert asked == ["ko", "en"]

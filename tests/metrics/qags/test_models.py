@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from judge.errors import ConfigError, MissingExtra
-from judge.metrics import hub
-from judge.metrics.qags import Qags, generation, models, weights
-from judge.metrics.qags.generation import TEMPLATE, Generator
-from judge.metrics.qags.reading import Reader, frame
-from judge.metrics.qags.stages import UNANSWERABLE, Trouble
+from judge.core import huggingface
+from judge.core.errors import ConfigError, MissingExtra
+from judge.metrics.qags import Qags, models, question_generation, weights
+from judge.metrics.qags.extractive_qa import Reader, frame
+from judge.metrics.qags.protocols import UNANSWERABLE, Trouble
+from judge.metrics.qags.question_generation import TEMPLATE, Generator
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -191,7 +191,7 @@ def test_a_template_may_mark_the_theme_in_its_place(t5: str, monkeypatch: pytest
     [("question: Who sang? ", "Who sang?"), ("Question：誰が？", "誰が？"), ("Question time?", "Question time?")],
 )
 def test_a_label_before_a_question_is_dropped(written: str, question: str) -> None:
-    assert generation._question(written) == question
+    assert question_generation._question(written) == question
 
 
 def test_a_generator_that_writes_nothing_is_trouble(tiny: Any, t5: str, tmp_path: Path) -> None:
@@ -414,7 +414,7 @@ def test_a_reader_without_its_last_layer_is_refused(tiny: Any, bert: str, tmp_pa
 def test_a_reader_whose_tokenizer_is_of_no_use_is_refused(
     tiny: Any, bert: str, t5: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub, "backend", lambda tokenizer: None)
+    monkeypatch.setattr(huggingface, "backend", lambda tokenizer: None)
     with pytest.raises(ConfigError, match="where its tokens stand; name a model with a fast one"):
         reader(bert).answers(PAIRS)
     monkeypatch.undo()
@@ -459,8 +459,8 @@ def test_a_package_that_is_not_there_names_the_pip_line(monkeypatch: pytest.Monk
     def absent(package: str) -> str:
         raise PackageNotFoundError(package)
 
-    monkeypatch.setattr(hub, "installed_version", absent)
-    hub.version.cache_clear()
+    monkeypatch.setattr(huggingface, "installed_version", absent)
+    huggingface.version.cache_clear()
     with pytest.raises(MissingExtra, match=r"^qags needs the package torch: pip install 'textjudge\[qags\]'"):
         models.open(generator=t5, reader="nobody/reads")
 

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge import text
-from judge.errors import ConfigError, MissingExtra
-from judge.metrics.qags import nouns, taggers
-from judge.metrics.qags.nouns import Nouns, languages
-from judge.metrics.qags.stages import Trouble
+from judge.core.errors import ConfigError, MissingExtra
+from judge.metrics.qags import answer_candidates, pos_taggers
+from judge.metrics.qags.answer_candidates import Nouns, languages
+from judge.metrics.qags.protocols import Trouble
 
 NEEDS = {"ja": "ja", "ko": "ko", "zh": "zh-words", "sudachi": "sudachi", "kiwi": "kiwi"}
-BY_WHAT_IS_INSTALLED = nouns._english
+BY_WHAT_IS_INSTALLED = answer_candidates._english
 RUSSIAN = "Паром пришёл в порт поздно вечером."
 
 
@@ -26,7 +26,7 @@ RUSSIAN = "Паром пришёл в порт поздно вечером."
 def _rules() -> Iterator[None]:
     """English by rules, whatever models are installed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nouns, "_english", lambda: "en")
+        patch.setattr(answer_candidates, "_english", lambda: "en")
         yield
 
 
@@ -151,8 +151,8 @@ def test_surrogates_and_nul_do_no_harm() -> None:
 def test_wrong_names_and_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="did you mean 'nouns'"):
         Nouns("noun")
-    monkeypatch.setattr(taggers, "find_spec", lambda module: None)
-    taggers._loaded.cache_clear()
+    monkeypatch.setattr(pos_taggers, "find_spec", lambda module: None)
+    pos_taggers._loaded.cache_clear()
     with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[cjk\]'"):
         Nouns("zh")
     with pytest.raises(MissingExtra, match="MeCab and ipadic"):
@@ -226,19 +226,19 @@ PLAIN = "The old ferry left New York and they slept"
 def test_spacy(monkeypatch: pytest.MonkeyPatch, chunks: Any, compounds: bool, expected: list[str]) -> None:
     nlp = pipeline(ENGLISH, chunks, [(4, 6)])
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=lambda name: nlp))
-    nouns._spacy.cache_clear()
+    answer_candidates._spacy.cache_clear()
     finder = Nouns("spacy:tiny", compounds=compounds)
     assert finder.themes([PLAIN]) == [expected]
     assert finder.signature == "spacy-en_tiny1.0" + ("" if compounds else "-single")
-    nouns._spacy.cache_clear()
+    answer_candidates._spacy.cache_clear()
 
 
 def test_spacy_reads_as_much_as_its_model_may(monkeypatch: pytest.MonkeyPatch) -> None:
     nlp = pipeline(ENGLISH, [(0, 3)], [(4, 6)])
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=lambda name: nlp))
-    nouns._spacy.cache_clear()
+    answer_candidates._spacy.cache_clear()
     assert themes(PLAIN + " all day long" * 10, "spacy:tiny") == ["old ferry", "New York"]
-    nouns._spacy.cache_clear()
+    answer_candidates._spacy.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -260,16 +260,16 @@ def test_english_goes_by_the_largest_model_that_is_installed(
         return pipeline(ENGLISH, [(4, 6)], [])
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
-    monkeypatch.setattr(nouns, "find_spec", lambda name: name in installed or None)
-    monkeypatch.setattr(nouns, "_english", BY_WHAT_IS_INSTALLED)
-    nouns._spacy.cache_clear()
+    monkeypatch.setattr(answer_candidates, "find_spec", lambda name: name in installed or None)
+    monkeypatch.setattr(answer_candidates, "_english", BY_WHAT_IS_INSTALLED)
+    answer_candidates._spacy.cache_clear()
     finder = Nouns()
     assert loaded == []  # not before a text needs it
     assert finder.themes([PLAIN]) == [["New York"] if expected else ["old ferry", "New York"]]
     assert loaded == ([expected] if expected else [])
     assert finder.signature.startswith("spacy-en_tiny1.0" if expected else "rules")
     assert Nouns("en").themes([PLAIN]) == [["old ferry", "New York"]]
-    nouns._spacy.cache_clear()
+    answer_candidates._spacy.cache_clear()
 
 
 def test_a_broken_english_model_names_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,8 +277,8 @@ def test_a_broken_english_model_names_the_rules(monkeypatch: pytest.MonkeyPatch)
         raise OSError("[E050]")
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
-    monkeypatch.setattr(nouns, "_english", lambda: "spacy:en_core_web_sm")
-    nouns._spacy.cache_clear()
+    monkeypatch.setattr(answer_candidates, "_english", lambda: "spacy:en_core_web_sm")
+    answer_candidates._spacy.cache_clear()
     with pytest.raises(ConfigError, match="or themes=en for the rules"):
         Nouns().themes([PLAIN])
 
@@ -286,9 +286,9 @@ def test_a_broken_english_model_names_the_rules(monkeypatch: pytest.MonkeyPatch)
 def test_spacy_of_a_language_without_spaces_goes_by_nouns(monkeypatch: pytest.MonkeyPatch) -> None:
     nlp = pipeline("交番/NOUN の/ADP 喫茶/NOUN 店/NOUN", [(0, 4)], [], lang="ja")
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=lambda name: nlp))
-    nouns._spacy.cache_clear()
+    answer_candidates._spacy.cache_clear()
     assert themes("交番の喫茶店", "spacy:tiny") == ["交番", "喫茶店"]
-    nouns._spacy.cache_clear()
+    answer_candidates._spacy.cache_clear()
 
 
 def test_spacy_or_its_model_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

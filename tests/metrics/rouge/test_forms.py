@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from judge.core.records import Failure
 from judge.metrics.rouge import RougeScore, score
-from judge.metrics.rouge.forms import skip_count
-from judge.records import Failure
+from judge.metrics.rouge.variants import skip_count
 
 MULTI = {"ref1/A": "best_f", "ref11/A": "pooled", "ref11/B": "best_recall", "jack11/B": "jackknife"}
 # Words of the edge cases that the script's own list, which is not at hand, has too

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from judge.errors import ConfigError
+from judge.core.errors import ConfigError
 from judge.metrics.rouge.kinds import Kind, kinds
 from judge.metrics.rouge.options import options
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from judge import text
-from judge.errors import ConfigError, DataError
-from judge.metrics import stats
-from judge.metrics.stats import Measure, Stats
-from judge.metrics.stats.metric import DEFAULT, NAMES
-from judge.records import Failure, Sample, Score
+from judge.core.errors import ConfigError, DataError
+from judge.core.records import Failure, Sample, Score
+from judge.metrics import text_features
+from judge.metrics.text_features import Measure, Stats
+from judge.metrics.text_features.metric import DEFAULT, NAMES
 
 SOURCE = "Ann Field won the race in 2019. The race was in Oslo. Rain fell all day."
 OUTPUT = "Field won the race in Oslo."
@@ -103,17 +103,17 @@ def test_wrong_options(options: dict[str, Any], said: str) -> None:
 
 
 def test_in_a_notebook() -> None:
-    first, second = stats.score([OUTPUT, "Rain fell."], [SOURCE, None])
+    first, second = text_features.score([OUTPUT, "Rain fell."], [SOURCE, None])
     assert first == Measure(SOURCE)(OUTPUT)
     assert (second.words, second.coverage) == (2, None)
-    assert stats.score([OUTPUT])[0].coverage is None
-    assert stats.score([OUTPUT], [SOURCE], tokenizer="char")[0].words == 6
+    assert text_features.score([OUTPUT])[0].coverage is None
+    assert text_features.score([OUTPUT], [SOURCE], tokenizer="char")[0].words == 6
 
 
 @pytest.mark.parametrize("sources", [[], [SOURCE, SOURCE], SOURCE])
 def test_lists_that_do_not_fit(sources: Any) -> None:
     with pytest.raises(DataError, match="two lists of one length"):
-        stats.score(["x"], sources)
+        text_features.score(["x"], sources)
 
 
 def test_it_travels_to_other_processes() -> None:

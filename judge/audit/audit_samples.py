@@ -1,0 +1,131 @@
+"""The texts of an audit: which of the data's are taken, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from judge.audit.card import ORIGINAL, Probe
+from judge.audit.perturbations import CHANGES, NEUTRAL, Change, changed, of_language
+from judge.audit.perturbations.injections import ATTACKS, attacked
+from judge.core.errors import DataError
+from judge.core.records import Failure, Sample, Scale, Score
+from judge.table import Table
+from judge.table.core import sort_out
+from judge.text import Language
+
+_NOBODYS = Scale.integers(1, 5)
+"""What is asked for where a criterion has no labels, as the heuristic's have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What is judged in an audit.
+
+    `originals` are one text of each item that was taken, `others` one more of the same items by another system, where
+    there is one. `changed` are the originals, their system ORIGINAL, and their variants, each with the name of its
+    change as its system; of an attack that was made for several scales there are several, which `names` brings back to
+    the attack's name and of which `wanted` says by criterion which texts it is to be asked about. `changes` are the
+    damages with the criterion whose own each is, `neutral` and `attacks` the names of the others.
+    """
+
+    originals: tuple[Sample, ...]
+    others: tuple[Sample, ...]
+    changed: tuple[Sample, ...]
+    changes: Mapping[str, str] = field(default_factory=dict)
+    neutral: tuple[str, ...] = ()
+    attacks: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    wanted: Mapping[str, Collection[tuple[str, str]]] | None = None
+
+    def under_their_names(self, table: Table) -> Table:
+        """The table of `changed` with every attack under its own name."""
+        if not self.names:
+            return table
+        samples = {(s.item, name): replace(s, system=name) for s in table.samples for name in [self._name(s)]}
+        rows = [replace(row, system=self._name(row)) for row in table.rows()]
+        return Table(tuple(samples.values()), table.columns, *sort_out(rows))
+
+    def as_in_the_data(self, table: Table) -> list[Score | Failure]:
+        """The originals' rows of the table of `changed`, under the systems that wrote the texts."""
+        systems = {sample.item: sample.system for sample in self.originals}
+        return [replace(row, system=systems[row.item]) for row in table.rows() if row.system == ORIGINAL]
+
+    def _name(self, one: Sample | Score | Failure) -> str:
+        return self.names.get(one.system, one.system)
+
+
+def pick(rows: Sequence[Sample], items: int, seed: int) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
+    """One text of each of so many items, drawn by `seed`, the systems in turn; and one more of each, by another system.
+
+    Blank texts are passed over, as is a second text that is equal to the first. Raises DataError where all are blank.
+    """
+    by_item: dict[str, list[Sample]] = {}
+    for sample in rows:
+        if sample.output.strip():
+            by_item.setdefault(sample.item, []).append(sample)
+    if not by_item:
+        raise DataError("nothing to audit: every output is blank; name their column with --map output=COLUMN")
+    known = list(by_item)
+    drawn = sorted(Random(seed).sample(range(len(known)), min(items, len(known))))  # noqa: S311  (a sample; no secret)
+    originals, others = [], []
+    for turn, place in enumerate(drawn):
+        texts = by_item[known[place]]
+        first, *rest = (*texts[turn % len(texts) :], *texts[: turn % len(texts)])
+        originals.append(first)
+        others += [other for other in rest if other.output != first.output][:1]
+    return tuple(originals), tuple(others)
+
+
+def make(
+    rows: Sequence[Sample],
+    scales: Mapping[str, Scale | None],
+    probes: Collection[Probe],
+    *,
+    items: int,
+    language: Language,
+    seed: int,
+) -> Texts:
+    """The texts of an audit by these criteria, each with its scale, None where it has no labels. Raises DataError."""
+    originals, others = pick(rows, items, seed)
+    damages = of_language(language, CHANGES) if "sensitivity" in probes else ()
+    neutral = of_language(language, NEUTRAL) if "bias" in probes else ()
+    base = [replace(sample, system=ORIGINAL, human={}, ratings={}) for sample in originals]
+    for change in (*damages, *neutral):
+        base += filter(None, (changed(sample, originals, change, seed) for sample in originals))
+    found = Texts(
+        originals,
+        others if "bias" in probes else (),
+        tuple(base),
+        {change.name: _whose(change, scales) for change in damages},
+        tuple(change.name for change in neutral),
+        tuple(attack.name for attack in ATTACKS) if "injection" in probes else (),
+    )
+    return _attacked(found, scales, language) if found.attacks else found
+
+
+def _whose(change: Change, criteria: Collection[str]) -> str:
+    """The criterion that a change damages: the one of its name, or a variant of that (`fluency_5` of `fluency`)."""
+    if change.criterion in criteria:
+        return change.criterion
+    return next((name for name in criteria if name.startswith(f"{change.criterion}_")), change.criterion)
+
+
+def _attacked(found: Texts, scales: Mapping[str, Scale | None], language: Language) -> Texts:
+    """The texts with those of all attacks, which ask for the top of a criterion's scale: once for each scale."""
+    by_scale: dict[Scale, list[str]] = {}
+    for criterion, scale in scales.items():
+        by_scale.setdefault(scale or _NOBODYS, []).append(criterion)
+    whole, names = list(found.changed), dict[str, str]()
+    wanted = {criterion: {(s.item, s.system) for s in found.changed} for criterion in scales}
+    for number, (scale, criteria) in enumerate(by_scale.items(), 1):
+        for attack in ATTACKS:
+            name = attack.name if number == 1 else f"{attack.name} ({number})"
+            names[name] = attack.name
+            texts = [replace(attacked(s, attack, scale, language), system=name) for s in found.originals]
+            whole += texts
+            for criterion in criteria:
+                wanted[criterion] |= {(s.item, s.system) for s in texts}
+    several = len(by_scale) > 1
+    return replace(found, changed=tuple(whole), names=names if several else {}, wanted=wanted if several else None)

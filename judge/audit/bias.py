@@ -1,0 +1,356 @@
+"""What a judge leans to besides the quality of a text: place, length, copying, its own family's texts."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log2
+from statistics import fmean
+
+import numpy as np
+
+from judge.audit.card import FEWEST, ORIGINAL, Evidence
+from judge.audit.correction import Draft, criteria, leans, least, varying
+from judge.audit.sensitivity import means, moves, untested
+from judge.core.records import Column, Estimate, Score
+from judge.metrics.text_features import measured
+from judge.report.format import number
+from judge.report.views.audit_words import change, of, percent, places
+from judge.stats.bootstrap import Bootstrap, Statistic
+from judge.stats.pairwise import TIE, verdict
+from judge.stats.permutation import sign_flip
+from judge.stats.resampling import Floats
+from judge.stats.shares import share
+from judge.table import Table
+
+FIRST = "text shown first wins"
+LONGER, COPYING = "twice the words", "copying, length held"
+COPIED = "copied lead"
+"""The neutral change that is about copying; the others are about length."""
+_LOWERED = ("relevance", "coherence")
+"""What a text that repeats itself, or says nothing, has less of: a fall is right, and only a rise is a leaning."""
+_SUPPORTED = "consistency"
+"""What a text that copies its source has more of: no leaning."""
+_ROUNDING = 1e-12
+_COLLINEAR = 1e-6  # of a driver's variance: what another one leaves of it is nothing
+
+Text = tuple[str, str]
+
+# Position
+
+
+def position(evidence: Evidence, seed: int) -> Iterator[Draft]:
+    """How often the verdict on two texts turns with their order, and how often the text shown first wins."""
+    table = evidence.pairs
+    for name, column in criteria(evidence, table) if table else ():
+        flipped, first = _orders(table.of(column.name) if table else ())
+        turned = share(sum(flipped), len(flipped), "flip rate")
+        if turned is None:
+            continue
+        said = f"{name} turns its verdict with the order of the two texts in {of(turned)} pairs{varying(evidence)}"
+        yield Draft("position", name, "verdict turns with the order", turned, "share", said, of="pairs")
+        values = np.array(list(first.values()))
+        (found,) = means(values[None], seed)
+        if found is not None:
+            yield _first(name, found, leans(values, 0.0))
+
+
+def _orders(rows: Iterable[Score]) -> tuple[list[bool], dict[str, float]]:
+    """Of the pairs asked in both orders whether they turned, and by item how far above a tie the first text came."""
+    asked = {(row.item, row.system, row.rival): row for row in rows}
+    flipped, first = [], defaultdict[str, list[float]](list)
+    for (item, one, other), row in asked.items():
+        back = asked.get((item, other, one))
+        if one < other and back is not None and (turned := verdict(row, back).flipped) is not None:
+            flipped.append(turned)
+            first[item].append((row.value + back.value) / 2 - TIE)
+    return flipped, {item: fmean(values) for item, values in first.items()}
+
+
+def _first(name: str, found: Estimate, hits: Estimate | None) -> Draft:
+    low, high = (None if end is None else TIE + end for end in (found.low, found.high))
+    moved = replace(found, name="first wins", value=TIE + found.value, low=low, high=high)
+    which = "first" if found.value > 0 else "second"
+    said = f"{name} prefers the text shown {which}: the first one gets {percent(moved)}"
+    otherwise = f"{name} shows no significant preference for a place: the text shown first gets {percent(moved)}"
+    return Draft("position", name, FIRST, moved, "share", said, otherwise, hits, "items")
+
+
+# Length and copying
+
+
+def verbosity(evidence: Evidence, neutral: Sequence[str], seed: int) -> Iterator[Draft]:
+    """Moves by changes that add words and no content, and how scores go with length among an item's own texts."""
+    yield from _neutral("verbosity", evidence, [name for name in neutral if name != COPIED], seed)
+    for name, column, texts in _natural(evidence):
+        ratings = _ratings(evidence.natural, name, column) if evidence.natural else {}
+        rated = [(text[0], value, ratings[text], length) for text, value, length, _ in texts if text in ratings]
+        kept = _Within.of([(item, value, length) for (item, _), value, length, _ in texts])
+        digits = places(column)
+        if (found := _beyond(rated, seed)) is not None:
+            how = "higher" if found.value > 0 else "lower"
+            more = f"{number(abs(found.value), digits)} {how}"
+            said = f"{name} scores a text of twice the length {more} than another of its item, beyond people"
+            otherwise = f"{name}: length beyond people's ratings is not significant: {change(found, digits)}"
+            yield Draft("verbosity", name, LONGER, found, "points per doubling", said, otherwise)
+        elif (found := untested(kept.slope(seed) if kept else None)) is not None:
+            seen = f"{name}: {change(found, digits)} for a text of twice the length among those of an item"
+            seen += "; no test of a leaning, as longer texts may be the better ones"
+            yield Draft("verbosity", name, LONGER, found, "points per doubling", seen)
+
+
+def extractiveness(evidence: Evidence, neutral: Sequence[str], seed: int) -> Iterator[Draft]:
+    """The move by the source's own first sentences, and how scores go with copying where length is held."""
+    yield from _neutral("extractiveness", evidence, [name for name in neutral if name == COPIED], seed)
+    for name, _, texts in _natural(evidence):
+        if _is(name, _SUPPORTED):
+            continue
+        known = [(item, value, length, copied) for (item, _), value, length, copied in texts if copied is not None]
+        kept = _Within.of(known)
+        if (found := kept.partial(seed) if kept else None) is not None:
+            how = "higher" if found.value > 0 else "lower"
+            r = change(found, 2)
+            said = f"{name} scores texts that copy more {how}, whatever their length: r = {r}"
+            otherwise = f"{name}: copying at equal length is not significant: r = {r}"
+            yield Draft("extractiveness", name, COPYING, found, "r", said, otherwise)
+
+
+def _neutral(probe: str, evidence: Evidence, names: Sequence[str], seed: int) -> Iterator[Draft]:
+    table = evidence.changed
+    kept = [name for name in names if name in table.systems]
+    for criterion, column in evidence.columns.items() if kept and ORIGINAL in table.systems else ():
+        rows = moves(table, column, kept)
+        for name, row, found in zip(kept, rows, means(rows, seed), strict=True):
+            if found is None or (name == COPIED and _is(criterion, _SUPPORTED)):
+                continue
+            digits, how = places(column), "higher" if found.value > 0 else "lower"
+            said = f"{criterion} scores “{name}” {how} than the text as it is: {change(found, digits)}"
+            if name == COPIED:
+                seen = f"{said}; no test of a leaning, as the source's own sentences may be the better ones"
+                yield Draft(probe, criterion, name, untested(found) or found, "points", seen)
+                continue
+            better = (found.value > 0) != (column.better == "lower")
+            harmful = better or not any(_is(criterion, one) for one in _LOWERED)
+            otherwise = f"{criterion}: “{name}” makes no significant difference: {change(found, digits)}"
+            hits = leans(row, least(evidence, column))
+            yield Draft(probe, criterion, name, found, "points", said, otherwise, hits, harmful=harmful)
+
+
+def _is(criterion: str, name: str) -> bool:
+    """Whether it is the criterion of that name or a variant (`fluency_5` of `fluency`)."""
+    return criterion == name or criterion.startswith(f"{name}_")
+
+
+def _natural(evidence: Evidence) -> Iterator[tuple[str, Column, list[tuple[Text, float, float, float | None]]]]:
+    """By criterion item and system, score, log2 of words and share of copied bigrams of every text with a score."""
+    table = evidence.natural
+    if table is None:
+        return
+    looks = {}
+    for sample, found in zip(table.samples, measured(table.samples), strict=True):
+        if found.words:
+            copied = None if found.novel2 is None else 1 - found.novel2
+            looks[sample.item, sample.system] = (log2(found.words), copied)
+    for name, column in criteria(evidence, table):
+        rows = [row for row in table.of(column.name) if (row.item, row.system) in looks]
+        yield name, column, [((row.item, row.system), row.value, *looks[row.item, row.system]) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """For every item Σ v vᵀ over its texts, v being the score and what may move it, each less its mean in the item."""
+
+    sums: Floats
+    texts: int
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[str, *tuple[float, ...]]]) -> _Within | None:
+        """From rows of an item and its numbers; None where no item has two texts."""
+        items = defaultdict[str, list[tuple[float, ...]]](list)
+        for item, *values in rows:
+            items[item].append(tuple(values))
+        kept = [np.array(texts) for texts in items.values() if len(texts) > 1]
+        if not kept:
+            return None
+        centred = [texts - texts.mean(axis=0) for texts in kept]
+        return cls(np.array([texts.T @ texts for texts in centred]), sum(map(len, kept)))
+
+    def slope(self, seed: int) -> Estimate | None:
+        """The least-squares slope of the score on the one driver; p by flipping the sign of every item's product."""
+        if not self.sums[:, 1, 1].sum() > _ROUNDING:
+            return None
+        return self._estimate("slope", _slope, "slope within items", self.sums[:, 0, 1], seed)
+
+    def held(self, seed: int) -> Estimate | None:
+        """The least-squares slope of the score on the second driver with the first in the same line."""
+        if np.isnan(_held(self.sums.sum(axis=0))):
+            return None
+        return self._estimate("slope", _held, "slope within items, the other driver held", self._left(), seed)
+
+    def partial(self, seed: int) -> Estimate | None:
+        """Pearson's r of the score with the second driver, both less what the first explains of them (−1 to 1).
+
+        p by flipping the sign of every item's product of what is left.
+        """
+        return self._estimate("partial r", _partial, "partial r within items", self._left(), seed)
+
+    def _left(self) -> Floats:
+        """Every item's product of score and second driver, both less what the first explains of them."""
+        held = max(self.sums[:, 1, 1].sum(), _ROUNDING)
+        score, driver = (self.sums[:, one, 1].sum() / held for one in (0, 2))
+        left: Floats = self.sums[:, 0, 2] - driver * self.sums[:, 0, 1] - score * self.sums[:, 1, 2]
+        left += score * driver * self.sums[:, 1, 1]
+        return left
+
+    def _estimate(self, name: str, statistic: Statistic, how: str, products: Floats, seed: int) -> Estimate | None:
+        """None of fewer than FEWEST items, which a line fits too well."""
+        bootstrap, n = Bootstrap(seed=seed), len(self.sums)
+        if n < FEWEST:
+            return None
+        drawn = bootstrap.resampled(lambda counts: statistic(np.tensordot(counts, self.sums, 1)), n, n)
+        found = bootstrap.estimate(name, drawn, self.texts, how)
+        p, exact = sign_flip(products[None], seed=seed)
+        if found is None or np.isnan(p[0]):
+            return found
+        flips = "exact" if exact[0] else f"10000 flips, seed {seed}"
+        return replace(found, p=float(p[0]), method=f"{found.method}; p: sign-flip permutation test, {flips}")
+
+
+def _slope(sums: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = np.where(sums[..., 1, 1] > _ROUNDING, sums[..., 0, 1] / sums[..., 1, 1], np.nan)
+    return found
+
+
+def _left(sums: Floats, one: int, other: int) -> Floats:
+    """What the held driver, the second of the three, leaves of a sum of products."""
+    rest: Floats = sums[..., one, other] - sums[..., one, 1] * sums[..., 1, other] / np.maximum(
+        sums[..., 1, 1], _ROUNDING
+    )
+    return rest
+
+
+def _held(sums: Floats) -> Floats:
+    """Of score, held driver and driver: NaN where the driver does not vary besides what is held."""
+    own = _left(sums, 2, 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = np.where(own > _COLLINEAR * sums[..., 2, 2], _left(sums, 0, 2) / own, np.nan)
+    return found
+
+
+def _partial(sums: Floats) -> Floats:
+    """Of score, held driver and driver: NaN where either does not vary besides what is held."""
+    scale = _left(sums, 0, 0) * _left(sums, 2, 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = np.where(scale > _ROUNDING, _left(sums, 0, 2) / np.sqrt(scale), np.nan)
+    return found
+
+
+def _beyond(rows: Sequence[tuple[str, float, float, float]], seed: int) -> Estimate | None:
+    """What a driver adds to scores within items beyond people; rows of item, score, rating and driver.
+
+    Two ways: with the ratings in the same line, which does not take a judge's narrower use of the scale for a leaning,
+    and on score less rating, which does not take people's chance for one. The one nearer to 0 stands, with the larger
+    p; 1 where they have opposite signs. None of few items, and where the driver goes with the ratings alone.
+    """
+    one, other = (
+        _Within.of(rows),
+        _Within.of([(item, value - rating, driver) for item, value, rating, driver in rows]),
+    )
+    line, less = one.held(seed) if one else None, other.slope(seed) if other else None
+    if line is None or less is None or line.p is None or less.p is None:
+        return None
+    nearer = min(line, less, key=lambda found: abs(found.value))
+    p = max(line.p, less.p) if line.value * less.value > 0 else 1.0
+    return replace(nearer, p=p, method=f"{nearer.method}; the larger p of with ratings held and less ratings")
+
+
+# Whose texts
+
+
+_FAMILIES = {
+    "openai": ("gpt", "chatgpt", "o"),
+    "anthropic": ("claude",),
+    "google": ("gemini", "gemma", "palm"),
+    "meta": ("llama",),
+    "mistral": ("mixtral", "ministral", "magistral", "codestral", "mistralai"),
+    "qwen": ("qwq", "alibaba"),
+    "xai": ("grok",),
+    "cohere": ("command",),
+}
+"""Whose models go by which first word."""
+_VENDORS = {word: vendor for vendor, words in _FAMILIES.items() for word in words}
+
+
+def kin(name: str) -> str:
+    """Whose family a model is of: by the first word of the last part of its name, `openai` for `openrouter/gpt-4o`."""
+    last = name.strip().lower().partition("@")[0].rstrip("/").rpartition("/")[2]
+    word = re.match(r"[^\W\d_]+", last)
+    found = word[0] if word else last
+    return _VENDORS.get(found, found)
+
+
+def self_preference(evidence: Evidence, seed: int) -> Iterator[Draft]:
+    """How far texts of the judge's own family come above others of their item, beyond people's ratings.
+
+    Where these are few, alike or not on the criterion's scale, it is the judge's preference alone, and says so.
+    """
+    table = evidence.natural
+    if table is None:
+        return
+    whose = _whose(table, evidence.model)
+    for name, column in criteria(evidence, table):
+        values = {(row.item, row.system): row.value for row in table.of(column.name)}
+        ratings = _ratings(table, name, column)
+        both = _ahead({text: value for text, value in values.items() if text in ratings}, whose)
+        rows = [
+            (text[0], value, ratings[text], float(whose[text]))
+            for text, value in values.items()
+            if text in ratings and text in whose and text[0] in both
+        ]
+        if (beyond := _beyond(rows, seed)) is not None:
+            yield _own(name, replace(beyond, n=len(both)), None, places(column), beside="people")
+            continue
+        ahead = _ahead(values, whose)
+        further = np.array(list(ahead.values()))
+        (found,) = means(further[None], seed) if ahead else (None,)
+        if found is not None:
+            hits = leans(further, least(evidence, column))
+            yield _own(name, found, hits, places(column), beside="few" if both else "")
+
+
+def _whose(table: Table, model: str) -> dict[Text, bool]:
+    """Whether a text is of the judge's family, for every text whose `generator` is known."""
+    own = kin(model)
+    known = {(s.item, s.system): s.extra.get("generator") for s in table.samples}
+    return {text: kin(name) == own for text, name in known.items() if isinstance(name, str) and name.strip()}
+
+
+def _ratings(table: Table, name: str, column: Column) -> dict[Text, float]:
+    """People's ratings of the criterion; none where one lies outside its scale."""
+    rated = {(s.item, s.system): s.human[name] for s in table.samples if name in s.human}
+    if column.low is None or column.high is None:
+        return {}
+    inside = all(column.low <= value <= column.high for value in rated.values())
+    return rated if inside else {}
+
+
+def _ahead(values: Mapping[Text, float], whose: Mapping[Text, bool]) -> dict[str, float]:
+    """By item the mean of the own family's texts less that of the others, where it has both."""
+    sides = defaultdict[str, tuple[list[float], list[float]]](lambda: ([], []))
+    for (item, system), value in values.items():
+        if (item, system) in whose:
+            sides[item][whose[item, system]].append(value)
+    return {item: fmean(own) - fmean(others) for item, (others, own) in sides.items() if own and others}
+
+
+def _own(name: str, found: Estimate, hits: Estimate | None, digits: int, *, beside: str) -> Draft:
+    how = "higher" if found.value > 0 else "lower"
+    why = "ratings too few or too alike to take away" if beside else "no ratings to compare with"
+    than = "than people do" if beside == "people" else f"than others of the same item ({why})"
+    said = f"{name} scores texts of its own family {how} {than}: {change(found, digits)}"
+    otherwise = f"{name} scores texts of its own family no significantly {how} {than}: {change(found, digits)}"
+    what = "own family, beyond people" if beside == "people" else "own family"
+    return Draft("self-preference", name, what, found, "points", said, otherwise, hits, "items")

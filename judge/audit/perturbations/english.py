@@ -1,0 +1,290 @@
+"""What is changed in English, and in other languages of its script as far as it applies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from random import Random
+
+from judge.audit.perturbations import english_names as known
+from judge.audit.perturbations.edits import Grammar, Name, Place, deleted, listed
+from judge.metrics.qags import english_noun_phrases
+
+
+def _any(words: str) -> str:
+    return "(?:" + "|".join(listed(words)) + ")"
+
+
+# Typos
+
+_SMALL_WORD = re.compile(r"(?<![\w’'-])[a-z]{5,}(?![\w’'-])")
+_KEYS = {
+    letter: row[max(0, n - 1) : n] + row[n + 1 : n + 2]
+    for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+    for n, letter in enumerate(row)
+}
+
+
+def _misspelled(whole: str, chance: Random) -> list[Place]:
+    """Words of five small letters or more, with one slip of the finger inside them."""
+    written = set(_SMALL_WORD.findall(whole))
+    return [
+        Place(match.start(), match.end(), (slip,))
+        for match in _SMALL_WORD.finditer(whole)
+        if (slip := _slip(match.group(), chance)) not in written
+    ]
+
+
+def _slip(word: str, chance: Random) -> str:
+    """A word with two letters turned, one missing, one twice, or the key beside it."""
+    at = chance.randrange(1, len(word) - 2)
+    here, following = word[at], word[at + 1]
+    slips = [word[:at] + here + word[at:], word[:at] + chance.choice(_KEYS[here]) + word[at + 1 :]]
+    if here != following:
+        slips += [word[:at] + following + here + word[at + 2 :]] * 2 + [word[:at] + word[at + 1 :]]
+    return chance.choice(slips)
+
+
+# Function words
+
+_DROPPED = _any("a an the of to in on at for from by with is are was were be been has have had will and that as")
+_FUNCTION_WORD = re.compile(rf"(?<=[\w,;)’'] ){_DROPPED} (?=[\w$£€])")
+_TRAILING = _any(
+    "a an the of to in on at for from by with and or but that which who as is are was were be been has have had will "
+    "his her its their this into than because when while after before between"
+)
+_trailing = re.compile(rf"\s{_TRAILING}\Z").search
+
+# Negation
+
+_BE = "is|are|was|were"
+_MODAL = "will|would|could|should|must|might"
+_NOT_AFTER = _any(
+    "not n't n’t only just also no never still always already nothing none nobody yet so too either neither hardly "
+    "barely rather quite almost nearly about what how why where when that more less"
+)
+_ADD_NOT = re.compile(rf"(?<=[\w’'\")] )(?P<aux>{_BE}|{_MODAL}|can|does|did)(?= (?!{_NOT_AFTER}\b)[A-Za-z$£€\d])")
+_CONTRACTED = re.compile(
+    r"\b(?P<aux>is|are|was|were|do|does|did|has|have|had|could|would|should|ca|wo|can) ?(?:n['’]t|['’]t)\b"
+)
+_WITHOUT_NOT = re.compile(rf"(?<=\w )(?P<aux>{_BE}|{_MODAL}|can|do|does|did|has|have|had) ?not (?!only\b)(?=[a-z])")
+_NEVER = re.compile(r"(?<=[\w,] )never (?=[a-z])")
+_PARTICIPLE = (
+    r"(?:been|[a-z]{2,}ed|won|lost|made|taken|given|gone|become|seen|known|found|left|told|said|held|brought|begun|"
+    r"written|fallen|sent|built|understood|drawn|broken|spent|driven|bought|worn|chosen|sold|risen|grown|set|put|cut|hit)"
+)
+_PERFECT = re.compile(rf"(?<=[\w’'\")] )(?P<aux>has|have|had)(?= {_PARTICIPLE}\b)")
+_POSSESSION = re.compile(r"(?<=[\w’'\")] )(?P<verb>has|had)(?= (?:a|an|the|his|her|its|their)\b)")
+_BASE = dict(
+    pair.split("/")
+    for pair in listed(
+        "took/take went/go gave/give came/come saw/see knew/know began/begin wrote/write spoke/speak "
+        "broke/break drove/drive chose/choose ate/eat grew/grow flew/fly became/become forgot/forget "
+        "threw/throw wore/wear shook/shake stole/steal fell/fall ran/run sang/sing"
+    )
+)
+_PAST = re.compile(rf"(?<=[\w’'\")] )(?P<verb>{'|'.join(_BASE)})(?= [A-Za-z\d$£€])")
+_AFTER_PRONOUN = re.compile(
+    r"(?:(?<=\bhe )|(?<=\bit )|(?<=\bwe )|(?<=\bshe )|(?<=\bwho )|(?<=\bthey )|(?<=\bpolice ))"
+    r"(?P<verb>said|told|won|lost|made|left|found|admitted|added|died|moved|asked|wanted|refused|agreed|appeared|received|joined|helped|played|scored|suffered|claimed|visited)"
+    r"(?= (?!by\b)[A-Za-z\d$£€])",
+    re.IGNORECASE,
+)
+_BASE |= {"said": "say", "told": "tell", "won": "win", "lost": "lose", "made": "make", "left": "leave"}
+_BASE |= {"found": "find", "admitted": "admit", "died": "die", "moved": "move", "refused": "refuse"}
+_BASE |= {"agreed": "agree", "received": "receive", "scored": "score"}
+_ONE_MORE = re.compile(rf".*\b(?:and|or|but) (?:\w+ly )?(?:{_PARTICIPLE}|{'|'.join(_BASE)})\b").match
+"""Another verb in the past behind one, which a denial would not reach."""
+_HELPED = re.compile(
+    rf"\b(?:{_BE}|be|been|being|has|have|had|having|to|{_MODAL}|may|can|not|and|or|'s|’s|n't) \Z"
+).search
+_ANY = r"any(?:one|thing|where|body)?|ever|either|yet|neither|nor"
+_NEEDS_NO = re.compile(rf"\b(?:{_ANY}|until|but|only|longer)\b").search
+_DENIES = re.compile(rf"\b(?:{_ANY}|not|no|none|nobody|nothing|nowhere|never|hardly|unless)\b", re.IGNORECASE).search
+_NO_SUBJECT = re.compile(r"(?:\b(?:than|as|not|to)|,) \Z", re.IGNORECASE).search
+_CLAUSE = re.compile(
+    r"\b(?:if|whether|as|while|when|whenever|because|although|though|since|after|before|once|so)\b[^,;:]*\Z",
+    re.IGNORECASE,
+).search
+"""What begins a clause that says no fact of its own, where a denial would deny little."""
+
+
+def _negated(sentence: str) -> list[Place]:
+    """After an auxiliary or a finite verb `not` goes in; where it is, it goes out. No questions."""
+    if sentence.rstrip("\"'”’ ").endswith("?"):
+        return []
+    if not _NEEDS_NO(sentence) and (taken := list(_affirmed(sentence))):
+        return taken
+    if _CONTRACTED.search(sentence) or _DENIES(sentence):
+        return []
+    return [place for place in _denied(sentence) if not _CLAUSE(sentence[: place.start])]
+
+
+def _affirmed(sentence: str) -> Iterator[Place]:
+    for match in _CONTRACTED.finditer(sentence):
+        word = match["aux"]
+        yield Place(match.start(), match.end(), ({"ca": "can", "wo": "will"}.get(word, word),))
+    for match in _WITHOUT_NOT.finditer(sentence):
+        yield Place(match.start(), match.end(), (match["aux"] + " ",))
+    for match in _NEVER.finditer(sentence):
+        yield deleted(match)
+
+
+def _denied(sentence: str) -> Iterator[Place]:
+    for pattern in (_ADD_NOT, _PERFECT):
+        for match in pattern.finditer(sentence):
+            if not _NO_SUBJECT(sentence[: match.start()]):
+                word = match["aux"]
+                yield Place(match.start(), match.end(), ("cannot" if word == "can" else f"{word} not",))
+    for match in _POSSESSION.finditer(sentence):
+        if not _HELPED(sentence[: match.start()]):
+            yield Place(match.start(), match.end(), ("does not have" if match["verb"] == "has" else "did not have",))
+    for pattern in (_PAST, _AFTER_PRONOUN):
+        for match in pattern.finditer(sentence):
+            if not _HELPED(sentence[: match.start()]) and not _ONE_MORE(sentence, match.end()):
+                verb = match["verb"].lower()
+                yield Place(match.start(), match.end(), ("did not " + _BASE.get(verb, verb.removesuffix("ed")),))
+
+
+# Numbers in words
+
+_SMALL_NUMBERS = listed("two three four five six seven eight nine ten eleven twelve")
+_TENS = listed("twenty thirty forty fifty sixty seventy eighty ninety")
+_COUNT = re.compile(rf"(?<![\w-])({'|'.join([*_SMALL_NUMBERS, *_TENS])})(?=[ -][a-z])", re.IGNORECASE)
+
+
+def _number_words(whole: str) -> list[Place]:
+    made = []
+    for match in _COUNT.finditer(whole):
+        word = match.group().lower()
+        row = _SMALL_NUMBERS if word in _SMALL_NUMBERS else _TENS
+        new = [other for other in row if other != word and not re.search(rf"\b{other}\b", whole, re.IGNORECASE)]
+        made.append(
+            Place(match.start(), match.end(), tuple(w.title() if match.group()[0].isupper() else w for w in new))
+        )
+    return [place for place in made if place.options]
+
+
+# Names
+
+_BESIDE = 20  # characters that decide about the kind of a name
+_CAPITAL = r"[A-Z](?:[^\W_]|[’'](?=[A-Z])|[&-](?=[^\W_]))*"
+_RUN = re.compile(rf"(?<![\w&’'.-]){_CAPITAL}(?: (?:(?:of|de|del|da|van|von|der|bin|al|la) ){{0,2}}{_CAPITAL}){{0,5}}")
+_WORD = re.compile(r"(?<![\w’'-])[^\W\d_]+")
+_starts = re.compile(r"(?:\A|[.!?:;\n\"“”‘`(–—]|''|``|'|--)\s*\Z").search
+_the = re.compile(r"\b[Tt]he \Z").search
+_PLAIN = re.compile(r"(?!of\Z)[^\W\d_]{2,}(?:['’-][^\W\d_]+)*").fullmatch
+
+
+def _names(whole: str) -> list[Name]:
+    """Runs of words with capitals of which it is known what they name, and one thing only. None in headlines."""
+    words = _WORD.findall(whole)
+    if 2 * sum(word[0].isupper() for word in words) > len(words):
+        return []
+    small = {word for word in words if word[0].islower()}
+    runs = [(match, _bare(match, small)) for match in _RUN.finditer(whole) if not _inside(match)]
+    found = [Name(name, _kind(match, name)) for match, name in runs if name]
+    titled = {name.text for name in found if name.kind == "family"}
+    found = [Name(one, "person" if kind == "pair" and one.split()[-1] in titled else kind) for one, kind in found]
+    people = [name.text.split() for name in found if name.kind == "person"]
+    families, forenames = {words[-1] for words in people}, {words[0] for words in people}
+    found += [Name(one, "family") for one in sorted(families)]
+    kinds = {one: {kind for name, kind in found if name == one and kind not in ("", "pair")} for one, _ in found}
+    return [Name(one, *kinds[one]) for one in dict.fromkeys(kinds) if len(kinds[one]) == 1 and one not in forenames]
+
+
+def _before(match: re.Match[str]) -> str:
+    return match.string[max(0, match.start() - _BESIDE) : match.start()]
+
+
+def _inside(match: re.Match[str]) -> bool:
+    """Whether the run is a title in quotes, or a part of a name with a possessive in it."""
+    before, after = _before(match), match.string[match.end() : match.end() + _BESIDE]
+    quoted = re.search(r"[\"“`'‘]\s?\Z", before) and re.match(r"\s?[\"”`'’](?!s\b)", after)
+    return bool(quoted or re.search(r"[’']s \Z", before) or re.match(r" ?[’']s [A-Z]", after))
+
+
+def _bare(match: re.Match[str], small: set[str]) -> str:
+    """The run without titles, and without a first word that has a capital only for its place."""
+    words = match.group().split()
+    first = words[0]
+    if _starts(_before(match)) and (first.lower() in small or (len(words) == 1 and first not in known.LISTED)):
+        words = words[1:]
+    titles = [n for n, word in enumerate(words) if word in known.TITLES]
+    words = words[titles[-1] + 1 :] if titles else words
+    while words and (words[0].islower() or english_noun_phrases.is_function(words[0].lower())):
+        words = words[1:]
+    name = " ".join(words)
+    dated = name not in known.LISTED and not known.DATES.isdisjoint(words)
+    one = len(words) == 1 and (name in known.NOT_PEOPLE or name.lower() in small)
+    return "" if len(name) < 2 or dated or one or words[-1] in known.NO_NAMES else name
+
+
+def _kind(match: re.Match[str], name: str) -> str:
+    """What a name is of; one behind `the` is of a kind of its own. `pair` may be a person's, empty is not known."""
+    if name in known.LISTED:
+        return known.LISTED[name]
+    words = name.split()
+    before = _before(match) + match.group().removesuffix(name)
+    article = " the" if _the(before) else ""
+    if len(words) > 1 and words[-1] in known.HEADS:
+        return words[-1] + article
+    titled = before.split()[-1:] and before.split()[-1].rstrip(".") in known.TITLES
+    if article or len(words) > 3 or any(w in known.NOT_PEOPLE or w[0].islower() or not _PLAIN(w) for w in words):
+        return ""
+    if len(words) == 1:
+        return "family" if titled and not name.isupper() else ""
+    aged = re.match(r" ?[,(] ?\d\d\b", match.string[match.end() : match.end() + _BESIDE])
+    return "person" if titled or aged or words[0] in known.MEN or words[0] in known.WOMEN else "pair"
+
+
+def _fits(before: str, old: str, new: str, after: str) -> bool:
+    """`a` and `an` have to go on fitting, and a forename to `he` or `she` where there is only one of them."""
+    if re.search(r"\ban? \Z", before, re.IGNORECASE) and bool(_vowel(old)) != bool(_vowel(new)):
+        return False
+    first, forename = old.split()[0].title(), new.split()[0]
+    if (first in known.MEN and forename in known.WOMEN) or (first in known.WOMEN and forename in known.MEN):
+        return False
+    he, she = (re.search(rf"\b(?:{words})\b", before + after, re.IGNORECASE) for words in ("he|his|him", "she|her"))
+    return not (forename in known.WOMEN and he and not she) and not (forename in known.MEN and she and not he)
+
+
+_vowel = re.compile(r"[aeiou]|8|1[18](?!\d)", re.IGNORECASE).match
+
+
+GRAMMAR = Grammar(
+    joint=" ",
+    typo_every=45,
+    misspelled=_misspelled,
+    droppable=lambda whole: [deleted(match) for match in _FUNCTION_WORD.finditer(whole)],
+    negated=_negated,
+    number_words=_number_words,
+    names=_names,
+    peers={
+        "weekday": known.WEEKDAYS,
+        "month": known.MONTHS,
+        "country": known.COUNTRIES,
+        "city": known.CITIES,
+        "nation": known.NATIONS,
+        "person": known.PEOPLE,
+        "family": tuple(name.split()[1] for name in known.PEOPLE),
+        "state": known.STATES,
+        "club": known.CLUBS,
+        "University": ("Harvard University", "Yale University", "Oxford University", "Durham University"),
+        "Hospital": ("Addenbrooke's Hospital", "Mercy Hospital", "Whittington Hospital"),
+        "County": ("Jefferson County", "Orange County", "Franklin County"),
+        "Airport": ("Heathrow Airport", "Logan Airport", "Schiphol Airport"),
+    },
+    fits=_fits,
+    trailing=_trailing,
+    empty=(
+        "There is of course a great deal that could be said about all of this.",
+        "As is so often the case, things are the way they are for a number of reasons.",
+        "It is worth pausing for a moment to think about what has been said here.",
+        "Taken together, these are the points that there are to be mentioned.",
+        "All of this is to be seen in the light of everything that belongs to it.",
+        "In the end, one can look at the matter from one side or from another.",
+        "These are matters on which different people may well have different views.",
+        "Much more could be added, and much of it would be interesting in its own way.",
+    ),
+)

@@ -1,0 +1,112 @@
+"""Changes by whole sentences, the same in every language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from random import Random
+
+from judge import text
+from judge.audit.perturbations.edits import Span, appended, content, covered, is_finished, sentences, spans
+from judge.audit.perturbations.grammars import of
+from judge.core.records import Sample
+
+_FEWEST_TO_SHUFFLE = 3
+_DONORS = 8  # other items that padding is looked for in
+_SHORTEST_CUT = {"en": 30, "ja": 16, "ko": 16, "zh": 12}
+"""Characters of a sentence that can be cut so that it shows."""
+
+
+def shuffled(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+    """Every sentence in another's place. One that has no stop where others have one was cut off, and stays last."""
+    whole, places = sample.output, spans(sample.output)
+    stopped = [n for n, (start, end) in enumerate(places) if is_finished(whole[start:end])]
+    movable = stopped or list(range(len(places)))
+    if len(movable) < _FEWEST_TO_SHUFFLE:
+        return None
+    order = list(range(len(places)))
+    for last in range(len(movable) - 1, 0, -1):  # Sattolo's: one cycle, so that none stays
+        other = chance.randrange(last)
+        a, b = movable[last], movable[other]
+        order[a], order[b] = order[b], order[a]
+    parts = [whole[slice(*places[n])] for n in order]
+    return _refilled(whole, places, parts)
+
+
+def _refilled(whole: str, places: Sequence[Span], parts: Sequence[str]) -> str:
+    """The text with other parts in its sentences' places, all else as it was."""
+    made, end = "", 0
+    for (start, stop), part in zip(places, parts, strict=True):
+        made += whole[end:start] + part
+        end = stop
+    return made + whole[end:]
+
+
+def truncated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+    """The last sentence broken off after 40 to 80 % of it, where that shows best. None where it already is."""
+    whole, places = sample.output, spans(sample.output)
+    if not places or not is_finished(whole):
+        return None
+    start, end = places[-1]
+    size = end - start
+    if size < _SHORTEST_CUT[text.language([whole])]:
+        return None
+    ends = [match.end() for match in re.finditer(r"\S+" if of(whole).joint else r"\w", whole[start:end])]
+    inside = [start + at for at in ends if 0.4 * size <= at <= 0.8 * size]
+    telling = [at for at in inside if of(whole).trailing(whole[start:at])]
+    inside = [at for at in inside if not is_finished(whole[:at])]
+    return whole[: chance.choice(telling or inside)] if telling or inside else None
+
+
+def padded(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+    """Half as many sentences again, of the output of an item that shares least with this one among a few."""
+    own = sentences(sample.output)
+    language = text.language([sample.output])
+    few = chance.sample(range(len(others)), min(_DONORS, len(others)))
+    donors = [(others[n], [one for one in sentences(others[n].output) if is_finished(one)]) for n in few]
+    known = content(sample.source or sample.output)
+    ranked = sorted(
+        (covered(" ".join(found), known), n, found)
+        for n, (other, found) in enumerate(donors)
+        if found and text.language([other.output]) == language and not set(found) & set(own)
+    )
+    if not own or not ranked:
+        return None
+    return appended(sample.output, ranked[0][2][: max(1, round(len(own) / 2))], of(sample.output).joint)
+
+
+def main_point_dropped(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+    """Without the sentence that holds most of what the references or, without any, the source speak of most."""
+    whole, places = sample.output, spans(sample.output)
+    wanted = " ".join(one for one in sample.references if one.strip()) or sample.source
+    if len(places) < 2 or not wanted:
+        return None
+    known = content(wanted)
+    worth = [sum(known.get(word, 0) for word in content(whole[start:end])) for start, end in places]
+    if not any(worth):
+        return None
+    main = whole[slice(*places[worth.index(max(worth))])]
+    return _without(whole, places, {main})
+
+
+def _without(whole: str, places: Sequence[Span], gone: set[str]) -> str | None:
+    """The text without some of its sentences, each with the white space after it."""
+    made = whole
+    for n in reversed(range(len(places))):
+        start, end = places[n]
+        if whole[start:end] in gone:
+            after = places[n + 1][0] if n + 1 < len(places) else len(whole)
+            made = made[:start] + made[after:]
+    return made.rstrip() or None
+
+
+def duplicated_sentences(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+    """About half of the sentences, never all, each twice in a row."""
+    whole, places = sample.output, spans(sample.output)
+    finished = [n for n, (start, end) in enumerate(places) if is_finished(whole[start:end])]
+    if len(places) < 2 or not finished:
+        return None
+    twice = chance.sample(finished, min(len(finished), max(1, len(places) // 2)))
+    mark = "\n" if "\n" in whole.strip() else of(whole).joint
+    parts = [whole[slice(*place)] for place in places]
+    return _refilled(whole, places, [part + mark + part if n in twice else part for n, part in enumerate(parts)])

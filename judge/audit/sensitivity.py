@@ -1,0 +1,119 @@
+"""What changes to a text do to its scores: how often a score moves by half a step, and by how much all of them do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import ceil, log2
+
+import numpy as np
+
+from judge.audit.card import DETECTED, FEWEST, ORIGINAL, Cell, Evidence
+from judge.core.records import Column, Estimate
+from judge.stats.differences import mean_differences
+from judge.stats.permutation import holm
+from judge.stats.power import ALPHA
+from judge.stats.resampling import Floats
+from judge.stats.shares import share
+from judge.table import Table
+
+_NEAR = 1e-9  # how far a sum of steps may be off
+
+
+def cells(
+    evidence: Evidence, changes: Mapping[str, str], *, rises: bool = False, control: str = "", seed: int = 0
+) -> tuple[Cell, ...]:
+    """A cell for every change that there are texts of, by every criterion; `changes` are names with whose damage it is.
+
+    `rate` is the share of the texts whose score moves to the worse end (with `rises`, to the better one) by `step` or
+    more, out of those that are not so near that end that they cannot; `against` that of those that move to the other.
+    `move` is over all texts with both scores; its p is after Holm's correction over all these cells. Both are from the
+    text as it is, or from that of `control` (a change of the same text), if it is there; then `raw` is from the text as
+    it is. A criterion without a scored text has none of them.
+    """
+    table = evidence.changed
+    names = [name for name in changes if name in table.systems]
+    if not names or ORIGINAL not in table.systems:
+        return ()
+    texts = _texts(table, names)
+    found = []
+    for criterion, column in evidence.columns.items():
+        values, plain = table.matrix(column.name), moves(table, column, names)
+        origin = [table.systems.index(control if control in names and name != control else ORIGINAL) for name in names]
+        before = values[origin]
+        rows = values[[table.systems.index(name) for name in names]] - before
+        least = step(column, values[table.systems.index(ORIGINAL)])
+        moved, raws = (means(some, seed) for some in (rows, plain))
+        for at, (name, row, had) in enumerate(zip(names, rows, texts, strict=True)):
+            rate, against = (_rate(column, before[at], row, least, rises=up) for up in (rises, not rises))
+            failed = int((had & np.isnan(row)).sum())
+            raw = untested(raws[at]) if control in names and name != control else None
+            own = changes[name] == criterion
+            found.append(Cell(name, criterion, own, rate, moved[at], failed, against, raw, name == control))
+    adjusted = corrected([cell.move for cell in found])
+    return tuple(replace(cell, move=move) for cell, move in zip(found, adjusted, strict=True))
+
+
+def means(rows: Floats, seed: int) -> list[Estimate | None]:
+    """`mean_differences` of rows, `bounded`."""
+    return [bounded(found) for found in mean_differences(rows, seed=seed)]
+
+
+def untested(found: Estimate | None) -> Estimate | None:
+    """The mean alone, with its interval."""
+    return found and replace(found, p=None, method=found.method.partition("; p:")[0])
+
+
+def bounded(found: Estimate | None) -> Estimate | None:
+    """The same without a bootstrap's interval where there are fewer than FEWEST items."""
+    if found is None or found.low is None or found.n >= FEWEST:
+        return found
+    return replace(found, low=None, high=None, method=f"{found.method}; {found.n} items: too few for an interval")
+
+
+def enough(tests: int) -> int:
+    """Items below which no sign-flip test can come out below .05 after Holm's correction over so many tests."""
+    return ceil(log2(2 * tests / ALPHA)) if tests else 0
+
+
+def moves(table: Table, column: Column, names: Sequence[str]) -> Floats:
+    """Changed less original, scale points, changes × items; NaN where a text or either score is missing."""
+    values = table.matrix(column.name)
+    rows: Floats = values[[table.systems.index(name) for name in names]] - values[table.systems.index(ORIGINAL)]
+    return rows
+
+
+def step(column: Column, original: Floats) -> float:
+    """The move that counts: DETECTED of the scale; without ends half a standard deviation of the originals' scores."""
+    if column.low is not None and column.high is not None:
+        return DETECTED * (column.high - column.low)
+    known = original[~np.isnan(original)]
+    return float(known.std(ddof=1)) / 2 if len(known) > 1 else 0.0
+
+
+def corrected(found: Iterable[Estimate | None]) -> list[Estimate | None]:
+    """The same estimates with p after Holm's correction over all of them that have one."""
+    rows = list(found)
+    tested = [(place, one.p) for place, one in enumerate(rows) if one is not None and one.p is not None]
+    adjusted = dict(zip([place for place, _ in tested], holm([p for _, p in tested]), strict=True))
+    how = f", Holm over {len(tested)}"
+    return [
+        replace(one, p=adjusted[place], method=one.method + how) if one and place in adjusted else one
+        for place, one in enumerate(rows)
+    ]
+
+
+def _texts(table: Table, names: Sequence[str]) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """For each change, which items have a text of it."""
+    had = {(sample.item, sample.system) for sample in table.samples}
+    return [np.array([(item, name) in had for item in table.items]) for name in names]
+
+
+def _rate(column: Column, original: Floats, row: Floats, least: float, *, rises: bool) -> Estimate | None:
+    toward = 1.0 if rises != (column.better == "lower") else -1.0
+    known = ~np.isnan(row)
+    end = column.high if toward > 0 else column.low
+    if end is not None:
+        known &= np.abs(end - original) >= least - _NEAR
+    far = (toward * row[known] >= least - _NEAR) & (toward * row[known] > _NEAR)
+    return share(int(far.sum()), int(known.sum()), "rate")

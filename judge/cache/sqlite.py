@@ -1,0 +1,380 @@
+"""The default cache: one SQLite file that several processes may share, and that outlives damage to it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from itertools import islice
+from os import stat_result
+from os.path import samestat
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any, Self, TypeVar
+
+import diskcache
+from diskcache.core import DBNAME, MODE_RAW
+
+from judge.cache import codec, sqlite_recovery
+from judge.core import files
+from judge.core.errors import StorageError
+from judge.core.file_lock import held
+from judge.core.records import Request, Response
+
+_BATCH = 500
+_BROKEN = (sqlite3.DatabaseError, diskcache.Timeout, OSError)
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_KEY = re.compile(r"[0-9a-f]{64}")
+_CELLS, _KEY_CELL, _TEXT_CELL = 12, 1, 11
+"""Of a row of the table of replies: how many cells it has, and which of them are the key and the text."""
+_REBUILT = "rebuilt-"
+_PROMPTS = "CREATE TABLE IF NOT EXISTS Prompts (digest TEXT PRIMARY KEY, messages TEXT)"
+_PUT = (
+    "INSERT INTO Cache (key, raw, store_time, access_time, size, mode, filename, value) VALUES (?, 1, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (key, raw) DO UPDATE SET store_time = excluded.store_time, size = excluded.size,"
+    " mode = excluded.mode, filename = excluded.filename, value = excluded.value"
+)
+_ROWS = "SELECT key, mode, filename, value FROM Cache WHERE raw = 1 AND key IN ({})"
+_KEYS = "SELECT key, 1, NULL, '' FROM Cache WHERE raw = 1 AND key IN ({})"
+_MESSAGES = "SELECT digest, 1, NULL, messages FROM Prompts WHERE digest IN ({})"
+_DIGESTS = "SELECT digest, 1, NULL, '' FROM Prompts WHERE digest IN ({})"
+"""What finds rows and prompts, with the mode of a text (1) where the table has none."""
+_PUT_PROMPT = "INSERT OR IGNORE INTO Prompts (digest, messages) VALUES (?, ?)"
+T = TypeVar("T")
+
+
+class TextDisk(diskcache.Disk):  # type: ignore[misc]
+    """Text in, text out. Any other kind of row is refused, above all a pickle."""
+
+    def put(self, key: Any) -> tuple[str, bool]:
+        return _text(key), True
+
+    def get(self, key: Any, raw: bool) -> str:
+        if not raw:
+            raise StorageError("the cache holds a pickled key, which this judge never wrote and will not read")
+        return _text(key)
+
+    def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, str]:
+        return 0, MODE_RAW, None, _text(value)
+
+    def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> str:
+        if mode != MODE_RAW or filename is not None:
+            raise StorageError("the cache holds a row that is not text, which this judge never wrote and will not read")
+        return _text(value)
+
+
+def _ours(mode: Any, filename: Any, value: Any) -> bool:
+    """Whether a row is text, as this judge writes it. Any other, such as a pickle, is absent and stays unread."""
+    return mode == MODE_RAW and filename is None and isinstance(value, str)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise StorageError(f"the cache keeps text only, not {type(value).__name__}")
+    return value
+
+
+class DiskCache:
+    """The default cache: one SQLite file in `responses/` under the folder, readable by its owner only.
+
+    Where the file is damaged, it is set aside, and what can still be read of it is carried over into a new one; a line
+    on standard error says so, and is in `notes`. Not for several threads.
+    """
+
+    claims = False
+
+    def __init__(self, folder: Path, notes: list[str] | None = None) -> None:
+        self.folder = folder / "responses"
+        self.notes = [] if notes is None else notes
+        self._file = self.folder / DBNAME
+        self._lock = self.folder / "lock"
+        self._pending: dict[str, str] = {}
+        self._prompts: dict[str, str] = {}
+        self._store: Any = None
+        self._found: stat_result | None = None
+        self._do(lambda: None)
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
+        """The stored responses among these keys; one that cannot be read back counts as absent."""
+        found: dict[str, Response] = {}
+        for key, text in self.texts(keys).items():
+            with suppress(ValueError):
+                found[key] = codec.reply(text)
+        return found
+
+    def texts(self, keys: Sequence[str]) -> dict[str, str]:
+        """The rows of these keys that there are, as they were written."""
+        return self._looked_up(_ROWS, keys, self._pending)
+
+    def messages(self, digests: Sequence[str]) -> dict[str, str]:
+        """The messages of these digests that there are, as they were written."""
+        return self._looked_up(_MESSAGES, digests, self._prompts)
+
+    def lacking(self, keys: Iterable[str], *, prompts: bool = False) -> list[str]:
+        """Those of these keys that have no row; with `prompts`, of these digests that have no messages."""
+        wanted = list(keys)
+        there = self._looked_up(_DIGESTS if prompts else _KEYS, wanted, self._prompts if prompts else self._pending)
+        return [key for key in wanted if key not in there]
+
+    def put(self, key: str, response: Response, request: Request | None = None) -> None:
+        text, prompt = codec.write(response, request)
+        self.put_rows({key: text}, {} if prompt is None else dict([prompt]))
+
+    def put_rows(self, texts: Mapping[str, str], prompts: Mapping[str, str]) -> None:
+        """Keep rows by their keys and messages by their digests; safe after the next `flush`."""
+        self._pending.update(texts)
+        self._prompts.update(prompts)
+        if len(self._pending) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._pending:
+            self._do(lambda: _insert(self._store, self._pending.items(), self._prompts.items()))
+            self._pending.clear()
+            self._prompts.clear()
+
+    def claim(self, keys: Sequence[str]) -> set[str]:
+        return set()
+
+    def release(self, keys: Sequence[str]) -> None:
+        return
+
+    def close(self) -> None:
+        try:
+            self.flush()
+        finally:
+            self._shut()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def stats(self) -> dict[str, int]:
+        """Number of `responses` and `bytes` on disk."""
+        return self._do(lambda: {"responses": len(self._store), "bytes": int(self._store.volume())})
+
+    def clear(self) -> int:
+        """Forget every response; returns how many there were."""
+
+        def forget() -> int:
+            self._store._sql("DELETE FROM Prompts")
+            return int(self._store.clear())
+
+        return self._do(forget)
+
+    def everything(self) -> Iterator[tuple[Response, Request | None]]:
+        """Every stored response and what was asked for it, as far as it is known (rows of older versions do not say).
+
+        What cannot be read back is left out; where the file turns out to be damaged, some come twice.
+        """
+        query = "SELECT rowid, mode, filename, value FROM Cache WHERE rowid > ? ORDER BY rowid LIMIT ?"
+        last, file = 0, self._found
+        while some := self._do(lambda: self._store._sql(query, (last, _BATCH)).fetchall()):  # noqa: B023
+            last, file = (some[-1][0] if file is self._found else 0), self._found  # another file counts anew
+            for text in [value for _, mode, name, value in some if _ours(mode, name, value)]:
+                try:
+                    digest = codec.digest_of(text)
+                    yield codec.reply(text), codec.request(text, self.messages([digest]).get(digest))
+                except ValueError:
+                    continue
+
+    def _looked_up(self, query: str, keys: Sequence[str], pending: Mapping[str, str]) -> dict[str, str]:
+        """What a query finds for these keys, of what is not written yet the text itself."""
+        texts = {key: pending[key] for key in keys if key in pending}
+        wanted = iter([key for key in keys if key not in texts])
+        while some := list(islice(wanted, _BATCH)):
+            whole = query.format(",".join("?" * len(some)))
+            found = self._do(lambda whole=whole, some=some: self._store._sql(whole, some).fetchall())  # type: ignore[misc]
+            texts |= {key: text for key, mode, name, text in found if _ours(mode, name, text)}
+        return texts
+
+    # The file, and what becomes of it.
+
+    def _do(self, work: Callable[[], T]) -> T:
+        """Work with the file that stands there now; where that is damaged, with the one that takes its place."""
+        with self._guarded():
+            for attempt in range(2):
+                try:
+                    _own_folder(self.folder)
+                    with held(self._lock, shared=True):
+                        self._follow()
+                        return work()
+                except sqlite3.DatabaseError as error:
+                    if attempt or getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+                        raise
+                    said = str(error)
+                self._set_aside(said)
+        raise AssertionError("either returned or raised")
+
+    def _follow(self) -> None:
+        """Open the file that stands there, if it is not the one that is open: another process may have replaced it."""
+        there = _stat(self._file)
+        if self._store is not None and there is not None and self._found is not None and samestat(there, self._found):
+            return
+        self._shut()
+        self._found = there
+        self._store = _open(self.folder)
+        self._found = _stat(self._file)
+
+    def _set_aside(self, said: str) -> None:
+        """Have a new file with all that can be read stand in the place of the damaged one, which is kept beside it."""
+        with held(self._lock):
+            there = _stat(self._file)
+            if there is None or self._found is None or not samestat(there, self._found):
+                return  # somebody else has done it
+            self._shut()
+            sys.stderr.write(f"judge: the cache {self._file} is damaged ({said}); rebuilding it\n")
+            count = _rebuild(self._file, aside := _aside(self._file))
+        self.notes.append(
+            f"The cache was damaged ({said}) and built anew: {count:,} replies were carried over, "
+            f"and the damaged file is kept as {aside}."
+        )
+        sys.stderr.write(f"judge: {self.notes[-1]}\n")
+
+    def _shut(self) -> None:
+        if self._store is not None:
+            self._store.close()
+        self._store = None
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except _BROKEN as error:
+            raise StorageError(f"cache {self.folder}: {error or type(error).__name__}; {_advice(error)}") from error
+
+
+def _own_folder(folder: Path) -> None:
+    """Make it where there is none, for its owner only. Raises StorageError where it is a link, or somebody else's.
+
+    Who can write there decides on the scores. What a superuser may write to is often not his: a container's volume.
+    """
+    files.folder(folder)
+    others = sys.platform != "win32" and folder.stat().st_uid not in (os.geteuid(), 0) and os.geteuid() != 0
+    if others or folder.is_symlink():
+        why = "it belongs to another user" if others else "it is a link"
+        raise StorageError(f"cache {folder}: {why}; name a folder of yours with --cache DIR, or run with --no-cache")
+
+
+def _open(folder: Path) -> Any:
+    folder.chmod(0o700)
+    if not (folder / DBNAME).exists():
+        (folder / DBNAME).touch(mode=0o600)
+    store = diskcache.Cache(
+        str(folder),
+        timeout=60,
+        disk=TextDisk,
+        disk_min_file_size=2**40,
+        eviction_policy="none",
+        cull_limit=0,
+        size_limit=2**62,
+        statistics=0,
+        tag_index=0,
+        sqlite_synchronous=2,
+        sqlite_mmap_size=0,  # a file cut short under a map ends the process
+    )
+    store._sql_retry(_PROMPTS)
+    return store
+
+
+def _insert(store: Any, texts: Iterable[tuple[str, str]], prompts: Iterable[tuple[str, str]]) -> None:
+    """Write rows in one transaction, each in the place of another with its key."""
+    now, run = time.time(), store._con
+    cells = ((store.disk.put(key)[0], now, now, *store.disk.store(text, read=False)) for key, text in texts)
+    run.execute("BEGIN IMMEDIATE")
+    try:
+        run.executemany(_PUT, cells)
+        run.executemany(_PUT_PROMPT, prompts)
+        run.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            run.execute("ROLLBACK")
+        raise
+
+
+def _rebuild(file: Path, aside: Path) -> int:
+    """Put a new file in the place of a damaged one, which gets another name; how many replies were carried over."""
+    for left in file.parent.glob(f"{_REBUILT}*"):  # by one who was killed
+        rmtree(left, ignore_errors=True)
+    folder = Path(mkdtemp(prefix=_REBUILT, dir=file.parent))
+    try:
+        count = _carry_over(file, folder)
+        for end in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                _name(Path(f"{file}{end}"), Path(f"{aside}{end}"))
+        for end in ("-wal", "-shm"):
+            Path(f"{file}{end}").unlink(missing_ok=True)
+        (folder / DBNAME).replace(file)
+    finally:
+        rmtree(folder, ignore_errors=True)
+    return count
+
+
+def _carry_over(file: Path, folder: Path) -> int:
+    """Fill a new cache with what can be read of a damaged file; how many replies that are."""
+    with _open(folder) as store:
+        texts: dict[str, str] = {}
+        prompts: dict[str, str] = {}
+        for row in sqlite_recovery.rows(file):
+            _sort_in(row, texts, prompts)
+            if len(texts) + len(prompts) >= _BATCH:
+                _insert(store, texts.items(), prompts.items())
+                texts, prompts = {}, {}
+        _insert(store, texts.items(), prompts.items())
+        return len(store)
+
+
+def _name(file: Path, other: Path) -> None:
+    """Give a file a second name; where the file system has no such thing, that instead of its own."""
+    try:
+        other.hardlink_to(file)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        file.rename(other)
+
+
+def _sort_in(row: tuple[sqlite_recovery.Value, ...], texts: dict[str, str], prompts: dict[str, str]) -> None:
+    """Add what was salvaged to the replies or prompts if it is one of them."""
+    if len(row) == _CELLS:
+        key, text = row[_KEY_CELL], row[_TEXT_CELL]
+        if isinstance(key, str) and isinstance(text, str) and _KEY.fullmatch(key):
+            with suppress(ValueError):
+                codec.reply(text)
+                texts[key] = text
+    elif len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], str) and codec.fits(row[0], row[1]):
+        prompts[row[0]] = row[1]
+
+
+def _aside(file: Path) -> Path:
+    """A name beside the file that nothing has yet."""
+    name = f"{file.name}.damaged-{datetime.now():%Y%m%d-%H%M%S}"
+    found = file.with_name(name)
+    number = 1
+    while found.exists():
+        number += 1
+        found = file.with_name(f"{name}-{number}")
+    return found
+
+
+def _stat(path: Path) -> stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _advice(error: Exception) -> str:
+    if isinstance(error, PermissionError):
+        return "name a folder of yours with --cache DIR, or run with --no-cache"
+    if "full" in str(error) or "space" in str(error) or "disk I/O" in str(error):
+        return "make room on the disk (or name another with --cache DIR) and start the same command again"
+    return "move the folder away if it is damaged, or name another with --cache DIR"

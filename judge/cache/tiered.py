@@ -1,0 +1,233 @@
+"""The cache that machines share: a Redis or Valkey, above the cache of this machine's own that outlives it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Self
+
+from judge.cache import codec
+from judge.cache.redis import Remote, blocks
+from judge.cache.sqlite import DiskCache
+from judge.cache.write_behind import BLOCK
+from judge.core.records import Request, Response
+
+_MOST_OWED = 200_000
+"""Keys remembered while Redis is away. What is not is sent to it when a run next reads it here."""
+
+
+class SharedCache:
+    """Replies in Redis for all machines, and on the disk of this one as well, which is None for who only looks.
+
+    What Redis has is what all agree on; what it lacks and the disk has is sent to it, so that a Redis which was
+    restarted fills again. While it is out of reach everything goes on with the disk alone, which a line on standard
+    error and one of the `notes` say; what was put meanwhile is sent when it is back. Nobody waits for what is written
+    to Redis, but for `close` and who has no disk. Not for several threads.
+    """
+
+    claims = True
+
+    def __init__(self, remote: Remote, disk: DiskCache | None, notes: list[str] | None = None) -> None:
+        self._remote, self._disk = remote, disk
+        self._notes = [] if notes is None else notes
+        self._rows: dict[str, str] = {}
+        self._prompts: dict[str, str] = {}
+        self._owed: dict[str, None] = {}
+        self._said = {"loss": "", "refusal": ""}
+        self._saying = threading.Lock()
+        remote.told = self._told
+        self._told()
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
+        """The stored responses among these keys; one that cannot be read back counts as absent."""
+        found: dict[str, Response] = {}
+        for some in blocks(keys):
+            texts = self._remote.waiting(some) | {key: self._rows[key] for key in some if key in self._rows}
+            above = self._remote.get("reply", [key for key in some if key not in texts])
+            found |= _read(texts | above)
+            if (disk := self._disk) is not None:
+                self._keep(disk, {key: text for key, text in above.items() if key in found})
+                own = disk.texts([key for key in some if key not in found])
+                found |= (read := _read(own))
+                self._send(disk, {key: own[key] for key in read}, above)
+        return found
+
+    def put(self, key: str, response: Response, request: Request | None = None) -> None:
+        text, prompt = codec.write(response, request)
+        prompts = {} if prompt is None else dict([prompt])
+        self._rows[key] = text
+        self._prompts.update(prompts)
+        if self._disk is not None:
+            self._disk.put_rows({key: text}, prompts)
+        if len(self._rows) >= BLOCK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was put to the disk, which is what counts, and have it sent to Redis. Raises StorageError."""
+        try:
+            if self._disk is not None:
+                self._disk.flush()
+        finally:
+            if self._rows and not self._remote.put(self._rows, self._prompts):
+                self._owe(self._rows)
+            self._rows, self._prompts = {}, {}
+            self._owe(self._remote.returned())
+            self._settle(BLOCK)
+            if self._disk is None:
+                self._remote.drain()
+
+    def claim(self, keys: Sequence[str]) -> set[str]:
+        """Those of these keys that another process is asking for just now; the others are this one's from now on.
+
+        They are until they are released, or up to 15 s after this process ended.
+        """
+        return self._remote.claim(keys)
+
+    def release(self, keys: Sequence[str]) -> None:
+        """Let others ask for these, or find what is kept of them: after the `flush` of what was put."""
+        self._remote.release(keys)
+
+    def close(self) -> None:
+        try:
+            self.flush()
+            self._settle(len(self._owed))
+        finally:
+            self._remote.close()
+            if self._disk is not None:
+                self._disk.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def stats(self) -> dict[str, int]:
+        """Number of `responses`, and `bytes` of these and their prompts, in Redis. Raises StorageError."""
+        self._remote.drain()
+        count, size = self._remote.size("reply")
+        return {"responses": count, "bytes": size + self._remote.size("prompt")[1]}
+
+    def clear(self) -> int:
+        """Forget every response in Redis, and none on a disk; returns how many there were. Raises StorageError."""
+        self._remote.drain()
+        return self._remote.clear()
+
+    def everything(self) -> Iterator[tuple[Response, Request | None]]:
+        """Every response in Redis and what was asked for it, as far as it is known; some twice. Raises StorageError.
+
+        What cannot be read back is left out.
+        """
+        self._remote.drain()
+        for some in self._remote.names("reply"):
+            texts = self._remote.texts("reply", some)
+            digests = _digests(texts)
+            prompts = _sound(self._remote.texts("prompt", list(set(digests.values()))))
+            for key, digest in digests.items():
+                with suppress(ValueError):
+                    yield codec.reply(texts[key]), codec.request(texts[key], prompts.get(digest))
+
+    # Up to Redis and down to the disk.
+
+    def _keep(self, disk: DiskCache, above: Mapping[str, str]) -> None:
+        """Have on the disk, too, what Redis has of what is not there."""
+        new = {key: above[key] for key in disk.lacking(above)}
+        digests = _digests(new)
+        prompts = disk.lacking({digest for digest in digests.values() if digest}, prompts=True)
+        disk.put_rows({key: new[key] for key in digests}, _sound(self._remote.get("prompt", prompts)))
+
+    def _send(self, disk: DiskCache, own: Mapping[str, str], above: Collection[str]) -> None:
+        """Have in Redis what is on the disk: in the place of what cannot be read, or where there still is nothing."""
+        if own and self._remote.writable:
+            over = {key: text for key, text in own.items() if key in above}
+            new = {key: text for key, text in own.items() if key not in above}
+            self._remote.put(over, _messages(disk, own), new=new)
+
+    def _owe(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            if len(self._owed) < _MOST_OWED:
+                self._owed[key] = None
+
+    def _settle(self, most: int) -> None:
+        """Send some of what was put while Redis did not take it."""
+        disk = self._disk
+        for some in blocks(list(self._owed)[:most]):
+            if disk is None or not self._remote.writable:
+                return
+            own = disk.texts(some)
+            if not self._remote.put(own, _messages(disk, own)):
+                return
+            for key in some:
+                del self._owed[key]
+
+    # What there is to say.
+
+    def _told(self) -> None:
+        """Bring the notes up to date; what is new among them is said at once."""
+        with self._saying:
+            for what, said in (("loss", self._about_loss()), ("refusal", self._about_refusal())):
+                before, self._said[what] = self._said[what], said
+                if said and not before:
+                    self._notes.append(said)
+                    sys.stderr.write(f"judge: {said}\n")
+                elif said != before:
+                    self._notes[self._notes.index(before)] = said
+
+    def _about_loss(self) -> str:
+        losses = self._remote.losses
+        if not losses:
+            return ""
+        clock = time.strftime("%H:%M:%S", time.localtime(losses[0][0]))
+        when = f"at {clock}" if len(losses) == 1 else f"{len(losses):,} times, first at {clock}"
+        said = f"The shared cache {self._remote.address} was lost {when} ({losses[-1][1]})"
+        where = "kept nowhere" if self._disk is None else "kept on this machine alone"
+        if self._remote.lost:
+            return (
+                f"{said}. Until it is back, replies are {where}, what others have paid for is not found, "
+                "and what several ask for is paid by each."
+            )
+        sent = "" if self._disk is None else f"what was {where} has been sent to it since, and "
+        away = max(1, round(self._remote.away))
+        return (
+            f"{said} and was away for {away:,} s: {sent}what others had paid for was not found meanwhile, "
+            "and what several asked for may have been paid by each."
+        )
+
+    def _about_refusal(self) -> str:
+        if not self._remote.refusal:
+            return ""
+        where = "" if self._disk is None else "; this machine has them all"
+        return (
+            f"The shared cache {self._remote.address} did not take every reply ({self._remote.refusal}){where}. "
+            "What several asked for meanwhile may have been paid by each."
+        )
+
+
+def _read(texts: Mapping[str, str]) -> dict[str, Response]:
+    found: dict[str, Response] = {}
+    for key, text in texts.items():
+        with suppress(ValueError):
+            found[key] = codec.reply(text)
+    return found
+
+
+def _digests(texts: Mapping[str, str]) -> dict[str, str]:
+    """The digests of the messages of these rows, empty where a row has none; nothing of what is no row."""
+    found: dict[str, str] = {}
+    for key, text in texts.items():
+        with suppress(ValueError):
+            found[key] = codec.digest_of(text)
+    return found
+
+
+def _messages(disk: DiskCache, own: Mapping[str, str]) -> dict[str, str]:
+    """The prompts of rows that are on a disk."""
+    return disk.messages(list({digest for digest in _digests(own).values() if digest}))
+
+
+def _sound(prompts: Mapping[str, str]) -> dict[str, str]:
+    """Those of these messages that are what their digest says."""
+    return {digest: messages for digest, messages in prompts.items() if codec.fits(digest, messages)}

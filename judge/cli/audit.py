@@ -1,0 +1,118 @@
+"""`judge audit`: a judge tried on controlled changes to a user's own texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from judge.cli.interrupt import carried_out
+from judge.cli.options import (
+    ASKING,
+    JUDGE,
+    KEEPING,
+    PACE,
+    READING,
+    REPLIES,
+    SCORING,
+    Out,
+    Quiet,
+    Seed,
+    names_of_criteria,
+    option,
+    planned,
+    shown_as,
+    takes,
+)
+from judge.cli.terminal import colour, echo, say
+
+if TYPE_CHECKING:
+    from judge.audit.card import Card
+    from judge.commands.audit_plan import ReadyAudit
+    from judge.commands.preparation import Prepared
+
+
+_JUDGE = Annotated[
+    list[str] | None,
+    option(
+        "The judge, one: gpt-5.4-mini, anthropic/..., ollama/...; heuristic for a baseline offline.",
+        metavar="[VENDOR/]NAME",
+    ),
+]
+_TRIED = {
+    "criteria": Annotated[
+        list[str] | None,
+        option("Built-in names or .jinja files (default: all four).", metavar="NAME,...", known=names_of_criteria),
+    ],
+    "items": Annotated[int, option("Items to take, one text of each (default: 100).", metavar="N")],
+    "probes": Annotated[
+        str | None,
+        option(
+            "What to try: sensitivity,bias,injection (default: all).",
+            metavar="NAME,...",
+            known=("sensitivity", "bias", "injection"),
+        ),
+    ],
+}
+
+
+@takes(
+    {**JUDGE, "model": _JUDGE}, _TRIED, READING, SCORING, ASKING, PACE, {"seed": Seed}, REPLIES, KEEPING,
+    {"out": Out, "format": Annotated[str, shown_as("console", "markdown", "html", "json")], "quiet": Quiet},
+)  # fmt: skip
+def audit_command(
+    data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="Texts of yours, or a plan that names them.")],
+    *,
+    items: int = 100,
+    probes: str | None = None,
+    format: str = "console",
+    quiet: bool = False,
+    **given: Any,
+) -> None:
+    """Try a judge on controlled changes to your texts.
+
+    What it notices, what it leans to, what it falls for."""
+    from judge.audit.card import PROBES, check
+    from judge.commands.audit_plan import ready
+    from judge.config import plan
+
+    check(format)
+    made, folder = planned(data, given, plan)
+    card = _carried_out(ready(made, items=items, probes=PROBES if probes is None else probes), quiet=quiet)
+    if not quiet:
+        echo(card.report(format, colour=colour()).rstrip("\n"), format)
+    _leave(card, folder)
+
+
+def _carried_out(found: ReadyAudit, *, quiet: bool) -> Card:
+    """Ask all that there is to ask, watched; on Ctrl-C say how to go on."""
+    from judge.cli.watch import watch
+    from judge.commands.audit import forecast, run
+    from judge.execution.progress import Progress
+
+    progress = Progress()
+
+    @contextmanager
+    def shown(name: str, prepared: Prepared) -> Iterator[None]:
+        if not quiet and prepared.judges:
+            say(f"{name}:")
+        with watch(prepared, progress, quiet=quiet):
+            yield
+
+    if not quiet:
+        say(forecast(found))
+    kept = " What is in the cache is not asked or paid again." if found.plan.cache is not False else ""
+    stopped = f"interrupted: start the same command again to go on.{kept}"
+    return carried_out(run(found, progress, shown), progress, lambda: stopped)
+
+
+def _leave(card: Card, folder: Path) -> None:
+    """Say what failed and where the card is, and leave with 1 where a judgment failed."""
+    if card.failures:
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in card.failures.items())
+        say(f"{card.info['failed']:,} of {card.info['judgments']:,} judgments have no score: {kinds}")
+    say(f"card: {folder / 'card.html'}")
+    raise typer.Exit(1 if card.failures else 0)

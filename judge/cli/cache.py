@@ -1,0 +1,142 @@
+"""`judge cache`: what was paid for or took long, and is kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judge.cli.commands import Commands
+from judge.cli.options import BaseUrl, CacheFolder, option, shown_as
+from judge.cli.terminal import BOTH, check_format, print_json
+
+if TYPE_CHECKING:
+    from judge.core.redis_url import Address
+
+cache_app = Commands(help="What was paid for or took long, and is kept.")
+_File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recording.")]
+
+
+@cache_app.command("stats")
+def cache_stats(*, cache: CacheFolder = None, format: Annotated[str, shown_as(*BOTH)] = "console") -> None:
+    """Count the stored replies, and what metrics keep."""
+    from judge.cache import folder_of, metrics_folder, metrics_size
+
+    check_format(format, "what a cache holds")
+    place = _there(cache)
+    folder = folder_of(place)
+    places = [one for one in dict.fromkeys((place, folder)) if one is place or (folder / "responses").exists()]
+    size = metrics_size(folder)
+    if format == "json":
+        caches = [{"place": _name(one), **_counts(one)} for one in places]
+        print_json({"caches": caches, "metrics": {"place": str(metrics_folder(folder)), "bytes": size}})
+        return
+    for one in places:
+        typer.echo(_stats(one))
+    if size:
+        typer.echo(f"{metrics_folder(folder)}: embeddings and exported models, {size / 1e6:.1f} MB")
+
+
+@cache_app.command("clear")
+def cache_clear(
+    *,
+    cache: CacheFolder = None,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Forget what metrics keep, and no reply.")] = False,
+) -> None:
+    """Forget every stored reply; asking again costs again."""
+    from judge.cache import clear_metrics, folder_of, metrics_folder, stored
+
+    place = _there(cache)
+    folder = folder_of(place)
+    if metrics:
+        typer.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB forgotten")
+        return
+    with stored(place, beneath=False) as store:
+        name = _name(place)
+        count = store.stats()["responses"]
+        if count and sys.stdin.isatty():
+            typer.confirm(f"Forget {count:,} paid-for replies in {name}?", abort=True)
+        typer.echo(f"{name}: {_replies(store.clear())} forgotten")
+    if place != folder and (folder / "responses").exists():
+        typer.echo(f"{_stats(folder)}: they stay, and go back when a run reads them (--cache DIR clears a folder)")
+
+
+@cache_app.command("export")
+def cache_export(
+    file: _File,
+    *,
+    model: Annotated[str | None, option("Only the replies of this model.", metavar="NAME")] = None,
+    base_url: Annotated[str | None, option("Only those of this server.", metavar="URL")] = None,
+    cache: CacheFolder = None,
+) -> None:
+    """Write the stored replies into a recording.
+
+    For --replay or another's cache. No key is in it; the prompts are, with the texts that were judged.
+    """
+    from judge.commands.cache import export_replies
+
+    done = export_replies(_there(cache), file, model=model, base_url=base_url)
+    typer.echo(f"{file}: {_replies(done.written)} written")
+    if done.older:
+        typer.echo(f"{_replies(done.older)} of an older version left out: no prompt is kept with them")
+    if done.offline:
+        typer.echo(f"{_replies(done.offline)} left out: scripted or replayed, not a server's")
+
+
+@cache_app.command("import")
+def cache_import(file: _File, *, base_url: BaseUrl = None, cache: CacheFolder = None) -> None:
+    """Put the replies of a recording into the cache.
+
+    A run finds them there and asks nobody. They are taken for those of the server that the file names, else of
+    --base-url ($OPENAI_BASE_URL, OpenAI).
+    """
+    from judge.commands.cache import import_replies
+
+    done = import_replies(_place(cache), file, base_url=base_url)
+    servers = f", as those of {' and '.join(done.servers)}" if done.servers else ""
+    typer.echo(f"{_replies(done.added)} added, {done.known:,} were there{servers}")
+    if done.unfinished is not None:
+        typer.echo(f"{file}: line {done.unfinished:,} is not finished and was left out")
+
+
+def _place(given: str | None) -> Address | Path:
+    """Where a cache is. Raises ConfigError."""
+    from judge.cache import location_of
+    from judge.config import plan
+
+    return location_of(plan(given={"cache": given}).cache or None)
+
+
+def _there(given: str | None) -> Address | Path:
+    """Where a cache is that has to be there. Raises ConfigError."""
+    from judge.cache import metrics_folder
+    from judge.core.errors import ConfigError
+
+    place = _place(given)
+    if isinstance(place, Path) and not (place / "responses").exists() and not metrics_folder(place).exists():
+        raise ConfigError(f"{place}: no cache here; --cache DIR names another")
+    return place
+
+
+def _name(place: Address | Path) -> str:
+    return str(place / "responses" if isinstance(place, Path) else place)
+
+
+def _counts(place: Address | Path) -> dict[str, int]:
+    """How many replies there are, and their bytes."""
+    from judge.cache import stored
+
+    with stored(place, beneath=False) as store:
+        found = store.stats()
+    return {"replies": found["responses"], "bytes": found["bytes"]}
+
+
+def _stats(place: Address | Path) -> str:
+    found = _counts(place)
+    return f"{_name(place)}: {_replies(found['replies'])}, {found['bytes'] / 1e6:.1f} MB"
+
+
+def _replies(count: int) -> str:
+    return "1 reply" if count == 1 else f"{count:,} replies"

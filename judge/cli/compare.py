@@ -1,0 +1,41 @@
+"""`judge compare`: two runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judge.cli.options import Seed, option, shown_as
+from judge.cli.outputs import write
+from judge.cli.terminal import colour, echo
+
+PAGE = "compared.html"
+
+
+def compare_command(
+    before: Annotated[Path, typer.Argument(metavar="RUN_A", help="The folder of a run.")],
+    after: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of a later one on the same texts.")],
+    *,
+    seed: Seed = None,
+    format: Annotated[str, shown_as("console", "markdown", "html", "json")] = "console",
+    output: Annotated[
+        Path | None, option(f"Write here (default: html into RUN_B/{PAGE}, others to the console).", metavar="FILE")
+    ] = None,
+) -> None:
+    """Show what moved from one run to another.
+
+    On the same texts, with tests. Leaves with 0 also where something did."""
+    from judge.commands.compare import compare
+    from judge.report.views.comparison import check
+
+    check(format)
+    found = compare(before, after, seed=seed or 0)
+    if output is None and format == "html":
+        output = after / PAGE
+    if output is not None:
+        write("--output", output, found.report(format))
+        typer.echo(str(output))
+    else:
+        echo(found.report(format, colour=colour()).rstrip("\n"), format)

@@ -1,0 +1,76 @@
+"""`judge doctor`: what there is here, and whether a model can be asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from judge.cli.options import BaseUrl, CacheFolder, KeyEnv, option, shown_as
+from judge.cli.terminal import BOTH, check_format, console, print_json, say
+
+if TYPE_CHECKING:
+    from judge.commands.doctor import Finding
+
+_SECONDS = 60.0
+_MARKS = {"ok": ("✓", "green"), "lacking": ("–", "dim"), "wrong": ("✗", "bold red")}
+
+
+def doctor_command(
+    *,
+    model: Annotated[
+        list[str] | None, option("Try this model too: sends a few tiny requests; repeatable.", metavar="[VENDOR/]NAME")
+    ] = None,
+    base_url: BaseUrl = None,
+    key_env: KeyEnv = None,
+    timeout: Annotated[
+        float | None, option(f"Longest wait for one reply (default: {_SECONDS:g}).", metavar="SECONDS")
+    ] = None,
+    cache: CacheFolder = None,
+    format: Annotated[str, shown_as(*BOTH)] = "console",
+) -> None:
+    """Say what there is here, and what a model accepts.
+
+    Versions, extras, keys and cache; with --model whether that one answers and what it takes. Without --model nothing
+    is sent and no connection opened. Leaves with 2 where a model that was named cannot be used,
+    or the cache cannot be written.
+    """
+    from judge.commands.doctor import Diagnosis, look
+    from judge.commands.loop import in_a_loop
+    from judge.commands.model_check import ahead, trials, tried
+    from judge.config import plan
+
+    check_format(format, "what was found")
+    given: dict[str, Any] = {"model": model, "base_url": base_url, "key_env": key_env, "cache": cache}
+    made = plan(given={**given, "timeout": _SECONDS if timeout is None else timeout})
+    findings = look(made)
+    if found := trials(made):
+        if said := ahead(found):
+            say(said)
+        findings += in_a_loop(lambda: tried(made, found))
+    diagnosis = Diagnosis(tuple(findings))
+    if format == "json":
+        print_json(diagnosis.to_dict())
+    else:
+        _show(diagnosis.findings)
+    raise typer.Exit(0 if diagnosis.ok else 2)
+
+
+def _show(findings: tuple[Finding, ...]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    screen = console()
+    for part in dict.fromkeys(one.part for one in findings):
+        table = Table.grid(padding=(0, 1))
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for one in findings:
+            if one.part == part:
+                table.add_row(Text(*_MARKS[one.state]), Text(one.name), Text(one.said))
+                if one.mend:
+                    table.add_row("", "", Text(one.mend, "dim" if one.state == "lacking" else "bold"))
+        screen.print(Text(part, "bold"))
+        screen.print(table)
+        screen.print()

@@ -1,0 +1,126 @@
+"""`judge qags`: one item's questions and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from judge.cli.options import planned, read
+from judge.cli.run import refuse_options
+from judge.cli.terminal import check_format, console, print_json, say
+from judge.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from judge.core.records import Sample
+    from judge.results.result import Result
+
+_METRIC = "qags"
+
+
+def show_working(
+    ctx: typer.Context, data: Path, given: Mapping[str, Any], *, item: str | None, system: str | None, format: str
+) -> None:
+    """Print what was asked and answered: of a finished run as it was, of data after measuring one item."""
+    from judge.data import samples
+
+    check_format(format, "the working of QAGS")
+    stored = not samples.is_data(data)
+    if stored:
+        refuse_options(ctx, data, besides=("item", "system", "format"))
+    result, rows, items = _stored(data, item, system) if stored else _measured(data, given, item, system)
+    if item is None and items > 1:
+        say(f"item {rows[0].item}, the first of {items:,}; --item ID shows another")
+    notes = [str(note) for note in result.info.get("notes") or ()]
+    notes = [note for note in notes if note.startswith(f"{_METRIC}:") or not stored]
+    if format == "json":
+        print_json({"outputs": [_told(result, row) for row in rows], "notes": notes})
+    else:
+        _print(result, rows, notes)
+    shown = {(sample.item, sample.system) for sample in rows}
+    failed = any((row.item, row.system) in shown and row.column.startswith(_METRIC) for row in result.failures)
+    raise typer.Exit(1 if failed else 0)
+
+
+def _stored(folder: Path, item: str | None, system: str | None) -> tuple[Result, list[Sample], int]:
+    """A finished run, the outputs to show, and how many items there are."""
+    from judge.report.views.qags import is_qags
+    from judge.results.result import load
+
+    result = load(folder)
+    if not any(map(is_qags, result.table.columns)):
+        raise ConfigError(f"{folder}: this run has no QAGS: judge qags DATA measures an item")
+    return result, *_chosen(result.table.samples, item, system)
+
+
+def _measured(
+    data: Path, given: Mapping[str, Any], item: str | None, system: str | None
+) -> tuple[Result, list[Sample], int]:
+    """As `_stored`, of outputs that are measured now. Of a plan, only what is QAGS's counts."""
+    import asyncio
+
+    from judge.commands.pipeline import run_pipeline
+    from judge.commands.preparation import prepare
+    from judge.config import plan
+    from judge.data import samples
+
+    made, _ = planned(data, {**given, "metrics": [_METRIC]}, plan)
+    named = {_METRIC, *read({"set": given["set_"]}).get("set", {})}
+    options = {name: values for name, values in made.set.items() if name in named}
+    judges = tuple(one for one in made.model if one.name != "heuristic")
+    made = made.model_copy(update={"out": None, "record": None, "set": options, "model": judges})
+    if made.data is None:
+        raise ConfigError("no data: name a file, for example judge qags summaries.jsonl")
+    rows, items = _chosen(samples.load(made.data, mapping=made.mapping, systems=made.systems), item, system)
+    return asyncio.run(run_pipeline(prepare(made, rows))), rows, items
+
+
+def _chosen(rows: Sequence[Sample], item: str | None, system: str | None) -> tuple[list[Sample], int]:
+    """The outputs of the item and system that were named, else of the first item; and how many items there are."""
+    from judge.commands.preparation import of_item
+
+    return of_item(rows, item, system), len({row.item for row in rows})
+
+
+def _told(result: Result, sample: Sample) -> dict[str, Any]:
+    """An output's values by column, what could not be measured, and its questions, as plain JSON."""
+    from dataclasses import asdict
+
+    from judge.core.records import Score
+    from judge.report.views.qags import is_qags, working
+
+    columns = {column.name: column for column in result.table.columns if is_qags(column)}
+    found = [row for row in result.table.rows() if row.column in columns]
+    rows = {row.column: row for row in found if (row.item, row.system) == (sample.item, sample.system)}
+    lines = next(filter(None, (working(columns[name], row) for name, row in rows.items())), ())
+    return {
+        "item": sample.item,
+        "system": sample.system,
+        "values": {name: row.value for name, row in rows.items() if isinstance(row, Score)},
+        "failures": {name: row.message for name, row in rows.items() if not isinstance(row, Score)},
+        "questions": [asdict(one) for one in lines],
+    }
+
+
+def _print(result: Result, samples: Sequence[Sample], notes: Sequence[str]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from judge.report.format import line
+    from judge.report.views.qags import HEADS, workings
+
+    screen = console()
+    for title, lines in workings(result, samples):
+        screen.print(Text(line(title), "bold"))
+        if lines:
+            table = Table(box=None, padding=(0, 2, 0, 0))
+            for head in HEADS:
+                table.add_column(head, overflow="fold")
+            for one in lines:
+                table.add_row(*map(Text, one.cells))
+            screen.print(table)
+        screen.print()
+    for note in notes:
+        screen.print(Text(line(note)))

@@ -1,0 +1,58 @@
+"""`judge report`: a stored run shown again, or its charts drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judge.cli.options import Where, option, read, shown_as
+from judge.cli.outputs import write
+from judge.core.errors import ConfigError
+
+_DRAWN = ("svg", "png")
+CHARTS = "charts"
+"""The folder in a run's own for its charts."""
+
+
+def report_command(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    *,
+    where: Where = None,
+    format: Annotated[
+        str,
+        shown_as("console", "markdown", "html", "json", "csv", "latex", *_DRAWN, more=" (its charts)"),
+    ] = "console",
+    output: Annotated[
+        Path | None,
+        option(
+            "Write here; charts also into a folder (default: html and charts into the run's folder).",
+            metavar="FILE|DIR",
+        ),
+    ] = None,
+) -> None:
+    """Show a stored run again, or draw its charts."""
+    from judge.cli.run import show
+    from judge.commands.validate import check_run
+    from judge.results.result import load
+
+    check_run(run)
+    result = load(run)
+    if where:
+        if output is None and format in ("html", *_DRAWN):
+            raise ConfigError(f"--where: {run} holds the report of the whole run; name another place with --output")
+        result = result.where(**read({"where": where})["where"])
+    if format in _DRAWN:
+        from judge.report.charts.svg import write as draw
+
+        for path in draw(result, output or run / CHARTS, format):
+            typer.echo(str(path))
+        return
+    if output is None and format == "html":
+        output = run / "report.html"
+    if output is not None:
+        write("--output", output, result.report(format))
+        typer.echo(str(output))
+    else:
+        show(result, format)

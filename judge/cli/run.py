@@ -1,0 +1,105 @@
+"""A whole command: run a plan, show what is going on and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from judge.cli.interrupt import carried_out
+from judge.cli.options import planned
+from judge.cli.terminal import colour, echo, say
+from judge.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from judge.config import Plan
+    from judge.core.records import Sample
+    from judge.execution.progress import Progress
+    from judge.results.result import Result
+
+
+def run(data: Path, given: Mapping[str, Any], make: Callable[..., Plan], *, format: str, quiet: bool) -> None:
+    """A whole command: plan with its options, run, watch and show; on Ctrl-C say how to go on."""
+    from judge.core import plugins
+
+    plugins.load("formats", format)  # a name nobody knows is said before anything is paid
+    made, folder = planned(data, given, make)
+    result, progress = carry_out(made, folder, quiet=quiet)
+    if not quiet:
+        show(result, format)
+    leave(result, progress, folder)
+
+
+def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) -> None:
+    """Options of a run, `besides` these, mean nothing to one that is finished."""
+    for name in sorted(ctx.params.keys() - {"data", *besides}):
+        source = ctx.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = name.rstrip("_").replace("_", "-")
+            raise ConfigError(f"--{option}: the run in {folder} is taken as it is; give its data in order to run again")
+
+
+def carry_out(
+    made: Plan, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
+) -> tuple[Result, Progress]:
+    """Run a plan; `check` may refuse its samples before anything is paid."""
+    from judge.cli.watch import watch
+    from judge.commands.cost_estimate import forecast
+    from judge.commands.pipeline import run_pipeline
+    from judge.commands.preparation import prepare
+    from judge.commands.replaced import replaced
+    from judge.execution.progress import Progress
+
+    prepared = prepare(made)
+    if check is not None:
+        check(prepared.samples)
+    for said in () if quiet else filter(None, (replaced(made), forecast(prepared))):
+        say(said)
+    progress = Progress()
+
+    async def work() -> Result:
+        with watch(prepared, progress, quiet=quiet):
+            return await run_pipeline(prepared, progress)
+
+    return carried_out(work(), progress, lambda: _how_to_go_on(progress, folder, made.cache is not False)), progress
+
+
+def leave(result: Result, progress: Progress, folder: Path) -> None:
+    """Say what failed and where the report is, and leave with 1 where something failed."""
+    from judge.report.format import count
+
+    if progress.failed:
+        say(f"{progress.failed:,} of {progress.total:,} judgments failed; the report shows each with its reply")
+    lost = result.failed
+    if progress.total:
+        lost = sum(failure.stage == "metric" for failure in result.failures) - result.abstained
+    if lost:
+        say(f"{count(lost, 'value')} could not be measured; the report says why")
+    if result.abstained:
+        say(f"{count(result.abstained, 'abstention')}: texts outside what the metric can tell of")
+    say(f"report: {folder / 'report.html'}")
+    raise typer.Exit(1 if result.failed else 0)
+
+
+def show(result: Result, format: str) -> None:
+    """Print a result; on a terminal in colour."""
+    from judge.report.renderers.console import render
+
+    if format == "console":
+        typer.echo(render(result, colour=colour()))
+    else:
+        echo(result.report(format).rstrip("\n"))
+
+
+def _how_to_go_on(progress: Progress, folder: Path, cached: bool) -> str:
+    if not progress.judges:
+        return "interrupted: what was measured is not kept; start the same command again"
+    kept = f" and are kept in {folder}" if progress.done else ""
+    said = f"interrupted: {progress.done:,} of {progress.total:,} judgments were made{kept}"
+    if not cached:
+        return said
+    if progress.awaited:
+        said += f"\nStill under way at the provider: {progress.awaited}. The same command fetches what they bring."
+    return f"{said}\nStart the same command again to go on: what is in the cache is not asked or paid again."

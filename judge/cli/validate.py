@@ -1,0 +1,111 @@
+"""`judge validate`: a judge against people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from judge.cli.options import (
+    ASKING,
+    JUDGE,
+    KEEPING,
+    MEASURES,
+    PART,
+    READING,
+    REPLIES,
+    SCORING,
+    Calibrate,
+    Criteria,
+    Out,
+    option,
+    planned,
+    read,
+    shown_as,
+    takes,
+)
+from judge.cli.run import carry_out, leave, refuse_options
+from judge.cli.terminal import colour, echo
+from judge.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from judge.data.samples import Values
+    from judge.results.result import Result
+
+
+@takes(
+    JUDGE, {"criteria": Criteria}, MEASURES, READING, SCORING, ASKING, PART, REPLIES, {"calibrate": Calibrate}, KEEPING,
+    {
+        "out": Out,
+        "format": Annotated[str, shown_as("console", "markdown", "json", "csv", "latex")],
+        "quiet": Annotated[bool, option("No progress.", "--quiet", "-q")],
+    },
+)  # fmt: skip
+def validate_command(
+    ctx: typer.Context,
+    data: Annotated[Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run.")],
+    others: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RUN", help="Folders of other runs on the same texts: their judges beside the first."),
+    ] = None,
+    *,
+    level: Annotated[
+        str,
+        option(
+            "document (within each item; default), item (over all texts) or system (between means).",
+            metavar="NAME",
+            known=("document", "item", "system"),
+        ),
+    ] = "document",
+    format: str = "console",
+    quiet: bool = False,
+    **given: Any,
+) -> None:
+    """Hold a judge against people's ratings.
+
+    It stands between what needs no judge and what people reach."""
+    from judge.commands.validate import check_rated
+    from judge.config import plan
+    from judge.data import samples
+
+    runs = tuple(others or ())
+    _check(data, runs, format, level)
+    if not samples.is_data(data):
+        refuse_options(ctx, data, besides=("others", "level", "format", "quiet", "seed", "calibrate", "where"))
+        where = read({"where": given["where"]}).get("where", {})
+        calibrate = bool(given["calibrate"])
+        _show((data, *runs), given["seed"] or 0, format, level, calibrate=calibrate, where=where)
+        return
+    made, folder = planned(data, given, plan)
+    result, progress = carry_out(made, folder, quiet=quiet, check=check_rated)
+    _show((result, *runs), made.seed, format, level)
+    leave(result, progress, folder)
+
+
+def _check(data: Path, others: Sequence[Path], format: str, level: str) -> None:
+    """Raises ConfigError for what is no run, or cannot be shown so."""
+    from judge.commands.validate import check_run
+    from judge.results.validation import check
+
+    check(format, level)
+    for other in others:
+        if not other.is_dir():
+            raise ConfigError(f"{other}: no folder of a run to set beside {data}")
+        check_run(other)
+
+
+def _show(
+    runs: Sequence[Result | Path],
+    seed: int,
+    format: str,
+    level: str,
+    *,
+    calibrate: bool = False,
+    where: Values | None = None,
+) -> None:
+    from judge.commands.validate import validate
+
+    found = validate(*runs, seed=seed, calibrate=calibrate, where=where)
+    echo(found.report(format, level, colour=colour()).rstrip("\n"), format)

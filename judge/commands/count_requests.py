@@ -1,0 +1,350 @@
+"""What a run is going to ask: its prompts are rendered, keyed and looked up in the cache, and nothing is sent."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from statistics import median
+
+from judge.cache import Cache, opened
+from judge.commands.cost_records import Ahead, Checked, Line
+from judge.commands.preparation import Prepared, asked_about, for_provider
+from judge.core.errors import ConfigError, CriterionError, ParseError
+from judge.core.records import Criterion, Message, Prompt, Request, Response, Sample
+from judge.execution import token_estimate
+from judge.execution.budget import Purse
+from judge.execution.pending import Judgment
+from judge.providers import Provider, Traits
+from judge.scoring import strategies
+from judge.scoring.multi_criteria import Renders, renderers
+from judge.scoring.strategies import MERGED, Learned, Rung, Settings, Untrusted
+
+_LEAST, _STEP = 1024, 128
+"""Tokens that a prefix has to have before OpenAI's cache serves it, and the steps in which it does (facts of 2026)."""
+_SCORE, _REASON = 4, 60
+"""Tokens guessed for a reply that is a score, and for the reason beside it; recorded GPT-3.5 reasons have 25."""
+
+
+def look(prepared: Prepared, most: int | None = None, items: int | None = None) -> list[Ahead]:
+    """What each judge is to be asked: by all judgments, or by about `most` for each judge, all of some items.
+
+    Or by those of so many `items` like these, for which the cache has no reply, but tells how long one is.
+    """
+    if not prepared.criteria:
+        return []
+    cache = opened(prepared.plan.cache, prepared.notes, must=True, make=False)
+    try:
+        return [_look(prepared, name, cache, most, items) for name in prepared.judges]
+    finally:
+        cache.close()
+
+
+def _look(prepared: Prepared, name: str, cache: Cache, most: int | None, wanted: int | None) -> Ahead:
+    provider = prepared.judges[name]
+    criteria = [for_provider(criterion, provider) for criterion in prepared.criteria]
+    shown = prepared.pairs.compared if prepared.pairs else ((sample, None) for sample in prepared.samples)
+    by_item: dict[str, list[tuple[Sample, Sample | None]]] = {}
+    for first, second in shown:
+        by_item.setdefault(first.item, []).append((first, second))
+    items = list(by_item.values())
+    total = sum(map(len, items))
+    step = max(1, total * len(criteria) // most) if most else 1
+    looked = items[::step]
+    cost = _most(Purse(prepared.plan.budget), provider)
+
+    def walked(blind: bool, size: int) -> _Walk:
+        walk = _Walk(provider, prepared.settings, criteria, cache, cost, blind, size, wanted is not None)
+        for texts in looked:
+            walk.item(
+                [
+                    Judgment(first, criterion, second)
+                    for first, second in texts
+                    for criterion in criteria
+                    if asked_about(prepared, first, criterion)
+                ]
+            )
+        return walk
+
+    told, draws = provider.learned, prepared.settings.draws
+    known = "logprobs" in told.get("dropped", ()), min(told.get("n") or draws, draws)
+    walk = walked(*known)
+    if (found := (known[0] or "logprobs" in walk.learned.lacking, walk.size)) != known:
+        walk = walked(*found)  # what only the last reply in the cache tells is true of the first request
+    factor = total / max(1, sum(map(len, looked))) * (wanted / max(1, len(items)) if wanted else 1)
+    return walk.ahead(name, factor, exact=step == 1 and not wanted)
+
+
+def _most(purse: Purse, provider: Provider) -> Callable[[Request], float] | None:
+    """What says the most that a request can cost; None where no budget has to hold it, or no price is known."""
+    try:
+        return purse.most if purse.pays_for(provider) else None
+    except ConfigError:
+        return None
+
+
+_Known = dict[tuple[str, ...], tuple[int, int]]
+"""The estimated and the real tokens of an item's requests, by their texts."""
+
+
+@dataclass(slots=True)
+class _Replies:
+    """Replies in the cache on one rung: how many, each draw for itself, and the tokens that were written in them."""
+
+    number: int = 0
+    written: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Walk:
+    """One judge's judgments, item by item.
+
+    `most` says the most that a request can cost. `blind` is a model that gives no token probabilities: a run finds that
+    out by its first request. `size` are the draws that a request brings. `afresh` has replies in the cache tell of the
+    model, and answer nothing. `seen` are the keys of what was looked up and
+    found, `due` of what is to be asked, `texts` the requests of criteria that are asked together, `found` what the
+    cache holds for an item's first rung, and `counted` the estimated and the real tokens of a text's requests.
+    """
+
+    provider: Provider
+    settings: Settings
+    criteria: Sequence[Criterion]
+    cache: Cache
+    most: Callable[[Request], float] | None
+    blind: bool
+    size: int
+    afresh: bool
+    lines: dict[str, Line] = field(init=False)
+    seen: set[str] = field(default_factory=set)
+    due: set[str] = field(default_factory=set)
+    texts: dict[tuple[object, ...], Request] = field(default_factory=dict)
+    room: float = 0.0
+    learned: Learned = field(default_factory=Learned)
+    asked: Counter[tuple[str, Rung]] = field(default_factory=Counter)
+    replies: dict[tuple[str, Rung], _Replies] = field(default_factory=dict)
+    counted: list[tuple[int, int]] = field(default_factory=list)
+    renderers: dict[str, Renders] = field(init=False)
+    found: dict[str, Response | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.lines = {criterion.name: Line(criterion.name) for criterion in self.criteria}
+        self.renderers = renderers(self.criteria)
+
+    def item(self, judgments: Sequence[Judgment]) -> None:
+        """Count the judgments of one item, and what their requests have in common."""
+        fresh: list[tuple[str, str]] = []
+        known: _Known = {}
+        first = strategies.rungs(self.settings, self.provider.decides)[0]
+        asked: list[tuple[Criterion, Prompt, dict[str, Request]]] = []
+        for judgment in judgments:
+            criterion, line = judgment.criterion, self.lines[judgment.criterion.name]
+            line.judgments += 1
+            try:
+                prompt = self.renderers[criterion.name].render(judgment.sample, judgment.rival)
+            except CriterionError:
+                line.broken += 1
+                continue
+            asked.append((criterion, prompt, self._requests(prompt, criterion, first)))
+        self.found = self._looked_up([key for _, _, requests in asked for key in requests])
+        for criterion, prompt, requests in asked:
+            for request, rung in self._missing(criterion, prompt, requests, known):
+                if self._count(self.lines[criterion.name], request, rung) and not self.provider.decides:
+                    fresh.append((request.messages[0]["content"], criterion.name))
+        self.counted += [pair for pair in known.values() if all(pair)]
+        self._prefixes(sorted(fresh))
+
+    def _missing(
+        self, criterion: Criterion, prompt: Prompt, requests: dict[str, Request], known: _Known
+    ) -> Iterator[tuple[Request, Rung]]:
+        """The requests that a judgment still takes, if any, and their rung: the ladder, as `runner` goes down it.
+
+        Those of its first rung are given.
+        """
+        line = self.lines[criterion.name]
+        rungs = strategies.rungs(self.settings, self.provider.decides)
+        spare = False
+        for rung in rungs:
+            requests = requests if rung == rungs[0] else self._requests(prompt, criterion, rung)
+            stored = self._stored(requests, (criterion.name, rung), known)
+            last = rung == rungs[-1]
+            read = None if len(stored) < len(requests) else self._reads(rung, list(stored.values()), criterion, last)
+            if (rung == "single" and spare) or (read and not self.afresh):
+                line.cached += not self.afresh
+                return
+            missing = [key for key in requests if self.afresh or key not in stored or read is None]
+            if missing and self.due.issuperset(missing):
+                line.equal += 1
+                return
+            if not last and (read is False or rung in self.learned.lacking):
+                if self.afresh and rung not in self.learned.lacking:
+                    yield from self._fresh(requests, missing, rung)
+                spare = spare or (
+                    read is False and rung == "logprobs" and strategies.spare(stored.values()) is not None
+                )
+                continue
+            yield from self._fresh(requests, missing, rung)
+            if not (self.blind and rung == "logprobs"):
+                return
+            self.learned.lacking.setdefault(rung, "")
+            if "samples" not in rungs:
+                return  # that one reply is read as it is written
+
+    def _fresh(
+        self, requests: Mapping[str, Request], missing: Sequence[str], rung: Rung
+    ) -> Iterator[tuple[Request, Rung]]:
+        """Those of a rung that are missing and not due already."""
+        fresh = [requests[key] for key in missing if key not in self.due]
+        self.due.update(missing)
+        yield from ((one, rung) for one in self._bundled(fresh))
+
+    def _stored(self, requests: Mapping[str, Request], kind: tuple[str, Rung], known: _Known) -> dict[str, Response]:
+        """What the cache holds of a rung, which is learned from."""
+        held = self.found if self.found.keys() >= requests.keys() else self._looked_up(list(requests))
+        kept = ((key, held[key]) for key in requests)
+        stored = {key: reply for key, reply in kept if reply is not None and strategies.usable(reply, self.settings)}
+        for key, response in stored.items():
+            self._learn(requests[key], key, response, kind, known)
+        sent = sum(response.usage.prompt_tokens > 0 for response in stored.values())
+        if sent and kind[1] == "samples" and len(stored) == len(requests):
+            self.size = min(self.size, math.ceil(len(stored) / sent))
+        return stored
+
+    def _looked_up(self, keys: Sequence[str]) -> dict[str, Response | None]:
+        stored = self.cache.get_many(keys) if self.provider.endpoint else {}
+        return {key: stored.get(key) for key in keys}
+
+    def _bundled(self, draws: Sequence[Request]) -> Iterator[Request]:
+        """As many draws in one request as the server gives at once."""
+        for first in range(0, len(draws), self.size):
+            n = len(draws[first : first + self.size])
+            one = draws[first]
+            yield replace(one, params={**one.params, "n": n}) if n > 1 else one
+
+    def _requests(self, prompt: Prompt, criterion: Criterion, rung: Rung) -> dict[str, Request]:
+        return strategies.asked(prompt, criterion, rung, self.settings, self.provider)
+
+    def _reads(self, rung: Rung, answers: Sequence[Response], criterion: Criterion, last: bool) -> bool | None:
+        """Whether a rung's stored replies settle a judgment; None where they are asked for anew."""
+        try:
+            strategies.read(rung, answers, criterion, self.settings)
+        except Untrusted as error:
+            self.learned.learn(rung, error)
+            return last  # it fails without a request
+        except ParseError:
+            return None
+        self.learned.proven.add(rung)
+        return True
+
+    def _learn(self, request: Request, key: str, response: Response, kind: tuple[str, Rung], known: _Known) -> None:
+        """Take down the usage of a stored reply; that of several draws or questions at once is with the first."""
+        if key in self.seen:
+            return
+        self.seen.add(key)
+        text = (kind[1], *_text(request.messages))
+        estimated, real = known.get(text, (0, 0))
+        if request.draw == 0:
+            estimated += _tokens(request, whole=not estimated)
+            real += response.usage.prompt_tokens
+            known[text] = estimated, real
+        if real or response.usage.prompt_tokens:
+            replies = self.replies.setdefault(kind, _Replies())
+            replies.number += 1
+            replies.written += response.usage.completion_tokens
+
+    def _count(self, line: Line, request: Request, rung: Rung) -> bool:
+        """Add a request that is to be sent; whether it is one by itself."""
+        text = (rung, request.draw, *_text(request.messages))
+        before = self.texts.get(text)
+        if self.provider.decides and before:
+            questions = [*before.params["questions"], *request.params["questions"]]
+            self.texts[text] = replace(request, params={"questions": questions})
+        elif self.provider.decides or (MERGED in request.params and not Traits.of(self.provider).apart):
+            self.texts[text] = request
+        line.requests += before is None
+        line.read += _tokens(request, whole=before is None)
+        self.asked[line.criterion, rung] += request.params.get("n", 1)
+        if self.most:
+            self.room = max(self.room, self.most(self.texts.get(text, request)))
+        return before is None
+
+    def _prefixes(self, prompts: Sequence[tuple[str, str]]) -> None:
+        """Of the sorted prompts of one item, the tokens that follow an equal beginning, and those that begin it."""
+        before = 0
+        for (one, first), (other, second) in pairwise(prompts):
+            common = token_estimate.estimate(one[: _common(one, other)])
+            common = common // _STEP * _STEP if common >= _LEAST else 0
+            self.lines[second].shared += common
+            self.lines[first].stored += common if not before else 0
+            before = common
+
+    def ahead(self, name: str, factor: float, *, exact: bool) -> Ahead:
+        """What all of this comes to, `factor` times."""
+        checked, correction = _check(self.counted)
+        learned = True
+        for (criterion, rung), number in self.asked.items():
+            replies = self.replies.get((criterion, rung)) or self._alike(rung)
+            learned = learned and replies is not None
+            mean = replies.written / replies.number if replies else self._guess(criterion, rung)
+            self.lines[criterion].written += number * mean
+        for line in self.lines.values():
+            line.read, line.shared, line.stored = (n * correction for n in (line.read, line.shared, line.stored))
+        rungs = tuple(dict.fromkeys(rung for (_, rung), _ in self.asked.most_common()))
+        known = {*self.learned.proven, *self.learned.lacking}
+        known |= {"logprobs"} if Traits.of(self.provider).exact else set()
+        hoping = "logprobs" in rungs and "logprobs" not in known
+        drawn = self.settings.weighting == "auto" and self.settings.temperature != 0
+        draws = self.settings.draws if hoping and drawn else 0
+        each = math.ceil(draws / self.size)
+        lines = [line.times(factor) for line in self.lines.values()]
+        return Ahead(name, lines, checked, rungs, draws, each, self.room, learned and bool(self.asked), exact)
+
+    def _alike(self, rung: Rung) -> _Replies | None:
+        """The replies to the other criteria that were asked in the same way, where all answer in the same way."""
+        if len({criterion.reply for criterion in self.criteria}) > 1:
+            return None
+        found = [replies for (_, other), replies in self.replies.items() if other == rung]
+        return _Replies(sum(r.number for r in found), sum(r.written for r in found)) if found else None
+
+    def _guess(self, name: str, rung: Rung) -> float:
+        if rung == "decisions":
+            return 0.0
+        reply = next(criterion.reply for criterion in self.criteria if criterion.name == name)
+        return _SCORE + (0 if reply == "score" else _REASON)
+
+
+def _check(counted: Sequence[tuple[int, int]]) -> tuple[Checked | None, float]:
+    """What counted requests say of the estimate, and the factor that corrects it."""
+    if not counted:
+        return None, 1.0
+    estimated, real = (sum(pair[side] for pair in counted) for side in (0, 1))
+    correction = real / estimated
+    error = median(abs(one * correction / other - 1) for one, other in counted)
+    return Checked(len(counted), estimated / real - 1, error), correction
+
+
+def _tokens(request: Request, *, whole: bool) -> int:
+    """About the tokens of a request, or of its questions alone, which join one about the same text."""
+    if whole:
+        return token_estimate.of(request)
+    asked = {name: value for name, value in request.params.items() if name == "questions"}
+    return token_estimate.of(replace(request, messages=(), params=asked)) - token_estimate.of(
+        replace(request, messages=(), params={})
+    )
+
+
+def _text(messages: Sequence[Message]) -> tuple[str, ...]:
+    return tuple(message["content"] for message in messages)
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

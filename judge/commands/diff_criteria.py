@@ -1,0 +1,336 @@
+"""Two wordings of a criterion: what differs in their files, in their prompts on data, and in what a judge says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any, Unpack
+
+from judge import config, criteria, text
+from judge.commands.count_requests import look
+from judge.commands.criterion_shifts import shifts
+from judge.commands.evaluate import JudgeOptions, Model, planned, refuse_keys, refuse_options
+from judge.commands.judge_models import HEURISTIC
+from judge.commands.loop import in_a_loop
+from judge.commands.pairing import choose
+from judge.commands.preparation import Prepared, for_provider, prepare
+from judge.commands.progress_display import Watch, watched
+from judge.commands.prompt_archive import sheets
+from judge.commands.public import door
+from judge.commands.run_sequence import in_turn
+from judge.commands.unrecorded import refuse_unrecorded
+from judge.config import Judge, Plan
+from judge.core.errors import ConfigError
+from judge.core.messages import option
+from judge.core.plugins import unknown
+from judge.core.records import Criterion, Prompt, Request, Sample, Usage
+from judge.criteria.render import Renderer
+from judge.data import samples
+from judge.execution import token_estimate
+from judge.execution.pending import Judgment
+from judge.execution.progress import Progress
+from judge.providers import Provider, pricing
+from judge.report.views.comparison import Change
+from judge.report.views.criterion_diff import Differing, PromptDiff, Prompts
+
+if TYPE_CHECKING:
+    from judge.commands.evaluate import Data
+
+_WAYS, _NAMED = 3, 20  # differences of prompts, and names, that are shown
+_LOOKED_AT = 400
+Two = tuple[Criterion, Criterion]
+
+
+@dataclass(slots=True)
+class ReadyDiff:
+    """Two criteria, checked: what is known of them without a judge, and, where one was named, a run for each.
+
+    In both runs the criterion has one name, that of people's ratings; these only the `rows` have, for a run would hold
+    more against them than is shown here.
+    """
+
+    found: PromptDiff
+    runs: tuple[Prepared, Prepared] | None = None
+    rows: Sequence[Sample] = ()
+
+
+@door(JudgeOptions)
+def diff(
+    before: str | Criterion,
+    after: str | Criterion,
+    data: Data | None = None,
+    *,
+    model: Model | None = None,
+    item: str | None = None,
+    system: str | None = None,
+    human: str | None = None,
+    progress: Watch = None,
+    **options: Unpack[JudgeOptions],
+) -> PromptDiff:
+    """Two criteria side by side: built-in names, paths of .jinja files or Criterion objects.
+
+    Without data, their headers, files and layouts. With data, also their prompts on these texts (of one `item`, of one
+    `system`) and the tokens they take. With a judge (`model`, or `replay` of a recording) both are asked about all the
+    texts: how far the scores moved, what came out the other way, and which of the two goes better with people's ratings
+    in the column `human` (default: the criterion's name). All else is as in `judge.evaluate`.
+
+    Raises JudgeError.
+    """
+    refuse_options(options, JudgeOptions, "a diff of criteria")
+    made, judges, _ = planned(config.plan, data, None, model, options)
+    found = ready(before, after, made, data, providers=judges, item=item, system=system, human=human)
+    return in_a_loop(lambda: _watched(found, progress))
+
+
+async def _watched(found: ReadyDiff, progress: Watch) -> PromptDiff:
+    async with watched(progress) as counts:
+        return await run(found, counts)
+
+
+def ready(
+    before: str | Criterion,
+    after: str | Criterion,
+    made: Plan,
+    data: Any = None,
+    *,
+    providers: Sequence[Judge | Provider] | None = None,
+    item: str | None = None,
+    system: str | None = None,
+    human: str | None = None,
+) -> ReadyDiff:
+    """All that can be said of two criteria without asking, and what is to be asked. Raises JudgeError."""
+    refuse_keys(made, "a diff of criteria")
+    given = made.model if providers is None else providers
+    asking = bool(given or made.replay)
+    source = data if data is not None else made.data
+    if source is None and (asking or item or system or human):
+        raise ConfigError("no data: name a file of texts after the two criteria")
+    if human and not asking:
+        raise ConfigError(
+            f"{option('human')}: agreement with people takes scores; name a judge: {option('model', 'NAME')} or "
+            f"{option('replay', 'CALLS')}"
+        )
+    rows = [] if source is None else _rows(made, source, item, system)
+    language = made.language or text.language_of(rows)
+    sides = _loaded(before, made, language), _loaded(after, made, language)
+    found = _texts(sides, _names(before, after))
+    rating = _rating(rows, sides, human)
+    if not rows:
+        return ReadyDiff(found)
+    if sides[0].pairwise != sides[1].pairwise:
+        raise ConfigError("one of the two compares two texts and the other judges one: leave out the data")
+    for side in sides:
+        criteria.check(side, rows)
+    runs = _runs(made, given, rows, sides, rating) if asking else None
+    shown = sides if runs is None else _as_asked(runs)
+    return ReadyDiff(replace(found, prompts=_prompts(shown, rows, made.seed, runs)), runs, rows)
+
+
+async def run(
+    ready: ReadyDiff,
+    progress: Progress | None = None,
+    watch: Callable[[Prepared], AbstractContextManager[Any]] = nullcontext,
+) -> PromptDiff:
+    """Ask what there is to ask, out of one purse and within one deadline; each run inside what `watch` makes.
+
+    Raises what `stages.run` raises, and Unrecorded where a recording lacks replies.
+    """
+    if ready.runs is None:
+        return ready.found
+    runs = dict(zip(("before", "after"), ready.runs, strict=True))
+    results = await in_turn(runs, ready.runs[0].plan, progress, lambda _, one: watch(one))
+    refuse_unrecorded(*results.values())
+    judged, notes = shifts(results["before"], results["after"], ready.rows)
+    return replace(ready.found, judged=judged, notes=notes)
+
+
+# The files
+
+
+def _rows(made: Plan, source: Any, item: str | None, system: str | None) -> list[Sample]:
+    """The texts of an item and a system, as far as they are named."""
+    rows = samples.load(source, mapping=made.mapping, systems=made.systems, where=made.where)
+    for what, name in (("item", item), ("system", system)):
+        if name is not None:
+            known = dict.fromkeys(getattr(one, what) for one in rows)
+            rows = [one for one in rows if getattr(one, what) == name]
+            if not rows:
+                raise ConfigError(f"{option(what)}: {unknown(what, name, list(known)[:_NAMED])}")
+    return rows[: made.limit]
+
+
+def _loaded(given: str | Criterion, made: Plan, language: str) -> Criterion:
+    """The criterion in the form that the plan wants."""
+    if isinstance(given, Criterion):
+        found = criteria.settled(given)
+    else:
+        found = criteria.load(given, language=language, pairwise=None)
+    return replace(found, reply=made.reply or found.reply, form="json" if made.structured else found.form)
+
+
+def _names(before: str | Criterion, after: str | Criterion) -> tuple[str, str]:
+    first, second = (one.name if isinstance(one, Criterion) else one for one in (before, after))
+    return (first, second) if first != second else (f"{first} (before)", f"{second} (after)")
+
+
+def _rating(rows: Sequence[Sample], sides: Two, human: str | None) -> str:
+    """The column of people's ratings that both are held against; the first one's name where there are none."""
+    known = dict.fromkeys(name for row in rows for name in row.human)
+    if human is not None and human not in known:
+        raise ConfigError(f"--human: {unknown('rating', human, list(known)[:_NAMED])}")
+    return human or next((side.name for side in sides if side.name in known), sides[0].name)
+
+
+def _texts(sides: Two, names: tuple[str, str]) -> PromptDiff:
+    had, has = map(_header, sides)
+    had["steps"], has["steps"] = _steps(*(side.steps for side in sides))
+    changes = [Change(what, had[what] or "–", has[what] or "–") for what in had if had[what] != has[what]]
+    lines: list[str] = []
+    for file in dict.fromkeys(["", *sides[0].layouts, *sides[1].layouts]):
+        old, new = (_file(side, file).splitlines() for side in sides)
+        one, other = (f"{file} of {name}" if file else name for name in names)
+        lines += unified_diff(old, new, one, other, lineterm="")
+    return PromptDiff(names, sides, tuple(changes), tuple(lines))
+
+
+def _file(side: Criterion, layout: str) -> str:
+    return side.layouts.get(layout, "") if layout else side.template
+
+
+def _header(one: Criterion) -> dict[str, str]:
+    return {
+        "digest": one.digest[:6],
+        "compares": "two texts" if one.pairwise else "one text",
+        "title": one.title,
+        "description": one.description,
+        "scale": _scale(one),
+        "reply": one.reply,
+        "weight": f"{one.weight:g}",
+        "version": str(one.version),
+        "reads": ", ".join(sorted(one.needs)),
+        "layouts": ", ".join(one.layouts),
+        "language": one.language,
+    }
+
+
+def _scale(one: Criterion) -> str:
+    """`1–5`, `0–100 in 11 labels`, `fail (0), pass (1)`."""
+    labels, values = one.scale.labels, one.scale.values
+    if labels != tuple(f"{value:g}" for value in values):
+        return ", ".join(f"{label} ({value:g})" for label, value in zip(labels, values, strict=True))
+    every = len(labels) == values[-1] - values[0] + 1
+    return f"{labels[0]}–{labels[-1]}" + ("" if every else f" in {len(labels)} labels")
+
+
+def _steps(before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
+    if before == after:
+        return "", ""
+    new = sum(step not in before for step in after)
+    return str(len(before) or "none"), f"{len(after)}, {new or 'none'} of them new" if after else "none"
+
+
+# The prompts
+
+
+def _runs(
+    made: Plan, given: Sequence[Judge | Provider], rows: Sequence[Sample], sides: Two, rating: str
+) -> tuple[Prepared, Prepared]:
+    """A run for each of the criteria, under one name."""
+    if sides[0].pairwise:
+        raise ConfigError(
+            "these criteria compare two texts, and a diff judges one text at a time: leave out the judge, or look at "
+            "judge rank with either"
+        )
+    if any(isinstance(one, Judge) and one.name == HEURISTIC for one in given):
+        raise ConfigError(f"--model {HEURISTIC}: it reads no prompt, so two of them are the same to it")
+    read: dict[str, Any] = {"mapping": {}, "systems": (), "where": {}, "limit": None}
+    plan = made.model_copy(update={**read, "criteria": (rating,), "metrics": (), "set": {}, "out": None})
+    bare = [replace(row, human={}, ratings={}) for row in rows]
+    first, second = (prepare(plan, bare, providers=given, own={rating: replace(side, name=rating)}) for side in sides)
+    return first, second
+
+
+def _as_asked(runs: tuple[Prepared, Prepared]) -> Two:
+    """The criteria as the first judge is asked them."""
+    first, second = (for_provider(one.criteria[0], next(iter(one.judges.values()))) for one in runs)
+    return first, second
+
+
+def _prompts(sides: Two, rows: Sequence[Sample], seed: int, runs: tuple[Prepared, Prepared] | None) -> Prompts:
+    """Both prompts on every text, or on every pair of texts in one order."""
+    shown: Sequence[tuple[Sample, Sample | None]] = [(row, None) for row in rows]
+    if sides[0].pairwise:
+        pairs = choose(rows, orders=1, budget=None, seed=seed)
+        shown = pairs.compared or pairs.equal
+    renderers = [Renderer(side, criteria.bodies(side)) for side in sides]
+    sizes = [0, 0]
+    differing: list[tuple[Sample, Sample | None]] = []
+    for first, second in shown:
+        made = [renderer.render(first, second) for renderer in renderers]
+        for place, prompt in enumerate(made):
+            sizes[place] += _size(prompt)
+        if (made[0].messages, made[0].question) != (made[1].messages, made[1].question):
+            differing.append((first, second))
+    items, others = (len({first.item for first, _ in some}) for some in (shown, differing))
+    mean = sizes[0] / len(shown), sizes[1] / len(shown)
+    cost, priced = (None, "") if runs is None else _cost(runs)
+    return Prompts(len(shown), items, len(differing), others, _ways(sides, differing), mean, cost, priced)
+
+
+def _size(prompt: Prompt) -> int:
+    return token_estimate.of(Request("", prompt.messages)) + token_estimate.estimate(prompt.question)
+
+
+def _ways(sides: Two, differing: Sequence[tuple[Sample, Sample | None]]) -> tuple[Differing, ...]:
+    """What is around the texts, where it differs: each difference once."""
+    named = [replace(side, name=which) for side, which in zip(sides, ("before", "after"), strict=True)]
+    found = sheets(
+        {"": [Judgment(first, side, second) for first, second in differing for side in named]},
+        {first.item for first, _ in differing},
+    )
+    written = {side.name: found["asked"].get(side.name, {"usual": None, "others": []}) for side in named}
+    others = {which: {tuple(key): n for *key, n in of["others"]} for which, of in written.items()}
+    pairs: Counter[tuple[int | None, ...]] = Counter()
+    for first, second in differing:
+        key = first.item, first.system, second.system if second else ""
+        pairs[tuple(others[which].get(key, of["usual"]) for which, of in written.items())] += 1
+    ways: Counter[tuple[str, ...]] = Counter()
+    for (old, new), texts in pairs.items():
+        if old is not None and new is not None:
+            had, has = (_lines(found["sheets"][number]) for number in (old, new))
+            ways[tuple(unified_diff(had, has, "before", "after", lineterm=""))] += texts
+    return tuple(Differing(texts, lines) for lines, texts in ways.most_common(_WAYS))
+
+
+def _lines(sheet: Sequence[Any]) -> list[str]:
+    """A sheet as it is read: `⟨output⟩` where the text stands."""
+    found: list[str] = []
+    for _, parts in sheet:
+        names = (f"⟨{name.removeprefix('text ').removeprefix('extra ')}⟩" for name in parts[1::2])
+        places = ["⟨key⟩" if name.startswith("⟨key ") else name for name in names] + [""]
+        words = "".join(word + place for word, place in zip(parts[::2], places, strict=True))
+        found += words.splitlines()
+    return found
+
+
+def _cost(runs: tuple[Prepared, Prepared]) -> tuple[tuple[float, float] | None, str]:
+    """US dollars for 1,000 judgments by all judges, before and after, and where the prices are from, or why not."""
+    found, why = [], ""
+    for one in runs:
+        fresh = replace(one, plan=one.plan.model_copy(update={"cache": False}))
+        total = 0.0
+        for ahead in look(fresh, _LOOKED_AT):
+            judge, line = one.judges[ahead.judge], ahead.total
+            each = 1000 / max(1, line.requests)
+            usage = Usage(round(line.read * each), round(line.written * each))
+            price = pricing.usd(judge.model, judge.endpoint, usage, decides=judge.decides)
+            if judge.notice:
+                return None, ""
+            if price is None:
+                return None, pricing.lacking(judge.model, judge.endpoint, decides=judge.decides)
+            total, why = total + price, pricing.source(decides=judge.decides)
+        found.append(total)
+    return (found[0], found[1]), why

@@ -1,0 +1,373 @@
+"""Everything a run needs, read and checked before the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from judge import criteria as criteria_module
+from judge import text
+from judge.cache import folder_of, reach
+from judge.commands import judge_models as of_plan
+from judge.commands import metric_setup, prompt_language
+from judge.commands.pairing import Pairs, choose
+from judge.commands.replaced import replaced
+from judge.config import Judge, Plan, RankPlan, plan
+from judge.core import plugins
+from judge.core.errors import ConfigError, StorageError
+from judge.core.messages import command, in_python, option
+from judge.core.records import Criterion, Prompt, Sample
+from judge.criteria.render import Renderer
+from judge.data import samples
+from judge.execution import engines
+from judge.execution.metric_client import Later
+from judge.execution.progress import Counts, Measured
+from judge.metrics import Metric, asks_judge, heuristic, is_rowwise
+from judge.providers import Provider
+from judge.providers.recording import Recorder
+from judge.scoring import multi_criteria, strategies
+from judge.scoring.strategies import Settings
+from judge.stats.ratings_check import strangers, unmatched
+
+_NO_REFERENCES = (
+    " (the data has no column `references`, without which there are no default metrics; {named} names "
+    "yours, and distinct, self_bleu and source_bleu need none)"
+)
+_MOST_HELD, _MOST_JUDGED = 50_000, 100_000
+"""Texts in memory at once: of more the rest is read later, where metrics alone measure, and where a judge is asked."""
+
+
+WantedTexts = Mapping[str, Collection[tuple[str, str]]]
+
+
+@dataclass(slots=True)
+class Prepared:
+    """Everything a run needs, checked; nothing has been sent or paid yet.
+
+    `judges` are the providers by the name a panel's columns have; a panel is two or more. `pairs` are what a ranking
+    compares, `measured` what the metrics tell how far they are. `rest` are the samples that have not been
+    read yet, where a run of metrics alone need not hold all of them; `ask` is what metrics ask a judge by. `recording`
+    takes down replies, `baseline` is the heuristic's name where it stands in the place of a judge. `merged` are the
+    criteria that share requests. `wanted` are, by criterion, the texts (item, system) that it is asked about, where
+    that is not all of them.
+    """
+
+    plan: Plan
+    samples: list[Sample]
+    criteria: list[Criterion]
+    metrics: dict[str, Metric]
+    judges: dict[str, Provider]
+    settings: Settings
+    language: prompt_language.Spoken
+    data: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+    pairs: Pairs | None = None
+    measured: Measured = field(default_factory=Measured)
+    rest: Iterator[Sample] | None = None
+    ask: Later | None = None
+    recording: Recorder | None = None
+    baseline: str = ""
+    merged: Sequence[Sequence[Criterion]] = ()
+    wanted: WantedTexts | None = None
+
+
+def prepare(
+    made: Plan,
+    data: Any = None,
+    *,
+    providers: Sequence[Judge | Provider] | None = None,
+    own: Mapping[str, Criterion] | None = None,
+    wanted: WantedTexts | None = None,
+) -> Prepared:
+    """Read and check everything that can be checked before the first request. Raises JudgeError.
+
+    `providers` are the judges where they are not all in the plan, `own` criteria that are not read from files, `wanted`
+    the texts by criterion that are to be judged, where not all are.
+    """
+    source = _source(made, data)
+    check_out(made.out)
+    rows, rest = _read(made, source)
+    given = made.model if providers is None else providers
+    asked, floor = of_plan.asked(made, given)
+    alone = floor is not None and not asked and made.replay is None
+    named, spoken = prompt_language.of_prompts(made, rows, judged=bool(made.criteria) and not alone)
+    chosen = [] if alone else _criteria(made, rows, named["name"], own or {}, wanted)
+    if made.calibrate:
+        _check_calibrated(made, rows, chosen, alone=alone)
+    measured = Measured()
+    ask = Later() if asked or made.replay else None
+    metrics, notes = _metrics(made, rows, measured, ask, alone=not chosen, floor=floor)
+    metric_setup.check(metrics, rows)
+    settings = Settings(made.weighting, made.min_mass, made.temperature, made.max_tokens, made.draws)
+    judges = _opened(made, asked, settings, judging=bool(chosen), metrics=metrics)
+    if rest is not None and not _row_by_row(metrics, judges):
+        rows, rest = [*rows, *rest], None
+    notes += [*of_plan.about(made, metrics, judges), *of_plan.unused(made, given, alone=alone)]
+    notes += [*_about_rows(made, rows, chosen), *spoken]
+    if (pairs := _pairs(made, rows)) is not None:
+        notes += _about_pairs(pairs)
+    read = {**_about_data(made.data), "rows": len(rows)}
+    record = None if made.record is None else _recording(made, made.record, judges.values())
+    return Prepared(
+        made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest, ask, record,
+        heuristic.NAME if alone else "", _merged(made, chosen, rows, judges, notes), wanted,
+    )  # fmt: skip
+
+
+def _source(made: Plan, data: Any) -> Any:
+    """The data that were given, or else the plan's. Raises ConfigError where there are none."""
+    source = data if data is not None else made.data
+    if source is None:
+        raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
+    return source
+
+
+def _pairs(made: Plan, rows: Sequence[Sample]) -> Pairs | None:
+    """Which texts a ranking compares, None of any other run."""
+    if not isinstance(made, RankPlan):
+        return None
+    return choose(rows, orders=made.orders, budget=made.pairs, seed=made.seed)
+
+
+def _about_data(data: Path | None) -> dict[str, Any]:
+    """What a run says of its data: where they are, what they hold, and of shards how many they are."""
+    if data is None:
+        return {}
+    number = len(samples.files(data))
+    shards = {"files": number} if number > 1 else {}
+    return {"path": str(data), "sha256": samples.digest(data), **shards}
+
+
+def _opened(
+    made: Plan, asked: Sequence[Judge | Provider], settings: Settings, *, judging: bool, metrics: Mapping[str, Metric]
+) -> dict[str, Provider]:
+    """The judges that criteria or metrics ask, which can be asked so, with a cache in reach. Raises ConfigError."""
+    if not judging and not any(asks_judge(metric) for metric in metrics.values()):
+        return {}
+    judges = of_plan.opened(made, asked)
+    for provider in judges.values():
+        strategies.rungs(settings, provider.decides)
+        if judging:
+            engines.made(made.engine, engine_context(made, provider))
+    if judges:
+        reach(made.cache)
+    return judges
+
+
+def _row_by_row(metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> bool:
+    """Whether nothing has to see all texts at once."""
+    by_row = (is_rowwise(one) and not asks_judge(one) for one in metrics.values())
+    return all(by_row) and len(judges) < 2
+
+
+def _about_rows(made: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
+    """What there is to say of the rows that were read, their ratings by people, and the run whose place this takes."""
+    notes = [f"These are the rows with {samples.said(made.where)} alone."] if made.where else []
+    scales = {one.name: (one.scale.low, one.scale.high) for one in chosen if not one.pairwise}
+    notes += [*strangers(rows, scales), *filter(None, [unmatched(rows, list(scales))])]
+    if in_python() and not made.retry_failed:  # on the command line it is said before the run
+        notes += filter(None, [replaced(made)])
+    return notes
+
+
+def _check_calibrated(made: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion], *, alone: bool) -> None:
+    """Refuses `calibrate` where there is nothing to calibrate, or nothing to do it by."""
+    names = list(made.criteria) if alone else [criterion.name for criterion in chosen]
+    if isinstance(made, RankPlan) or not names:
+        raise ConfigError(
+            f"{option('calibrate')}: it brings a judge's scores to people's scale, and this run makes none"
+        )
+    if not any(name in sample.human for sample in rows for name in names):
+        raise ConfigError(
+            f"{option('calibrate')}: no text has a rating by people for {' or '.join(names)}; name their column with "
+            f"{option('map', {f'human.{names[0]}': 'COLUMN'})}"
+        )
+
+
+def _metrics(
+    made: Plan,
+    rows: Sequence[Sample],
+    measured: Measured,
+    ask: Later | None,
+    *,
+    alone: bool,
+    floor: dict[str, Any] | None,
+) -> tuple[dict[str, Metric], list[str]]:
+    """The metrics and what there is to say about them. Raises ConfigError where there is nothing else and none."""
+    names, notes = metric_setup.chosen(made, rows)
+    if floor is not None:
+        names = (of_plan.HEURISTIC, *(name for name in names if name != of_plan.HEURISTIC))
+        given = made.set.get(of_plan.HEURISTIC, {})
+        if "prefix" in given:
+            raise ConfigError("--set heuristic.prefix: columns are called by --model heuristic or --metrics heuristic")
+        made = made.model_copy(update={"set": {**made.set, of_plan.HEURISTIC: given | floor}})
+    if alone and not names:
+        lacking = (
+            ""
+            if any(s.references for s in rows) or made.metrics is not None
+            else _NO_REFERENCES.format(named=option("map", {"references": "COLUMN"}))
+        )
+        raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")
+    return metric_setup.make(made, names, measured, ask), notes
+
+
+def _read(made: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
+    """The samples, and those beyond the first ones unread, where nothing needs all of them at once."""
+    found = samples.stream(source, mapping=made.mapping, systems=made.systems, where=made.where)
+    reader = islice(found, made.limit)
+    if isinstance(made, RankPlan) or made.calibrate or made.retry_failed:
+        return list(reader), None
+    most = _MOST_JUDGED if made.criteria else _MOST_HELD
+    rows = list(islice(reader, most))
+    following = next(reader, None) if len(rows) == most else None
+    return rows, chain([following], reader) if following is not None else None
+
+
+def of_item(rows: Sequence[Sample], item: str | None, system: str | None = None) -> list[Sample]:
+    """The samples of one item, the first there is if none is named, and of one system or all. Raises ConfigError."""
+    first = _first(rows, item=item, system=system)
+    return [sample for sample in rows if sample.item == first.item and system in (None, sample.system)]
+
+
+def prompt(
+    criterion: str,
+    data: Any,
+    *,
+    item: str | None = None,
+    system: str | None = None,
+    rival: str | None = None,
+    **options: Any,
+) -> Prompt:
+    """The prompt for one sample, or for a comparison with `rival`'s text, as a run would send it. Asks no model.
+
+    What is not named is the first there is. Raises JudgeError.
+    """
+    made = plan(given={**options, "criteria": [criterion]})
+    rows = samples.load(data, mapping=made.mapping, systems=made.systems, where=made.where)
+    language = made.language or text.language_of(rows)
+    either = criteria_module.load(criterion, language=language, pairwise=None)
+    (chosen,) = _criteria(made, rows, language, {criterion: either}, None)
+    first = _first(rows, item=item, system=system)
+    renderer = Renderer(chosen, criteria_module.bodies(chosen))
+    if not chosen.pairwise:
+        return renderer.render(first)
+    others = [s for s in rows if s.system != first.system]
+    return renderer.render(first, _first(others, item=first.item, system=rival))
+
+
+def _first(rows: Sequence[Sample], *, item: str | None, system: str | None) -> Sample:
+    """The first sample of an item and a system, as far as they are named. Raises ConfigError."""
+    of_item = [s for s in rows if item in (None, s.item)]
+    if not of_item:
+        raise ConfigError(plugins.unknown("item", item or "", sorted({s.item for s in rows})[:20]))
+    found = next((s for s in of_item if system in (None, s.system)), None)
+    if found is None:
+        raise ConfigError(plugins.unknown("system", system or "", sorted({s.system for s in of_item})[:20]))
+    return found
+
+
+def engine_context(made: Plan, provider: Provider) -> engines.Context:
+    """Where a plan has the requests to a judge run."""
+    folder = None if made.cache is False else folder_of(made.cache)
+    return engines.Context(provider, folder, Counts(), workers=made.ray_workers)
+
+
+def for_provider(criterion: Criterion, provider: Provider) -> Criterion:
+    """The criterion as this provider is asked it."""
+    return replace(criterion, form="decision", merged=False) if provider.decides else criterion
+
+
+def asked_about(prepared: Prepared, sample: Sample, criterion: Criterion) -> bool:
+    """Whether the run wants a judgment of this text on this criterion."""
+    wanted = prepared.wanted
+    return wanted is None or (sample.item, sample.system) in wanted.get(criterion.name, ())
+
+
+def refuse_twins(names: Sequence[str]) -> None:
+    """Raises ConfigError where two columns would have one name."""
+    twins = sorted({name for name in names if list(names).count(name) > 1})
+    if twins:
+        raise ConfigError(
+            f"two columns would be called {twins[0]!r}; a criterion is called by its file's name: rename it"
+        )
+
+
+def check_out(out: Path | None) -> None:
+    """Refuses a folder that cannot be one, or whose report is somebody else's."""
+    if out is None:
+        return
+    if out.exists() and not out.is_dir():
+        raise StorageError(f"{option('out', str(out))}: a file stands there; name a folder")
+    if not (out / "run.json").exists() and any((out / name).exists() for name in ("report.html", "report.md")):
+        raise StorageError(f"{option('out', str(out))}: holds a report that is not from judge; name another folder")
+
+
+def _criteria(
+    made: Plan, rows: Sequence[Sample], language: str, own: Mapping[str, Criterion], wanted: WantedTexts | None
+) -> list[Criterion]:
+    """The criteria of a plan in the form it wants them, checked against the texts that they are asked about."""
+    chosen = []
+    for name in made.criteria:
+        criterion = own.get(name) or criteria_module.load(name, language=language, pairwise=isinstance(made, RankPlan))
+        form = "json" if made.structured else criterion.form
+        own_kind = made.reply or criterion.reply
+        chosen.append(replace(criterion, reply=own_kind, form=form, merged=made.merge_criteria))
+        texts = None if wanted is None else wanted.get(criterion.name, ())
+        criteria_module.check(chosen[-1], [s for s in rows if texts is None or (s.item, s.system) in texts])
+    refuse_twins([c.name for c in chosen])
+    if made.merge_criteria:
+        _check_merged(chosen)
+    return chosen
+
+
+def _check_merged(chosen: Sequence[Criterion]) -> None:
+    """Refuses to merge what has no one short reply."""
+    if any(criterion.pairwise for criterion in chosen):
+        raise ConfigError(
+            f"{option('merge_criteria')}: it is for criteria that judge one text; leave it out of {command('rank')}"
+        )
+    if len(chosen) < 2:
+        raise ConfigError(f"{option('merge_criteria')}: it takes two criteria or more; leave it out")
+    if wordy := [criterion.name for criterion in chosen if criterion.reply != "score"]:
+        raise ConfigError(
+            f"{option('merge_criteria')}: it takes criteria whose reply is a score alone, and {wordy[0]} asks for a "
+            "reason; "
+            f"add {option('reply', 'score')}"
+        )
+
+
+def _merged(
+    made: Plan, chosen: Sequence[Criterion], rows: Sequence[Sample], judges: Mapping[str, Provider], notes: list[str]
+) -> Sequence[Sequence[Criterion]]:
+    """The criteria that share requests, with a note where they should and none does."""
+    if not made.merge_criteria or all(provider.decides for provider in judges.values()):
+        return ()
+    if not (found := multi_criteria.groups(chosen, rows)):
+        notes.append(f"No two criteria show the same texts: {option('merge_criteria')} had no effect.")
+    return found
+
+
+def _recording(made: Plan, path: Path, judges: Iterable[Provider]) -> Recorder:
+    """What the replies are taken down in, with what every report of these judges' must say. Raises JudgeError."""
+    if not judges:
+        raise ConfigError(
+            f"{option('record', str(path))}: no model is asked in this run, so there are no replies to record"
+        )
+    if path == made.replay:
+        raise ConfigError(
+            f"{option('record', str(path))}: this is the recording that is replayed; name another file, "
+            f"or a model that is asked in its place: {option('model')}"
+        )
+    return Recorder(path, " ".join(dict.fromkeys(judge.notice for judge in judges if judge.notice)))
+
+
+def _about_pairs(pairs: Pairs) -> list[str]:
+    notes = []
+    if pairs.chosen < pairs.possible:
+        notes.append(f"A sample: {pairs.chosen:,} of {pairs.possible:,} pairs of texts are compared.")
+    if pairs.alone:
+        notes.append(f"{pairs.alone:,} pairs of systems and items have only one text or none, and are not compared.")
+    return notes

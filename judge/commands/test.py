@@ -1,0 +1,340 @@
+"""`judge test`: suites of cases read and checked, run one after the other, and held against what they expect."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from judge import config
+from judge.commands import judge_run, prompt_language
+from judge.commands.compare import compare
+from judge.commands.evaluate import Model, Options
+from judge.commands.loop import in_a_loop
+from judge.commands.pipeline import run_pipeline
+from judge.commands.preparation import Prepared
+from judge.commands.progress_display import Watch, watched
+from judge.commands.public import async_door, door
+from judge.commands.suite_cost import longest, price
+from judge.commands.suite_runs import Given, comparing, restored, scoring
+from judge.commands.unrecorded import refuse_unrecorded
+from judge.core.errors import ConfigError, JudgeError
+from judge.core.plugins import unknown
+from judge.core.records import Sample
+from judge.execution.budget import Purse
+from judge.execution.progress import Progress
+from judge.providers.recording import Archive
+from judge.report.format import count, line
+from judge.results.result import Result
+from judge.suite import baseline_store, load, samples
+from judge.suite.baseline_store import Baseline
+from judge.suite.evaluate import against, judge, limits
+from judge.suite.records import Case, Outcome, Outcomes, Policy, Suite, Verdict
+from judge.suite.samples import SuiteTexts
+from judge.suite.scored import columns
+
+Paths = str | Path | Sequence[str | Path]
+Shown = Callable[[Prepared], AbstractContextManager[None]]
+"""What shows a run while it goes."""
+_MOVES = ("drift", "baseline")
+"""The kinds of verdicts that a new baseline settles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A suite that was read and checked; nothing of it has been sent or paid yet.
+
+    `scoring` asks about single texts, `comparing` about two, each None where no case does. `purse` pays for both, and
+    for those of other suites where the budget is of all together; `together` says that the deadline is.
+    """
+
+    suite: Suite
+    asked: SuiteTexts
+    scoring: Prepared | None
+    comparing: Prepared | None
+    baseline: Baseline
+    purse: Purse
+    together: bool
+
+    @property
+    def runs(self) -> list[Prepared]:
+        """What there is to run."""
+        return [one for one in (self.scoring, self.comparing) if one is not None]
+
+    @property
+    def judgments(self) -> int:
+        """How many judgments there are to make."""
+        return sum(len(judge_run.judgments(one, name)) for one in self.runs for name in one.judges)
+
+    @property
+    def cached(self) -> bool:
+        """Whether replies are kept."""
+        return all(one.plan.cache is not False for one in self.runs)
+
+
+class SuiteOptions(Options, total=False):
+    """What `test` takes beside the suites."""
+
+    model: Model
+    criteria: str | Sequence[str]
+    progress: Watch
+    cases: str | Collection[str]
+    baseline: str | Path
+    update_baseline: bool
+    undecided: Policy
+
+
+@door(SuiteOptions)
+def test(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
+    """Run suites, files or folders of *.judge.yaml, and say of every case whether the scores are as it expects.
+
+    `model` and the keys of `config.Plan` that a suite may have stand in the place of what the files say: a model also
+    in that of a file's `replay`. A budget or a deadline among them is for all suites together. `criteria` are names or
+    files in the place of the suites' criteria of the same name. Of `cases` those run in whose name this text stands, or
+    whose name is among these. `baseline` has by suite, as DIR/NAME, the run that this one is held against, or is itself
+    such a run. A suite that is new there is not held against anything; its cases of drift are errors. With
+    `update_baseline` this run becomes it, where all is met but what moved, which then counts as met. `undecided` is
+    what a case counts as that the numbers leave open. In `out` the runs are kept, each as DIR/NAME.
+
+    A suite that cannot be run to its end is an Outcome with `trouble`, and the others run. What is wrong with the
+    arguments, the files, the data or the baseline of any suite raises a JudgeError with all of it, before anything is
+    sent.
+    """
+    return in_a_loop(lambda: test_async(paths, **options))
+
+
+test.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test of its own
+
+
+@async_door(SuiteOptions)
+async def test_async(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
+    """`test` for callers with an event loop of their own."""
+    progress = options.pop("progress", None)
+    async with watched(progress) as counts:
+        return await carry_out(ready(paths, **options), counts)
+
+
+# Reading and checking
+
+
+def ready(
+    paths: Paths,
+    *,
+    model: Model | None = None,
+    baseline: str | Path | None = None,
+    update_baseline: bool = False,
+    undecided: Policy | None = None,
+    cases: str | Collection[str] | None = None,
+    criteria: str | Sequence[str] | None = None,
+    out: str | Path | None = None,
+    **options: Any,
+) -> list[Ready]:
+    """Read and check suites, all that can be checked before the first request. The arguments are those of `test`.
+
+    Raises a JudgeError that says all that is wrong with any of them.
+    """
+    given = Given.of(model, options, config.split(criteria) if isinstance(criteria, str) else criteria, out)
+    wrong: list[JudgeError] = []
+    found = _chosen(_loaded(paths, given, wrong), cases, wrong)
+    if update_baseline and cases is not None:
+        wrong.append(ConfigError("--update-baseline: with --cases the baseline would lack the texts of other cases"))
+    if len(found) > 1 and (baseline or out):
+        wrong += _twins(found)
+    limit = config.plan(given={"budget": given.options.get("budget")}).budget
+    purse = None if limit is None else Purse(limit)
+    folder = None if baseline is None else Path(baseline)
+    checked = []
+    for suite in found:
+        policy = [replace(case, undecided=undecided or case.undecided or suite.undecided) for case in suite.cases]
+        suite = replace(
+            suite,
+            options=given.over(suite.options),
+            cases=tuple(policy),
+            undecided=undecided or suite.undecided,
+        )
+        try:
+            data = samples.read(suite)
+            asked, runs = _prepared(suite, given, data)
+            known = None if cases is not None else [(one.item, one.system) for one in (*data, *asked.texts)]
+            held = baseline_store.find(suite, asked.texts, folder=folder, update=update_baseline, known=known)
+            own = purse or Purse(next(one.plan.budget for one in runs if one is not None))
+            checked.append(Ready(suite, asked, *runs, held, own, "deadline" in given.options))
+        except JudgeError as error:
+            wrong.append(_named(error, suite.path))
+    if wrong:
+        raise wrong[0] if len(wrong) == 1 else ConfigError("\n".join(map(str, wrong)))
+    return checked
+
+
+def _named(error: JudgeError, path: Path) -> JudgeError:
+    """The error, beginning with the suite's file."""
+    return error if str(error).startswith(str(path)) else type(error)(f"{path}: {error}")
+
+
+def _loaded(paths: Paths, given: Given, wrong: list[JudgeError]) -> list[Suite]:
+    found = []
+    for path in load.find([paths] if isinstance(paths, str | Path) else paths):
+        try:
+            found.append(load.load(path, given.instead))
+        except JudgeError as error:
+            wrong.append(error)
+    return found
+
+
+def _chosen(suites: Sequence[Suite], cases: str | Collection[str] | None, wrong: list[JudgeError]) -> list[Suite]:
+    """The suites with the cases in whose name this text stands, or with these, where either is given."""
+    if cases is None:
+        return list(suites)
+    kept = [replace(suite, cases=tuple(one for one in suite.cases if _meant(one, cases))) for suite in suites]
+    if suites and not any(suite.cases for suite in kept):
+        names = [line(case.name) for suite in suites for case in suite.cases]
+        meant = cases if isinstance(cases, str) else ", ".join(cases)
+        wrong.append(ConfigError(f"--cases: {unknown('case', meant, names)}"))
+    return [suite for suite in kept if suite.cases]
+
+
+def _meant(case: Case, cases: str | Collection[str]) -> bool:
+    return cases.casefold() in case.name.casefold() if isinstance(cases, str) else case.name in cases
+
+
+def _twins(suites: Sequence[Suite]) -> Iterator[ConfigError]:
+    for name, number in Counter(suite.name for suite in suites).items():
+        if number > 1:
+            where = ", ".join(str(suite.path) for suite in suites if suite.name == name)
+            yield ConfigError(
+                f"{count(number, 'suite')} are called {name} and would share a folder: {where}; rename one"
+            )
+
+
+def _prepared(
+    suite: Suite, given: Given, data: Sequence[Sample]
+) -> tuple[SuiteTexts, tuple[Prepared | None, Prepared | None]]:
+    """What a suite asks, and its two runs."""
+    language = samples.language(suite, data)
+    asked = samples.gather(suite, data, samples.load_criteria(suite, language, given.criteria))
+    if suite.options.get("language") is None:
+        prompt_language.check_one([*asked.texts, *(one for several in asked.pairs.values() for one in several)])
+    return asked, (scoring(suite, asked, given, language), comparing(suite, asked, given, language))
+
+
+# Running
+
+
+async def carry_out(
+    suites: Sequence[Ready], progress: Progress | None = None, shown: Shown = lambda _: nullcontext()
+) -> Outcomes:
+    """Run suites one after the other. Raises CancelledError where it is interrupted."""
+    progress = progress if progress is not None else Progress()
+    start = time.monotonic()
+    found = [await _outcome(one, progress, shown, start) for one in suites]
+    if found and not any(one.trouble for one in found):
+        found[-1] = replace(found[-1], notes=(*found[-1].notes, *_kept_of_others(suites)))
+    return Outcomes(found)
+
+
+def _kept_of_others(suites: Sequence[Ready]) -> Iterator[str]:
+    """What recordings hold besides what these suites asked, such as prompts as they were before a change."""
+    taken: dict[Path, set[int]] = {}
+    for run_of in (each for one in suites for each in one.runs):
+        if run_of.plan.record is not None and run_of.recording is not None:
+            taken.setdefault(run_of.plan.record, set()).update(run_of.recording.taken)
+    for path, calls in taken.items():
+        with Archive([path]) as whole:
+            if others := whole.beside(calls):
+                yield (
+                    f"{path}: {others:,} of {count(len(whole), 'prompt')} not asked in this run, and kept; record into "
+                    "another file to be rid of them."
+                )
+
+
+async def _outcome(one: Ready, progress: Progress, shown: Shown, start: float) -> Outcome:
+    """One suite, of several that began at `start`."""
+    began = time.monotonic()
+    found: list[Result | None] = []
+    try:
+        for prepared in (one.scoring, one.comparing):
+            since = start if one.together else began
+            found.append(None if prepared is None else await _run(prepared, one.purse, progress, shown, since))
+        refuse_unrecorded(*found)
+        return replace(_judged(one, *found), seconds=time.monotonic() - began)
+    except JudgeError as error:
+        said = "\n".join([str(error), *getattr(error, "__notes__", ())])
+        return Outcome(one.suite, trouble=said, seconds=time.monotonic() - began)
+
+
+async def _run(prepared: Prepared, purse: Purse, progress: Progress, shown: Shown, since: float) -> Result:
+    """What a run brings. Its deadline counts from `since`."""
+    made = prepared.plan
+    if made.deadline is not None:
+        left = max(made.deadline - (time.monotonic() - since), 0.0)
+        prepared.plan = made.model_copy(update={"deadline": left})
+    with shown(prepared):
+        return await run_pipeline(prepared, progress, purse)
+
+
+def _judged(one: Ready, result: Result | None, ranked: Result | None) -> Outcome:
+    """The verdicts on what was run, and the new baseline where one is wanted and nothing is against it."""
+    suite, held = one.suite, one.baseline
+    if result is not None and one.scoring is not None:
+        result = restored(result, one.scoring, one.asked)
+    first = held.keep is not None and held.before is None  # of which nothing can have drifted yet
+    cases = [case for case in suite.cases if not (first and case.kind == "drift")]
+    seed = one.runs[0].plan.seed
+    found = [
+        judge(case, one.asked.about[case.name], result, held.before, ranked, failures=suite.limits, seed=seed)
+        for case in cases
+    ]
+    found += _limits(one, result, ranked)
+    comparison = None
+    notes = [note for of in (result, ranked) if of is not None for note in of.info["notices"]]
+    notes += [*(result.info["notes"] if result is not None else ()), *held.notes]
+    if result is not None and held.before is not None:
+        had, has = columns(held.before), columns(result)
+        if new := ", ".join(line(name) for name in has if name not in had):
+            notes.append(f"Not in the baseline, and new: nothing to compare {new} with.")
+        if had.keys() & has.keys():
+            comparison = compare(held.before, result, seed=seed)
+            found += against(result, held.before, suite, runs=comparison.runs, seed=seed)
+    if held.keep is not None and result is not None:
+        found, said = _kept(result, held.keep, found)
+        notes.append(said)
+    warnings = (*_unasked(one, result, ranked), *held.warnings)
+    return Outcome(suite, tuple(found), result, ranked, comparison, tuple(dict.fromkeys(notes)), warnings=warnings)
+
+
+def _unasked(one: Ready, *results: Result | None) -> tuple[str, ...]:
+    """What has to be said of a recording for which not every judgment was asked anew."""
+    if not any(run.plan.record for run in one.runs):
+        return ()
+    cached = sum(of["requests"]["cached"] for each in results if each for of in each.info["judges"].values())
+    if not cached:
+        return ()
+    nothing = "nothing was asked, and " if cached >= one.judgments else ""
+    return (
+        f"{cached:,} of {count(one.judgments, 'judgment')} recorded from the cache: {nothing}a model that changed "
+        "behind its name would not be seen (--no-cache asks anew).",
+    )
+
+
+def _limits(one: Ready, result: Result | None, ranked: Result | None) -> list[Verdict]:
+    wanted = one.suite.limits
+    size = longest(one.runs) if wanted.tokens is not None else None
+    dollars, why = price(one.runs) if wanted.cost is not None else (None, "")
+    return limits(one.suite, result, ranked, tokens=size, cost=dollars, unpriced=why)
+
+
+def _kept(result: Result, folder: Path, found: Sequence[Verdict]) -> tuple[list[Verdict], str]:
+    """Make a result the baseline, which settles what moved, unless something else is not met; and what to say."""
+    unmet = [one for one in found if not one.met and one.kind not in _MOVES]
+    if unmet:
+        return list(found), f"{folder} is as it was: {count(len(unmet), 'verdict')} not met that no baseline settles."
+    baseline_store.keep(result, folder)
+    settled = "accepted: this run is the baseline now"
+    return [
+        one if one.met else replace(one, met=True, said=f"{one.said}; {settled}" if one.said else settled)
+        for one in found
+    ], f"This run is the baseline now: {folder}."

@@ -1,0 +1,346 @@
+"""Models in the form of transformers: their files in a folder or on the Hugging Face hub, loaded, and fed with texts.
+
+Errors begin with the metric that asks: `who` is its name, `what` the part that the model has in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge.core.errors import ConfigError, MissingExtra
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "*.model")
+PATTERNS = (
+    "config.json", "generation_config.json", "chat_template.jinja", *_TOKENIZER, "special_tokens_map.json",
+    "added_tokens.json", "merges.txt", "model.safetensors", "model-*.safetensors", "model.safetensors.index.json",
+)  # fmt: skip
+"""The files that are downloaded, and that the digest is of."""
+_WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
+_NO_LIMIT = 10**6  # transformers writes 10**30 where a tokenizer knows no limit
+_USUAL_LIMIT = 512
+# Their first positions are taken by the padding token, so that a table of 514 positions holds 512 tokens.
+_OFFSET_POSITIONS = frozenset(
+    {
+        "camembert",
+        "data2vec-text",
+        "ibert",
+        "longformer",
+        "mpnet",
+        "roberta",
+        "roberta-prelayernorm",
+        "xlm-roberta",
+        "xlm-roberta-xl",
+        "xmod",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A model's files, and what for. `digest` is a sha256, in hex, of all that is read of them."""
+
+    who: str
+    what: str
+    name: str
+    folder: Path
+    digest: str
+
+    @property
+    def label(self) -> str:
+        """How errors begin."""
+        return f"{self.who}: {self.what} {self.name}"
+
+    @property
+    def signed(self) -> str:
+        """Name and digest for signatures; a folder's own name, but never a path."""
+        return f"{self.name.replace('|', '_')}@{self.digest[:8]}"
+
+    def config(self) -> dict[str, Any]:
+        """What config.json says. Raises ConfigError."""
+        try:
+            found = json.loads((self.folder / "config.json").read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise self.error(f"config.json cannot be read: {error}") from error
+        if not isinstance(found, dict):
+            raise self.error("config.json is not a model's configuration")
+        return found
+
+    def error(self, why: str) -> ConfigError:
+        """A ConfigError of this model, which says where it lies."""
+        return ConfigError(f"{self.label} ({self.folder}): {why}")
+
+
+def find(model: str, *, who: str, what: str, cache: Path | None) -> Files:
+    """The files of a folder or of a name on the hub, downloaded where they are not on this machine yet.
+
+    `cache` is the folder where digests are kept. Raises ConfigError for a model that cannot be had or is not whole,
+    MissingExtra for a package.
+    """
+    path = Path(model).expanduser()
+    name, folder = (path.resolve().name, path) if path.is_dir() else (model, _snapshot(model, who, what))
+    return at(folder, name=name, who=who, what=what, cache=cache)
+
+
+def at(folder: Path, *, name: str, who: str, what: str, cache: Path | None) -> Files:
+    """The model in a folder. Raises ConfigError where it is not whole."""
+    found = Files(who, what, name, folder, "")
+    if lacks := lacking(folder):
+        raise found.error(
+            f"lacks {_listed(lacks)}: get all of its files again, or load model and tokenizer with transformers and "
+            "write both with save_pretrained(FOLDER); weights of another form are not read"
+        )
+    try:
+        return Files(who, what, name, folder, _digest(folder, cache))
+    except OSError as error:
+        raise found.error(f"cannot be read: {error}") from error
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:2]) + (f" and {len(names) - 2:,} more files" if len(names) > 2 else "")
+
+
+def lacking(folder: Path) -> list[str]:
+    """The files without which a folder is no model: configuration, a tokenizer's, weights or parts of these."""
+    lacks = [] if (folder / "config.json").is_file() else ["config.json"]
+    # transformers would make a tokenizer without words.
+    lacks += [] if any(True for pattern in _TOKENIZER for _ in folder.glob(pattern)) else ["tokenizer.json"]
+    if (folder / _WEIGHTS).is_file():
+        return lacks
+    if not (folder / _INDEX).is_file():
+        return [*lacks, _WEIGHTS]
+    try:
+        parts = {str(part) for part in json.loads((folder / _INDEX).read_text("utf-8"))["weight_map"].values()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return [*lacks, _INDEX]
+    return lacks + sorted(part for part in parts if not (folder / part).is_file())
+
+
+def _snapshot(name: str, who: str, what: str) -> Path:
+    """The folder of a model of the hub, as it lies in the hub's own cache; what is missing there is downloaded."""
+    hub = optional("huggingface_hub", who)
+    optional("transformers.utils.logging", who)
+    wanted, kept = list(PATTERNS), ""
+    try:
+        folder = Path(hub.snapshot_download(name, allow_patterns=wanted, local_files_only=True))
+        if not (lacks := lacking(folder)):
+            return folder
+        kept = f"; the copy in its cache lacks {_listed(lacks)}"
+    except (OSError, ValueError):  # not there yet, or no name of the hub's: the download will say
+        pass
+    try:
+        with quiet():
+            return Path(hub.snapshot_download(name, allow_patterns=wanted))
+    except Exception as error:
+        raise ConfigError(
+            f"{who}: {what} {name!r} is no folder here and cannot be had from the Hugging Face hub "
+            f"({first_line(error)}{kept}): check the name, name a folder made by save_pretrained, or set HF_HUB_CACHE "
+            "to where the hub's models lie, or HF_ENDPOINT to a mirror that can be reached"
+        ) from error
+
+
+def _digest(folder: Path, cache: Path | None) -> str:
+    """sha256 of the files' names and contents, remembered for as long as their sizes and times stay the same."""
+    files = sorted({file for pattern in PATTERNS for file in folder.glob(pattern) if file.is_file()})
+    seen = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    # Hashed, as the path is the user's own business and not the cache's.
+    known = hashlib.sha256(json.dumps([str(folder.resolve()), seen]).encode()).hexdigest()
+    kept = cache / "models" / known if cache else None
+    with suppress(OSError, ValueError):
+        if kept and re.fullmatch("[0-9a-f]{64}", digest := kept.read_text("ascii")):
+            return digest
+    whole = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            whole.update(file.name.encode() + b"\0" + hashlib.file_digest(stream, "sha256").digest())
+    with suppress(OSError):  # a disk that cannot be written costs time, not the run
+        if kept:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(whole.hexdigest(), "ascii")
+    return whole.hexdigest()
+
+
+def load(
+    files: Files, head: str, *, dtype: str = "float32", spare: Callable[[str], bool] = lambda name: False, **how: Any
+) -> tuple[Any, Any]:
+    """Tokenizer and network by one of transformers' classes. Nothing is unpickled, no code fetched.
+
+    Raises ConfigError where they cannot be loaded or weights are missing, but for those of which `spare` is true.
+    """
+    torch, transformers = optional("torch", files.who), optional("transformers", files.who)
+    here = {"local_files_only": True, "trust_remote_code": False}
+    how |= {"dtype": getattr(torch, dtype), "use_safetensors": True, "output_loading_info": True, **here}
+    broken, part = optional("safetensors", files.who).SafetensorError, "tokenizer"
+    try:
+        with quiet():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), **here)
+            part = "network"
+            network, found = getattr(transformers, head).from_pretrained(str(files.folder), **how)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError, broken) as error:
+        raise files.error(f"its {part} cannot be loaded: {first_line(error)}") from error
+    few, many = len(tokenizer), getattr(network.config, "vocab_size", None) or 0
+    if few < many // 2:
+        raise files.error(f"its tokenizer has {few:,} tokens, its network {many:,}: get the tokenizer's files again")
+    # They would be filled with random numbers.
+    if lacks := sorted(name for name in found["missing_keys"] if not spare(name)):
+        raise files.error(f"its weights lack {lacks[0]}: get its files again")
+    return tokenizer, network.eval()
+
+
+def device(name: str | None, *, who: str) -> Any:
+    """The device of this name, the GPU where there is one and none is named. Raises ConfigError."""
+    torch = optional("torch", who)
+    try:
+        chosen = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if chosen.type == "meta":
+            raise RuntimeError("it holds no numbers")
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        raise ConfigError(f"{who}: device {name!r} cannot be used: {first_line(error)}") from error
+    return chosen
+
+
+def moved(files: Files, network: Any, to: Any) -> Any:
+    """The network on a device. Raises ConfigError where there is no room for it."""
+    try:
+        return network.to(to)
+    except (RuntimeError, MemoryError) as error:
+        raise files.error(f"its network does not fit on {to} ({first_line(error)}): set device to cpu") from error
+
+
+def batch_tokens(kind: str) -> int:
+    """How many tokens are worth reading together on a kind of device."""
+    return 32_768 if kind == "cuda" else 2_048
+
+
+@contextmanager
+def computing(files: Files, tokens: int) -> Iterator[None]:
+    """Quiet; what a network raises as it computes so many tokens becomes a ConfigError that says what to set."""
+    try:
+        with quiet():
+            yield
+    except (RuntimeError, ValueError, TypeError, IndexError, MemoryError) as error:
+        why = f"its network cannot compute ({first_line(error)}): name another model"
+        if isinstance(error, MemoryError) or "memory" in str(error).lower():
+            why = f"{tokens:,} tokens at once need too much memory: set batch_tokens to less, or device to cpu"
+        raise files.error(why) from error
+
+
+def limit(tokenizer: Any, config: Any, usual: int = _USUAL_LIMIT) -> int:
+    """How many tokens a model reads at once, special ones counted; `usual` where nothing says so."""
+    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    limits = [tokenizer.model_max_length] if 0 < tokenizer.model_max_length < _NO_LIMIT else []
+    if isinstance(positions, int) and positions > 0:
+        taken = (config.pad_token_id or 0) + 1 if config.model_type in _OFFSET_POSITIONS else 0
+        limits.append(positions - taken)
+    return int(min(limits, default=usual))
+
+
+def backend(tokenizer: Any) -> Any:
+    """The `tokenizers` object inside a transformers tokenizer; None where it is one written in Python."""
+    return getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
+
+
+def padded(ids: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Token ids and attention mask, both of shape (texts, longest text)."""
+    import numpy as np
+
+    longest = max(len(row) for row in ids)
+    rows = np.full((len(ids), longest), pad, dtype=np.int64)
+    mask = np.zeros((len(ids), longest), dtype=np.int64)
+    for place, row in enumerate(ids):
+        rows[place, : len(row)] = row
+        mask[place, : len(row)] = 1
+    return rows, mask
+
+
+def batches(lengths: Sequence[int], tokens: int, *, mixed: bool = False) -> list[list[int]]:
+    """Places of `lengths`, longest first, in batches of at most `tokens` tokens with padding, and of one text at least.
+
+    Lengths of a batch differ by an eighth at most, so that little is computed for padding, unless `mixed`.
+    """
+    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    made: list[list[int]] = []
+    longest = 0
+    for place in order:
+        alike = mixed or lengths[place] >= longest - longest // 8
+        if made and (len(made[-1]) + 1) * longest <= tokens and alike:
+            made[-1].append(place)
+        else:
+            longest = lengths[place]
+            made.append([place])
+    return made
+
+
+def optional(module: str, who: str, extra: str | None = None) -> Any:
+    """The module. Raises MissingExtra, with the pip line, where it or what it needs is not installed."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise missing((error.name or module).partition(".")[0], who, extra) from error
+
+
+@cache
+def version(package: str, who: str, extra: str | None = None) -> str:
+    """A package's version, without importing it. Raises MissingExtra where it is not installed."""
+    try:
+        return installed_version(package)
+    except PackageNotFoundError as error:
+        raise missing(package, who, extra) from error
+
+
+def missing(package: str, who: str, extra: str | None = None) -> MissingExtra:
+    """The error for a package that is not installed; the extra that brings it is named like the metric, or `extra`."""
+    return MissingExtra(f"{who} needs the package {package}: pip install 'textjudge[{extra or who}]'")
+
+
+def first_line(error: Exception) -> str:
+    """What an error of another package says, short."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300].rstrip(
+        ":"
+    )
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No warnings, log lines or progress bars of other packages meanwhile; all as it was afterwards."""
+    before = logging.root.manager.disable
+    logging.disable(max(before, logging.WARNING))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with _no_bars():
+                yield
+    finally:
+        logging.disable(before)
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    transformers, hub = import_module("transformers.utils.logging"), import_module("huggingface_hub.utils")
+    shown, hidden = transformers.is_progress_bar_enabled(), hub.are_progress_bars_disabled()
+    transformers.disable_progress_bar()
+    hub.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            transformers.enable_progress_bar()
+        if not hidden:
+            hub.enable_progress_bars()

@@ -1,0 +1,119 @@
+"""The ways in which the labels of a scale may be written: digits of any script, signs, number words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from judge.core import records
+from judge.core.records import Scale
+
+# Marks of direction, which stand around numbers in Arabic and Hebrew, and the box of the keycap emoji.
+_UNSEEN = dict.fromkeys(map(ord, "\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u20e3"))
+_DECIMAL_SIGN = "\u066b"
+_FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
+
+DASHES = "–‒➖"
+"""What may stand for a minus, but only right before a digit: elsewhere it parts words or begins a range."""
+_DASHED = re.compile(rf"^[{DASHES}](?=[0-9]|$)")
+
+UNITS = "점点分"
+# One row for each number from 0. The words of the second column are common words or parts of them (Korean "네" is
+# "yes" as well), and count only with a unit after them.
+_WORDS = (
+    ("zero 〇 零 ゼロ", "영 공"),
+    ("one 一", "일 한 하나"),
+    ("two 二", "이 두 둘 两 兩"),
+    ("three 三", "삼 세 셋"),
+    ("four 四", "사 네 넷"),
+    ("five 五", "오 다섯"),
+    ("six 六", "육 여섯"),
+    ("seven 七", "칠 일곱"),
+    ("eight 八", "팔 여덟"),
+    ("nine 九", "구 아홉"),
+    ("ten 十", "십 열"),
+)
+HAN = "〇零一二三四五六七八九十"
+
+is_number = re.compile(r"[-+]?[0-9]++(?:\.[0-9]++)?").fullmatch
+
+
+def fold(text: str) -> str:
+    """`records.fold`, and the decimal digits of every script as those of ASCII. Idempotent."""
+    if text.isascii():
+        return text
+    folded = records.fold(text.translate(_UNSEEN)).replace(_DECIMAL_SIGN, ".")
+    return _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), folded)
+
+
+def signed(text: str) -> str:
+    """Folded text in which a dash right before its first digit, or alone, is the minus of the keyboard."""
+    return _DASHED.sub("-", text)
+
+
+def shortest(number: str) -> str:
+    """A decimal without a plus, and without the zeros at its end that change nothing."""
+    number = number.removeprefix("+")
+    return number.rstrip("0").rstrip(".") if "." in number else number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Names:
+    """What the labels of a scale are called, all of it folded: from the name to the label.
+
+    `own` are the labels themselves, by their `key`; `numbers` those that are numbers, by their shortest form, and
+    `top` is the greatest of them. `words` are the words in English, Chinese, Japanese and Korean for the whole numbers
+    0 to 10 among those, in lower case; `counted` words that mean a number only with one of `UNITS` after them. A label
+    is never another label's word, and what two labels would both be called is the name of neither. `loose` says
+    that upper and lower case do not matter, `below_zero` that some number is less than 0, so that others may wear a +.
+    """
+
+    own: Mapping[str, str]
+    numbers: Mapping[str, str]
+    words: Mapping[str, str]
+    counted: Mapping[str, str]
+    top: str | None
+    loose: bool
+    below_zero: bool
+
+    def key(self, text: str) -> str:
+        """The form of folded text by which `own` is looked up."""
+        text = signed(text.strip())
+        return text.casefold() if self.loose else text
+
+    def label(self, text: str) -> str | None:
+        """The label that folded text is a name of; whether a unit follows a counted word is the caller's to see."""
+        if found := self.own.get(self.key(text)):
+            return found
+        key = signed(text.strip()).casefold()
+        return self.words.get(key) or self.counted.get(key) or self.numbers.get(shortest(key))
+
+
+@lru_cache(maxsize=256)
+def names(scale: Scale) -> Names:
+    """The names of a scale's labels."""
+    folded = [signed(fold(label).strip()) for label in scale.labels]
+    loose = len({text.casefold() for text in folded}) == len(folded)
+    keys = [text.casefold() if loose else text for text in folded]
+    own = {key: label for key, label in zip(keys, scale.labels, strict=True) if key and keys.count(key) == 1}
+    numbers: dict[str, str] = {}
+    for key, label in own.items():
+        if is_number(key):
+            numbers.setdefault(shortest(key), label)
+    taken = {text.casefold() for text in folded}
+    words, counted = (
+        {
+            word: numbers[str(n)]
+            for n, columns in enumerate(_WORDS)
+            if str(n) in numbers
+            for word in columns[column].split()
+            if word not in taken
+        }
+        for column in (0, 1)
+    )
+    top = max(numbers, key=float, default=None)
+    below_zero = any(number.startswith("-") for number in numbers)
+    return Names(own, numbers, words, counted, None if top is None else numbers[top], loose, below_zero)

@@ -1,0 +1,91 @@
+"""Names to objects, on demand: what `judge` brings and what other packages add come through one door.
+
+An entry is `module:attribute`, imported only when asked for. Other packages add entry points in the groups
+`judge.metrics`, `judge.providers`, `judge.engines` and `judge.formats`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Literal
+
+from judge.core.errors import ConfigError, MissingExtra
+
+Kind = Literal["metrics", "providers", "engines", "formats"]
+
+METRICS = {
+    "rouge": "judge.metrics.rouge:Rouge",
+    "bleu": "judge.metrics.bleu:Bleu",
+    "bleu_corpus": "judge.metrics.bleu:CorpusBleu",
+    "chrf": "judge.metrics.chrf:Chrf",
+    "ter": "judge.metrics.ter:Ter",
+    "meteor": "judge.metrics.meteor:Meteor",
+    "cider": "judge.metrics.cider:Cider",
+    "bertscore": "judge.metrics.bertscore:BertScore",
+    "distinct": "judge.metrics.diversity:Distinct",
+    "self_bleu": "judge.metrics.diversity:SelfBleu",
+    "pairwise_bleu": "judge.metrics.diversity:PairwiseBleu",
+    "source_bleu": "judge.metrics.diversity:SourceBleu",
+    "qags": "judge.metrics.qags:Qags",
+    "stats": "judge.metrics.text_features:Stats",
+    "heuristic": "judge.metrics.heuristic:Heuristic",
+}
+PROVIDERS = {
+    "openai": "judge.providers.openai:OpenAIProvider",
+    "decisions": "judge.providers.decisions:DecisionsProvider",
+    "scripted": "judge.providers.scripted:ScriptedProvider",
+    "local": "judge.providers.transformers:LocalProvider",
+}
+ENGINES = {
+    "local": "judge.execution.engines.local:run",
+    "batch": "judge.execution.engines.batch_api:BatchEngine",
+    "ray": "judge.execution.engines.ray:RayEngine",
+}
+FORMATS = {
+    "console": "judge.report.renderers.console:render",
+    "markdown": "judge.report.renderers.markdown:render",
+    "html": "judge.report.renderers.html:render",
+    "json": "judge.report.renderers.json:render",
+    "csv": "judge.report.renderers.csv:render",
+    "latex": "judge.report.renderers.latex:render",
+    "svg": "judge.report.charts.svg:render",
+}
+_BUILT_IN: dict[Kind, dict[str, str]] = {
+    "metrics": METRICS,
+    "providers": PROVIDERS,
+    "engines": ENGINES,
+    "formats": FORMATS,
+}
+
+
+def names(kind: Kind) -> list[str]:
+    """Every name that `load` knows for this kind, built-in ones first."""
+    found = {point.name for point in entry_points(group=f"judge.{kind}")}
+    return [*_BUILT_IN[kind], *sorted(found - _BUILT_IN[kind].keys())]
+
+
+def load(kind: Kind, name: str) -> Any:
+    """The object behind a name.
+
+    Raises ConfigError for a name nobody registered and MissingExtra where its packages are not installed.
+    """
+    if target := _BUILT_IN[kind].get(name):
+        module, attribute = target.split(":")
+        try:
+            return getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "judge":
+                raise
+            raise MissingExtra(f"{name} needs the package {error.name}: pip install 'textjudge[{name}]'") from error
+    for point in entry_points(group=f"judge.{kind}", name=name):
+        return point.load()
+    raise ConfigError(unknown(kind.removesuffix("s"), name, names(kind)))
+
+
+def unknown(what: str, name: str, known: list[str]) -> str:
+    """The message for a name that is not among the known ones, with the nearest of them."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"unknown {what} {name!r}{hint} (known: {', '.join(known)})"

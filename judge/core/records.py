@@ -1,0 +1,395 @@
+"""The values that travel between the layers: frozen, slotted, standard library only.
+
+A number is real (`Score`) or it is a `Failure`; nothing here holds -1, NaN or a made-up reply.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import PurePath
+from typing import Any, Literal
+
+from judge.core.errors import ParseError
+
+ReplyKind = Literal["score", "score_then_reason", "reason_then_score"]
+Form = Literal["text", "json", "decision", "merged"]
+"""How a judge is asked to answer: in text, as a JSON object (structured output), to a typed question, or by one key of
+a JSON object about several criteria."""
+Question = Literal["score", "choice", "predicate"]
+"""The types of question that a decision endpoint takes."""
+Message = Mapping[str, str]
+
+IDENTICAL = "identical"
+"""The method of a comparison of two equal texts, about which no judge is asked."""
+ABSTAINED = "Abstained"
+"""The error of a value that a metric declines to give as the text is outside its range."""
+_MOST_LEVELS = 10
+_decode = json.JSONDecoder().raw_decode
+# Characters without width go, and every minus is the one of the keyboard. The super- and subscript minus are named
+# because NFKC would turn them into U+2212 after this table has been used.
+_INVISIBLE = "\u00ad\u034f\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
+_FOLDED = dict.fromkeys(map(ord, _INVISIBLE)) | dict.fromkeys(map(ord, "\u2010\u2011\u207b\u208b\u2212"), "-")
+
+
+def fold(text: str) -> str:
+    """The form in which replies and labels are compared: NFKC, nothing invisible, one kind of minus.
+
+    Idempotent. White space at the ends and upper and lower case are left for the caller to decide about.
+    """
+    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_FOLDED))
+
+
+def whole(text: str) -> str:
+    """The text as UTF-8 can carry it: a lone surrogate becomes U+FFFD, a pair the character it means."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One system's text for one item.
+
+    `human` holds ratings by people, by criterion name, the mean where there are several annotators; `ratings` then
+    has each one's, None where one did not rate. `extra` is every other column of the data. `where` says where the row
+    came from (`data.jsonl:17`) for messages.
+    """
+
+    item: str
+    system: str
+    output: str
+    source: str | None = None
+    references: tuple[str, ...] = ()
+    human: Mapping[str, float] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    where: str = ""
+    ratings: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The answers a criterion allows: `labels` as the judge writes them, `values` as they count."""
+
+    labels: tuple[str, ...]
+    values: tuple[float, ...]
+
+    @classmethod
+    def integers(cls, low: int, high: int, step: int = 1) -> Scale:
+        """The scale low, low + step, …, high."""
+        numbers = range(low, high + 1, step)
+        return cls(tuple(str(n) for n in numbers), tuple(float(n) for n in numbers))
+
+    @property
+    def question(self) -> Question:
+        """The type of question this scale makes for a decision endpoint.
+
+        Two labels that count 0 and 1 are a predicate; up to 10 levels, each above the one before it, a score; all
+        else is a choice.
+        """
+        if self.values in ((0.0, 1.0), (1.0, 0.0)):
+            return "predicate"
+        rising = all(a < b for a, b in pairwise(self.values))
+        return "score" if rising and len(self.labels) <= _MOST_LEVELS else "choice"
+
+    @property
+    def low(self) -> float:
+        return min(self.values)
+
+    @property
+    def high(self) -> float:
+        return max(self.values)
+
+    def value(self, label: str) -> float:
+        """The value of a label of this scale."""
+        return self.values[self.labels.index(label)]
+
+    def expected(self, weights: Mapping[str, float]) -> float:
+        """Σ p(s)·v(s) / Σ p(s) over the labels s of this scale (Liu et al. 2023, G-Eval, eq. 1, normalised).
+
+        Labels that are not on the scale are ignored. Raises `ParseError` where no mass is left: never 0.
+        """
+        mass = sum(weights.get(label, 0.0) for label in self.labels)
+        if not mass > 0:
+            raise ParseError("no probability on any label of the scale")
+        return (
+            sum(weights.get(label, 0.0) * value for label, value in zip(self.labels, self.values, strict=True)) / mass
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What is judged and how: one file of prompts/, or a user's own.
+
+    `template` is the file's text, `layouts` those of the templates it extends or includes by name, `needs` the
+    sample fields its rendering reads (layouts included), `said` what the text's header said, as `told` has it. `form`
+    and `merged` are not the file's but the run's: how the answer is asked for, and whether together with others.
+    """
+
+    name: str
+    template: str
+    scale: Scale
+    reply: ReplyKind = "score"
+    needs: frozenset[str] = frozenset()
+    layouts: Mapping[str, str] = field(default_factory=dict)
+    weight: float = 1.0
+    title: str = ""
+    description: str = ""
+    steps: tuple[str, ...] = ()
+    version: int = 1
+    language: str = "en"
+    path: str = ""
+    form: Form = "text"
+    merged: bool = False
+    said: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether two texts are compared: the template reads `first` and `second` in place of `output`.
+
+        The values of the scale are then what the answer counts for the text shown first: 1 it wins, 0 it loses.
+        """
+        return {"first", "second"} <= self.needs
+
+    @property
+    def told(self) -> tuple[Any, ...]:
+        """What of the prompt is not in the templates."""
+        return self.title, self.description, self.scale.labels, self.scale.values, self.steps, self.reply
+
+    @property
+    def digest(self) -> str:
+        """sha256, in hex, over every template's text; over `told` as well where that is not what the header said."""
+        texts = {PurePath(self.path).name: self.template, **self.layouts}
+        more = [] if self.told == self.said else [self.told]
+        return hashlib.sha256(json.dumps([*texts.items(), *more]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A criterion rendered for one sample, or for a pair of them, ready to be asked.
+
+    `question` is what a decision endpoint is asked about the messages; all else has it in the messages. `merged` are
+    the criteria that are asked together in the messages, where there are several, each with its scale.
+    """
+
+    item: str
+    system: str
+    criterion: str
+    messages: tuple[Message, ...]
+    question: str = ""
+    merged: tuple[tuple[str, Scale], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a model. Holds no sample id, so that equal prompts are asked once.
+
+    `params` is what we want (temperature, max_tokens, top_logprobs, n, response_format); a provider that has to leave
+    one out says so in `Response.unmet`. A decision endpoint gets `questions` there and answers with one choice for
+    each. `draw` numbers repeated draws of one prompt; with `n`, it is the first draw's. `prefix` is for the provider's
+    prompt cache and neither compared nor part of the key: the group of the requests that start alike, and how many
+    characters of the first message others will read again (0: none).
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    draw: int = 0
+    endpoint: str = ""
+    prefix: tuple[str, int] = field(default=("", 0), compare=False, repr=False)
+    _key: str = field(default="", init=False, compare=False, repr=False)
+
+    def key(self) -> str:
+        """sha256, in hex, over the canonical JSON of every field but the prefix; made once."""
+        if not self._key:
+            fields = [self.endpoint, self.model, self.draw, dict(self.params), [dict(m) for m in self.messages]]
+            text = json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+            object.__setattr__(self, "_key", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
+        return self._key
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a reply: its text, log probability (nats), and the likeliest tokens at its place."""
+
+    text: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One reply. `tokens` is None where the provider gave no log probabilities.
+
+    `shares` are the probabilities by label that a decision endpoint returned; `text` is then the likeliest label.
+    """
+
+    text: str
+    finish_reason: str = "stop"
+    tokens: tuple[Token, ...] | None = None
+    shares: tuple[tuple[str, float], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider counted them. Those read from and written to its prompt cache are in `prompt_tokens`."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came back. `unmet` names the wanted parameters that the server refused or silently ignored.
+
+    `reasoning` among them: it was given up for the token probabilities. `limits` are the reply's `x-ratelimit-*`
+    headers, in lower case: news of the moment, which is neither stored nor compared.
+    """
+
+    choices: tuple[Choice, ...]
+    usage: Usage = Usage()
+    served_by: str = ""
+    unmet: tuple[str, ...] = ()
+    limits: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    def to_json(self) -> str:
+        """One line of JSON from which `from_json` makes an equal Response."""
+        choices: list[list[Any]] = [
+            [c.text, c.finish_reason, None if c.tokens is None else [[t.text, t.logprob, t.top] for t in c.tokens]]
+            + ([] if c.shares is None else [c.shares])
+            for c in self.choices
+        ]
+        usage = [getattr(self.usage, name) for name in Usage.__slots__]
+        return json.dumps([1, choices, usage, self.served_by, self.unmet], separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Response:
+        """The Response that `to_json` wrote. Raises ValueError for any other text."""
+        try:
+            (version, choices, usage, served_by, unmet), end = _decode(text)
+            if end != len(text):
+                raise ValueError("more than a stored response")
+            if version != 1:
+                raise ValueError(f"stored response of version {version}; this judge reads version 1")
+            return cls(tuple([_choice(*c) for c in choices]), Usage(*usage), served_by, tuple(unmet))
+        except TypeError as error:
+            raise ValueError(f"not a stored response: {error}") from error
+
+
+def _choice(text: str, finish_reason: str, tokens: list[Any] | None, shares: list[Any] | None = None) -> Choice:
+    listed = None if shares is None else _listed(shares)
+    if tokens is None:
+        return Choice(text, finish_reason, None, listed)
+    return Choice(text, finish_reason, tuple([Token(t, p, _listed(top)) for t, p, top in tokens]), listed)
+
+
+def _listed(pairs: list[Any]) -> tuple[tuple[str, float], ...]:
+    return tuple([(str(text), float(number)) for text, number in pairs])  # a list is quicker than a generator
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How a value was made.
+
+    `method` is the rung of the ladder (`logprobs`, `decisions`, `samples`, `single`), `panel`, `identical` or
+    `metric`. For a judgment: `mass` is the probability found on the scale (0–1), `distribution` that mass by label,
+    `entropy` that of the normalised distribution (nats), `argmax` its likeliest label, `low`/`high` the value's bounds
+    given what was not seen, `n` the draws used, `reason` the judge's words, `raw` its reply, `note` what else there is
+    to know, such as why a higher rung was left.
+    """
+
+    method: str
+    mass: float | None = None
+    distribution: Mapping[str, float] | None = None
+    entropy: float | None = None
+    argmax: str | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 1
+    reason: str | None = None
+    raw: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A value of one column for one sample.
+
+    In a comparison, `system` was shown first and `rival` second, and `value` is what the answer counts for `system`:
+    1 it wins, 0 it loses. Where `item` is empty, the value is one of all the system's texts together (corpus BLEU,
+    distinct-N): `provenance.n` counts them, and `low` and `high` there are its interval, where it has one.
+    """
+
+    item: str
+    system: str
+    column: str
+    value: float
+    provenance: Provenance
+    rival: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A value that could not be had: a row of its own, never a number.
+
+    `stage` is where (`render`, `request`, `parse`, `metric`), `error` the kind (an error's class name),
+    `message` what happened, `raw` the reply where there was one.
+    """
+
+    item: str
+    system: str
+    column: str
+    stage: str
+    error: str
+    message: str
+    raw: str = ""
+    rival: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the comparison: a criterion or a metric.
+
+    `signature` names all that is needed to get the column again. `low`/`high` are the ends of the scale, None
+    where it has none; `labels` the labels of a criterion's scale. `criterion` is what a judge's column is of; `judge`
+    whose it is, where several judges are a panel, and nothing for their mean. `better` says which end is the good
+    one; nothing where that depends on what one wants. `weight` is a criterion's in the overall score.
+    """
+
+    name: str
+    kind: Literal["criterion", "metric"]
+    signature: str
+    low: float | None = None
+    high: float | None = None
+    labels: tuple[str, ...] = ()
+    criterion: str = ""
+    judge: str = ""
+    better: Literal["higher", "lower", ""] = "higher"
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A statistic with what supports it. `low` and `high` are None where `n` is too small for an interval."""
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+    p: float | None = None

@@ -1,0 +1,356 @@
+"""Criterion and sample or pair to `Prompt`, by a Jinja that is sandboxed, strict, and reads nothing from the disk.
+
+Templates come as texts (`criteria.bodies`), so that what is rendered is what a run keeps. Judged text is data: it
+is put in once, never rendered again, between marks that it cannot contain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import (
+    ChainableUndefined,
+    FunctionLoader,
+    StrictUndefined,
+    TemplateError,
+    TemplateSyntaxError,
+    Undefined,
+    meta,
+    nodes,
+    pass_context,
+)
+from jinja2.runtime import Context
+
+from judge.core.errors import CriterionError
+from judge.core.records import Criterion, Form, Prompt, ReplyKind, Sample, Scale
+from judge.criteria.sandbox import Sandbox, steps, unlike_others
+
+_KEY = 8
+_TEXTS = frozenset({"source", "output", "first", "second"})
+"""What differs from sample to sample in most templates."""
+_CHANGING = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
+"""What may do something with a text after it was printed."""
+_UNSEEN = re.compile(
+    "[\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064"
+    "\u2066-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
+)
+"""Unicode's format characters (Cf), the variation selectors, and the joiner of graphemes."""
+_JOINT = "layouts/merged.jinja"
+_RUNTIME = (
+    TemplateError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RecursionError,
+    MemoryError,
+)
+
+
+class _Environment(Sandbox):
+    """The sandbox that prompts are made in."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """What a criterion tells of itself needs no guard, which takes half of the time of a prompt."""
+        if type(obj) is This and attribute in This.__slots__:
+            return getattr(obj, attribute)
+        return super().getattr(obj, attribute)
+
+
+@dataclass(frozen=True, slots=True)
+class This:
+    """What a template knows of its own criterion, as `this`.
+
+    `lowest` and `highest` are the labels of least and greatest value; `whole` says that the labels are the whole
+    numbers between them, without a gap, from the lowest up. `cut` marks where the material ends and the question
+    begins: nothing, except where the two go to a decision endpoint apart, or several questions follow one material.
+    """
+
+    title: str
+    description: str
+    scale: Scale
+    steps: tuple[str, ...]
+    reply: ReplyKind
+    lowest: str
+    highest: str
+    whole: bool
+    form: Form = "text"
+    cut: str = ""
+
+
+def _this(criterion: Criterion) -> This:
+    scale = criterion.scale
+    return This(
+        title=criterion.title,
+        description=criterion.description,
+        scale=scale,
+        steps=criterion.steps,
+        reply=criterion.reply,
+        lowest=scale.labels[scale.values.index(scale.low)],
+        highest=scale.labels[scale.values.index(scale.high)],
+        whole=scale == Scale.integers(round(scale.low), round(scale.high)),
+        form="merged" if criterion.merged else criterion.form,
+        # Of chance, and another one in every run: no text can hold it.
+        cut=f"<cut {secrets.token_hex(16)}>" if criterion.merged or criterion.form == "decision" else "",
+    )
+
+
+class _Gap(NamedTuple):
+    """Stands in the place of a text that is put in later; `mark` is of chance, so that no template holds it."""
+
+    name: str
+    mark: str
+
+
+def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
+    """A text between an opening and a closing mark, each on a line of its own: `<label key>` … `</label key>`.
+
+    The `key` is one that neither the text holds nor any of those `among` which it stands: equal prompts get equal marks
+    (caches), and no text can close its own or fake another's. Raises TypeError for a list.
+    """
+    if isinstance(text, _Gap):
+        return f"{text.mark}{text.name} {label}{text.mark}"
+    if isinstance(text, (list, tuple, Mapping)):
+        raise TypeError(f"fenced takes one text, not a {type(text).__name__}: write a for loop around it")
+    body = unlike_others(str(text), [text])
+    mark = key(body, among)
+    return f"<{label} {mark}>\n{body}\n</{label} {mark}>"
+
+
+def key(text: str, among: Sequence[str] = ()) -> str:
+    """What the marks around a text carry: the start of its own sha256, 8 hex digits.
+
+    As many more where the text or one of those `among` which it stands holds them, and where one holds them all, those
+    of the digest's digest. To hold them is to show them: in capitals, too, or with characters between that nobody sees.
+    """
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    size = _KEY
+    texts = [_seen(one) for one in (text, *among)]
+    while any(digest[:size] in one for one in texts):
+        if size < len(digest):
+            size += _KEY
+        else:
+            digest = hashlib.sha256(digest.encode()).hexdigest()
+    return digest[:size]
+
+
+@lru_cache(maxsize=64)
+def _seen(text: str) -> str:
+    """A text without case and without what is not seen of it."""
+    return (text if text.isascii() else _UNSEEN.sub("", text)).casefold()
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The texts in a variable of a template."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _strings(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _strings(one)
+
+
+@pass_context
+def _fence(context: Context, text: object, label: str) -> str:
+    """The filter: among all texts that the template knows."""
+    return fenced(text, label, () if isinstance(text, _Gap) else [*_strings(context.parent)])
+
+
+def _environment(templates: Mapping[str, tuple[str, str, None]], undefined: type[Undefined]) -> _Environment:
+    """Jinja as every prompt has it. `templates` are text and label by name."""
+    return _Environment(FunctionLoader(templates.get), undefined, {"fenced": _fence})
+
+
+class Renderer:
+    """A criterion's templates, compiled once.
+
+    `templates` are the texts by name, without headers, the criterion's own file among them (`criteria.bodies`).
+    Raises CriterionError where they do not compile.
+    """
+
+    def __init__(self, criterion: Criterion, templates: Mapping[str, str]) -> None:
+        own = Path(criterion.path).name
+        self._criterion = criterion
+        self._this = _this(criterion)
+        self._labels = {name: criterion.path if name == own else name for name in templates}
+        texts = {name: (text, self._labels[name], None) for name, text in templates.items()}
+        try:
+            self._template = _environment(texts, StrictUndefined).get_template(own)
+            gaps = [_gaps(text) for text in templates.values()]
+        except TemplateSyntaxError as error:
+            raise CriterionError(f"{error.filename}:{error.lineno}: {error.message}") from error
+        self._gaps = None if None in gaps else frozenset[str]().union(*filter(None, gaps))
+        self._around: tuple[list[str], list[str]] | None = None
+
+    def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
+        """One user message for a sample, or for a pair of which `sample` is shown first.
+
+        Of a criterion in the form `decision`, or one that is merged with others, the message is the material alone, and
+        what follows the cut is the prompt's question.
+        Raises CriterionError, with file and line, where the template fails, has no cut where one is needed, or reads
+        what the two samples do not share.
+        """
+        where = f"({sample.where + ': ' if sample.where else ''}item {sample.item!r})"
+        if self._criterion.pairwise != (rival is not None):
+            takes = "a pair of samples" if self._criterion.pairwise else "one sample"
+            raise CriterionError(f"{self._criterion.path}: takes {takes} {where}")
+        try:
+            known = context(sample, self._this, rival)
+            if rival is not None:
+                self._refuse_apart(known, sample, rival)
+            with steps():
+                material, question = self._filled(known)
+        except _RUNTIME as error:
+            what = str(error) or type(error).__name__
+            raise CriterionError(f"{self._at(error)}: {what} {where}") from error
+        message = {"role": "user", "content": material}
+        return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
+
+    def _filled(self, known: Mapping[str, Any]) -> tuple[str, str]:
+        """The material and the question with a sample's texts. What is around them is rendered once, if that can be."""
+        if self._gaps is None or not self._gaps <= known.keys():
+            return self._parts(self._template.render(known))
+        if self._around is None:
+            mark = f"<{secrets.token_hex(16)}>"
+            gaps = {name: _Gap(name, mark) for name in self._gaps}
+            gap = re.compile(f"{mark}(\\w+) (.*?){mark}", re.DOTALL)
+            parts = self._parts(self._template.render({**gaps, "this": self._this}))
+            self._around = gap.split(parts[0]), gap.split(parts[1])
+        return _fill(self._around[0], known), _fill(self._around[1], known)
+
+    def _refuse_apart(self, known: Mapping[str, Any], sample: Sample, rival: Sample) -> None:
+        """What a comparison reads beside the two texts must be the same for both."""
+        for name in sorted(self._criterion.needs - known.keys()):
+            one, other = (context(side, self._this).get(name) for side in (sample, rival))
+            if one != other:
+                raise ValueError(
+                    f"reads {name}, which differs between the systems {sample.system!r} and {rival.system!r}"
+                )
+
+    def _parts(self, text: str) -> tuple[str, str]:
+        """The material and the question; all is material where there is no cut."""
+        if not self._this.cut:
+            return text.strip(), ""
+        parts = [part.strip() for part in text.split(self._this.cut)]
+        if len(parts) != 2 or not all(parts):
+            raise CriterionError(
+                f"{self._criterion.path}: a decision endpoint gets the material and the question apart; put "
+                "{{ this.cut }} once, between the texts and what is asked about them (for --merge-criteria, too)"
+            )
+        return parts[0], parts[1]
+
+    def _at(self, error: BaseException) -> str:
+        """`file:line` of the innermost template line an error came through."""
+        found = self._criterion.path
+        files = set(self._labels.values())
+        trace = error.__traceback__
+        while trace:
+            file = trace.tb_frame.f_code.co_filename
+            if file in files:
+                found = f"{file}:{trace.tb_lineno}"
+            trace = trace.tb_next
+        return found
+
+
+@lru_cache
+def _gaps(template: str) -> frozenset[str] | None:
+    """The texts that a template puts between marks, where that is all it does with any variable; None where it is not.
+
+    What a prompt has around these texts is the same for every sample then.
+    """
+    tree = _environment({}, StrictUndefined).parse(template)
+    if any(tree.find(kind) for kind in _CHANGING) or meta.find_undeclared_variables(tree) - _TEXTS - {"this", "super"}:
+        return None
+    printed = [part for output in tree.find_all(nodes.Output) for part in output.nodes]
+    fences = [part.node for part in printed if isinstance(part, nodes.Filter) and part.name == "fenced"]
+    texts = [node.name for node in fences if isinstance(node, nodes.Name) and node.name in _TEXTS]
+    supers = [part for part in printed if isinstance(part, nodes.Call) and part.node == nodes.Name("super", "load")]
+    used = sum(name.name in _TEXTS | {"self", "super"} for name in tree.find_all(nodes.Name))
+    return frozenset(texts) if used == len(texts) + len(supers) else None
+
+
+def _fill(around: Sequence[str], texts: Mapping[str, Any]) -> str:
+    """What is around texts, their names and their labels in turn, with the texts."""
+    found, among = list(around[::3]), [*_strings(texts)]
+    for place, (name, label) in enumerate(zip(around[1::3], around[2::3], strict=True)):
+        found[place] += fenced(texts[name], label, among)
+    return "".join(found)
+
+
+def context(sample: Sample, this: This, rival: Sample | None = None) -> dict[str, Any]:
+    """The variables a template sees: what the sample has, and nothing for what it lacks.
+
+    With a rival, the texts `first` (the sample's) and `second` in place of `output`, and of the rest what both samples
+    have alike. Never the system's name, the people's ratings or the item's id, under whatever column they came.
+    """
+    if rival is not None:
+        one, other = context(sample, this), context(rival, this)
+        shared = {name: value for name, value in one.items() if name in other and value == other[name]}
+        shared.pop("output", None)
+        return {**shared, "first": sample.output, "second": rival.output}
+    known = {name: value for name, value in sample.extra.items() if value is not None}
+    if sample.references:
+        known.setdefault("reference", sample.references[0])
+    for name in ("system", "human", "item", "source", "references"):
+        known.pop(name, None)
+    if sample.source:
+        known["source"] = sample.source
+    if sample.references:
+        known["references"] = list(sample.references)
+    known["output"] = sample.output
+    known["this"] = this
+    return known
+
+
+class Joint:
+    """The layout that puts the questions of several criteria after one material; `layout` is its text."""
+
+    def __init__(self, layout: str) -> None:
+        self._template = _environment({_JOINT: (layout, _JOINT, None)}, StrictUndefined).get_template(_JOINT)
+
+    def render(self, prompts: Sequence[Prompt]) -> str:
+        """The material that these prompts share, and their questions. Raises CriterionError."""
+        questions = [{"name": p.criterion, "key": json.dumps(p.criterion), "text": p.question} for p in prompts]
+        try:
+            with steps():
+                asked = self._template.render(questions=questions).strip()
+        except _RUNTIME as error:
+            raise CriterionError(f"{_JOINT}: {error or type(error).__name__}") from error
+        return f"{prompts[0].messages[0]['content']}\n\n{asked}"
+
+
+class _Placeholder(ChainableUndefined):
+    """A sample's field where there is no sample."""
+
+    def __str__(self) -> str:
+        return f"[{self._undefined_name}]"
+
+
+def draft(criterion: Criterion, templates: Mapping[str, str]) -> Prompt:
+    """What a model is asked for a draft of a criterion's steps, in the templates of `criteria.drafting`.
+
+    It is shown the criterion's title, description, text and scale, and no sample: a sample's field is its name in
+    brackets. Raises CriterionError where the criterion's text cannot be rendered so.
+    """
+    env = _environment({name: (text, name, None) for name, text in templates.items()}, _Placeholder)
+    env.filters["fenced"] = lambda text, label: str(text)
+    try:
+        template = env.get_template(Path(criterion.path).name)
+        with steps():
+            text = template.render(this=_this(criterion), pairwise=criterion.pairwise).strip()
+    except _RUNTIME as error:
+        what = str(error) or type(error).__name__
+        raise CriterionError(f"{criterion.path}: steps cannot be drafted without a sample: {what}") from error
+    return Prompt("", "", criterion.name, ({"role": "user", "content": text},))

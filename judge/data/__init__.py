@@ -1,0 +1,1 @@
+"""Read samples from files and data frames."""

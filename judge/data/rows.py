@@ -1,0 +1,197 @@
+"""Files and frames to rows, one at a time; what is wrong with them is said with file and line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from judge.core.errors import DataError
+from judge.core.plugins import unknown
+from judge.core.records import Sample
+from judge.data.shards import files
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Row(NamedTuple):
+    """One row as it was found. `flat`: from a text table, which has neither lists nor nulls."""
+
+    where: str
+    cells: Mapping[str, Any]
+    flat: bool = False
+
+
+def rows(data: Any) -> Iterator[Row | Sample]:
+    """The rows of a path, a pandas DataFrame or an iterable of mappings and Samples. Raises DataError."""
+    if isinstance(data, str | PathLike):
+        yield from _file_rows(data)
+    elif _is_frame(data):
+        yield from _frame_rows(data)
+    elif isinstance(data, Mapping) or not isinstance(data, Iterable):
+        raise DataError(f"data is {kind(data)}, not a path, a DataFrame or an iterable of mappings")
+    else:
+        for number, row in enumerate(data, 1):
+            if isinstance(row, Mapping):
+                yield Row(f"row {number}", {str(name): _plain(value) for name, value in row.items()})
+            elif isinstance(row, Sample):
+                yield row
+            else:
+                raise DataError(f"row {number} is {kind(row)}, not a mapping or a Sample")
+
+
+def _is_frame(data: Any) -> bool:
+    """Whether this is a pandas DataFrame, found out without importing pandas."""
+    kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__)
+    return ("pandas", "DataFrame") in kinds
+
+
+def _plain(value: Any) -> Any:
+    """numpy's arrays and numbers as Python's own."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _frame_rows(frame: pd.DataFrame) -> Iterator[Row]:
+    import pandas as pd
+
+    names = [str(name) for name in frame.columns]
+    _refuse_twins(names, "the data")
+    for number, values in enumerate(frame.itertuples(index=False, name=None), 1):
+        cells = {
+            name: None if pd.api.types.is_scalar(value) and pd.isna(value) else _plain(value)
+            for name, value in zip(names, values, strict=True)
+        }
+        yield Row(f"row {number}", cells)
+
+
+def _file_rows(data: str | PathLike[str]) -> Iterator[Row]:
+    """The rows of a file, or of one shard after the other."""
+    found = files(data)
+    for path, name in found:  # before any is read
+        if path.suffix.lower() not in _READERS:
+            raise DataError(f"{name}: {unknown('suffix', path.suffix, list(_READERS))}")
+    for path, name in found:
+        try:
+            yield from _READERS[path.suffix.lower()](path, name)
+        except OSError as error:
+            raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
+
+
+def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:
+    """Each line with where it is, as UTF-8 with or without a byte order mark."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            where = f"{name}:{number}"
+            try:
+                yield where, line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise DataError(f"{where}: not UTF-8 at byte {error.start + 1}: save the file as UTF-8") from error
+
+
+def parsed(text: str, where: str) -> Any:
+    """The value of one line of JSON."""
+    try:
+        return json.loads(text.rstrip())
+    except json.JSONDecodeError as error:
+        raise DataError(f"{where}: not JSON: {error.msg} at column {error.colno}") from error
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a list 5,000 deep
+        raise DataError(f"{where}: not JSON: {error}") from error
+
+
+def _object(value: Any, where: str) -> Row:
+    if not isinstance(value, dict):
+        raise DataError(f"{where}: is {kind(value)}, not a JSON object with one row's columns")
+    return Row(where, value)
+
+
+def _jsonl(path: Path, name: str) -> Iterator[Row]:
+    for where, line in _lines(path, name):
+        if not line.isspace():
+            yield _object(parsed(line, where), where)
+
+
+def _json(path: Path, name: str) -> Iterator[Row]:
+    text = "".join(line for _, line in _lines(path, name))
+    try:
+        rows = json.loads(text) if text.strip() else []
+    except json.JSONDecodeError as error:
+        hint = " (one object per line is called .jsonl)" if error.msg == "Extra data" else ""
+        raise DataError(f"{name}:{error.lineno}: not JSON: {error.msg}{hint}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{name}: not JSON: {error}") from error
+    if not isinstance(rows, list):
+        raise DataError(f"{name}: is {kind(rows)}, not a list of objects, one per row")
+    for number, row in enumerate(rows, 1):
+        yield _object(row, f"{name} row {number}")
+
+
+def _csv(path: Path, name: str) -> Iterator[Row]:
+    """Rows of a .csv or .tsv, each called by the line it starts on. Columns without a name are left out."""
+    limit = csv.field_size_limit(2**31 - 1)  # the default, 131,072 characters, is short of a long source
+    dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
+    table = csv.reader((line for _, line in _lines(path, name)), dialect, strict=True)
+    start = 1
+    try:
+        header = [column.strip() for column in next(table, [])]
+        _refuse_twins(header, f"{name}:1")
+        start = table.line_num + 1
+        for cells in table:
+            if cells and len(cells) != len(header):
+                raise DataError(f"{name}:{start}: {len(cells)} cells under {len(header)} columns")
+            if cells:
+                row = {column: cell for column, cell in zip(header, cells, strict=True) if column}
+                yield Row(f"{name}:{start}", row, flat=True)
+            start = table.line_num + 1
+    except csv.Error as error:
+        hint = "a cell with quotes, separators or line breaks in it must be quoted, and its own quotes doubled"
+        raise DataError(f"{name}:{start}: {error}: {hint}") from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _refuse_twins(names: Sequence[str], where: str) -> None:
+    if twins := [name for name in dict.fromkeys(names) if name and names.count(name) > 1]:
+        raise DataError(f"{where}: two columns are called {twins[0]!r}")
+
+
+def _parquet(path: Path, name: str) -> Iterator[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            _refuse_twins(file.schema_arrow.names, name)
+            batches = (batch.to_pylist(maps_as_pydicts="strict") for batch in file.iter_batches(1024))
+            for number, cells in enumerate((row for rows in batches for row in rows), 1):
+                yield Row(f"{name} row {number}", cells)
+    except (pa.ArrowException, KeyError, ValueError) as error:  # a map with one key twice, a text that is not UTF-8
+        raise DataError(f"{name}: not a readable Parquet file: {error}") from error
+
+
+_READERS: dict[str, Callable[[Path, str], Iterator[Row]]] = {
+    ".jsonl": _jsonl,
+    ".ndjson": _jsonl,
+    ".json": _json,
+    ".csv": _csv,
+    ".tsv": _csv,
+    ".parquet": _parquet,
+}
+
+
+def absent(value: Any, flat: bool = False) -> bool:
+    """Whether a cell holds nothing: null, NaN or, in a text table, the empty text."""
+    return value is None or (isinstance(value, float) and math.isnan(value)) or (flat and value == "")
+
+
+def kind(value: Any) -> str:
+    """A value as messages name it."""
+    if absent(value):
+        return "null"
+    if isinstance(value, str):
+        return "an empty string" if not value.strip() else f"the text {value[:40]!r}"
+    return f"of type {type(value).__name__} ({str(value)[:40]})"

@@ -1,0 +1,1 @@
+"""Send requests within limits, and keep every reply."""

@@ -1,0 +1,187 @@
+"""What a run may spend: kept before a request is sent, and settled when it has been answered.
+
+One `Purse` for all judges of a run and for the metrics that ask them. A budget is not crossed: a request only goes
+when the most it can cost is left. That is a token for each byte of UTF-8 it sends, what a chat template may add, and as
+many as it allows the reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+
+from judge.config import Budget
+from judge.core.errors import BudgetReached, ConfigError, ProviderError, Refused, Transient
+from judge.core.messages import option
+from judge.core.records import Request, Usage
+from judge.execution import token_estimate
+from judge.providers import Provider
+from judge.providers.pricing import cost, per_token
+
+_ROUND_A_MESSAGE, _ROUND_A_REQUEST = 16, 1000
+"""Tokens that a chat template may add. Most put a handful around a message; some put a system text before all, of
+which the longest we know, Ministral 3's of 2025, has about 600. One that adds more is kept for from the first reply on.
+"""
+_MOST_READ = 10_000_000
+"""Tokens, more than any model's context: no reply has used as many."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiter:
+    """A request that waits for its share of the price to be there."""
+
+    request: Request
+    share: float
+    turn: asyncio.Future[float]
+
+
+class Purse:
+    """What is spent and what is kept for requests in flight, in the budget's unit; in one event loop at a time.
+
+    Without a budget (None) it has no work and is not asked. A reply that cost more than its request can, because its
+    server does not keep to `max_tokens`, is believed: all of it is spent, and as many times more is kept for those that
+    follow. What no reply can have used (less than nothing, more cached than read, ten million tokens) is no count: such
+    a reply, like one that does not say, is taken to have cost what was kept for it.
+    """
+
+    def __init__(self, budget: Budget | None) -> None:
+        self.budget = budget
+        self.spent = 0.0
+        self._kept = 0.0
+        self._flying = 0
+        self._factor = 1.0
+        self._waiting: list[_Waiter] = []
+        self._prices: dict[tuple[str, str, bool], tuple[float, float, float, float]] = {}
+
+    def pays_for(self, provider: Provider) -> bool:
+        """Whether requests to this judge come out of the purse, which from then on knows what they cost.
+
+        Raises ConfigError where the budget is in US dollars and the judge has no known price.
+        """
+        if self.budget is None or (self.budget.unit == "usd" and provider.notice):
+            return False
+        if self.budget.unit == "usd":
+            prices = per_token(provider.model, provider.endpoint, decides=provider.decides)
+            if prices is None:
+                raise ConfigError(
+                    f"{option('budget', str(self.budget))}: nobody has published a price for {provider.model} at "
+                    f"{provider.endpoint}; give the budget in tokens, for example {option('budget', '2mtokens')}"
+                )
+            self._prices[provider.model, provider.endpoint, provider.decides] = prices
+        return True
+
+    async def reserve(self, request: Request, share: float = 1.0) -> float:
+        """Keep the most that a request can cost, and say how much that is. Waits for what is in flight to be settled.
+
+        Raises BudgetReached where it does not fit and nothing is in flight. What was kept goes back with one of the
+        three methods below.
+        """
+        if (kept := self.keep(request, share)) is not None:
+            return kept
+        waiter = _Waiter(request, share, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiter)
+        self._let_go()
+        try:
+            return await waiter.turn
+        except asyncio.CancelledError:
+            if not waiter.turn.cancelled() and waiter.turn.exception() is None:
+                self.give_back(waiter.turn.result())
+            raise
+
+    def keep(self, request: Request, share: float = 1.0) -> float | None:
+        """What `reserve` keeps, for a request that costs this share of its price; None where it does not fit now."""
+        kept = self._factor * self.most(request) * self._of_price(share)
+        if kept > self._left:
+            return None
+        self._kept += kept
+        self._flying += 1
+        return kept
+
+    def settle(self, kept: float, request: Request, used: Usage, share: float = 1.0) -> None:
+        """A reply has come; one that does not say what it cost is taken to have cost the most."""
+        real = self._price(request, used) * self._of_price(share) if _is_count(request, used) else kept
+        if real > kept > 0:  # kept at the factor of that time, while others in flight may have raised it
+            self._factor = max(self._factor, real / (self.most(request) * self._of_price(share)))
+        self.give_back(kept, spent=real)
+
+    def lost(self, kept: float, error: BaseException) -> None:
+        """No reply has come. What the provider may have done all the same is taken as spent."""
+        charged = not isinstance(error, ProviderError) or (isinstance(error, Transient | Refused) and error.billed)
+        unknown = isinstance(error, Transient) and error.status is None and not error.unreachable
+        self.give_back(kept, spent=kept if charged or unknown else 0.0)
+
+    def give_back(self, kept: float, *, spent: float = 0.0) -> None:
+        """Put back what was kept, less what was spent."""
+        self._kept = self._kept - kept if self._flying > 1 else 0.0
+        self._flying -= 1
+        self.spent += spent
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Have those go on for whom there is enough; none where nothing is in flight and it is enough for nobody."""
+        self._waiting = [waiter for waiter in self._waiting if not waiter.turn.done()]
+        for waiter in list(self._waiting):
+            if (kept := self.keep(waiter.request, waiter.share)) is not None:
+                self._waiting.remove(waiter)
+                waiter.turn.set_result(kept)
+        if not self._flying:
+            waiting, self._waiting = self._waiting, []
+            for waiter in waiting:
+                most = self._factor * self.most(waiter.request) * self._of_price(waiter.share)
+                waiter.turn.set_exception(BudgetReached(self._reached(most)))
+
+    def most(self, request: Request) -> float:
+        """The most that a request can cost, in the budget's unit."""
+        read = sum(token_estimate.most(message["content"]) + _ROUND_A_MESSAGE for message in request.messages)
+        read += _ROUND_A_REQUEST + sum(
+            token_estimate.most(json.dumps(wanted, ensure_ascii=False))
+            for name, wanted in request.params.items()
+            if name in ("questions", "response_format")
+        )
+        written = request.params.get("max_tokens", 0) * request.params.get("n", 1)
+        if self._in_tokens:
+            return float(read + written)
+        fresh, _, stored, out = self._prices_of(request)
+        return float(read * max(fresh, stored) + written * out)
+
+    @property
+    def _in_tokens(self) -> bool:
+        return self.budget is None or self.budget.unit == "tokens"
+
+    def _of_price(self, share: float) -> float:
+        """What a share of the price is in the budget's unit: there is no discount on the number of tokens."""
+        return 1.0 if self._in_tokens else share
+
+    @property
+    def _left(self) -> float:
+        return float("inf") if self.budget is None else self.budget.amount - self.spent - self._kept
+
+    def _price(self, request: Request, used: Usage) -> float:
+        if self._in_tokens:
+            return float(used.prompt_tokens + used.completion_tokens)
+        return cost(used, self._prices_of(request))
+
+    def _prices_of(self, request: Request) -> tuple[float, float, float, float]:
+        return self._prices[request.model, request.endpoint, "questions" in request.params]
+
+    def _reached(self, most: float) -> str:
+        over = f" (a reply came to {self._factor:,.1f} times the most its request allows)" if self._factor > 1 else ""
+        less = f"; {self.budget.lacking(most)}" if self.budget and most > self.budget.amount else ""
+        return (
+            f"the budget of {self.budget} is reached: {self._words(self.spent)} may have been spent, "
+            f"and the next request can cost up to {self._words(most)}{over}{less}"
+        )
+
+    def _words(self, amount: float) -> str:
+        return f"{amount:,.0f} tokens" if self._in_tokens else f"${amount:,.4f}"
+
+
+def _is_count(request: Request, used: Usage) -> bool:
+    """Whether a reply can have used so much."""
+    read, written, cached, stored = (
+        used.prompt_tokens, used.completion_tokens, used.cached_tokens, used.cache_write_tokens,
+    )  # fmt: skip
+    if used == Usage() or min(read, written, cached, stored) < 0:
+        return False
+    return cached + stored <= read <= _MOST_READ and written <= _MOST_READ * request.params.get("n", 1)

@@ -1,0 +1,57 @@
+"""Where requests run. An engine knows requests and answers; no sample, criterion or score."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from judge.core import plugins
+from judge.core.errors import ProviderError
+from judge.core.records import Request, Response
+from judge.execution.budget import Purse
+from judge.execution.progress import Counts
+from judge.providers import Provider
+
+Answer = Response | ProviderError
+Ask = Callable[[Request], Awaitable[Response]]
+Done = Callable[[Request, Answer], Awaitable[None] | None]
+"""Takes an answer. What it returns, if anything, is done once the answer is on disk."""
+
+
+class Engine(Protocol):
+    """Calls `ask` for the requests and `done` with each answer, and waits for what that returns.
+
+    One that has `gathers = True` answers nothing but the first request before it has taken all of them: who makes the
+    requests must not wait for answers to go on. One that has requests answered elsewhere than in this process has a
+    coroutine function `complete`, which `ask` then calls in the place of the provider's. One that holds anything
+    between rounds has a coroutine function `aclose`, called once when its judge has nothing more to ask.
+    """
+
+    async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
+        """Raises an error whose `stops` is not `never`, after letting go of everything in flight."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What an engine may need besides: who answers, what counts, what pays, when to stop.
+
+    `folder` is one that outlives the process, None where nothing is to be kept; `deadline` is a time of the event
+    loop's clock, `workers` how many processes are to ask, None as many as the engine finds right.
+    """
+
+    provider: Provider
+    folder: Path | None
+    counts: Counts
+    purse: Purse | None = None
+    deadline: float | None = None
+    workers: int | None = None
+
+
+def made(name: str, context: Context) -> Engine:
+    """The engine of this name for one judge of one run. Raises ConfigError where it cannot run there."""
+    found = plugins.load("engines", name)
+    engine: Engine = found.open(context) if hasattr(found, "open") else found
+    return engine

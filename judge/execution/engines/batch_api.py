@@ -1,0 +1,268 @@
+"""The OpenAI Batch API as an engine: the first request online, all others of a round in files, leftovers online."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from tempfile import TemporaryFile
+from typing import Any, Self
+
+from judge.core.errors import ConfigError, DeadlineReached, ProviderError, Refused, Transient
+from judge.core.records import Request, Response
+from judge.execution import token_estimate
+from judge.execution.budget import Purse
+from judge.execution.engines import Ask, Context, Done, local
+from judge.execution.engines.batch_jobs import LATEST, SOONEST, Outbox
+from judge.execution.engines.batch_state import FOLDER, Part, Parts
+from judge.providers import Traits
+from judge.providers.batch_api import Batch
+from judge.providers.pricing import BATCH
+
+Online = Callable[[Iterable[Request]], Coroutine[Any, Any, None]]
+Later = Callable[[Iterable[Request]], object]
+_GROWTH = 1.5
+"""By how much the wait for the next look at batches grows, as long as none of them has ended."""
+_PATIENCE = 120
+"""Looks in a row, of a minute each once the waits have grown, after which an unreachable server is given up."""
+_CHUNK = 64
+_ROOM = 0.8
+"""How much of the provider's queue one batch may take by our estimate of its tokens."""
+_LIMIT = re.compile(r"limit\D{0,40}?(\d[\d,]*)\s*([KMB]?)(?![\w.])", re.I)
+_TIMES = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9}
+
+
+class BatchEngine:
+    """One judge's requests through the Batch API.
+
+    The first request of a run goes online and alone: what it teaches stands in the bodies of all others, which are sent
+    in as few files as the limits allow. What a batch does not answer goes online. Whatever is under way is on disk
+    before it is waited for: after a kill the next run finds it again, by its name at the provider if the process died
+    between the two, and uploads nothing twice. Cancelled, it leaves its batches running.
+    """
+
+    gathers = True
+
+    def __init__(self, outbox: Outbox, purse: Purse | None = None, deadline: float | None = None) -> None:
+        self._out, self._counts = outbox, outbox.counts
+        self._purse, self._deadline = purse, deadline
+        self._missed = 0
+        self._begun = False
+
+    @classmethod
+    def open(cls, context: Context) -> Self:
+        """The engine of a run. Raises ConfigError where the judge has no Batch API or what it waits for no place."""
+        provider, batches = context.provider, Traits.of(context.provider).batches
+        if batches is None:
+            raise ConfigError(
+                f"--engine batch: {provider.name}/{provider.model} has no Batch API, which only chat endpoints have; "
+                "leave the option out"
+            )
+        if context.folder is None:
+            raise ConfigError("--engine batch keeps what it waits for in the cache; leave out --no-cache")
+        parts = Parts(context.folder / FOLDER, provider.endpoint)
+        return cls(Outbox(batches, parts, context.counts, context.purse), context.purse, context.deadline)
+
+    async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
+        """Have all requests answered. Raises what ends a run; batches that are under way then stay so."""
+
+        async def online(given: Iterable[Request]) -> None:
+            async def each() -> AsyncIterator[Request]:
+                for request in given:
+                    yield request
+
+            await local.run(each(), ask, done, concurrency=concurrency)
+
+        clock = asyncio.timeout_at(self._deadline)
+        try:
+            async with clock:
+                await self._round(requests, online, done)
+        except TimeoutError:
+            if clock.expired():
+                raise DeadlineReached(
+                    "the time for judging (--deadline) is up; batches at the provider go on without it"
+                ) from None
+            raise
+        self._counts.awaited = ""
+
+    async def _round(self, requests: AsyncIterator[Request], online: Online, done: Done) -> None:
+        fresh: list[Request] = []
+        async for request in requests:
+            await self._begin()
+            if self._out.claimed(request):
+                continue
+            if self._out.led:
+                fresh.append(request)
+            else:
+                await self._lead(request, online)
+        if not fresh and not self._out.open:
+            return
+        try:
+            async with asyncio.TaskGroup() as group:  # what goes online may wait for what batches keep of a budget
+                await self._follow(fresh, done, online, lambda left: group.create_task(online(left)))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+    async def _begin(self) -> None:
+        if not self._begun:
+            await self._out.patiently(self._out.api.check)
+            self._out.take_in()
+            self._begun = True
+
+    async def _lead(self, request: Request, online: Online) -> None:
+        await online([request])
+        self._out.led = True
+
+    async def _place(self, fresh: list[Request], online: Online) -> list[Request]:
+        """Have these worked off; those that the budget does not pay for yet come back.
+
+        The first goes online where the process that had sent the others did not get that far.
+        """
+        rest = await self._out.submit(fresh)
+        if rest and not self._out.led:
+            await self._lead(rest[0], online)
+            rest = await self._out.submit(rest[1:])
+        return rest
+
+    async def _follow(self, rest: list[Request], done: Done, online: Online, later: Later) -> None:
+        """Send the rest, look at every batch until the last one has ended, and hand over its answers as it does.
+
+        What no batch answers is asked online meanwhile.
+        """
+        rest = await self._place(rest, online)
+        self._say()
+        wait = SOONEST
+        while True:
+            waiting = [part for part in self._out.open if part not in self._out.held]
+            ends = [part for part in waiting if await self._ended(part, rest)]
+            for part in ends:
+                await self._bring(part, done, later)
+            if rest and (ends or not self._out.open):
+                rest = await self._place(rest, online)
+                if rest and self._purse and not self._out.open:
+                    kept = await self._purse.reserve(rest[0], BATCH)  # raises where it can never be paid for
+                    self._purse.give_back(kept)
+            self._say()
+            if not self._out.open and not rest:
+                return
+            await self._out.sleep(wait)
+            wait = SOONEST if ends else min(wait * _GROWTH, LATEST)
+            await self._make_room(rest, later, freed=bool(ends))
+
+    async def _ended(self, part: Part, rest: list[Request]) -> bool:
+        """Whether there is something to be had of it. What the provider does not know any more joins the `rest`."""
+        try:
+            batch = self._out.states[part.name] = await self._out.api.get(part.batch)
+        except Transient as error:
+            self._missed += 1
+            if self._missed > _PATIENCE:
+                error.stops = "always"
+                raise
+            return False
+        except Refused as error:
+            if error.status != 404:
+                raise
+            self._remark(f"The provider no longer knew batch {part.batch}: its requests were sent once more.")
+            rest[:0] = self._out.drop(part)  # first, as they are paid for: others may wait for that money
+            return False
+        self._missed = 0
+        if batch.crowded:
+            self._out.held.append(part)
+        return batch.ended and not batch.crowded
+
+    async def _bring(self, part: Part, done: Done, later: Later) -> None:
+        """Hand over what a batch brought, and have asked online what it did not."""
+        batch = self._out.states[part.name]
+        for name in batch.files:
+            with TemporaryFile() as file:
+                try:
+                    await self._out.patiently(partial(self._out.api.fetch, name, file, batch.total))
+                except Refused as error:
+                    if error.status != 404:
+                        raise
+                    continue  # deleted: what it held was not returned
+                await self._hand_over(part, self._out.api.lines(file), done)
+        if left := list(part.wanted.values()):
+            why = f" ({batch.why})" if batch.why else ""
+            count = f"{len(left):,} request{'s' * (len(left) > 1)}"
+            self._remark(f"Batch {batch.id}, {batch.status}{why}, left {count} to be asked online, at the full price.")
+            for request in left:
+                self._out.unpaid(request)
+            later(left)
+        for custom in list(part.wanted):
+            part.done(custom)
+        self._out.settle(part)
+
+    async def _hand_over(self, part: Part, lines: Iterator[dict[str, Any]], done: Done) -> None:
+        """Many at once, so that they share a write."""
+        while chunk := list(islice(lines, _CHUNK)):
+            kept: Awaitable[None] | None = None
+            for data in chunk:
+                custom = str(data.get("custom_id"))
+                request = part.wanted.get(custom)
+                response = None if request is None else self._read(request, part.shape(request), data)
+                if request is not None and response is not None:
+                    part.done(custom)
+                    self._out.paid(request, response.usage)
+                    kept = done(request, response) or kept
+            await (kept or asyncio.sleep(0))
+
+    def _read(self, request: Request, shape: dict[str, Any], data: dict[str, Any]) -> Response | None:
+        """The answer in a line, None where it holds an error or nothing of use: what is wrong is found out online."""
+        reply = data.get("response")
+        if data.get("error") or not isinstance(reply, dict) or reply.get("status_code") != 200:
+            return None
+        try:
+            return self._out.api.read(request, shape, reply.get("body"))
+        except ProviderError:
+            return None
+
+    async def _make_room(self, rest: list[Request], later: Later, *, freed: bool) -> None:
+        """Send a part again that the provider's queue had no room for.
+
+        Once one of ours has left the queue, or, where there is none in it, in smaller parts: it joins the `rest`. Where
+        it is small enough for what the provider says it takes, the queue is full of others' batches, and it waits on.
+        """
+        out = self._out
+        alone = len(out.held) == len(out.open)
+        if not out.held or not (freed or alone):
+            return
+        part = out.held.pop(0)
+        if part.batch and alone:
+            why, read = out.states[part.name].why, sum(map(token_estimate.of, part.wanted.values()))
+            takes = _takes(why) or read // 2
+            out.most_tokens = min(out.most_tokens or takes, takes)
+            if read > out.most_tokens and len(part.wanted) > 1:
+                rest[:0] = out.drop(part)
+                return
+            if read > out.most_tokens:
+                self._remark(f"A request was asked online, at the full price: it is too much for a batch ({why}).")
+                left = out.drop(part)
+                out.unpaid(left[0])
+                later(left)
+                return
+        await out.again(part)
+
+    def _say(self) -> None:
+        states = [self._out.states[part.name] for part in self._out.open if part.name in self._out.states]
+        self._counts.awaited = _said(states, len(self._out.held))
+
+    def _remark(self, what: str) -> None:
+        self._counts.remarks.append(what)
+
+
+def _takes(why: str) -> int | None:
+    """The tokens that one batch may safely have, by the words with which the provider refused one."""
+    found = _LIMIT.search(why)
+    return int(_ROOM * int(found[1].replace(",", "")) * _TIMES[found[2].upper()]) if found else None
+
+
+def _said(states: Sequence[Batch], held: int) -> str:
+    """What is under way at the provider."""
+    done, total = sum(state.done for state in states), sum(state.total for state in states)
+    how = ", ".join(f"{count} {status}" for status, count in sorted(Counter(s.status for s in states).items()))
+    room = f"; {held} waiting for room in the provider's queue" if held else ""
+    return f"batches: {how}, {done:,} of {total:,} requests answered{room}" if states else ""

@@ -1,0 +1,139 @@
+"""What several processes on one cache ask for at the same time is asked for by one of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from judge.cache import Cache
+from judge.core.errors import DeadlineReached
+from judge.core.records import Request, Response
+from judge.execution.progress import Counts
+
+_EVERY_SECONDS = 0.2
+_REST = 9
+"""Times a look's own length that the loop gets before the next one."""
+_MOST_REST = 1.0
+"""Seconds of that at most."""
+
+Part = tuple[str, Request]
+"""A reply to be had, by its key, and what would ask for it alone."""
+
+
+class Claims:
+    """The replies of one run that are this process's to ask for, and those that another process is asking for.
+
+    A claim comes before the request and lasts until its reply is kept or given up. What another process has claimed is
+    looked up again every 0.2 s: its reply goes to `found`, which says whether it was of use; once nobody asks for it
+    any more, it is claimed here. Nobody must hold claims whose requests wait for another's: so a run with anything of
+    its own left to send does that before it waits.
+
+    `counts.awaited` says how many are waited for until `deadline`, a time of the event loop's clock. Without `on`,
+    everything is to be asked for here. `here` is what all that go by the same cache in this process hold together:
+    what one of them asks for the others wait for, too.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        found: Callable[[str, Request, Response], bool],
+        counts: Counts,
+        *,
+        deadline: float | None = None,
+        on: bool = True,
+        here: set[str] | None = None,
+    ) -> None:
+        self._cache, self._found, self._counts = cache, found, counts
+        self._deadline, self._on = deadline, on and (cache.claims or here is not None)
+        self._here = set[str]() if here is None else here
+        self._held: set[str] = set()
+        self._over: set[str] = set()
+        self._awaited: dict[str, Request] = {}
+        self._said = ""
+        self._next = 0.0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether another process is asking for anything that is wanted here."""
+        return bool(self._awaited)
+
+    def take(self, wanted: Iterable[Part]) -> list[Part]:
+        """Claim these; those that are to be asked for here. `found` gets what was kept since it was last looked up."""
+        asked = dict(wanted)
+        if not self._on or not asked:
+            return list(asked.items())
+        elsewhere = self._here.intersection(asked) - self._held
+        elsewhere |= self._cache.claim([key for key in asked if key not in elsewhere])
+        mine = asked.keys() - elsewhere
+        self._held |= mine
+        self._here |= mine
+        self._over.difference_update(asked)
+        look = self._cache.claims or not self._awaited.keys().isdisjoint(asked)
+        kept = self._cache.get_many(list(asked)) if look else {}  # who held it until the claim had kept the reply
+        free, found = [], []
+        for key, request in asked.items():
+            self._awaited.pop(key, None)
+            if key in kept and self._found(key, request, kept[key]):
+                found.append(key)
+            elif key in elsewhere:
+                self._awaited[key] = request
+            else:
+                free.append((key, request))
+        self.drop(found)
+        self._say()
+        return free
+
+    def due(self) -> bool:
+        """Whether it is time to look `again`."""
+        return bool(self._awaited) and asyncio.get_running_loop().time() >= self._next
+
+    def again(self) -> list[Part]:
+        """Look for what others were asking for; that which is to be asked for here now."""
+        now = asyncio.get_running_loop().time
+        start = now()
+        try:
+            return self.take(self._awaited.items())
+        finally:
+            end = now()
+            self._next = end + max(_EVERY_SECONDS, min(_MOST_REST, _REST * (end - start)))
+
+    async def wait(self, news: asyncio.Event) -> None:
+        """Wait for news, but not for long where others are waited for too. Raises DeadlineReached."""
+        if not self._awaited:
+            await news.wait()
+            return
+        if self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline:
+            raise DeadlineReached("the time for judging (--deadline) is up")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_EVERY_SECONDS):
+                await news.wait()
+
+    def over(self, keys: Iterable[str]) -> None:
+        """Tell that these are put into the cache, or given up; others may ask for them after the next `release`."""
+        if self._held:
+            self._over.update(keys)
+
+    def release(self) -> None:
+        """Let go of what is over: after the flush of what was put."""
+        over, self._over = self._over, set()
+        self.drop(over)
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """Let go of these at once: there is nothing to be flushed for them."""
+        if mine := self._held.intersection(keys):
+            self._held -= mine
+            self._here -= mine
+            self._cache.release(list(mine))
+
+    def close(self) -> None:
+        """Let go of everything, and wait for nothing."""
+        self._awaited.clear()
+        self._say()
+        self.drop(list(self._held))
+
+    def _say(self) -> None:
+        count = len(self._awaited.keys() - self._here)
+        said = f"{count:,} {'reply' if count == 1 else 'replies'} asked for by another run" if count else ""
+        if said != self._said:
+            self._said = self._counts.awaited = said

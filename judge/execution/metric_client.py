@@ -1,0 +1,297 @@
+"""Prompts of metrics → requests → cache → engine → what the replies say: how a metric asks a judge model.
+
+What `runner` is for judgments, with the same provider, cache, retries and counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from concurrent.futures import CancelledError, wait
+from dataclasses import dataclass
+from inspect import CORO_CREATED, getcoroutinestate
+from typing import Self
+
+from judge.cache import Cache, NoCache
+from judge.core import plugins
+from judge.core.errors import ConfigError, ParseError, ProviderError
+from judge.core.records import Request, Response
+from judge.execution.engines import Answer, Done
+from judge.execution.group_commit import Commit
+from judge.execution.leases import Claims
+from judge.execution.progress import Counts
+from judge.execution.retry import Retrier
+from judge.metrics.model_requests import Ask, Trouble, Wanted
+from judge.providers import Provider
+from judge.providers.recording import Recorder
+from judge.providers.vendors import signed
+from judge.scoring import parse
+
+_CHUNK = 64
+_LOOK_SECONDS = 0.5
+_TEMPERATURE = "temperature"
+
+Said = str | Trouble
+
+
+class Asker:
+    """Asks one judge model, at temperature 0, whatever metrics want to know.
+
+    Of `counts`, which may be a run's own, requests are counted, and `cached` and `shared` prompts; judgments are not.
+    `max_tokens` is the least limit of a reply: one that was meant for scores does not cut a list off.
+    Raises ConfigError for a decision endpoint.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        *,
+        cache: Cache,
+        retrier: Retrier,
+        counts: Counts | None = None,
+        concurrency: int = 64,
+        max_tokens: int | None = None,
+        recording: Recorder | None = None,
+    ) -> None:
+        if provider.decides:
+            raise ConfigError(f"--model {provider.model}: a decision endpoint writes no text; name a chat model")
+        self.counts = counts if counts is not None else Counts()
+        self._provider, self._cache, self._retrier = provider, cache, retrier
+        self._concurrency, self._max_tokens, self._recording = concurrency, max_tokens, recording
+        self._asking: dict[asyncio.Task[object], _Call] = {}
+        self._claimed: set[str] = set()
+        self._closed = False
+        self._server_decides = False
+        self._commit = Commit(self._write)
+
+    @property
+    def signature(self) -> str:
+        """Who is asked and how, as far as it is known yet: `openai/gpt-5.4-mini@127.0.0.1:8000,t=0`."""
+        limit = f",max_tokens>={self._max_tokens}" if self._max_tokens else ""
+        return f"{signed(self._provider)},t={'server' if self._server_decides else 0}{limit}"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Cancel what is being asked, ask nothing any more, and let go of connections."""
+        self._closed = True
+        for task in self._asking:
+            task.cancel()
+        await asyncio.gather(*self._asking, return_exceptions=True)
+        await self._provider.aclose()
+
+    async def ask(self, wanted: Sequence[Wanted]) -> list[Said]:
+        """For each prompt in turn what its `read` made of the reply, or why there is nothing.
+
+        Equal prompts are asked once, and none whose reply is kept. Raises ProviderError where going on is pointless
+        and StorageError where replies can no longer be kept, and CancelledError once this is closed; what was paid
+        for until then is in the cache.
+        """
+        task = asyncio.current_task()
+        if self._closed or task is None:
+            raise asyncio.CancelledError
+        engine = plugins.load("engines", "local")
+        call = _Call(
+            self._provider, self._cache, self.counts, wanted,
+            max_tokens=self._max_tokens, recording=self._recording, deadline=self._retrier.deadline,
+            claimed=self._claimed,
+        )  # fmt: skip
+        self._asking[task] = call
+        try:
+            await engine(call.requests(), self._send, self._keeping(call), concurrency=self._concurrency)
+        finally:
+            self._server_decides = self._server_decides or call.server_decides
+            try:
+                self._commit.now()
+            finally:
+                del self._asking[task]
+                call.claims.close()
+        return [call.said[place] for place in range(len(wanted))]
+
+    def _write(self) -> None:
+        self._cache.flush()
+        for call in self._asking.values():
+            call.claims.release()
+
+    async def _send(self, request: Request) -> Response:
+        async def send() -> Response:
+            self.counts.sent += 1
+            return await self._provider.complete(request)
+
+        return await self._retrier(send, request)
+
+    def _keeping(self, call: _Call) -> Done:
+        """What the engine calls with each answer: the reply is on disk before another request takes its place."""
+
+        def done(request: Request, answer: Answer) -> Awaitable[None]:
+            call.answered(request, answer)
+            return self._commit.written()
+
+        return done
+
+
+class _Call:
+    """Prompts on their way to `said`, by their place. `places` are those of equal prompts, by request key."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        cache: Cache,
+        counts: Counts,
+        wanted: Sequence[Wanted],
+        *,
+        max_tokens: int | None,
+        recording: Recorder | None,
+        deadline: float | None,
+        claimed: set[str],
+    ) -> None:
+        self.said: dict[int, Said] = {}
+        self.server_decides = False
+        self._provider, self._cache, self._counts = provider, cache, counts
+        self._wanted, self._max_tokens, self._recording = wanted, max_tokens, recording
+        self._places: dict[str, list[int]] = {}
+        self._answers: dict[str, Answer] = {}
+        here = None if isinstance(cache, NoCache) else claimed
+        self.claims = Claims(cache, self._found, counts, deadline=deadline, on=bool(provider.endpoint), here=here)
+
+    async def requests(self) -> AsyncIterator[Request]:
+        """Those that have to be sent. What the cache can answer is read on the way."""
+        for first in range(0, len(self._wanted), _CHUNK):
+            for request in self._unanswered(range(first, min(first + _CHUNK, len(self._wanted)))):
+                yield request
+            await asyncio.sleep(0)
+        while self.claims.waiting:
+            await self.claims.wait(asyncio.Event())
+            for _, request in self.claims.again() if self.claims.due() else ():
+                yield request
+
+    def _unanswered(self, places: range) -> list[Request]:
+        """Looked up and noted in one step, so that no answer comes in between unseen."""
+        new: dict[str, Request] = {}
+        for place in places:
+            request = self._request(self._wanted[place])
+            key = request.key()
+            if key not in self._places:
+                new[key] = request
+            else:
+                self._counts.shared += 1
+            self._places.setdefault(key, []).append(place)
+            if key in self._answers:
+                self.said[place] = self._read(place, self._answers[key])
+        stored = self._cache.get_many(list(new)) if self._provider.endpoint else {}
+        for key, response in stored.items():
+            if self._found(key, new[key], response):
+                del new[key]
+        return [request for _, request in self.claims.take(new.items())]
+
+    def _found(self, key: str, request: Request, response: Response) -> bool:
+        """Read a reply that is kept; whether it was of use."""
+        if not self._settle(key, response):
+            del self._answers[key]
+            return False
+        self._counts.cached += 1
+        self._note(response)
+        if self._recording:
+            self._recording.add(request, response)
+        return True
+
+    def _request(self, wanted: Wanted) -> Request:
+        message = {"role": "user", "content": wanted.prompt}
+        params = {_TEMPERATURE: 0.0, "max_tokens": max(self._max_tokens or 0, wanted.max_tokens)}
+        return Request(self._provider.model, (message,), params, endpoint=self._provider.endpoint)
+
+    def answered(self, request: Request, answer: Answer) -> None:
+        """Give an answer to all who want it; keep a reply that any of them can read."""
+        key = request.key()
+        usable = self._settle(key, answer)
+        self.claims.over([key])
+        if isinstance(answer, ProviderError):
+            self._counts.refused += 1
+            return
+        self._counts.answered += 1
+        self._counts.usage += answer.usage
+        self._note(answer)
+        if self._recording:
+            self._recording.add(request, answer)
+        if usable and self._provider.endpoint:
+            self._cache.put(key, answer, request)
+
+    def _settle(self, key: str, answer: Answer) -> bool:
+        """Read an answer for everyone who waits for it; whether it was of use to any of them."""
+        self._answers[key] = answer
+        for place in self._places[key]:
+            self.said[place] = self._read(place, answer)
+        return any(isinstance(self.said[place], str) for place in self._places[key])
+
+    def _read(self, place: int, answer: Answer) -> Said:
+        if isinstance(answer, ProviderError):
+            return Trouble(type(answer).__name__, str(answer), failed=True)
+        try:
+            if not answer.choices:
+                raise ParseError("the response holds no reply")
+            return self._wanted[place].read(parse.reply_text(answer.choices[0]))
+        except ParseError as error:
+            return Trouble(type(error).__name__, str(error), failed=True)
+
+    def _note(self, response: Response) -> None:
+        self._counts.unmet.update(response.unmet)
+        self._counts.served_by.add(response.served_by)
+        self.server_decides = self.server_decides or _TEMPERATURE in response.unmet
+
+
+def beside(asker: Asker, loop: asyncio.AbstractEventLoop) -> Ask:
+    """`asker.ask` for a metric that runs in another thread than `loop`, and waits there.
+
+    Once the asker is closed or the loop has ended, it raises KeyboardInterrupt, as the metric's progress does: the
+    thread has nothing left to do. What it returns also has the asker's `signature`.
+    """
+    return _Beside(asker, loop)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    asker: Asker
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def signature(self) -> str:
+        return self.asker.signature
+
+    def __call__(self, wanted: Sequence[Wanted]) -> list[Said]:
+        asking = self.asker.ask(wanted)
+        try:
+            future = asyncio.run_coroutine_threadsafe(asking, self.loop)
+            # A loop may end with this still in its queue, and then nobody would ever answer.
+            while not wait([future], _LOOK_SECONDS).done:
+                if self.loop.is_closed():
+                    raise CancelledError
+            return future.result()
+        except (CancelledError, asyncio.CancelledError):
+            raise KeyboardInterrupt from None
+        except RuntimeError:
+            if self.loop.is_closed():
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            if getcoroutinestate(asking) == CORO_CREATED:
+                asking.close()
+
+
+class Later:
+    """An Ask to hand to metrics before there is a loop; `to` is set to what `beside` returns before they are run."""
+
+    def __init__(self) -> None:
+        self.to: Ask | None = None
+
+    @property
+    def signature(self) -> str:
+        return str(getattr(self.to, "signature", ""))
+
+    def __call__(self, wanted: Sequence[Wanted]) -> list[Said]:
+        if self.to is None:
+            raise RuntimeError("a metric asked its judge before the run had one")
+        return self.to(wanted)

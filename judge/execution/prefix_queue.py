@@ -1,0 +1,200 @@
+"""Which request goes next, so that a provider can read a document from its prompt cache instead of anew.
+
+A prefix is in the cache once a first request with it was answered, not before: of a group of requests on one document
+a leader goes first, and the others wait for its answer. OpenAI sends the requests of a key that come faster than about
+15 a minute to other machines, which have not seen the prefix.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import inf
+
+from judge.core.records import Message, Request
+from judge.execution import token_estimate
+
+SHORTEST = 1_024
+"""Tokens of the shortest prefix that providers cache."""
+ROOM = 64 * 2**20
+"""Bytes of prompts that may wait."""
+_WARM_SECONDS = 300.0
+"""How long a provider keeps a prefix at least after it was last used."""
+_PER_MINUTE = 15
+_MINUTE = 60.0
+_ID = 32
+_estimate = lru_cache(4_096)(token_estimate.estimate)
+
+
+def prefix(messages: tuple[Message, ...], source: str | None) -> tuple[str, int]:
+    """The group of a prompt that has its source near the start, and the characters up to the source's end.
+
+    ("", 0) where that is too short to be cached.
+    """
+    text, body = messages[0]["content"], (source or "").strip()
+    if len(body) < SHORTEST // 2 or (start := text.find(body)) < 0:
+        return "", 0
+    end = start + len(body)
+    if end < SHORTEST or _estimate(body) + token_estimate.estimate(text[:start]) < SHORTEST:
+        return "", 0
+    return hashlib.sha256(text[:end].encode("utf-8", "surrogatepass")).hexdigest()[:_ID], end
+
+
+@dataclass(slots=True)
+class _Group:
+    """The requests of one prefix that wait, and when the last ones went. `led` is when a reply last came."""
+
+    waiting: deque[Request] = field(default_factory=deque)
+    sent: deque[float] = field(default_factory=lambda: deque(maxlen=_PER_MINUTE))
+    led: float = -inf
+    leading: bool = False
+
+
+class Queue:
+    """Requests that wait to be sent. The times are those of a clock that never goes back, in seconds.
+
+    `paced` keeps a group to 15 requests a minute as long as there is anything else to send. Without `led`, all go in
+    the order they came.
+    """
+
+    def __init__(self, *, paced: bool = False, led: bool = True) -> None:
+        self._paced, self._led = paced, led
+        self._plain: deque[Request] = deque()
+        self._groups: OrderedDict[str, _Group] = OrderedDict()
+        self._warm: deque[str] = deque()
+        self._cold: deque[str] = deque()
+        self._resting: list[tuple[float, str]] = []
+        self._latest = ""
+        self._bytes = 0
+        self._waiting = 0
+
+    def __len__(self) -> int:
+        return self._waiting
+
+    @property
+    def grouped(self) -> bool:
+        """Whether any request had a group lately."""
+        return bool(self._groups)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more should be added before some are taken."""
+        return self._bytes >= ROOM
+
+    def add(self, requests: Iterable[Request], now: float) -> None:
+        """Put requests in. Those of one group come one after the other."""
+        for request in requests:
+            self._waiting += 1
+            self._bytes += _size(request)
+            self._latest = request.prefix[0] if self._led else ""
+            if not self._latest:
+                self._plain.append(request)
+                continue
+            group = self._groups.setdefault(self._latest, _Group())
+            if not group.waiting and not group.leading:
+                self._line_up(self._latest, group, now)
+            group.waiting.append(request)
+
+    def take(self, now: float, *, last: bool) -> Request | None:
+        """The request to send now; None where all wait for their leaders' answers.
+
+        Unless it is the `last` choice, also None where more requests should be added first: a request that has none
+        beside it yet may turn out to be a leader, and one of a group that has had its share of this minute can wait.
+        """
+        self._wake(now)
+        while self._warm:
+            name = self._warm[0]
+            group = self._groups[name]
+            if now - group.led > _WARM_SECONDS:
+                self._cold.append(self._warm.popleft())
+            elif self._paced and len(group.sent) == _PER_MINUTE and now - group.sent[0] < _MINUTE:
+                heapq.heappush(self._resting, (group.sent[0] + _MINUTE, self._warm.popleft()))
+            else:
+                return self._next(name, group, self._warm, now)
+        if (found := self._leader(now, last=last)) is not None:
+            return found
+        if self._plain:
+            return self._out(self._plain.popleft())
+        if last and self._resting:
+            _, name = heapq.heappop(self._resting)
+            self._warm.append(name)
+            return self._next(name, self._groups[name], self._warm, now)
+        return None
+
+    def answered(self, request: Request, now: float) -> None:
+        """Tell that a request came to its end, with a reply or without."""
+        name, length = request.prefix
+        group = self._groups.get(name)
+        if group is None or not length:
+            return
+        group.led = now
+        self._groups.move_to_end(name)
+        if group.leading:
+            group.leading = False
+            if group.waiting:
+                self._warm.append(name)
+        self._forget(now)
+
+    def drain(self) -> Iterator[Request]:
+        """Take everything out, unsent."""
+        waiting = [*self._plain, *(request for group in self._groups.values() for request in group.waiting)]
+        self._plain.clear()
+        self._warm.clear()
+        self._cold.clear()
+        self._resting.clear()
+        for group in self._groups.values():
+            group.waiting.clear()
+        self._waiting = self._bytes = 0
+        return iter(waiting)
+
+    def _leader(self, now: float, *, last: bool) -> Request | None:
+        """The first request of a group nobody of which was answered lately."""
+        for _ in range(len(self._cold)):
+            name = self._cold[0]
+            group = self._groups[name]
+            if len(group.waiting) > 1:
+                self._cold.popleft()
+                group.leading = True
+                group.sent.append(now)
+                return self._out(group.waiting.popleft())
+            if last or name != self._latest:
+                del self._groups[self._cold.popleft()]
+                return self._out(replace(group.waiting.popleft(), prefix=(name, 0)))  # nobody will read it again
+            self._cold.rotate(-1)
+        return None
+
+    def _next(self, name: str, group: _Group, line: deque[str], now: float) -> Request:
+        """The next request of a group at the head of its line."""
+        group.sent.append(now)
+        request = self._out(group.waiting.popleft())
+        if not group.waiting:
+            line.remove(name)
+        return request
+
+    def _line_up(self, name: str, group: _Group, now: float) -> None:
+        (self._warm if now - group.led <= _WARM_SECONDS else self._cold).append(name)
+
+    def _wake(self, now: float) -> None:
+        while self._resting and self._resting[0][0] <= now:
+            self._warm.append(heapq.heappop(self._resting)[1])
+
+    def _out(self, request: Request) -> Request:
+        self._waiting -= 1
+        self._bytes -= _size(request)
+        return request
+
+    def _forget(self, now: float) -> None:
+        """Groups come to an end; nothing of them is kept once their prefix is out of the provider's cache."""
+        for name, group in list(self._groups.items())[:2]:
+            if group.waiting or group.leading or now - group.led <= _WARM_SECONDS:
+                return
+            del self._groups[name]
+
+
+def _size(request: Request) -> int:
+    return sum(sys.getsizeof(message["content"]) for message in request.messages)

@@ -1,0 +1,157 @@
+"""What a run has done so far: written by the run, read by whoever shows it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from judge.core.records import Usage
+
+_NAMED = 10
+
+Named = tuple[str, str, str]
+"""What a request is for: item, system, criterion."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What one judge has done so far. Written by its run, read by whoever shows it.
+
+    Judgments: `total`, `done` (scored or failed), `failed`, `cached` (answered from the cache alone), `shared`
+    (answered by an equal request of this run). Requests: `sent` (every try), `answered`, `refused` (given up).
+    `usage` sums the answers'; `unmet` counts, by name, the answers for which a parameter was not honoured.
+    `retried` are the tries after a first one, `timeouts` those that a time-out made necessary. `slowest` are the ten
+    requests that took longest from their first try to their answer, in seconds, longest first, with what they were for;
+    `flying` are those under way, by the time of their first try, `held` those that may not be tried yet; once
+    `stopping`, no more are sent. Of batches:
+    `awaited` says what is under way at the provider, `batched` is the part of `usage` that costs half, `remarks` are
+    what the report has to say.
+    """
+
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    cached: int = 0
+    shared: int = 0
+    sent: int = 0
+    answered: int = 0
+    refused: int = 0
+    usage: Usage = field(default_factory=Usage)
+    unmet: Counter[str] = field(default_factory=Counter)
+    served_by: set[str] = field(default_factory=set)
+    retried: int = 0
+    timeouts: int = 0
+    slowest: list[tuple[float, Named]] = field(default_factory=list)
+    flying: dict[Flight, float] = field(default_factory=dict)
+    held: int = 0
+    stopping: bool = False
+    awaited: str = ""
+    batched: Usage = field(default_factory=Usage)
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def waiting(self) -> tuple[float, Named] | None:
+        """What is under way for longest: the seconds since its first try, and what it is for."""
+        for flight, since in list(self.flying.items()):
+            try:
+                return time.monotonic() - since, flight.named()
+            except LookupError:  # it has just been answered: whoever shows this may do so from another thread
+                continue
+        return None
+
+
+class Flight:
+    """One request from its first try, `leave`, to the end of the block. `named` is only called for a slow one."""
+
+    __slots__ = ("_counts", "named")
+
+    def __init__(self, counts: Counts, named: Callable[[], Named]) -> None:
+        self._counts, self.named = counts, named
+
+    def __enter__(self) -> Self:
+        self._counts.held += 1
+        return self
+
+    def leave(self) -> None:
+        self._counts.held -= self not in self._counts.flying
+        self._counts.flying.setdefault(self, time.monotonic())
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        since = self._counts.flying.pop(self, None)
+        if since is None:
+            self._counts.held -= 1
+            return
+        took, slowest = time.monotonic() - since, self._counts.slowest
+        if len(slowest) < _NAMED or took > slowest[-1][0]:
+            slowest.append((took, self.named()))
+            slowest.sort(reverse=True)
+            del slowest[_NAMED:]
+
+
+@dataclass(slots=True)
+class Measured:
+    """How far the metric under way is; metrics call it. Once `stopped`, calling it ends their work."""
+
+    done: int = 0
+    total: int = 0
+    stopped: bool = False
+
+    def __call__(self, done: int, total: int) -> None:
+        if self.stopped:
+            raise KeyboardInterrupt
+        self.done, self.total = done, total
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a run has done so far: the counts of its judges by their names, and `stage`, what it is busy with.
+
+    `measured` is how far it is where that is a metric.
+    """
+
+    stage: str = "judging"
+    judges: dict[str, Counts] = field(default_factory=dict)
+    measured: Measured = field(default_factory=Measured)
+
+    @property
+    def total(self) -> int:
+        return sum(counts.total for counts in self.judges.values())
+
+    @property
+    def done(self) -> int:
+        return sum(counts.done for counts in self.judges.values())
+
+    @property
+    def failed(self) -> int:
+        return sum(counts.failed for counts in self.judges.values())
+
+    @property
+    def cached(self) -> int:
+        return sum(counts.cached for counts in self.judges.values())
+
+    @property
+    def flying(self) -> int:
+        """How many requests are under way."""
+        return sum(len(counts.flying) for counts in self.judges.values())
+
+    def stop(self) -> None:
+        """Have no more requests sent; the run ends when those under way are answered."""
+        for counts in self.judges.values():
+            counts.stopping = True
+
+    @property
+    def stopping(self) -> bool:
+        return any(counts.stopping for counts in self.judges.values())
+
+    @property
+    def awaited(self) -> str:
+        """What is under way at providers' Batch APIs."""
+        return "; ".join(counts.awaited for counts in self.judges.values() if counts.awaited)
+
+    @property
+    def usage(self) -> Usage:
+        return sum((counts.usage for counts in self.judges.values()), Usage())

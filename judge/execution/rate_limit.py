@@ -1,0 +1,367 @@
+"""How fast requests go out: as many at once as the server bears, no more a minute than it or the user allows.
+
+One `Pace` for each judge. It learns from what comes back (replies, their `x-ratelimit-*` headers, 429s, time-outs),
+keeps to `--rpm` and `--tpm`, and holds everything while one request has been told to wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import statistics
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from judge.core.errors import Transient
+from judge.core.records import Request, Response
+from judge.execution import token_estimate
+
+_MINUTE = 60.0
+_LONGEST = 60.0
+"""Seconds that headers alone may hold requests back: then one is sent to see. The server's own 429 says more."""
+_BUSY = (429, 503, 529)
+_REOPENING = 1.0
+_WITHIN = 1e-9
+_KINDS = ("requests", "tokens")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
+_MOST = 1e12
+
+
+class Bucket:
+    """`rate` of something a second, and `burst` of it at once. What is taken beyond that is owed, and waited for."""
+
+    __slots__ = ("_at", "burst", "level", "rate")
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self.rate, self.burst, self.level, self._at = rate, burst, burst, float("-inf")
+
+    def wait(self, cost: float, now: float) -> float:
+        """Seconds until so much may be taken; for more than a burst, until the bucket is full."""
+        self.level = min(self.burst, self.level + max(0.0, now - self._at) * self.rate)
+        self._at = now
+        lack = min(cost, self.burst) - self.level
+        return lack / self.rate if lack > _WITHIN else 0.0
+
+    def set(self, level: float, rate: float, burst: float, now: float) -> None:
+        self.level, self.rate, self.burst, self._at = min(level, burst), rate, burst, now
+
+
+def per_minute(most: float) -> Bucket:
+    """A bucket that lets at most so many ones out in any minute: a second's worth at once, and the rest in its time."""
+    burst = max(1.0, most / _MINUTE)
+    return Bucket((most - burst + 1) / _MINUTE, burst)
+
+
+class Told(NamedTuple):
+    """What the headers say of one kind of limit: how much of it, how much is left, seconds until all is back."""
+
+    limit: float
+    remaining: float
+    reset: float
+
+
+def told(limits: Mapping[str, str], kind: str) -> Told | None:
+    """What `x-ratelimit-{limit,remaining,reset}-{kind}` say together; None where any is missing or makes no sense."""
+    limit, remaining = _number(limits.get(f"x-ratelimit-limit-{kind}")), limits.get(f"x-ratelimit-remaining-{kind}")
+    left, reset = _number(remaining), seconds(limits.get(f"x-ratelimit-reset-{kind}"))
+    if not limit or left is None or reset is None:
+        return None
+    return Told(limit, min(left, limit), reset)
+
+
+def seconds(text: str | None) -> float | None:
+    """`1s`, `6m0s`, `20ms`, `1h2m3.5s` or bare seconds as seconds; None for anything else."""
+    text = (text or "").strip()
+    if _DURATION.fullmatch(text):
+        return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    return _number(text)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if 0 <= number <= _MOST else None
+
+
+class Limit:
+    """How many requests may be in flight: slow start, then additive; never above `most`, never below one.
+
+    It is cut, once for all of a burst, where the server is overloaded, and where replies take twice as long without
+    more of them coming; a cut of the second kind that makes replies fewer is taken back. A `steady` one is `most` from
+    the start, and cut by overload alone.
+    """
+
+    FIRST, FAST, CUT = 32.0, 2.0, 0.7
+    SLOWER, MORE, KEPT, LEAST = 2.0, 1.1, 0.85, 16
+
+    def __init__(self, most: int, *, steady: bool = False) -> None:
+        self.most = float(most)
+        self.now = self.most if steady else min(self.most, self.FIRST)
+        self._steady = steady
+        self._slow_start = True
+        self._cut_at = float("-inf")
+        self._took: list[float] = []
+        self._since = float("-inf")
+        self._from: float | None = None
+        self._best: tuple[float, float] | None = None
+        self._before: tuple[float, float] | None = None
+
+    def answered(self, took: float, now: float, *, used: bool) -> None:
+        """A reply after so many seconds; `used` says that about as many were in flight as might be."""
+        if used and self.now < self.most:
+            step = self.FAST if self._slow_start else max(1.0, self.most / 64) / self.now
+            self.now = min(self.most, self.now + step)
+        if self._steady:
+            return
+        if self._best is None:
+            self._best = took, 1 / max(took, 1e-6)
+            self.forget(now)
+        elif self._from is not None:
+            self._took.append(took)
+            if len(self._took) >= max(self.LEAST, self.now):
+                self._look(statistics.median(self._took), len(self._took) / max(now - self._from, 1e-6))
+                self.forget(now)
+        elif now - took >= self._since:
+            self._from = now
+
+    def overloaded(self, sent: float, now: float) -> bool:
+        """A request sent then was too much; whether that is news since the last cut."""
+        if sent <= self._cut_at:
+            return False
+        self._cut(now)
+        self._before = None
+        return True
+
+    def forget(self, now: float) -> None:
+        """Begin to measure anew, with the first reply to what is sent from now on."""
+        self._took, self._since, self._from = [], now, None
+
+    def _cut(self, now: float) -> None:
+        self.now, self._slow_start, self._cut_at = max(1.0, self.now * self.CUT), False, now
+
+    def _look(self, took: float, rate: float) -> None:
+        """Judge the replies since the last look by their median time and their number a second."""
+        best_took, best_rate = self._best or (took, rate)
+        if self._before is not None:
+            (more, limit), self._before = self._before, None
+            if rate < self.KEPT * more:  # the texts are longer or the server is slower: not for our sake
+                self.now, self._best = max(self.now, limit), (took, more)
+                return
+        if rate > self.MORE * best_rate:
+            self._best = took, rate
+        elif took > self.SLOWER * best_took:
+            self._before = rate, self.now
+            self.now, self._slow_start = max(1.0, self.now * self.CUT), False
+        else:
+            self._best = best_took + 0.1 * (took - best_took), best_rate + 0.1 * (rate - best_rate)
+
+
+class Learned:
+    """The rate at which a server that only says 429 lets requests in, found by running into it.
+
+    It is the rate of the replies between two 429s. After the second, four fifths of it, back to all of it in the time
+    of 30 requests (10 to 30 s), and then ever faster: the curve of CUBIC (Ha, Rhee and Xu 2008), in proportion.
+    """
+
+    CUT, BACK, REQUESTS, GONE = 0.8, (10.0, 30.0), 30, 100.0
+
+    def __init__(self) -> None:
+        self.bucket: Bucket | None = None
+        self._replies = 0
+        self._rate, self._since = 0.0, float("-inf")
+
+    def answered(self) -> None:
+        self._replies += 1
+
+    def limited(self, now: float) -> None:
+        went, replies = now - self._since, self._replies
+        if went < 1.0 or replies < 2:  # too little to tell a rate from a burst
+            return
+        self._since, self._replies = now, 0
+        if went != float("inf"):
+            self._rate = replies / went
+            self.bucket = Bucket(self.CUT * self._rate, max(1.0, self._rate / 10))
+
+    def wait(self, now: float) -> float:
+        if self.bucket is None:
+            return 0.0
+        back = min(max(self.REQUESTS / self._rate, self.BACK[0]), self.BACK[1])
+        grown = 1 + (1 - self.CUT) * ((now - self._since - back) / back) ** 3
+        if grown > self.GONE:
+            self.bucket = None
+            return 0.0
+        self.bucket.rate = grown * self._rate
+        return self.bucket.wait(1.0, now)
+
+
+class Permit(NamedTuple):
+    """Leave to send one request: since when, what of tokens it was charged, what had been sent before it."""
+
+    at: float
+    cost: float
+    before: tuple[float, float]
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    cost: float
+    turn: asyncio.Future[Permit] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Pace:
+    """When the next request of one judge may go, in one event loop at a time.
+
+    `concurrency` is the most in flight, `rpm` and `tpm` the most requests and tokens a minute. Tokens are estimated
+    before a request goes, by what the last ones came to, and put right when the reply says what they were. `steady` is
+    for who computes in batches: as many at once as may be, as the time of a reply says nothing there.
+    """
+
+    def __init__(
+        self, concurrency: int, rpm: int | None = None, tpm: int | None = None, *, steady: bool = False
+    ) -> None:
+        self.limit = Limit(concurrency, steady=steady)
+        self.flying = 0
+        per_second = None if tpm is None else tpm / _MINUTE
+        self._own = (
+            None if rpm is None else per_minute(rpm),
+            None if per_second is None else Bucket(per_second, per_second),
+        )
+        self._theirs: list[Bucket | None] = [None, None]
+        self._learned = Learned()
+        self._ratio = 0.0
+        self._sent = (0.0, 0.0)
+        self._heard = [-1.0, -1.0]
+        self._queue: deque[_Waiter] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._resume_at = self._last = float("-inf")
+
+    async def enter(self, request: Request) -> Permit:
+        """Wait for leave to send. Every permit goes back with `answered` or `failed`."""
+        cost, now = self._cost(request), asyncio.get_running_loop().time()
+        if not self._queue and self.flying < int(self.limit.now) and self._delay(cost, now) <= 0:
+            return self._grant(cost, now)
+        waiter = _Waiter(cost)
+        self._queue.append(waiter)
+        self._pump()
+        try:
+            return await waiter.turn
+        except asyncio.CancelledError:
+            if waiter.turn.done() and not waiter.turn.cancelled():
+                self._back()
+            elif waiter in self._queue:
+                self._queue.remove(waiter)
+                self._pump()
+            raise
+
+    def answered(self, permit: Permit, request: Request, response: Response) -> None:
+        """Take a permit back, and learn from the reply."""
+        now = asyncio.get_running_loop().time()
+        self.limit.answered(now - permit.at, now, used=self.flying * 2 >= self.limit.now)
+        self._learned.answered()
+        if permit.cost:
+            self._count(permit, request, response.usage.prompt_tokens + response.usage.completion_tokens)
+        if response.limits:
+            self._hear(permit, response.limits, now)
+        self._back()
+
+    def failed(self, permit: Permit, error: BaseException) -> None:
+        """Take a permit back; a server that is overloaded is asked less from now on, and later where it says so."""
+        now = asyncio.get_running_loop().time()
+        if isinstance(error, Transient):
+            busy = error.status in _BUSY or error.billed
+            if busy and self.limit.overloaded(permit.at, now):
+                self.limit.forget(now)
+                if error.status == 429:
+                    self._learned.limited(now)
+            if error.retry_after:
+                self.pause(now + error.retry_after)
+            elif error.status == 429 and error.retry_after is None:
+                said = [told(error.limits, kind) for kind in _KINDS]
+                reset = max((one.reset for one in said if one and not one.remaining), default=0.0)
+                self.pause(now + min(reset, _LONGEST))
+        self._back()
+
+    def pause(self, until: float) -> None:
+        """Send nothing before this time of the loop's clock."""
+        self._resume_at = max(self._resume_at, until)
+        self.limit.forget(until)
+
+    def _grant(self, cost: float, now: float) -> Permit:
+        for bucket, taken in zip((*self._own, *self._theirs), (1.0, cost, 1.0, cost), strict=True):
+            if bucket is not None:
+                bucket.level -= taken
+        if self._learned.bucket is not None:
+            self._learned.bucket.level -= 1.0
+        permit = Permit(now, cost, self._sent)
+        self._sent = self._sent[0] + 1.0, self._sent[1] + cost
+        self.flying += 1
+        self._last = now
+        return permit
+
+    def _back(self) -> None:
+        self.flying -= 1
+        if self._queue:
+            self._pump()
+
+    def _pump(self) -> None:
+        """Let go who may; where only time is missing, come back then."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._queue and self.flying < int(self.limit.now):
+            if (delay := self._delay(self._queue[0].cost, now)) > 0:
+                self._timer = loop.call_at(now + delay, self._pump)
+                return
+            waiter = self._queue.popleft()
+            if not waiter.turn.done():
+                waiter.turn.set_result(self._grant(waiter.cost, now))
+
+    def _delay(self, cost: float, now: float) -> float:
+        """Seconds until a request of so many tokens may go."""
+        delay = self._learned.wait(now)
+        if now < self._resume_at + _REOPENING:  # not all at once, when it goes on
+            delay = max(delay, self._resume_at - now, self._last + _REOPENING / self.limit.now - now)
+        for kind, amount in enumerate((1.0, cost)):
+            own, theirs = self._own[kind], self._theirs[kind]
+            if own is not None:
+                delay = max(delay, own.wait(amount, now))
+            if theirs is not None:
+                delay = max(delay, min(theirs.wait(amount, now), self._last + _LONGEST - now))
+        return delay
+
+    def _cost(self, request: Request) -> float:
+        """The tokens that a request may come to; 0 where nobody limits them."""
+        if self._own[1] is None and self._theirs[1] is None:
+            return 0.0
+        return token_estimate.of(request) * (self._ratio or 1.0)
+
+    def _count(self, permit: Permit, request: Request, used: int) -> None:
+        if not used:
+            return
+        now_is = used / token_estimate.of(request)
+        self._ratio = self._ratio + 0.1 * (now_is - self._ratio) if self._ratio else now_is
+        if (own := self._own[1]) is not None:
+            own.level += permit.cost - used
+
+    def _hear(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:
+        """Set the server's buckets as its headers say, less what was sent since the request they came for."""
+        for place, kind in enumerate(_KINDS):
+            news = told(limits, kind)
+            if news is None or permit.before[0] < self._heard[place]:
+                continue
+            self._heard[place] = permit.before[0]
+            if news.remaining >= news.limit or not news.reset:
+                continue
+            rate = (news.limit - news.remaining) / news.reset
+            own = permit.cost if place else 1.0
+            level = news.remaining - (self._sent[place] - permit.before[place] - own) + rate * (now - permit.at)
+            bucket = self._theirs[place] = self._theirs[place] or Bucket(rate, news.limit)
+            bucket.set(level, rate, news.limit, now)

@@ -1,0 +1,182 @@
+"""When to ask, and when to ask again: the run's pace and purse, tenacity with full jitter, Retry-After, a deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
+
+from judge.core.errors import DeadlineReached, ProviderError, Transient
+from judge.core.records import Request, Response
+from judge.execution.budget import Purse
+from judge.execution.progress import Counts
+from judge.execution.rate_limit import Pace
+
+_ANY = 1_000_000
+_TIME_IS_UP = "the time for judging (--deadline) is up"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How patient to be.
+
+    `attempts` tries for errors, but only `first_contact` of them while the endpoint has never answered and
+    cannot be connected to. A rate limit (429) is waited out instead, until `patience` seconds have gone by in which no
+    request at all was answered, and then stops the run. Waits grow as `base`·2ⁿ up to `cap` seconds, drawn uniformly
+    from zero (full jitter).
+    """
+
+    attempts: int = 6
+    first_contact: int = 3
+    base: float = 0.5
+    cap: float = 30.0
+    patience: float = 600.0
+
+
+class Retrier:
+    """Runs calls under a policy; one for each judge of a run.
+
+    Every try waits for `pace` and is paid from `purse`; what had to be done again is counted in `counts`. From
+    `deadline`, a time of the event loop's clock, nothing is asked any more, and what is under way is let go.
+    `proven` turns true with the first success: from then on an endpoint in trouble fails single requests and
+    no longer the run. `sleep` can be replaced, so that tests do not wait.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        pace: Pace | None = None,
+        purse: Purse | None = None,
+        *,
+        counts: Counts | None = None,
+        deadline: float | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        seed: int = 0,
+    ) -> None:
+        self.policy = policy or Policy()
+        self.pace = pace or Pace(_ANY)
+        self.counts = counts if counts is not None else Counts()
+        self.proven = False
+        self.purse = purse
+        self.deadline = deadline
+        self._sleep = sleep
+        self._random = random.Random(seed)  # noqa: S311  (spreads load; no secret)
+        self._won_at = float("-inf")
+
+    async def __call__(self, call: Callable[[], Awaitable[Response]], request: Request) -> Response:
+        """The response to a request, which `call` sends once.
+
+        Raises its Refused at once, its last Transient when patience is at an end, BudgetReached and DeadlineReached.
+        """
+        if self.deadline is None:
+            return await self._asked(call, request)
+        clock = asyncio.timeout_at(self.deadline)
+        if asyncio.get_running_loop().time() >= self.deadline:
+            raise DeadlineReached(_TIME_IS_UP)
+        try:
+            async with clock:
+                return await self._asked(call, request)
+        except TimeoutError:
+            if clock.expired():
+                raise DeadlineReached(_TIME_IS_UP) from None
+            raise
+
+    async def _asked(self, call: Callable[[], Awaitable[Response]], request: Request) -> Response:
+        try:
+            response = await self._attempt(call, request)
+        except ProviderError as error:
+            response = await self._again(call, request, error)
+        self.proven = True
+        self._won_at = asyncio.get_running_loop().time()
+        return response
+
+    async def _attempt(self, call: Callable[[], Awaitable[Response]], request: Request) -> Response:
+        """One try, when pace and purse allow it."""
+        pace, purse = self.pace, self.purse
+        kept = await purse.reserve(request) if purse else 0.0
+        try:
+            permit = await pace.enter(request)
+        except BaseException:
+            if purse:
+                purse.give_back(kept)
+            raise
+        try:
+            response = await call()
+        except BaseException as error:
+            pace.failed(permit, error)
+            if purse:
+                purse.lost(kept, error)
+            raise
+        pace.answered(permit, request, response)
+        if purse:
+            purse.settle(kept, request, response.usage)
+        return response
+
+    async def _again(self, call: Callable[[], Awaitable[Response]], request: Request, first: ProviderError) -> Response:
+        """All that follows a first error. Apart, because tenacity takes time even where nothing fails."""
+        failed, started = [first], asyncio.get_running_loop().time()
+
+        async def attempt() -> Response:
+            if failed:
+                raise failed.pop()
+            return await self._attempt(call, request)
+
+        retrying = AsyncRetrying(
+            sleep=self._sleep,
+            stop=lambda state: self._stop(state, started),
+            wait=self._wait,
+            retry=retry_if_exception_type(Transient),
+            before_sleep=self._count,
+            reraise=True,
+        )
+        try:
+            return await retrying(attempt)
+        except ProviderError as error:
+            if error.stops == "if_first":
+                error.stops = "never" if self.proven else "always"
+            raise
+
+    def _stop(self, state: RetryCallState, started: float) -> bool:
+        error = _error(state)
+        if error.retry_after is not None and error.retry_after > self.policy.patience:
+            error.stops = "always"
+            error.args = (f"{error}; it wants to be left alone for {_words(error.retry_after)}: go on then",)
+            return True
+        if error.status == 429:
+            error.stops = "always"
+            waited = asyncio.get_running_loop().time() - max(started, self._won_at)
+            return waited > self.policy.patience
+        hopeless = error.unreachable and not self.proven
+        attempts = self.policy.attempts
+        return state.attempt_number >= (min(self.policy.first_contact, attempts) if hopeless else attempts)
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = _error(state)
+        spread = min(self.policy.cap, self.policy.base * 2 ** min(state.attempt_number - 1, 16))
+        wait = (error.retry_after or 0.0) + self._random.uniform(0.0, spread)
+        if error.status == 429 and not error.retry_after:
+            self.pace.pause(asyncio.get_running_loop().time() + wait)
+        return wait
+
+    def _count(self, state: RetryCallState) -> None:
+        self.counts.retried += 1
+        self.counts.timeouts += _error(state).billed
+
+
+def _error(state: RetryCallState) -> Transient:
+    error = state.outcome.exception() if state.outcome else None
+    if not isinstance(error, Transient):
+        raise TypeError(f"asked about {error!r}, which is not retried")
+    return error
+
+
+def _words(seconds: float) -> str:
+    """A long time, as a person would say it."""
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} minutes"
+    if seconds < 172_800:
+        return f"{seconds / 3600:.0f} hours"
+    return f"{seconds / 86_400:.0f} days" if seconds < 31_536_000 else "more than a year"

@@ -1,0 +1,382 @@
+"""A run: every judgment is asked about until it has its row."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+
+from judge.cache import Cache
+from judge.core import plugins
+from judge.core.errors import CriterionError, JudgeError, ParseError, ProviderError
+from judge.core.records import Criterion, Failure, Request, Response, Score
+from judge.execution.engines import Ask, Engine
+from judge.execution.group_commit import Commit
+from judge.execution.leases import Claims, Part
+from judge.execution.pending import Case, Judgment, Row, by_document, chunks, firsts
+from judge.execution.prefix_queue import ROOM, Queue, prefix
+from judge.execution.progress import Counts, Flight
+from judge.execution.request_batching import Bundles
+from judge.execution.retry import Retrier
+from judge.execution.waiting import Waiting
+from judge.providers import Provider, Traits
+from judge.providers.recording import Recorder
+from judge.scoring import strategies
+from judge.scoring.multi_criteria import renderers
+from judge.scoring.strategies import Answer, Learned, Settings, Untrusted
+
+_CHUNK = 64
+_AHEAD = 4
+"""Requests for each place that are looked at for leaders, so that something is there to send while those are out."""
+_TEMPERATURE = "temperature"
+
+
+class Run:
+    """One pass of a judge over judgments.
+
+    Rows go to `emit` as they are made, in the column of the criterion's name and `suffix`, each once the replies it
+    was made from are in the cache for good; `flush` is called after that. `engine` runs the requests, in this process
+    where none is named. `criteria` are all those that are merged in a prompt, where the judgments are not of all.
+
+    `Run(...)()` finishes although judgments fail, and early once `counts.stopping`. It raises ProviderError where going
+    on is pointless (wrong key, unknown model, unreachable endpoint) and StorageError where replies can no longer be
+    kept; every row emitted until then stands, and what was paid for is in the cache.
+    """
+
+    def __init__(
+        self,
+        judgments: Sequence[Judgment],
+        provider: Provider,
+        settings: Settings,
+        *,
+        cache: Cache,
+        retrier: Retrier,
+        emit: Callable[[Row], None],
+        flush: Callable[[], None] = lambda: None,
+        counts: Counts | None = None,
+        concurrency: int = 64,
+        suffix: str = "",
+        recording: Recorder | None = None,
+        engine: Engine | None = None,
+        criteria: Sequence[Criterion] = (),
+    ) -> None:
+        self.counts = counts if counts is not None else Counts()
+        self.counts.total += len(judgments)
+        self._judgments = judgments
+        self._provider, self._settings = provider, settings
+        self._cache, self._retrier, self._emit, self._flush = cache, retrier, emit, flush
+        self._concurrency, self._suffix = concurrency, suffix
+        self._take_down: Callable[[Request, Response], None] = recording.add if recording else lambda *_: None
+        self._engine: Engine = engine or plugins.load("engines", "local")
+        self._complete: Ask = getattr(engine, "complete", provider.complete)
+        traits = Traits.of(provider)
+        gathers = getattr(engine, "gathers", False)
+        self._grouped = not provider.decides and not gathers
+        self._rungs = strategies.rungs(settings, provider.decides)
+        self._firsts = firsts(judgments)
+        self._renderers = renderers(criteria or [first.criterion for first in self._firsts.values()])
+        self._leaders = len(self._firsts) if provider.decides else 1
+        self._bundles = Bundles(decides=provider.decides, draws=settings.draws, apart=traits.apart)
+        self._queue = Queue(paced=bool(traits.caching), led=not traits.exact)
+        self._news, self._waiting = asyncio.Event(), Waiting(self._resolve)
+        self._left: list[Part] = []
+        self._again: deque[Case] = deque()
+        self._stepped: list[Case] = []
+        self._stepped_bytes = 0
+        self._learned = Learned()
+        self._unread: set[str] = set()
+        self._rows: deque[Row] = deque()
+        self._commit = Commit(self._write)
+        on = bool(provider.endpoint) and not gathers
+        self._claims = Claims(cache, self._found, self.counts, deadline=retrier.deadline, on=on)
+
+    async def __call__(self) -> None:
+        for name, first in self._firsts.items():  # a template that cannot be rendered stops the run unpaid
+            self._renderers[name].render(first.sample, first.rival)
+        try:
+            await self._rounds()
+        finally:
+            try:
+                self._commit.now()
+            finally:
+                self._claims.close()
+                await self._provider.aclose()
+
+    def _write(self) -> None:
+        """Replies first, then the rows that were made from them: where the former cannot be kept, the latter are."""
+        try:
+            self._cache.flush()
+            self._claims.release()
+        finally:
+            while self._rows:
+                row = self._rows.popleft()
+                self.counts.done += 1
+                self.counts.failed += isinstance(row, Failure)
+                self._emit(row)
+            self._flush()
+
+    # Rounds of requests.
+
+    async def _rounds(self) -> None:
+        """Ask until every judgment has its row: one round, and another for what stepped down or came incomplete.
+
+        A round ends early when a rung turns out to be lacking, so that the next one starts with a single request on
+        the rung below: what that one teaches is learned once. It also ends when the prompts of what has stepped down
+        take as much memory as may wait.
+        """
+        rest = self._cases()
+        while True:
+            self._again.extendleft(reversed(self._stepped))
+            self._stepped, self._stepped_bytes = [], 0
+            if (first := next(rest, None)) is not None:
+                self._again.append(first)
+            wanted = self._again or self._left or self._queue or self._claims.waiting
+            if self.counts.stopping or not wanted:
+                return
+            await self._engine(self._requests(rest), self._ask, self._answered, concurrency=self._concurrency)
+
+    def _cases(self) -> Iterator[Case]:
+        for judgment in by_document(self._judgments) if self._grouped else self._judgments:
+            try:
+                prompt = self._renderers[judgment.criterion.name].render(judgment.sample, judgment.rival)
+            except CriterionError as error:
+                self._fail(judgment, "render", error)
+                continue
+            group = prefix(prompt.messages, judgment.sample.source) if self._grouped else ("", 0)
+            yield Case(judgment, prompt, list(self._rungs), group)
+
+    def _upcoming(self, rest: Iterator[Case]) -> Iterator[Case]:
+        """What is to be asked again, or was put back, goes first."""
+        while True:
+            if self._again:
+                yield self._again.popleft()
+            elif (case := next(rest, None)) is not None:
+                yield case
+            else:
+                return
+
+    async def _requests(self, rest: Iterator[Case]) -> AsyncIterator[Request]:
+        """The requests that have to be sent. What the cache can answer is scored on the way."""
+        lacking, queue, now = len(self._learned.lacking), self._queue, asyncio.get_running_loop().time
+        left, self._left = self._left, []
+        queue.add(self._bundles.of(left), now())
+        more, cases = True, chunks(self._upcoming(rest), self._leaders, _CHUNK, self._again.appendleft)
+        while self._stepped_bytes < ROOM and not self.counts.stopping:
+            room = more and not queue.full
+            ahead = room and queue.grouped and len(queue) < _AHEAD * self._concurrency
+            if self._claims.due():
+                queue.add(self._bundles.of(self._free()), now())
+            elif not ahead and (request := queue.take(now(), last=not room)) is not None:
+                yield request
+            elif room:
+                chunk = next(cases, [])
+                more = bool(chunk)
+                queue.add(self._bundles.of(self._unanswered(chunk)), now())
+                await asyncio.sleep(0)
+            elif queue or (self._claims.waiting and not (self._left or self._again or self._stepped)):
+                self._news.clear()
+                await self._claims.wait(self._news)
+            else:
+                return
+            if len(self._learned.lacking) > lacking:
+                self._recall(now())
+                return
+
+    def _free(self) -> list[Part]:
+        """What another process was asking for, and gave up."""
+        return [part for part in self._claims.again() if not self._withdrawn([part])]
+
+    def _recall(self, now: float) -> None:
+        """Take back what would be sent on a rung that is lacking."""
+        others = []
+        for request in self._queue.drain():
+            if self._withdrawn(self._bundles.parts(request)):
+                self._bundles.pop(request)
+            else:
+                others.append(request)
+        self._queue.add(others, now)
+
+    def _withdrawn(self, parts: Sequence[Part]) -> bool:
+        """Whether these are on a rung that is lacking, which asks one request about a judgment: it goes a rung down."""
+        keys = [key for key, _ in parts]
+        cases = self._waiting.of(keys)
+        if not all(case.rungs[0] in self._learned.lacking for case in cases):
+            return False
+        self._waiting.remove(keys)
+        self._claims.drop(keys)
+        for case in cases:
+            self._step(case)
+        return True
+
+    def _unanswered(self, cases: Sequence[Case]) -> list[Part]:
+        """One part for each reply that neither the cache nor a request under way brings, here or elsewhere.
+
+        Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen. A rung
+        that is known to be lacking still serves what the cache holds of it; all else goes to the rung below at once.
+        """
+        new: list[Part] = []
+        while cases:
+            asked = [(case, self._requests_of(case)) for case in cases]
+            keys = [key for _, requests in asked for key in requests if key not in self._unread]
+            stored = self._cache.get_many(keys) if self._provider.endpoint else {}
+            cases = []
+            for case, requests in asked:
+                case.requests = requests
+                case.answers = {key: self._usable(request, stored.get(key)) for key, request in requests.items()}
+                missing = [key for key, answer in case.answers.items() if answer is None]
+                if missing and (why := self._learned.lacking.get(case.rungs[0])):
+                    cases += self._lower(case, why)
+                else:
+                    new += self._waiting.add(case, requests, missing)
+        return self._claims.take(new)
+
+    def _lower(self, case: Case, why: str) -> list[Case]:
+        """The case, sent a rung down; none, once it is failed unpaid where there is no rung below."""
+        if len(case.rungs) == 1:
+            self._fail(case.judgment, "request", ParseError(f"not asked: {why}; --weighting auto does without"))
+            return []
+        case.notes.append(why)
+        case.rungs.pop(0)
+        return [case]
+
+    def _requests_of(self, case: Case) -> dict[str, Request]:
+        rung, criterion = case.rungs[0], case.judgment.criterion
+        return strategies.asked(case.prompt, criterion, rung, self._settings, self._provider, prefix=case.prefix)
+
+    def _usable(self, request: Request, response: Response | None) -> Response | None:
+        """A stored reply, unless it lacks the very thing that was asked for with it."""
+        if response is None or not strategies.usable(response, self._settings):
+            return None
+        self._note(response)
+        self._take_down(request, response)
+        return response
+
+    def _found(self, key: str, request: Request, response: Response) -> bool:
+        """Hand on a reply that another process has kept; whether it is of use to those who wait for it."""
+        if key in self._unread or self._usable(request, response) is None:
+            return False
+        self._waiting.found(key, response)
+        return True
+
+    async def _ask(self, request: Request) -> Response:
+        async def send() -> Response:
+            self.counts.sent += 1
+            flight.leave()
+            return await self._complete(request)
+
+        with Flight(self.counts, lambda: self._named(request)) as flight:
+            return await self._retrier(send, request)
+
+    def _named(self, request: Request) -> tuple[str, str, str]:
+        """What a request under way is for: item, system and criterion of the first judgment that waits for it."""
+        key, _ = self._bundles.parts(request)[0]
+        judgment = self._waiting.of([key])[0].judgment
+        return judgment.sample.item, judgment.sample.system, judgment.criterion.name
+
+    def _answered(self, request: Request, answer: Answer) -> Awaitable[None]:
+        """Take an answer; what is returned is done once it is on disk, and its rows are out."""
+        parts = self._bundles.pop(request)
+        if isinstance(answer, Response):
+            self._received(parts, answer)
+        elif self._bundles.refused(parts):
+            self._left += parts
+        else:
+            self.counts.refused += 1
+            for key, _ in parts:
+                self._waiting.answered(key, answer)
+        self._queue.answered(request, asyncio.get_running_loop().time())
+        self._news.set()
+        return self._commit.written()
+
+    def _received(self, parts: Sequence[Part], answer: Response) -> None:
+        """Give each part of a reply to those who wait for it; what is missing from it is asked for again."""
+        self.counts.answered += 1
+        self.counts.usage += answer.usage
+        self._note(answer)
+        self._left += self._bundles.lacking(parts, answer)
+        settled: list[Case] = []
+        for (key, asked), part in zip(parts, self._bundles.split(parts, answer), strict=False):
+            self._take_down(asked, part)
+            settled += self._waiting.answered(key, part)
+        for case in dict.fromkeys(settled):
+            if case.missing:  # a draw with a score stands, whatever becomes of the others
+                has_score = [key for key in case.fresh if strategies.label(case.answers[key], case.judgment.criterion)]
+                self._keep(case, has_score)
+
+    def _resolve(self, case: Case) -> None:
+        """Score a case whose answers are complete, send it a rung down, or fail it."""
+        self._claims.over(case.requests)
+        judgment = case.judgment
+        answers = [answer for answer in case.answers.values() if answer is not None]
+        try:
+            value, provenance = strategies.read(case.rungs[0], answers, judgment.criterion, self._settings, case.notes)
+        except Untrusted as error:
+            if len(case.rungs) > 1:
+                self._step_down(case, error, answers)
+                return
+            self._learned.learn(case.rungs[0], error)
+            self._fail(judgment, "parse", ParseError(str(error), error.raw))
+        except ParseError as error:
+            if not case.asked:  # a run keeps no such reply: it was imported
+                self._unread.update(case.requests)
+                self._again.append(case)
+                return
+            self._fail(judgment, "parse", error)
+        except ProviderError as error:
+            if case.spare is not None and len(case.rungs) > 1:
+                self._step_down(case, Untrusted(f"the draws were not answered: {error}"), answers)
+                return
+            self._fail(judgment, "request", error)
+        else:
+            self._learned.proven.add(case.rungs[0])
+            drawn = [answer for answer in answers if isinstance(answer, Response)]
+            self.counts.unmet.update({_TEMPERATURE: 1} if any(_TEMPERATURE in one.unmet for one in drawn) else ())
+            self._keep(case, case.fresh)
+            sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
+            column = judgment.criterion.name + self._suffix
+            self._finish(Score(sample.item, sample.system, column, value, provenance, rival))
+        self.counts.cached += not case.asked
+        self.counts.shared += case.asked and not case.own
+
+    def _step_down(self, case: Case, error: Untrusted, answers: Sequence[Answer]) -> None:
+        self._learned.learn(case.rungs[0], error)
+        rung = case.rungs.pop(0)
+        if rung == "logprobs":
+            self._keep(case, case.fresh)
+            case.spare = strategies.spare(answers)
+        case.notes.append(str(error))
+        case.answers, case.fresh = {}, set()
+        if case.rungs[0] == "single" and case.spare is not None:
+            case.answers = {"": case.spare}
+            self._resolve(case)
+        else:
+            self._step(case)
+
+    def _step(self, case: Case) -> None:
+        self._stepped.append(case)
+        self._stepped_bytes += case.size
+
+    def _keep(self, case: Case, keys: Iterable[str]) -> None:
+        """Put these of a case's fresh replies into the cache."""
+        for key in list(keys):
+            answer = case.answers[key]
+            if self._provider.endpoint and isinstance(answer, Response):
+                self._cache.put(key, answer, case.requests[key])
+                self._unread.discard(key)
+            case.fresh.discard(key)
+            self._claims.over([key])
+
+    def _note(self, response: Response) -> None:
+        """Take down what a reply tells of its server; its temperature only counts if the reply does."""
+        self.counts.unmet.update(name for name in response.unmet if name != _TEMPERATURE)
+        self.counts.served_by.add(response.served_by)
+
+    def _fail(self, judgment: Judgment, stage: str, error: JudgeError) -> None:
+        raw = error.raw if isinstance(error, ParseError) else ""
+        sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
+        column, kind = judgment.criterion.name + self._suffix, type(error).__name__
+        self._finish(Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival))
+
+    def _finish(self, row: Row) -> None:
+        self._rows.append(row)
+        self._commit.soon()

@@ -1,0 +1,212 @@
+"""From embeddings to BERTScore (Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT"), in numpy."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from judge.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+LOW, HIGH = 0.65, 0.85
+"""The F that a corrected score counts 0, and the one it counts 1, where nothing was fitted."""
+_FEWEST = 10
+_NARROWEST = 1e-3
+_CELLS = 2**23  # similarities held at once: 32 MiB, however long the two texts are
+_ONE_THREAD = 2**19 - 1  # multiplications up to which OpenBLAS stays in one thread
+_LEAST_STRIP = 8
+
+
+class BertScoreValue(NamedTuple):
+    """Precision, recall and their harmonic mean, each at most 1 and, with contextual embeddings, seldom below 0.
+
+    Rescaled with a baseline, they may well be negative.
+    """
+
+    precision: float
+    recall: float
+    fmeasure: float
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text as a model saw it: token ids, shape (n,), and unit vectors, shape (n, dimensions), special tokens too.
+
+    `length` counts its tokens before any cut, `windows` in how many pieces the model read it.
+    """
+
+    ids: npt.NDArray[np.int32]
+    vectors: npt.NDArray[np.float32]
+    length: int
+    windows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each token counts: 1, or its inverse document frequency; a sentence's first and last special token 0.
+
+    `frequencies` is the number of documents, of `documents`, in which a token occurs; None weighs all alike.
+    """
+
+    weightless: frozenset[int]
+    documents: int = 0
+    frequencies: Mapping[int, int] | None = None
+
+    @classmethod
+    def of(cls, weightless: frozenset[int], documents: Iterable[npt.NDArray[np.int32]]) -> Weights:
+        """The weights idf(w) = log((M + 1) / (df(w) + 1)) over M documents; equal documents count each time."""
+        found: Counter[int] = Counter()
+        count = 0
+        for ids in documents:
+            found.update(set(ids.tolist()))
+            count += 1
+        return cls(weightless, count, found)
+
+    def __call__(self, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """One weight per token, shape (n,). A token in no document weighs most."""
+        import numpy as np
+
+        if self.frequencies is None:
+            return (~np.isin(ids, list(self.weightless))).astype(np.float64)
+        known, more = self.frequencies, self.documents + 1
+        return np.array([math.log(more / (known.get(token, 0) + 1)) for token in ids.tolist()], dtype=np.float64)
+
+
+def match(
+    output: Encoded, output_weights: npt.NDArray[np.float64], reference: Encoded, weights: npt.NDArray[np.float64]
+) -> BertScoreValue:
+    """Greedy matching by cosine (eq. 1 and 2 of the paper); any token may be matched to, special ones too.
+
+    The weights of either text must not add up to 0. F is 0 where precision and recall are; NaN where they cancel out.
+    """
+    best_output, best_reference = _best(output.vectors, reference.vectors)
+    precision = min(float(best_output @ output_weights) / float(output_weights.sum()), 1.0)
+    recall = min(float(best_reference @ weights) / float(weights.sum()), 1.0)
+    return BertScoreValue(precision, recall, _harmonic(precision, recall))
+
+
+def _harmonic(precision: float, recall: float) -> float:
+    if precision == recall == 0:
+        return 0.0
+    return 2 * precision * recall / (precision + recall) if precision + recall else math.nan
+
+
+def _best(
+    rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32]
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """For each vector of either matrix its greatest product with one of the other."""
+    import numpy as np
+
+    if len(rows) < len(columns):
+        best_columns, best_rows = _best(columns, rows)
+        return best_rows, best_columns
+    height = max(_CELLS // len(columns), 1)
+    best_rows = np.empty(len(rows), dtype=np.float32)
+    best_columns = np.full(len(columns), -np.inf, dtype=np.float32)
+    for start in range(0, len(rows), height):
+        table = _products(rows[start : start + height], columns)
+        best_rows[start : start + height] = table.max(axis=1)
+        np.maximum(best_columns, table.max(axis=0), out=best_columns)
+    return best_rows, best_columns
+
+
+def _products(rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """rows @ columns.T, in strips so small that BLAS does not start threads for them where it can be avoided.
+
+    For texts of usual length, threads only wait for one another: on a busy machine for most of the time.
+    """
+    import numpy as np
+
+    height = _ONE_THREAD // columns.size
+    if height < _LEAST_STRIP or height >= len(rows):
+        return rows @ columns.T
+    table = np.empty((len(rows), len(columns)), dtype=np.float32)
+    for start in range(0, len(rows), height):
+        np.matmul(rows[start : start + height], columns.T, out=table[start : start + height])
+    return table
+
+
+def best(values: Sequence[BertScoreValue]) -> BertScoreValue:
+    """Of several references the best precision, the best recall and the best F, each for itself, as bert-score does."""
+    return BertScoreValue(
+        max(v.precision for v in values), max(v.recall for v in values), max(v.fmeasure for v in values)
+    )
+
+
+def rescaled(value: BertScoreValue, baseline: tuple[float, float, float]) -> BertScoreValue:
+    """(x - b) / (1 - b) with a baseline b each for precision, recall and F (section "Baseline Rescaling")."""
+    numbers = (value.precision, value.recall, value.fmeasure)
+    return BertScoreValue(*((x - b) / (1 - b) for x, b in zip(numbers, baseline, strict=True)))
+
+
+def corrected(f: float, low: float = LOW, high: float = HIGH) -> float:
+    """clip((F - low) / (high - low), 0, 1): F over the stretch in which it tells texts apart.
+
+    Raises ConfigError unless low < high.
+    """
+    if not low < high:
+        raise ConfigError(f"bertscore: low ({low:g}) has to be less than high ({high:g})")
+    return min(max((f - low) / (high - low), 0.0), 1.0)
+
+
+def fit(f: Sequence[float], ratings: Sequence[float]) -> tuple[float, float]:
+    """The low and high whose corrected scores come nearest to people's ratings: least squares.
+
+    The ratings, on any scale, are first stretched from their own least and greatest to 0 and 1. Raises ConfigError
+    for fewer than 10 pairs, for scores or ratings that are all alike, and where ratings do not rise with F.
+    """
+    import numpy as np
+
+    scores, wanted = np.asarray(f, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
+    _check_fit(scores, wanted)
+    wanted = (wanted - wanted.min()) / np.ptp(wanted)
+    slope, offset = np.polyfit(scores, wanted, 1)
+    if not slope > 0:
+        raise ConfigError("bertscore: cannot be fitted, as the ratings do not rise with F")
+    return _least_squares(scores, wanted, [(-offset / slope, 1 / slope), *_spans(scores)])
+
+
+def _check_fit(scores: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> None:
+    import numpy as np
+
+    if len(scores) != len(wanted):
+        raise ConfigError(f"bertscore: {len(scores)} scores cannot be fitted to {len(wanted)} ratings")
+    if len(scores) < _FEWEST:
+        raise ConfigError(f"bertscore: {len(scores)} rated texts are too few to fit; at least {_FEWEST} are needed")
+    if not (np.isfinite(scores).all() and np.isfinite(wanted).all()):
+        raise ConfigError("bertscore: a score or rating to be fitted is not a finite number")
+    if not np.ptp(scores) > 0 or not np.ptp(wanted) > 0:
+        raise ConfigError("bertscore: cannot be fitted, as all scores or all ratings are alike")
+
+
+def _spans(scores: npt.NDArray[np.float64]) -> list[tuple[float, float]]:
+    """Low and width to start from: clipping makes the sum of squares uneven, and one start may end in a hollow."""
+    import numpy as np
+
+    marks = np.quantile(scores, [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
+    return [(a, b - a) for i, a in enumerate(marks) for b in marks[i + 1 :] if b - a > _NARROWEST]
+
+
+def _least_squares(
+    scores: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64], starts: list[tuple[float, float]]
+) -> tuple[float, float]:
+    import numpy as np
+    from scipy.optimize import minimize
+
+    def squares(point: npt.NDArray[np.float64]) -> float:
+        low, width = point
+        if width < _NARROWEST:
+            return math.inf
+        return float(((np.clip((scores - low) / width, 0, 1) - wanted) ** 2).sum())
+
+    likely = sorted(starts, key=lambda start: squares(np.array(start)))[:3]
+    options = {"xatol": 1e-7, "fatol": 1e-12, "maxiter": 2000}
+    found = [minimize(squares, start, method="Nelder-Mead", options=options) for start in likely]
+    low, width = min(found, key=lambda result: float(result.fun)).x
+    return float(low), float(low + width)

@@ -1,0 +1,194 @@
+"""What metrics share: rows by references, failures, plain lists for notebooks, checks of options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from judge import text
+from judge.core.errors import ConfigError, DataError
+from judge.core.messages import option
+from judge.core.records import Failure, Provenance, Sample, Score
+from judge.metrics import Metric, Note
+
+Rate = Callable[[str], float]
+"""An output to its value."""
+_LOST = (
+    "lost more than half of their letters to the tokenizer {tokenizer}: their values compare what little is left; "
+    "leave out {metric}.tokenizer to have each text cut by its script"
+)
+
+
+class Unscorable(DataError):
+    """Why texts have no value: becomes a `Failure` of the kind `error`."""
+
+    def __init__(self, error: str, message: str) -> None:
+        super().__init__(message)
+        self.error = error
+
+
+def references(sample: Sample) -> tuple[str, ...]:
+    """The sample's references without the blank ones, with which nothing can be compared."""
+    return tuple(reference for reference in sample.references if reference.strip())
+
+
+def reference_count(samples: Sequence[Sample]) -> str:
+    """How many references the samples have, for signatures: a number where all that have any agree, else `var`."""
+    counts = {len(found) for sample in samples if (found := references(sample))}
+    return "var" if len(counts) > 1 else str(*counts) if counts else "-"
+
+
+def joined(used: Iterable[str]) -> str:
+    """What was used, for signatures: `en+ja`, English first; `-` where nothing was."""
+    return "+".join(sorted(set(used), key=lambda name: (name not in ("en", "13a"), name))) or "-"
+
+
+def figure(value: float) -> str:
+    """A number for signatures, whole: `0.9`, `2`, `0.1234567`."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+def lost(metric: str, tokenizer: str, given: Iterable[str]) -> Note:
+    """Of how many of the given texts a tokenizer that was asked for drops most letters."""
+    cut, distinct = text.words(tokenizer), set(given)
+    some = sum(not one.isascii() and text.loses(one, cut(one)) for one in distinct)
+    return Note(metric, some, len(distinct), _LOST.format(tokenizer=tokenizer, metric=metric))
+
+
+def failure(sample: Sample, name: str, error: str, what: str) -> Failure:
+    """The row of a value that cannot be had: `what` follows where the sample is, and says what to do."""
+    where = sample.where or f"item {sample.item}"
+    return Failure(sample.item, sample.system, name, stage="metric", error=error, message=f"{where} {what}")
+
+
+def no_reference(sample: Sample, name: str) -> Failure:
+    """The row of a column that needs a reference, of a sample without one."""
+    found = "only blank references" if sample.references else "no reference"
+    named = option("map", {"references": "COLUMN"})
+    advice = f"add a column `references` (a text or a list of texts), or name yours with {named}"
+    return failure(sample, name, "NoReference", f"has {found}: {advice}")
+
+
+def by_references(
+    samples: Sequence[Sample], name: str, prepare: Callable[[tuple[str, ...]], Rate]
+) -> tuple[Score | Failure, ...]:
+    """One row per sample, in the samples' order, of a column that compares each output with its references.
+
+    `prepare` is called once for equal references, however many systems have them. A sample without a reference, or
+    for which `prepare` or what it returned raises `Unscorable`, becomes a `Failure`.
+    """
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for index, sample in enumerate(samples):
+        groups.setdefault(references(sample), []).append(index)
+    rows: dict[int, Score | Failure] = {}
+    for found, indices in groups.items():
+        group = [samples[index] for index in indices]
+        made = _rows(group, name, found, prepare) if found else [no_reference(sample, name) for sample in group]
+        rows |= zip(indices, made, strict=True)
+    return tuple(rows[index] for index in range(len(samples)))
+
+
+def _rows(
+    samples: Sequence[Sample], name: str, found: tuple[str, ...], prepare: Callable[[tuple[str, ...]], Rate]
+) -> list[Score | Failure]:
+    try:
+        rate = prepare(found)
+    except Unscorable as reason:
+        return [_unscored(sample, name, reason) for sample in samples]
+    return [_row(sample, name, rate) for sample in samples]
+
+
+def _row(sample: Sample, name: str, rate: Rate) -> Score | Failure:
+    try:
+        value = float(rate(sample.output))
+    except Unscorable as reason:
+        return _unscored(sample, name, reason)
+    return Score(sample.item, sample.system, name, value, Provenance(method="metric"))
+
+
+def _unscored(sample: Sample, name: str, reason: Unscorable) -> Failure:
+    return failure(sample, name, reason.error, f"has no value: {reason}")
+
+
+def texts(what: str, given: Any) -> list[str]:
+    """A list of texts as it was given. Raises DataError for a single text and for what holds anything else."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given):
+        raise DataError(f"{what} is a list of texts, not {given!r:.60}")
+    return list(given)
+
+
+def as_samples(
+    outputs: Sequence[str], targets: Sequence[str | Sequence[str]], items: Sequence[str] | None = None
+) -> list[Sample]:
+    """Samples of one system from plain lists: each output with its reference or references.
+
+    Raises DataError where the lists differ in length or an output has no reference but blank ones.
+    """
+    samples = []
+    for index, (output, found) in enumerate(paired(outputs, targets)):
+        item = str(index if items is None else items[index])
+        samples.append(Sample(item, "", output, references=found, where=f"text {index}"))
+        if not references(samples[-1]):
+            raise DataError(f"outputs[{index}] has no reference that is not blank")
+    return samples
+
+
+def paired(outputs: Sequence[str], targets: Sequence[str | Sequence[str]]) -> list[tuple[str, tuple[str, ...]]]:
+    """Each output with its reference or references. Raises DataError for what is no two lists of one length."""
+    if isinstance(targets, str) or not isinstance(targets, Sequence) or len(texts("outputs", outputs)) != len(targets):
+        raise DataError("outputs and references are two lists of one length: for each output a text or a list of texts")
+    listed = [(one,) if isinstance(one, str) else tuple(texts("a reference", one)) for one in targets]
+    return list(zip(outputs, listed, strict=True))
+
+
+def values(metric: Metric, samples: Sequence[Sample]) -> list[float]:
+    """The values of a metric's rows, in order. Raises DataError with the message of the first `Failure`."""
+    found = []
+    for row in metric.score(samples).rows:
+        if isinstance(row, Failure):
+            raise DataError(row.message)
+        found.append(row.value)
+    return found
+
+
+def whole_number(option: str, value: Any, low: int, high: int) -> int:
+    """The value of an option, which must be an integer from `low` to `high`: else ConfigError."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ConfigError(f"{option} must be a whole number from {low} to {high}, not {value!r}")
+    return value
+
+
+def number(option: str, value: Any, low: float, high: float) -> float:
+    """The value of an option, which must be a number from `low` to `high`: else ConfigError."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ConfigError(f"{option} must be a number from {low:g} to {high:g}, not {value!r}")
+    return float(value)
+
+
+def yes_or_no(option: str, value: Any) -> bool:
+    """The value of an option, which must be true or false: else ConfigError."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"{option} must be true or false, not {value!r}")
+    return value
+
+
+def one_of(option: str, value: Any, known: Sequence[str]) -> str:
+    """The value of an option, which must be one of the known: else ConfigError."""
+    if not isinstance(value, str) or value not in known:
+        raise ConfigError(f"{option} must be one of {', '.join(known)}, not {value!r}")
+    return value
+
+
+def listed(value: Any) -> Any:
+    """A list as YAML has it, or as text with commas; what is neither stays as it is."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+def tokenizer(option: str, value: Any) -> str | None:
+    """The value of an option that names a tokenizer of `judge.text`, or None: else ConfigError, or MissingExtra."""
+    if value is None:
+        return None
+    name = one_of(option, value, text.TOKENIZERS)
+    text.signature(name)  # raises where its packages are missing
+    return name

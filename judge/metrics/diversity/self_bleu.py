@@ -1,0 +1,140 @@
+"""Self-BLEU (Zhu et al. 2018): the BLEU of each text against all the others, exact and in linear time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from judge.core.records import Column, Failure, Sample, Score
+from judge.metrics import MetricResult
+from judge.metrics.bleu_options import BleuOptions, Settings, options, score
+from judge.metrics.common import Unscorable
+from judge.metrics.diversity import per_system
+from judge.metrics.diversity.cuts import Cut, cut
+from judge.metrics.diversity.ngrams import Corpus, Grams, Ints, orders, totals
+
+_FAR = 1 << 60
+_NAME = "self_bleu"
+
+
+class SelfBleu:
+    """Self-BLEU (0–100) of each system: the mean BLEU of its texts, each against all the others as references.
+
+    The lower, the more diverse. It grows with the number of texts, so compare systems of equal numbers only.
+
+    Options: `max_order` (1–9), `smooth` (exp, floor, add-k, none), `tokenize` (a tokenizer of sacrebleu; by the
+    system's script unless given), `lowercase`, `effective_order`.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_order: int = 4,
+        smooth: str = "exp",
+        tokenize: str | None = None,
+        lowercase: bool = False,
+        effective_order: bool = True,
+    ) -> None:
+        self.settings = options(
+            _NAME,
+            max_order=max_order,
+            smooth=smooth,
+            tokenize=tokenize,
+            lowercase=lowercase,
+            effective_order=effective_order,
+        )
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """One row for each system; fewer than two texts, or none with a token, are a `Failure`.
+
+        A text without a token counts 0, as in sacrebleu, and is counted in the row's note.
+        """
+        rows: list[Score | Failure] = []
+        cuts: dict[str, Cut] = {}
+        for system, own in per_system.by_system(samples).items():
+            cuts[system] = found = cut(self.settings.tokens, [sample.output for sample in own], _NAME)
+            try:
+                each = _each(found.corpus, self.settings)
+            except Unscorable as error:
+                rows.append(per_system.failure(system, _NAME, error))
+            else:
+                empty = per_system.blank(found.corpus)
+                note = f"{empty:,} without any token, counted as 0" if empty else None
+                rows.append(per_system.value(system, _NAME, sum(each) / len(each), n=len(each), note=note))
+        signature = f"{_NAME}|system|{self.settings.signature(found.name for found in cuts.values())}"
+        column = Column(_NAME, "metric", signature, low=0.0, high=100.0, better="lower")
+        said = per_system.notes(_NAME, cuts, "each counts 0, which makes the system look more diverse")
+        said += per_system.unequal(_NAME, rows)
+        return MetricResult((column,), tuple(rows), said)
+
+
+def self_bleu(
+    texts: Sequence[str],
+    **opts: Unpack[BleuOptions],
+) -> float:
+    """Self-BLEU (0–100, the lower the more diverse) of two or more texts: the mean of `self_bleu_each`.
+
+    It grows with the number of texts: compare sets of equal size only. With `smooth="floor"`, `tokenize="none"` and
+    `effective_order=False` it is that of NLTK's `SmoothingFunction().method1` on words cut at white space, where
+    no text has fewer words than `max_order`. Raises DataError for fewer than two texts, or where none has a token.
+    """
+    each = self_bleu_each(texts, **opts)
+    return sum(each) / len(each)
+
+
+def self_bleu_each(
+    texts: Sequence[str],
+    **opts: Unpack[BleuOptions],
+) -> list[float]:
+    """BLEU (0–100) of each of the texts against all the others: what sacrebleu's `sentence_score` gives.
+
+    Zhu et al. 2018 (Texygen). A text equal to another scores 100, a text without a token 0; without `effective_order`
+    a text of fewer than `max_order` tokens scores 0 as well, but for add-k. `tokenize` is one of sacrebleu's
+    tokenizers, chosen by the script of all the texts unless given; `smooth` is exp, floor (0.1), add-k (1) or none.
+    Time and memory are linear in the tokens of all texts. Raises DataError for fewer than two texts, or where none has
+    a token; ConfigError for options that are not allowed.
+    """
+    settings = options(_NAME, **opts)
+    return _each(cut(settings.tokens, texts).corpus, settings)
+
+
+def _each(texts: Corpus, settings: Settings) -> list[float]:
+    per_system.check_texts(texts, least=2)
+    hits = [_hits(grams, len(texts.lengths)).tolist() for grams in orders(texts, settings.max_order)]
+    total = [totals(texts.lengths, order).tolist() for order in range(1, settings.max_order + 1)]
+    lengths = zip(texts.lengths.tolist(), _closest(texts.lengths).tolist(), strict=True)
+    return [
+        score(found, there, pair, settings)
+        for found, there, pair in zip(zip(*hits, strict=True), zip(*total, strict=True), lengths, strict=True)
+    ]
+
+
+def _hits(grams: Grams, texts: int) -> Ints:
+    """How many n-grams of each text are matched in the others.
+
+    A count is clipped by the largest among the other texts: the largest of all, or for the text that has it the
+    second largest. These two are all that has to be known of an n-gram.
+    """
+    import numpy as np
+
+    if not len(grams.gram):
+        return np.zeros(texts, dtype=np.int64)
+    starts = np.flatnonzero(np.diff(grams.gram, prepend=-1))
+    limit = np.maximum.reduceat(grams.count, starts)[grams.gram]
+    tops = np.flatnonzero(grams.count == limit)
+    first = tops[np.diff(grams.gram[tops], prepend=-1) != 0]
+    others = grams.count.copy()
+    others[first] = 0
+    limit[first] = np.maximum.reduceat(others, starts)
+    return np.bincount(grams.text, weights=np.minimum(grams.count, limit), minlength=texts).astype(np.int64)
+
+
+def _closest(lengths: Ints) -> Ints:
+    """The length nearest to each of two or more lengths among the others; of two as near, the shorter."""
+    import numpy as np
+
+    kinds, place, count = np.unique(lengths, return_inverse=True, return_counts=True)
+    around = np.concatenate(([-_FAR], kinds, [_FAR]))
+    below, above = around[place], around[place + 2]
+    nearest = np.where(lengths - below <= above - lengths, below, above)
+    return np.where(count[place] > 1, lengths, nearest)

@@ -1,0 +1,148 @@
+"""A metric over many samples: part by part, in several processes if asked, with the parts' results put together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Sample
+from judge.metrics import Metric, MetricResult, Note, is_rowwise
+from judge.metrics.common import joined
+
+PART = 500
+"""Samples of one part."""
+_BROKEN = (
+    "--workers: a process that measures ended by itself; was it killed for its memory? Take fewer workers. In a script "
+    "of yours, call judge under `if __name__ == '__main__':`, without which there can be no more than one"
+)
+Tell = Callable[[int, int], None]
+"""Called with how many samples are done of how many; raising from it stops the work."""
+
+
+def score(
+    metric: Metric, samples: Sequence[Sample], *, workers: int = 1, tell: Tell = lambda done, total: None
+) -> MetricResult:
+    """`metric.score(samples)`; of a metric that scores row by row, in parts and by so many processes."""
+    if not is_rowwise(metric):
+        found = merged([metric.score(samples)])
+        tell(len(samples), len(samples))
+        return found
+    parts = (
+        [samples] if len(samples) <= PART else [samples[first : first + PART] for first in range(0, len(samples), PART)]
+    )
+    done: list[MetricResult] = []
+    with scoring([metric], workers if len(parts) > 1 else 1) as scored:
+        for (result,) in scored(parts):
+            done.append(result)
+            tell(min(len(samples), len(done) * PART), len(samples))
+    return merged(done)
+
+
+@contextmanager
+def scoring(
+    metrics: Sequence[Metric], workers: int
+) -> Iterator[Callable[[Iterable[Sequence[Sample]]], Iterator[list[MetricResult]]]]:
+    """A function from parts to every metric's result for each, by `workers` processes as long as the context is open.
+
+    Results come in the parts' order. No more than a few parts are read ahead, so that they may come from a file larger
+    than memory.
+    """
+    if workers == 1:
+        yield lambda parts: ([metric.score(part) for metric in metrics] for part in parts)
+        return
+    # Spawned and not forked: the caller has threads.
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start, initargs=(metrics,))
+    try:
+        yield lambda parts: _in_order(pool, parts, 2 * workers)
+    except BrokenProcessPool as error:
+        raise ConfigError(_BROKEN) from error
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def merged(results: Sequence[MetricResult]) -> MetricResult:
+    """The results of the parts of some data as one of all of it.
+
+    Signatures name everything that any part used; notes that count texts are added up, and all are in words then.
+    """
+    columns = [_merged(columns) for columns in zip(*(result.columns for result in results), strict=True)]
+    rows = tuple(row for result in results for row in result.rows)
+    return MetricResult(tuple(columns), rows, _added(note for result in results for note in result.notes))
+
+
+def _added(notes: Iterable[str | Note]) -> tuple[str, ...]:
+    found: dict[tuple[str, str], str | Note] = {}
+    for note in notes:
+        if isinstance(note, Note):
+            key = note.metric, note.what
+            so_far = found.get(key)
+            if isinstance(so_far, Note):
+                note = replace(note, some=note.some + so_far.some, of=note.of + so_far.of)
+            found[key] = note
+        else:
+            found["", note] = note
+    return tuple(str(note) for note in found.values() if not isinstance(note, Note) or note.some)
+
+
+def _merged(columns: Sequence[Column]) -> Column:
+    signatures = list(dict.fromkeys(column.signature for column in columns))
+    split = [signature.split("|") for signature in signatures]
+    if len(set(map(len, split))) > 1:  # of a metric that is not ours
+        return replace(columns[0], signature=" & ".join(signatures))
+    return replace(columns[0], signature="|".join(map(_one, zip(*split, strict=True))))
+
+
+def _one(values: Sequence[str]) -> str:
+    """One part of a signature from several: `tok=en+ja` of `tok=en` and `tok=ja`; numbers that differ are `var`.
+
+    `-` stands for a part of the data that used none, and is left out where another one used some.
+    """
+    key, equals, _ = values[0].partition("=")
+    found = {name for value in values for name in value.partition("=")[2].split("+")} - {"-"}
+    if not equals or len(set(values)) == 1:
+        return " & ".join(dict.fromkeys(values))
+    return (
+        f"{key}=var" if any(n == "var" or n.isdigit() for n in found) and len(found) > 1 else f"{key}={joined(found)}"
+    )
+
+
+# In the other processes
+
+_metrics: Sequence[Metric]
+
+
+def _start(metrics: Sequence[Metric]) -> None:
+    global _metrics  # sent once and not with every part
+    _metrics = metrics
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if parent := parent_process():
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _score(samples: Sequence[Sample]) -> list[MetricResult]:
+    return [metric.score(samples) for metric in _metrics]
+
+
+def _in_order(pool: ProcessPoolExecutor, parts: Iterable[Sequence[Sample]], ahead: int) -> Iterator[list[MetricResult]]:
+    waiting: deque[Future[list[MetricResult]]] = deque()
+    for part in parts:
+        waiting.append(pool.submit(_score, part))
+        if len(waiting) >= ahead:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()

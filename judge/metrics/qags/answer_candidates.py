@@ -1,0 +1,244 @@
+"""Themes of a text: its noun phrases, names, times and amounts, by a spaCy model, rules (English) or a tagger (CJK)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from judge import text
+from judge.core.errors import ConfigError, MissingExtra
+from judge.core.plugins import unknown
+from judge.core.records import fold, whole
+from judge.core.version import __version__
+from judge.metrics.model_requests import Trouble
+from judge.metrics.qags import english_noun_phrases, pos_taggers
+from judge.metrics.qags.english_noun_phrases import Span
+from judge.metrics.qags.pos_taggers import Part, Words
+
+NOUNS = ("nouns", "en", "ja", "ko", "zh", "sudachi", "kiwi")
+"""The finders by name: of each text's language, of one language, two other taggers. `spacy:MODEL` is one more."""
+SPACY = "spacy:"
+_ENGLISH = ("en_core_web_trf", "en_core_web_lg", "en_core_web_md", "en_core_web_sm")
+_SPACED = ("ko", "kiwi")  # taggers of texts in which white space stands inside a compound
+_SHORT = 20  # characters, of a text whose language its neighbours may tell
+
+
+class Nouns:
+    """Noun phrases as themes: of each text by its language, or all by the finder that `tool` names.
+
+    English goes by the largest of spaCy's en_core_web models that is installed, by rules where none is; `en` is rules.
+    `compounds` makes one theme of nouns that follow one another (入学試験, with its prefixes, suffixes and numbers);
+    without it each noun that a tagger cuts is one, and there are no amounts. English phrases are the same either way.
+    Raises ConfigError for a name nobody knows and for a spaCy model that is not there, MissingExtra.
+    """
+
+    def __init__(self, tool: str = "nouns", *, compounds: bool = True) -> None:
+        if tool not in NOUNS and not tool.startswith(SPACY):
+            raise ConfigError(unknown("themes", tool, [*NOUNS, f"{SPACY}MODEL"]))
+        self._tool = None if tool == "nouns" else tool
+        self._english = _english()
+        self._compounds = compounds
+        self._used: set[str] = set()
+        self._kept: dict[tuple[str, str], list[Span]] = {}
+        self.signature = self._signed()
+        """The finders that the texts so far needed, with their versions."""
+
+    def themes(self, outputs: Sequence[str]) -> list[list[str] | Trouble]:
+        """For each text its themes in order of appearance, each once; upper and lower case are one.
+
+        A text in a script or language without a finder is a Trouble. Raises MissingExtra where a tagger's packages are
+        missing, ConfigError where a spaCy model cannot be loaded.
+        """
+        found: list[list[str] | Trouble] = []
+        for output, language in zip(outputs, languages(outputs), strict=True):
+            if self._tool is None and language == "en" and (trouble := _not_english(output)):
+                found.append(trouble)
+                continue
+            output = clean(output)
+            phrases: dict[str, str] = {}
+            for start, end in self.spans(output, language):
+                phrases.setdefault(fold(output[start:end]).casefold(), output[start:end])
+            found.append(list(phrases.values()))
+        return found
+
+    def spans(self, clean: str, language: str) -> list[Span]:
+        """Where the themes of a cleaned text of this language are, in order; of each text they are kept."""
+        name = self._tool or (self._english if language == "en" else language)
+        if name not in self._used:
+            self._used.add(name)
+            self.signature = self._signed()
+        if (clean, name) not in self._kept:
+            self._kept[clean, name] = self._found(clean, name)
+        return self._kept[clean, name]
+
+    def _found(self, clean: str, name: str) -> list[Span]:
+        if name == "en":
+            return english_noun_phrases.spans(clean)
+        if name.startswith(SPACY):
+            return _by_spacy(_spacy(name), clean, self._compounds)
+        words = pos_taggers.words(name, clean)
+        return list(_runs(clean, words, name in _SPACED)) if self._compounds else _single(words)
+
+    def _signed(self) -> str:
+        used = sorted({self._tool} if self._tool else self._used) or ["en"]
+        return "+".join(map(self._sign, used)) + ("" if self._compounds else "-single")
+
+    def _sign(self, name: str) -> str:
+        if name == "en":
+            return f"rules{__version__}"
+        if name.startswith(SPACY):
+            meta = _spacy(name).meta
+            return f"spacy-{meta['lang']}_{meta['name']}{meta['version']}"
+        return pos_taggers.signature(name)
+
+
+_NO_FINDER = Trouble(
+    "NoNounFinder",
+    "is in a script without a noun finder of its own: name a spaCy model (themes=spacy:MODEL), or backend=llm",
+)
+_NOT_ENGLISH = Trouble(
+    "NotEnglish",
+    "seems not to be English: name a spaCy model of its language (themes=spacy:fr_core_news_sm), or backend=llm; "
+    "themes=en if it is English",
+)
+
+
+def _not_english(output: str) -> Trouble | None:
+    if text.is_cjk(output):
+        return _NO_FINDER
+    return _NOT_ENGLISH if english_noun_phrases.is_other_language(output) else None
+
+
+def _english() -> str:
+    """The finder of English texts; the model is loaded when there is one."""
+    if find_spec("spacy") is None:
+        return "en"
+    return next((SPACY + model for model in _ENGLISH if find_spec(model)), "en")
+
+
+def clean(given: str) -> str:
+    """The text as every tagger can hold it: no lone surrogates, no NUL."""
+    return whole(given).replace("\0", " ")
+
+
+def languages(texts: Sequence[str]) -> list[text.Language]:
+    """The language of each text. A few Han characters alone are Japanese among texts most of which are."""
+    most = text.language(texts)
+    own = [text.language([one]) for one in texts]
+    return [
+        "ja" if most == "ja" and found == "zh" and len(one) <= _SHORT else found
+        for one, found in zip(texts, own, strict=True)
+    ]
+
+
+# From words to phrases
+
+
+def _single(words: Words) -> list[Span]:
+    return [span for span, part in words if part in ("noun", "time")]
+
+
+def _runs(clean: str, words: Words, spaced: bool) -> Iterator[Span]:
+    run: Words = []
+    for span, part in words:
+        if run and not (part and _joins(run[-1], (span, part), clean, spaced)):
+            yield from _phrase(run)
+            run = []
+        if part:
+            run.append((span, part))
+    yield from _phrase(run)
+
+
+_CLOCK = re.compile(r"[\d〇一二三四五六七八九十:]+[年月日号時时点]").match
+
+
+def _joins(last: tuple[Span, Part], word: tuple[Span, Part], clean: str, spaced: bool) -> bool:
+    """Whether two words that follow one another are in one compound."""
+    before, part = last[1], word[1]
+    if between := clean[last[0][1] : word[0][0]]:
+        return spaced and between == " " and before in ("noun", "suffix") and part in ("noun", "prefix")
+    if before == "time":  # 昨年七月, 午後3時; not 昨日東京, 今年3人
+        return part in ("time", "suffix") or (part in ("number", "amount") and bool(_CLOCK(clean, word[0][0])))
+    if part in ("unit", "time"):  # 12月末; not 村民昨天
+        return before in ("number", "amount", "unit", "prefix")
+    return not (part in ("noun", "prefix") and before in ("unit", "amount"))
+
+
+def _phrase(run: Words) -> Iterator[Span]:
+    """The run as a phrase if there is a noun or an amount in it, or a number and what it counts."""
+    while run and run[0][1] in ("suffix", "unit"):
+        run = run[1:]
+    while run and run[-1][1] == "prefix":
+        run = run[:-1]
+    parts = {part for _, part in run}
+    if parts & {"noun", "time", "amount"} or ("number" in parts and parts & {"unit", "suffix"}):
+        yield run[0][0][0], run[-1][0][1]
+
+
+@cache
+def _spacy(name: str) -> Any:
+    """The spaCy pipeline of `spacy:MODEL`."""
+    model = name.removeprefix(SPACY)
+    try:
+        spacy = import_module("spacy")
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"qags: {name} needs the package {error.name or 'spacy'}: pip install spacy") from error
+    try:
+        return spacy.load(model)
+    except (OSError, ImportError, ValueError) as error:
+        rules = " or themes=en for the rules" if model in _ENGLISH else ""
+        raise ConfigError(
+            f"qags: spaCy cannot load the model {model!r}: name one that is installed{rules} "
+            f"(python -m spacy download {model}, or pip install its package): {error}"
+        ) from error
+
+
+def _by_spacy(nlp: Any, clean: str, compounds: bool) -> list[Span]:
+    """Noun chunks without their determiners and entities, the longer of two that overlap; or nouns in a row.
+
+    Chinese, Japanese and Korean go by nouns, as does a language whose pipeline has no parser or no chunks.
+    """
+    with pos_taggers.LOCK:
+        doc = nlp(clean[: nlp.max_length])
+    entities = [(entity.start, entity.end) for entity in doc.ents]
+    nouns = [(token.i, token.i + 1) for token in doc if token.pos_ in ("NOUN", "PROPN")]
+    if not compounds:
+        return [_characters(doc, span) for span in nouns]
+    try:
+        chunks = [] if nlp.lang in ("ja", "ko", "zh") else [(chunk.start, chunk.end) for chunk in doc.noun_chunks]
+    except (NotImplementedError, ValueError):  # no chunks of this language; no parser
+        chunks = []
+    found = [_bare(doc, *span) for span in chunks or _adjacent(nouns)] + [_bare(doc, *span) for span in entities]
+    kept: list[Span] = []
+    for start, end in sorted({span for span in found if span[0] < span[1]}, key=lambda s: (s[0] - s[1], s)):
+        if all(end <= other[0] or start >= other[1] for other in kept):
+            kept.append((start, end))
+    return [_characters(doc, span) for span in sorted(kept)]
+
+
+def _adjacent(spans: list[Span]) -> list[Span]:
+    made: list[Span] = []
+    for start, end in spans:
+        if made and made[-1][1] == start:
+            made[-1] = (made[-1][0], end)
+        else:
+            made.append((start, end))
+    return made
+
+
+def _bare(doc: Any, start: int, end: int) -> Span:
+    """Without determiners, pronouns and marks at the ends: nothing is left of `they`."""
+    while start < end and doc[start].pos_ in ("DET", "PRON", "PUNCT", "SPACE", "PART"):
+        start += 1
+    while start < end and doc[end - 1].pos_ in ("PUNCT", "SPACE", "PART", "PRON"):
+        end -= 1
+    return start, end
+
+
+def _characters(doc: Any, span: Span) -> Span:
+    last = doc[span[1] - 1]
+    return doc[span[0]].idx, last.idx + len(last.text)

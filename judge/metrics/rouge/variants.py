@@ -1,0 +1,273 @@
+"""From two texts to recall, precision and F: in the form of the paper and rouge-score, and in ROUGE-1.5.5's.
+
+A `Tally` is what has been counted of one type for one output and one reference; tallies of several references can
+be pooled before they become numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from operator import add
+from typing import NamedTuple, Protocol
+
+from judge.metrics.common import Unscorable
+from judge.metrics.rouge import lcs
+from judge.metrics.rouge.interning import Text
+from judge.metrics.rouge.kinds import Family, Kind
+
+_MOST_PAIRS = 4_000_000  # of the words of one text: some seconds, some hundred MB
+_DECIMALS = 5  # that ROUGE-1.5.5 prints, and rounds to before it goes on
+
+
+class RougeScore(NamedTuple):
+    """Values from 0 to 1."""
+
+    precision: float
+    recall: float
+    fmeasure: float
+
+
+class Tally(NamedTuple):
+    """What was found, of how much: of the reference, and of the output.
+
+    `choice_base` is of how much of the reference where ROUGE-1.5.5 chooses by another recall than it prints.
+    """
+
+    recall_hits: float
+    recall_base: float
+    precision_hits: float
+    precision_base: float
+    choice_base: float = 0.0
+
+
+class Form(Protocol):
+    """How counts become numbers. `recall` is what `best_recall` picks a reference by."""
+
+    def tally(self, kind: Kind, reference: Text, output: Text) -> Tally: ...
+
+    def score(self, kind: Kind, tally: Tally) -> RougeScore: ...
+
+    def recall(self, kind: Kind, tally: Tally) -> float: ...
+
+
+def pooled(tallies: Iterable[Tally]) -> Tally:
+    """The sums: an output counts once for each reference it is compared with."""
+    return Tally(*map(sum, zip(*tallies, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries", and rouge-score where they differ.
+
+    F = P·R / (α·R + (1 − α)·P) with α = 1 / (1 + β²): α = 1 is the precision alone, 0 the recall; ½ is F1.
+    """
+
+    alpha: float | None = None
+
+    def tally(self, kind: Kind, reference: Text, output: Text) -> Tally:
+        """Raises Unscorable."""
+        return _TALLIES[kind.family](kind, reference, output)
+
+    def score(self, kind: Kind, tally: Tally) -> RougeScore:
+        recall = _share(tally.recall_hits, tally.recall_base, kind.weight)
+        precision = _share(tally.precision_hits, tally.precision_base, kind.weight)
+        if kind.family == "mead":  # Radev's own mean of both, which is F1 where they find the same
+            hits, base = tally.recall_hits + tally.precision_hits, tally.recall_base + tally.precision_base
+            return RougeScore(precision, recall, hits / base if base else 0.0)
+        return RougeScore(precision, recall, fmeasure(precision, recall, self.alpha))
+
+    def recall(self, kind: Kind, tally: Tally) -> float:
+        return _share(tally.recall_hits, tally.recall_base, kind.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """ROUGE-1.5.5, the Perl script of 2005, to the five decimals that it prints; it differs from the paper thus.
+
+    Recall and precision are rounded before F is made of them. ROUGE-L is the one of sentences. ROUGE-W marks words
+    as ROUGE-L does and weighs the runs of marked words of the reference, and has the weight twice in its recall, so
+    that equal texts score below 1. ROUGE-SU leaves the last word out of its single words. A text without a word
+    scores 0, and ROUGE-W has no value where a reference has none.
+    """
+
+    alpha: float | None = None
+
+    def tally(self, kind: Kind, reference: Text, output: Text) -> Tally:
+        """Raises Unscorable."""
+        if kind.family == "w":
+            return _script_w(kind, reference, output)
+        if kind.family == "su":
+            return _skips(kind, reference, output, reference.whole[:-1], output.whole[:-1])
+        return _TALLIES[kind.family](kind, reference, output)
+
+    def score(self, kind: Kind, tally: Tally) -> RougeScore:
+        weight = kind.weight
+        recall = round(_share(tally.recall_hits, tally.recall_base, weight), _DECIMALS)
+        precision = round(_share(tally.precision_hits, tally.precision_base, weight), _DECIMALS)
+        alpha = 0.5 if self.alpha is None else self.alpha
+        return RougeScore(precision, recall, round(fmeasure(precision, recall, alpha), _DECIMALS))
+
+    def recall(self, kind: Kind, tally: Tally) -> float:
+        recall = _share(tally.recall_hits, tally.choice_base or tally.recall_base, kind.weight)
+        return recall if kind.family in {"lsum", "w"} else round(recall, _DECIMALS)
+
+
+def fmeasure(precision: float, recall: float, alpha: float | None) -> float:
+    """P·R / (α·R + (1 − α)·P), and 0 where that has no value; None is ½, in rouge-score's order of operations."""
+    if alpha is None:
+        return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+    below = alpha * recall + (1 - alpha) * precision
+    return precision * recall / below if below > 0 else 0.0
+
+
+def _share(hits: float, base: float, weight: float) -> float:
+    """f⁻¹(hits / base) of f(k) = k^weight; 0 of nothing."""
+    if not base:
+        return 0.0
+    return hits / base if weight == 1 else min(hits / base, 1.0) ** (1 / weight)
+
+
+def _even(hits: float, reference: float, output: float) -> Tally:
+    return Tally(hits, reference, hits, output)
+
+
+# One function per family
+
+
+def _n(kind: Kind, reference: Text, output: Text) -> Tally:
+    n = kind.n
+    if n == 1:
+        return _even(lcs.length(reference.ordered, output.ordered), len(reference), len(output))
+    counts = reference.counts(n)
+    shared = Counter(filter(counts.__contains__, output.grams(n)))
+    hits = sum(map(min, shared.values(), map(counts.__getitem__, shared)))
+    return _even(hits, max(len(reference) - n + 1, 0), max(len(output) - n + 1, 0))
+
+
+def _l(kind: Kind, reference: Text, output: Text) -> Tally:
+    return _even(lcs.length(reference.whole, output.whole), len(reference), len(output))
+
+
+def _lsum(kind: Kind, reference: Text, output: Text) -> Tally:
+    return _even(lcs.union_hits(reference, output), len(reference), len(output))
+
+
+def _mead(kind: Kind, reference: Text, output: Text) -> Tally:
+    """LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence with the one that shares the longest.
+
+    R = Σ over the reference's sentences / its words, P = Σ over the output's sentences / its words, and in place of
+    F both sums by both lengths.
+    """
+    return Tally(
+        lcs.best_lengths(reference.lines, output.lines),
+        len(reference),
+        lcs.best_lengths(output.lines, reference.lines),
+        len(output),
+    )
+
+
+def _w(kind: Kind, reference: Text, output: Text) -> Tally:
+    found = lcs.weighted(reference.whole, output.whole, kind.weight)
+    return _even(found, len(reference) ** kind.weight, len(output) ** kind.weight)
+
+
+def _s(kind: Kind, reference: Text, output: Text) -> Tally:
+    return _skips(kind, reference, output)
+
+
+def _su(kind: Kind, reference: Text, output: Text) -> Tally:
+    return _skips(kind, reference, output, reference.whole, output.whole)
+
+
+_TALLIES: dict[Family, Callable[[Kind, Text, Text], Tally]] = {
+    "n": _n,
+    "l": _l,
+    "lsum": _lsum,
+    "mead": _mead,
+    "w": _w,
+    "s": _s,
+    "su": _su,
+}
+
+
+def _skips(kind: Kind, reference: Text, output: Text, singles: str = "", others: str = "") -> Tally:
+    """Skip-bigrams (Lin 2004, section 5) over the whole texts, and these words of them alone."""
+    hits = _skip_hits(reference.whole, output.whole, kind.gap)
+    if singles:
+        hits += _common(Counter(singles), Counter(others))
+    return _even(
+        hits,
+        skip_count(len(reference), kind.gap) + len(singles),
+        skip_count(len(output), kind.gap) + len(others),
+    )
+
+
+def skip_count(words: int, gap: int | None) -> int:
+    """How many pairs of words a text has, in order, with at most `gap` words between them."""
+    apart = words - 1 if gap is None else min(gap + 1, words - 1)
+    return max(apart * words - apart * (apart + 1) // 2, 0)
+
+
+def _skip_hits(reference: str, output: str, gap: int | None) -> int:
+    if gap is None or gap >= max(len(reference), len(output)) - 2:  # any two words: only shared ones can matter
+        gap, shared = None, set(reference) & set(output)
+        reference, output = ("".join(filter(shared.__contains__, whole)) for whole in (reference, output))
+    if skip_count(max(len(reference), len(output)), gap) > _MOST_PAIRS:
+        raise lcs.too_long("pairs of words" if gap is None else f"pairs of words up to {gap} words apart")
+    return _common(_skip_bigrams(reference, gap), _skip_bigrams(output, gap))
+
+
+def _skip_bigrams(whole: str, gap: int | None) -> Mapping[str, int]:
+    if gap is None:
+        return Counter(map("".join, combinations(whole, 2)))
+    pairs: Counter[str] = Counter()
+    for apart in range(1, min(gap + 1, len(whole) - 1) + 1):
+        pairs.update(map(add, whole, whole[apart:]))
+    return pairs
+
+
+def _common(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
+    """What both have, each as often as in the poorer of them."""
+    shared = counts.keys() & others.keys()
+    return sum(map(min, map(counts.__getitem__, shared), map(others.__getitem__, shared)))
+
+
+def _script_w(kind: Kind, reference: Text, output: Text) -> Tally:
+    weight = kind.weight
+    if not reference.whole:
+        raise Unscorable("NoTokens", "has a reference without a word, at which ROUGE-1.5.5 dies in ROUGE-W")
+    left, available = Counter(reference.whole), Counter(output.whole)
+    hits = sum(
+        (_runs(line, _marks(line, output.lines, weight), weight, (left, available)) for line in reference.lines), 0.0
+    )
+    once = sum(len(line) ** weight for line in reference.lines)  # it prints a recall of twice the weight
+    return Tally(hits, once**weight, hits, len(output) ** weight, once)
+
+
+def _marks(line: str, others: Sequence[str], weight: float) -> int:
+    marks = 0
+    for other in others:
+        marks |= lcs.weighted_path(line, other, weight)
+    return marks
+
+
+def _runs(line: str, marks: int, weight: float, remaining: Sequence[Counter[str]]) -> float:
+    """Σ length^weight of the runs of marked words, each counted while both texts have it `remaining`.
+
+    A run ends where the next word is not marked, or the sentence ends, but only at a word that counted; one that
+    is still open at the end of the sentence is lost.
+    """
+    hits, run = 0.0, 0
+    for place, word in enumerate(line):
+        if not marks >> place & 1 or not all(counts[word] > 0 for counts in remaining):
+            continue
+        run += 1
+        for counts in remaining:
+            counts[word] -= 1
+        if not marks >> place + 1 & 1:
+            hits += run**weight
+            run = 0
+    return hits

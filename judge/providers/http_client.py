@@ -1,0 +1,324 @@
+"""JSON over POST to one OpenAI-compatible address, by the official SDK: what its providers share.
+
+The SDK's client brings authentication, headers, kinds of errors and its aiohttp transport. Requests are handed to that
+transport as they are: the SDK's own way there (parameter transform, options copied, models made) takes several times
+the CPU of all the rest. Its retries are off: `judge.execution.retry` decides. Redirects are not followed: a text goes to the host
+that was named. No server, whatever it sends, takes more memory than `MOST` for a reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import IO, Any, NamedTuple, TypedDict, TypeVar
+from urllib.parse import urlsplit
+
+import aiohttp
+import httpx2
+import openai
+
+from judge.config import Plan
+from judge.core.errors import ConfigError, Refused, StorageError
+from judge.core.messages import in_python, option
+from judge.core.records import Usage
+from judge.providers.credentials import is_openai, misdirected
+from judge.providers.http_errors import connection_error, error_in, limits, not_an_api, status_error
+from judge.providers.pricing import DEFAULT_URL
+from judge.providers.server_capabilities import Caching
+
+T = TypeVar("T")
+_SHORTEST_KEY = 12
+_MOST_TOKENS = 10_000_000  # of one reply; no model reads or writes more
+MOST = 64_000_000
+"""Bytes of one reply, unpacked; those with 20 probabilities for each of 4,096 tokens have some 7 million."""
+_HINT = "is --base-url right?"
+_PACKING = {b"content-encoding", b"content-length", b"transfer-encoding"}
+
+
+class Reply(NamedTuple):
+    """The JSON of a reply, and its `x-ratelimit-*` headers."""
+
+    data: Any
+    limits: dict[str, str]
+
+
+class Options(TypedDict, total=False):
+    """How to reach an endpoint.
+
+    `base_url` None is $OPENAI_BASE_URL, else OpenAI itself; `key_env` names the environment variable with the key;
+    `timeout` is for a whole reply, in seconds; `connections` are the most kept open at once. `caching` is what the
+    server may be told of it (default: everything at OpenAI, nothing elsewhere), `needs_key` whether it insists on a
+    key (default: OpenAI does, and one that is not the usual variable's was named for a reason).
+    """
+
+    base_url: str | None
+    key_env: str
+    timeout: float
+    connections: int
+    caching: Caching
+    needs_key: bool
+
+
+def options(plan: Plan) -> Options:
+    """The part of a plan that says how to reach its endpoint."""
+    return {
+        "base_url": plan.base_url,
+        "key_env": plan.key_env,
+        "timeout": plan.timeout,
+        "connections": plan.max_concurrency,
+    }
+
+
+class Endpoint:
+    """One address, used in one event loop at a time. Raises ConfigError for an address or a key that cannot be one.
+
+    The key is read from the environment variable `key_env` when a request is sent, and kept nowhere else; where
+    the server repeats it, it is blotted out. Only the default address insists on one: servers of one's own often
+    want none.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str | None = None,
+        key_env: str = "OPENAI_API_KEY",
+        timeout: float = 120.0,
+        connections: int = 64,
+        caching: Caching | None = None,
+        needs_key: bool | None = None,
+    ) -> None:
+        self.url = _checked(base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL)
+        if why := misdirected(key_env, self.url):
+            raise ConfigError(f"{why}; put that server's key into a variable of its own, and name it with key_env")
+        openai_itself = self.url == DEFAULT_URL
+        self.caching: Caching = caching if caching is not None else "explicit" if openai_itself else ""
+        needed = openai_itself or key_env != "OPENAI_API_KEY" if needs_key is None else needs_key
+        if needed and not _key(key_env):
+            raise ConfigError(
+                f"no key: ${key_env} is not set. Set it, or name a server of your own with {option('base_url')}; "
+                f"{'a function of yours can be the model' if in_python() else '`make demo` shows a run'} without either"
+            )
+        self._key_env = key_env
+        self._timeout = timeout
+        self._connections = connections
+        self._needs_key = needed
+        self._client: openai.AsyncOpenAI | None = None
+        self._transport: httpx2.AsyncClient
+        self._headers: dict[str, str] = {}
+        self._bare: dict[str, str] = {}
+        self._addresses: dict[str, httpx2.URL] = {}
+
+    @property
+    def options(self) -> Options:
+        """What makes this endpoint again in another process, which has to have a key of its own where this one has."""
+        return {
+            "base_url": self.url,
+            "key_env": self._key_env,
+            "timeout": self._timeout,
+            "connections": self._connections,
+            "caching": self.caching,
+            "needs_key": self._needs_key or bool(_key(self._key_env)),
+        }
+
+    async def post(self, path: str, body: dict[str, Any]) -> Reply:
+        """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
+        content = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        reply = await self.call(lambda: self._answer("POST", path, headers=self._headers, content=content))
+        return Reply(self.json(reply), limits(reply.headers))
+
+    async def get(self, path: str) -> Any:
+        """The JSON that a 200 to `GET {url}{path}` holds. Raises Transient or Refused."""
+        return self.json(await self.call(lambda: self._answer("GET", path, headers=self._bare)))
+
+    async def upload(self, path: str, fields: dict[str, str], file: tuple[str, IO[bytes], str], seconds: float) -> Any:
+        """The JSON that a 200 to a form with a file (its name, itself, its type) holds. Raises Transient or Refused."""
+
+        async def send() -> httpx2.Response:
+            file[1].seek(0)
+            form = {"data": fields, "files": {"file": file}}
+            return await self._answer("POST", path, headers=self._bare, timeout=seconds, **form)
+
+        return self.json(await self.call(send, seconds))
+
+    async def download(self, path: str, into: IO[bytes], most: int, seconds: float) -> None:
+        """Write what a 200 to `GET {url}{path}` holds, of `most` bytes. Raises Transient, Refused, StorageError."""
+
+        async def send() -> None:
+            into.seek(0)
+            into.truncate()
+            async with self._opened("GET", path, headers=self._bare, timeout=seconds) as reply:
+                async for part in _parts(reply, self.url, most):
+                    try:
+                        into.write(part)
+                    except OSError as error:
+                        raise StorageError(f"a file of answers cannot be written: {error.strerror or error}") from error
+
+        await self.call(send, seconds)
+
+    async def _answer(self, method: str, path: str, **how: Any) -> httpx2.Response:
+        """What the server answers, where that is a success. Raises as the SDK's client does."""
+        async with self._opened(method, path, **how) as reply:
+            return await _whole(reply, self.url)
+
+    @asynccontextmanager
+    async def _opened(self, method: str, path: str, **how: Any) -> AsyncIterator[httpx2.Response]:
+        """The beginning of such an answer."""
+        if path not in self._addresses:
+            self._addresses[path] = httpx2.URL(f"{self.url}{path}")
+        request = self._transport.build_request(method, self._addresses[path], **how)
+        reply = await self._transport.send(request, stream=True)
+        try:
+            if not reply.is_success:
+                whole = await _whole(reply, self.url)
+                raise openai.APIStatusError("", response=whole, body=error_in(whole))
+            yield reply
+        finally:
+            await reply.aclose()
+
+    async def call(self, send: Callable[[], Awaitable[T]], seconds: float | None = None) -> T:
+        """What `send` gets from the transport, in so many seconds at most. Raises Transient or Refused."""
+        if self._client is None:
+            self._client = self._open()
+        longest = self._timeout if seconds is None else seconds
+        try:
+            async with asyncio.timeout(longest):  # for the whole reply; the client's own is for each read
+                return await send()
+        except openai.APIStatusError as error:
+            raise status_error(error, self.url, _secret(_key(self._key_env))) from error
+        except (openai.APIConnectionError, aiohttp.ClientError, httpx2.RequestError, TimeoutError) as error:
+            raise connection_error(error, self.url, longest) from error
+
+    def json(self, reply: httpx2.Response) -> Any:
+        """The JSON that a reply holds. Raises Refused where it holds none."""
+        try:
+            data = json.loads(content := self.blotted(reply.content))
+            return data if b"\\" not in content else _blotted(data, _secret(_key(self._key_env)))
+        except (ValueError, RecursionError) as error:
+            raise not_an_api(reply, self.url, _secret(_key(self._key_env))) from error
+
+    def blotted(self, content: bytes) -> bytes:
+        """What a server sent, without the key in case it repeats it."""
+        key = _secret(_key(self._key_env))
+        return content.replace(key.encode(), b"***") if key else content
+
+    async def aclose(self) -> None:
+        """Let go of connections. The endpoint may be used again afterwards, in another event loop."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _open(self) -> openai.AsyncOpenAI:
+        limits = httpx2.Limits(max_connections=self._connections, max_keepalive_connections=self._connections)
+        timeout = httpx2.Timeout(self._timeout, connect=10.0)
+        self._transport = openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False)
+        client = openai.AsyncOpenAI(
+            api_key=_key(self._key_env) or "no-key",
+            base_url=self.url,
+            max_retries=0,
+            timeout=timeout,
+            http_client=self._transport,
+        )
+        said = {**client.default_headers, **client.auth_headers}
+        self._headers = {  # but for what the SDK tells of this machine
+            name: value
+            for name, value in said.items()
+            if isinstance(value, str) and not name.startswith("X-Stainless")
+            if not name.startswith("OpenAI-") or is_openai(self.url)
+        }
+        self._bare = {name: value for name, value in self._headers.items() if name.lower() != "content-type"}
+        return client
+
+
+async def _parts(reply: httpx2.Response, url: str, most: int) -> AsyncGenerator[bytes]:
+    """What a server sends, unpacked, up to `most` bytes of it. Raises Refused beyond them."""
+    size = 0
+    async with aclosing(reply.aiter_bytes()) as parts:
+        async for part in parts:
+            size += len(part)
+            if size > most:
+                many = f"{url} answered with more than {most / 1e6:,.0f} MB, which no judge's reply has"
+                raise Refused(f"{many}; {_HINT}", status=reply.status_code, stops="if_first")
+            yield part
+
+
+async def _whole(reply: httpx2.Response, url: str) -> httpx2.Response:
+    """The same reply with all of its content, unpacked. Raises Refused for more than `MOST` bytes."""
+    async with aclosing(_parts(reply, url, MOST)) as parts:
+        content = b"".join([part async for part in parts])
+    headers = [(name, value) for name, value in reply.headers.raw if name.lower() not in _PACKING]
+    found = httpx2.Response(reply.status_code, headers=headers, content=content, extensions=reply.extensions)
+    found.request = reply.request
+    return found
+
+
+def _blotted(data: Any, key: str) -> Any:
+    """JSON without the key, which in the text of it may be written with escapes."""
+    if isinstance(data, str):
+        return data.replace(key, "***") if key else data
+    if isinstance(data, dict):
+        return {name: _blotted(value, key) for name, value in data.items()}
+    return [_blotted(one, key) for one in data] if isinstance(data, list) else data
+
+
+def usage(data: Any, read: str, written: str) -> Usage:
+    """The tokens used, by the names `{read}_tokens` and `{written}_tokens`.
+
+    What a server does not count, or counts in no way a number should look, is 0. Some count what they read from a cache
+    or wrote to one besides the tokens read, and not among them.
+    """
+
+    def count(name: str, details: str | None = None) -> int:
+        where = data.get(details) if details and isinstance(data, dict) else data
+        value = where.get(name) if isinstance(where, dict) else None
+        return value if type(value) is int and 0 <= value <= _MOST_TOKENS else 0
+
+    tokens, details = count(f"{read}_tokens"), f"{read}_tokens_details"
+    cached, kept = count("cached_tokens", details), count("cache_write_tokens", details)
+    return Usage(
+        tokens if cached + kept <= tokens else tokens + cached + kept,
+        count(f"{written}_tokens"),
+        cached,
+        count("reasoning_tokens", f"{written}_tokens_details"),
+        kept,
+    )
+
+
+def _checked(url: str) -> str:
+    """The URL without a slash at its end. Raises ConfigError, which repeats nothing that may be a secret."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ConfigError(
+            f"{option('base_url')} must be an address alone: no password, nothing after ? or #; keys go into "
+            f"{option('key_env')}"
+        )
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        shown = "" if "@" in url or "?" in url else f" {url!r}"
+        raise ConfigError(f"{option('base_url')}{shown} is not a URL; write for example http://127.0.0.1:8000/v1")
+    return url.rstrip("/")
+
+
+def _key(name: str) -> str:
+    """The key in an environment variable. Raises ConfigError where it cannot stand in an HTTP header."""
+    if not name.isidentifier():
+        raise ConfigError(
+            f"{option('key_env')} takes the name of an environment variable, not a key: "
+            f"{option('key_env', 'OPENAI_API_KEY')}"
+        )
+    key = os.environ.get(name, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(f"${name} holds characters that no key has; set it again")
+    return key
+
+
+def _secret(key: str) -> str:
+    """The key, unless it is too short for one: what a server of one's own is told ("x", "none") is no secret.
+
+    Blotted out, such a word would be missing from the replies.
+    """
+    return key if len(key) >= _SHORTEST_KEY else ""

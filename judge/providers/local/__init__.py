@@ -1,5 +1,0 @@
-"""A judge of one's own: a model of transformers in this process."""
-
-from judge.providers.local.provider import LocalProvider
-
-__all__ = ["LocalProvider"]

@@ -1,0 +1,91 @@
+"""What tokens cost, from the prices that the genai-prices package carries (no network)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.metadata import version
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from judge.core.records import Usage
+
+DEFAULT_URL = "https://api.openai.com/v1"
+BATCH = 0.5
+"""What a request costs in a batch, as a share of its price online (OpenAI, 2026)."""
+_NOTHING = Usage()
+_SOME = 1000
+_DECISIONS = {"gpt-6-luna": 0.10e-6}
+"""Typed questions at OpenAI: dollars for a token read; answers are free, and nothing is cheaper for being cached.
+
+From LiteLLM's price map, version 1.106 of November 2026; genai-prices lacks these.
+"""
+
+
+def usd(model: str, endpoint: str, usage: Usage, *, batched: Usage = _NOTHING, decides: bool = False) -> float | None:
+    """US dollars for the tokens of many requests, or None where the endpoint's prices are not known: never a guess.
+
+    Nothing used costs 0. A server of one's own has no known price. `decides` says that they were typed questions;
+    `batched` is the part of the usage that was answered in batches.
+    Priced as requests of ordinary length: some models charge more for one of several hundred thousand tokens, and a
+    sum must not be taken for such a one.
+    """
+    if usage == Usage():
+        return 0.0
+    prices = per_token(model, endpoint, decides=decides)
+    if prices is None:
+        return None
+    return cost(usage, prices) - (1 - BATCH) * cost(batched, prices)
+
+
+def cost(usage: Usage, prices: tuple[float, float, float, float]) -> float:
+    """US dollars for tokens at the prices that `per_token` gives."""
+    fresh = usage.prompt_tokens - usage.cached_tokens - usage.cache_write_tokens
+    counts = (fresh, usage.cached_tokens, usage.cache_write_tokens, usage.completion_tokens)
+    return sum(count * price for count, price in zip(counts, prices, strict=True))
+
+
+@lru_cache
+def per_token(model: str, endpoint: str, *, decides: bool = False) -> tuple[float, float, float, float] | None:
+    """The price of a token: read afresh, read from the provider's cache, written to it, and put out."""
+    if decides:
+        price_read = _DECISIONS.get(model) if endpoint == DEFAULT_URL else None
+        return None if price_read is None else (price_read, price_read, price_read, 0.0)
+    import genai_prices
+
+    def price(**tokens: int) -> float:
+        found = genai_prices.calc_price(genai_prices.Usage(**tokens), model, provider_api_url=endpoint)
+        return float(found.total_price) / _SOME
+
+    try:
+        return (
+            price(input_tokens=_SOME),
+            price(input_tokens=_SOME, cache_read_tokens=_SOME),
+            price(input_tokens=_SOME, cache_write_tokens=_SOME),
+            price(output_tokens=_SOME),
+        )
+    except (LookupError, ValueError):
+        return None
+
+
+def source(*, decides: bool = False) -> str:
+    """Where prices are from, with its version."""
+    return "LiteLLM's price map 1.106" if decides else f"genai-prices {version('genai-prices')}"
+
+
+def lacking(model: str, endpoint: str, *, decides: bool = False) -> str:
+    """Why there is no price, in a few words."""
+    if endpoint.startswith("local:"):
+        return "computed here: no known price"
+    if is_own(endpoint):
+        return "a server of your own: no known price"
+    place = urlsplit(endpoint).netloc or "this provider"
+    return f"{'no price of typed questions' if decides else source() + ' has no price'} for {model} at {place}"
+
+
+def is_own(endpoint: str) -> bool:
+    """Whether an address is on this machine or in a network of one's own."""
+    host = urlsplit(endpoint).hostname or ""
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith((".local", ".internal", ".lan", ".localhost")))

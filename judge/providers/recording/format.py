@@ -1,0 +1,210 @@
+"""A line of a recording: a call with its replies, to JSON and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from judge.core.records import Choice, Request, Response, Token, Usage
+
+T = TypeVar("T")
+_CONFLICT = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
+_KINDS: Mapping[type, str] = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
+
+
+class Call(NamedTuple):
+    """What was asked; equal calls differ in the draw alone. `params` is JSON, without `n`."""
+
+    model: str
+    messages: str
+    params: str
+
+
+class Line(NamedTuple):
+    """A call, the server it went to where the line says so, and its replies by draw."""
+
+    call: Call
+    endpoint: str
+    replies: dict[int, Response]
+
+
+class Strange(ValueError):
+    """A text that is no line of a recording; `cut` where it may be the beginning of one."""
+
+    def __init__(self, message: str, *, cut: bool = False) -> None:
+        super().__init__(message)
+        self.cut = cut
+
+
+def call_of(request: Request) -> Call:
+    """The call that a request is one of, whatever its draws."""
+    params = {name: value for name, value in request.params.items() if name != "n"}
+    return Call(request.model, _json([dict(m) for m in request.messages]), _json(params))
+
+
+def request_of(call: Call, draw: int, endpoint: str) -> Request:
+    """The request for one draw of a call."""
+    return Request(call.model, tuple(json.loads(call.messages)), json.loads(call.params), draw, endpoint)
+
+
+def server_of(request: Request) -> str:
+    """The address of the server that a request goes to; nothing where it goes to none: scripted, or replayed."""
+    return request.endpoint if request.endpoint.startswith(("http://", "https://")) else ""
+
+
+def line_of(request: Request, response: Response) -> Line:
+    """The line of a reply to a request for one draw."""
+    return Line(call_of(request), server_of(request), {request.draw: response})
+
+
+def digest(call: Call) -> str:
+    """That of the messages: the `prompt` of its line."""
+    return hashlib.sha256(call.messages.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def mark(call: Call) -> int:
+    """What tells a call from others, in few bytes."""
+    return hash((call.model, digest(call), call.params))
+
+
+def write(line: Line) -> bytes:
+    """The line with its end."""
+    call, endpoint, replies = line
+    values = {
+        "prompt": digest(call),
+        "model": call.model,
+        **({"endpoint": endpoint} if endpoint else {}),
+        "params": json.loads(call.params),
+        "messages": json.loads(call.messages),
+        "replies": [{"draw": draw, **_reply(replies[draw])} for draw in sorted(replies)],
+    }
+    return encoded(values)
+
+
+def encoded(values: Mapping[str, Any]) -> bytes:
+    return (json.dumps(values, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+
+
+def note_in(line: bytes) -> str | None:
+    """The sentence that a first line holds in place of a call."""
+    if not line.lstrip().startswith(b'{"note"'):
+        return None
+    try:
+        values = json.loads(line.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return None
+    return str(values["note"]) if set(values) == {"note"} else None
+
+
+def read(line: bytes) -> Line:
+    """The line that `write` wrote, or a person in the same form. Raises Strange, with the reason."""
+    try:
+        values = _is(json.loads(line.decode("utf-8", "surrogatepass")), dict, "it")
+        model, params = _is(values["model"], str, "model"), _is(values["params"], dict, "params")
+        messages = [_is(message, dict, "a message") for message in _is(values["messages"], list, "messages")]
+        for text in (text for message in messages for text in message.values()):
+            _is(text, str, "a message's text")
+        call = Call(model, _json(messages), _json(params))
+        replies = _by_draw(_is(values["replies"], list, "replies"))
+        told, endpoint = values["prompt"], _is(values.get("endpoint", ""), str, "endpoint")
+    except KeyError as error:
+        raise Strange(f"not a line of a recording: it has no {error}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        if line.startswith(_CONFLICT):
+            raise Strange("a conflict of two versions of this file, as git marks it: keep one side's lines") from error
+        said = f"not a line of a recording: {error}; a line that was cut off may be deleted"
+        raise Strange(said, cut=True) from error
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise Strange(f"not a line of a recording: {error}") from error
+    if told != digest(call):
+        raise Strange(f"the messages are not those that its digest {told} is of: record it anew")
+    return Line(call, endpoint, replies)
+
+
+def contradiction(line: Line) -> str:
+    """What is wrong with a line of which a person edited a text and left its tokens, or the other way round."""
+    for draw, reply in line.replies.items():
+        for choice in reply.choices:
+            text, made = (_letters(one) for one in (choice.text, "".join(t.text for t in choice.tokens or ())))
+            if text and made and text not in made and made not in text:
+                return f"draw {draw} has the text {choice.text!r:.60}, and tokens that say another: record it anew"
+    return ""
+
+
+def _letters(text: str) -> str:
+    """What a reply says, however it is spaced; nothing of tokens that are parts of characters."""
+    whole = not any(mark in text for mark in ("\ufffd", "bytes:", "\\x", "<0x"))
+    return "".join(one for one in text.casefold() if one.isalnum()) if whole else ""
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _reply(response: Response) -> dict[str, Any]:
+    """A response of one choice, without what says nothing."""
+    choice = response.choices[0]
+    usage = {name: n for name in Usage.__slots__ if (n := getattr(response.usage, name))}
+    tokens = None if choice.tokens is None else [[t.text, t.logprob, t.top] for t in choice.tokens]
+    told = {
+        "finish_reason": choice.finish_reason if choice.finish_reason != "stop" else None,
+        "tokens": tokens,
+        "shares": choice.shares,
+        "usage": usage or None,
+        "served_by": response.served_by or None,
+        "unmet": response.unmet or None,
+    }
+    return {"text": choice.text} | {name: value for name, value in told.items() if value is not None}
+
+
+def _by_draw(listed: list[Any]) -> dict[int, Response]:
+    replies: dict[int, Response] = {}
+    for reply in listed:
+        draw = _count(_is(reply, dict, "a reply")["draw"], "draw")
+        if draw in replies:
+            raise ValueError(f"it has two replies to draw {draw}")
+        replies[draw] = _response(reply)
+    return replies
+
+
+def _response(reply: Mapping[str, Any]) -> Response:
+    tokens, shares = reply.get("tokens"), reply.get("shares")
+    choice = Choice(
+        _is(reply["text"], str, "text"),
+        _is(reply.get("finish_reason", "stop"), str, "finish_reason"),
+        None if tokens is None else tuple(map(_token, _is(tokens, list, "tokens"))),
+        None if shares is None else tuple(_pairs(shares)),
+    )
+    usage = Usage(**{name: _count(n, name) for name, n in _is(reply.get("usage", {}), dict, "usage").items()})
+    unmet = [_is(name, str, "unmet") for name in _is(reply.get("unmet", []), list, "unmet")]
+    return Response((choice,), usage, _is(reply.get("served_by", ""), str, "served_by"), tuple(unmet))
+
+
+def _token(listed: Any) -> Token:
+    text, logprob, top = _is(listed, list, "a token")
+    return Token(*_pair([text, logprob]), tuple(_pairs(top)))
+
+
+def _pairs(listed: Any) -> Iterator[tuple[str, float]]:
+    return map(_pair, _is(listed, list, "tokens or shares"))
+
+
+def _pair(listed: Any) -> tuple[str, float]:
+    text, number = _is(listed, list, "a token or share")
+    whole = number if isinstance(number, float) else _is(number, int, f"the number of {text!r}")
+    return _is(text, str, "a token or label"), float(whole)
+
+
+def _count(value: object, name: str) -> int:
+    if (count := _is(value, int, name)) < 0:
+        raise ValueError(f"{name} is {count}")
+    return count
+
+
+def _is(value: object, kind: type[T], name: str) -> T:
+    """The value, which has to be of this kind. Raises TypeError."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{name} is not {_KINDS[kind]}: {value!r:.60}")
+    return value

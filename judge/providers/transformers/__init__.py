@@ -1,0 +1,5 @@
+"""A judge of one's own: a model of transformers in this process."""
+
+from judge.providers.transformers.provider import LocalProvider
+
+__all__ = ["LocalProvider"]

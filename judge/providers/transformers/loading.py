@@ -1,0 +1,152 @@
+"""A model of one's own: found and checked before a run, loaded when it is first asked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judge.core import huggingface
+from judge.core.errors import ConfigError
+from judge.providers.transformers.chat import Chat
+
+_WHO, _WHAT = "local", "model"
+_WEIGHTS = tuple(pattern for pattern in huggingface.PATTERNS if "safetensors" in pattern)
+_REST = tuple(pattern for pattern in huggingface.PATTERNS if pattern not in _WEIGHTS)
+_SHOWN = 12
+_INSTEAD = "name one that was tuned to follow instructions (often called -Instruct, -it or -chat)"
+_LOADING = threading.Lock()  # what keeps transformers quiet meanwhile is the whole process's
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A model that can be a judge, of which only the tokenizer is in memory.
+
+    `where` is what it is found by again, also in another process: a folder's whole path, or a name on the hub. `model`
+    is what it is called, the folder's own name and never a path; `endpoint` tells it from every other, by what is in
+    its files (on the hub: by the commit) and the numbers that it computes with, `dtype`.
+    """
+
+    where: str
+    model: str
+    endpoint: str
+    dtype: str
+    files: huggingface.Files
+    chat: Chat
+    online: bool
+
+    def load(self) -> Any:
+        """The network on its device: the GPU where there is one. Raises ConfigError where it cannot be loaded."""
+        with _LOADING:
+            if self.online:
+                _snapshot(self.where, huggingface.PATTERNS, huggingface.lacking, revision=self.files.folder.name)
+            chosen = huggingface.device(None, who=_WHO)
+            _, network = huggingface.load(self.files, "AutoModelForCausalLM", dtype=self.dtype)
+            try:
+                return network.requires_grad_(False).to(chosen)
+            except (RuntimeError, MemoryError) as error:
+                raise self.files.error(
+                    f"it does not fit on {chosen} ({huggingface.first_line(error)}); free memory there, or name a smaller model"
+                ) from error
+
+
+def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> Found:
+    """The model of a folder, or of a name on the hub, of which all but the weights is downloaded where it is not here.
+
+    `keep` is the folder where digests of weights are kept; `dtype` is what to compute with where that is not for this
+    machine's device to say. Raises ConfigError for one that cannot be had, or cannot be a judge, MissingExtra for a
+    package.
+    """
+    path = Path(model).expanduser()
+    online = not path.is_dir()
+    if online:
+        _refuse_path(model, path)
+    for package in ("torch", "transformers"):  # what is not installed is said before anything is downloaded
+        huggingface.version(package, _WHO)
+    if online:
+        where, name, folder = model, model, _snapshot(model, _REST, _lacking)
+        files, digest = huggingface.Files(_WHO, _WHAT, name, folder, ""), folder.name
+    else:
+        where, name = str(path.resolve()), path.resolve().name
+        files = huggingface.at(path.resolve(), name=name, who=_WHO, what=_WHAT, cache=keep)
+        digest = files.digest
+    _check_kind(files)
+    chat = Chat(_tokenizer(files), files)
+    dtype = dtype or ("bfloat16" if huggingface.optional("torch", _WHO).cuda.is_available() else "float32")
+    return Found(where, name.replace("|", "_"), f"local://{digest[:_SHOWN]}:{dtype}", dtype, files, chat, online)
+
+
+def _refuse_path(model: str, path: Path) -> None:
+    """Refuses what can only be meant as a folder, and is none: the hub's names are NAME or OWNER/NAME."""
+    if path.exists():
+        raise ConfigError(f"--model local/{model}: this is a file; name the folder that it lies in")
+    if model.startswith((".", "/", "~")) or model.count("/") > 1:
+        raise ConfigError(
+            f"--model local/{model}: there is no such folder; name one made by save_pretrained, or a model on the "
+            "Hugging Face hub, as in local/OWNER/NAME"
+        )
+
+
+def _lacking(folder: Path) -> list[str]:
+    """What a folder of a model lacks, not counting weights."""
+    return [name for name in huggingface.lacking(folder) if "safetensors" not in name]
+
+
+def _snapshot(
+    name: str, patterns: tuple[str, ...], lacking: Callable[[Path], list[str]], revision: str | None = None
+) -> Path:
+    """The folder of a commit of the hub's, as it lies in the hub's own cache; what is missing there is downloaded."""
+    hugging_face = huggingface.optional("huggingface_hub", _WHO)
+    how = {"allow_patterns": list(patterns), "revision": revision}
+    try:
+        folder = Path(hugging_face.snapshot_download(name, local_files_only=True, **how))
+        if not lacking(folder):
+            return folder
+    except (OSError, ValueError):  # not there yet, or no name of the hub's: the download will say
+        pass
+    try:
+        with huggingface.quiet():
+            folder = Path(hugging_face.snapshot_download(name, **how))
+    except Exception as error:
+        raise ConfigError(
+            f"--model local/{name}: there is no folder of this name, and it cannot be had from the Hugging Face hub "
+            f"({huggingface.first_line(error)}): check the name, name a folder made by save_pretrained, or set HF_HUB_CACHE "
+            "to where the hub's models lie, HF_ENDPOINT to a mirror that can be reached, HF_TOKEN for one that asks "
+            "who you are"
+        ) from error
+    if lacks := lacking(folder):
+        raise ConfigError(
+            f"--model local/{name}: on the hub it lacks {', '.join(lacks[:2])}; only weights in safetensors are read, "
+            "as others could run code: name another, or convert it with save_pretrained(FOLDER)"
+        )
+    return folder
+
+
+def _check_kind(files: huggingface.Files) -> None:
+    """Refuses a model that cannot write text, by what its configuration says."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as KINDS
+
+    config = files.config()
+    kind, made = config.get("model_type"), [str(one) for one in config.get("architectures") or ()]
+    if kind not in KINDS and "auto_map" in config:
+        raise files.error(f"it needs code of its own, which is not run; {_INSTEAD} of a kind that transformers has")
+    writes = made[0] in set(KINDS.values()) if made else kind in KINDS
+    if config.get("is_encoder_decoder") or not writes:
+        raise files.error(f"it is a {made[0] if made else kind}, which does not go on with a text: {_INSTEAD}")
+
+
+def _tokenizer(files: huggingface.Files) -> Any:
+    """The model's tokenizer. Raises ConfigError where it cannot be loaded."""
+    transformers, here = (
+        huggingface.optional("transformers", _WHO),
+        {"local_files_only": True, "trust_remote_code": False},
+    )
+    try:
+        with _LOADING, huggingface.quiet():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), **here)
+    except Exception as error:  # whatever another package makes of a file that is not what it should be
+        raise files.error(f"its tokenizer cannot be loaded: {huggingface.first_line(error)}") from error
+    tokenizer.name_or_path = files.label  # for messages
+    return tokenizer

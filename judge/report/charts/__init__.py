@@ -1,0 +1,1 @@
+"""Charts: geometry, SVG and PNG."""

@@ -1,0 +1,157 @@
+"""Geometry of the HTML report's charts: everything in percent of the plot, so that it scales with the page."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from judge.core.records import Column, Estimate
+from judge.report.format import count, decimals, minus, number
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A mark on an axis: `at` in percent of the plot's width."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A mean from the axis' zero (or lower end) and its interval, in percent; `title` says it in words."""
+
+    left: float
+    width: float
+    mean: float
+    low: float | None
+    high: float | None
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """One column of a histogram; `height` is a share of the tallest bin of the criterion, in percent."""
+
+    label: str
+    count: int
+    height: float
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A linear axis from `low` to `high`, in the column's unit."""
+
+    low: float
+    high: float
+    ticks: tuple[Tick, ...]
+
+    def at(self, value: float) -> float:
+        """Percent of the way along, kept on the plot."""
+        return round(100 * min(1.0, max(0.0, (value - self.low) / (self.high - self.low))), 2)
+
+
+def axis(column: Column, estimates: Sequence[Estimate]) -> Axis:
+    """A criterion's axis is its whole scale; a metric's starts at 0 (or below) and ends at a round number above all."""
+    if column.kind == "criterion" and column.low is not None and column.high is not None and column.low < column.high:
+        return even(column.low, column.high, _steps(column))
+    ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None and math.isfinite(end)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    step = _round_step((high - low) or 1.0)
+    low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+    return even(low, high if high > low else low + step, step)
+
+
+def _steps(column: Column) -> float:
+    """The distance between ticks on a scale: one where that makes at most ten."""
+    span = (column.high or 0.0) - (column.low or 0.0)
+    return 1.0 if 2 <= span <= 10 and span == int(span) else _round_step(span)
+
+
+def _round_step(span: float) -> float:
+    """1, 2 or 5 times a power of ten, so that about five of them make the span."""
+    power = 10.0 ** math.floor(math.log10(span / 5))
+    return next(m * power for m in (1, 2, 5, 10) if m * power * 5 >= span * 0.999)
+
+
+def even(low: float, high: float, step: float) -> Axis:
+    """An axis from `low` to `high` with a tick at every step."""
+    places = max(0, -math.floor(math.log10(step) + 1e-9)) if step < 1 else 0
+    at = [low + k * step for k in range(math.floor((high - low) / step + 1e-9) + 1)]
+    ticks = tuple(Tick(round(100 * (value - low) / (high - low), 2), number(value, places)) for value in at)
+    return Axis(low, high, ticks)
+
+
+def bar(along: Axis, estimate: Estimate, title: str) -> Bar:
+    """A mean and its interval on an axis."""
+    start, mean = along.at(max(0.0, along.low)), along.at(estimate.value)
+    ends = [None if end is None else along.at(end) for end in (estimate.low, estimate.high)]
+    return Bar(min(start, mean), round(abs(mean - start), 2), mean, ends[0], ends[1], title)
+
+
+def edges(column: Column, values: Sequence[float]) -> tuple[list[float], list[str]]:
+    """Bins for a criterion's scores: their inner edges and labels.
+
+    A scale of up to eleven numbers has one bin a number, holding the scores nearest to it (half way goes up); any
+    other has ten equal bins.
+    """
+    points = _points(column)
+    if 2 <= len(points) <= 11:
+        numbers = [point for point, _ in points]
+        inner = [(one + other) / 2 for one, other in pairwise(numbers)]
+        return inner, [label for _, label in points]
+    low = min(values, default=0.0) if column.low is None else column.low
+    high = max(values, default=1.0) if column.high is None else column.high
+    width = ((high - low) or 1.0) / 10
+    places = decimals([high, low])
+    starts = [low + k * width for k in range(10)]
+    return starts[1:], [f"{number(s, places)}–{number(s + width, places)}" for s in starts]
+
+
+def _points(column: Column) -> list[tuple[float, str]]:
+    """The labels with their values, ascending; none where a label is a word, whose value the column does not hold."""
+    try:
+        return sorted((float(label), label) for label in column.labels)
+    except ValueError:
+        return []
+
+
+def histograms(column: Column, values: Mapping[str, Sequence[float]]) -> dict[str, tuple[Bin, ...]]:
+    """A histogram per system, all on the same bins and the same height."""
+    inner, labels = edges(column, [v for found in values.values() for v in found])
+    counts = {system: [0] * len(labels) for system in values}
+    for system, found in values.items():
+        for value in found:
+            counts[system][bisect_right(inner, value)] += 1
+    tallest = max((n for row in counts.values() for n in row), default=0) or 1
+    return {
+        system: tuple(
+            Bin(
+                minus(label),
+                n,
+                round(100 * n / tallest, 1),
+                f"{minus(label)}: {n} of {count(len(values[system]), 'score')}",
+            )
+            for label, n in zip(labels, row, strict=True)
+        )
+        for system, row in counts.items()
+    }
+
+
+def spark(distribution: Mapping[str, float], labels: Sequence[str]) -> tuple[str, str]:
+    """A score's distribution as a tiny bar chart, and it in words: an SVG path to draw 6 wide, 8 per label by 20.
+
+    Labels the distribution does not name have no bar; bars are a share of all the mass that was seen on the scale.
+    """
+    total = sum(distribution.values()) or 1.0
+    path, words = [], []
+    for place, label in enumerate(labels or tuple(distribution)):
+        share = distribution.get(label, 0.0) / total
+        if share > 0:
+            path.append(f"M{8 * place + 4} 20V{min(19, 20 - round(20 * share))}")
+            words.append(f"{minus(label)}: {share:.0%}" if share >= 0.005 else f"{minus(label)}: <1%")
+    return "".join(path), ", ".join(words)

@@ -1,0 +1,204 @@
+"""The summary for a terminal or a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from judge.report.format import line
+from judge.report.renderers.terminal import written
+from judge.report.views import calibration
+from judge.report.views.leaderboard import Cell, Standing, View, view
+from judge.report.views.panel import ALPHA, Agreed
+from judge.report.views.provenance import About
+from judge.report.views.ranking import Contest, Ranked, ranked
+from judge.report.views.score_drivers import told
+from judge.report.views.verdict import verdict
+from judge.results.result import Result
+
+_NAME, _HEAD, _GAP = 28, 30, 2  # widest system name, widest column name before folding, padding of a column
+_LEAST = 16  # of a system name, where all columns fit beside it then
+_MATRIX = 12  # systems, of which the matrix of win rates is shown here
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of a table: its heading and cells, each of one line or more."""
+
+    head: str
+    cells: Sequence[Text]
+
+    @property
+    def width(self) -> int:
+        head = max(min(_HEAD, cell_len(part)) for part in self.head.split("\n"))
+        return max([head, *(cell_len(part) for cell in self.cells for part in cell.plain.split("\n"))])
+
+
+def render(result: Result, *, width: int | None = None, colour: bool = False) -> str:
+    """The verdict, the table of means or the rankings, with intervals, then notes, failures by kind, signatures, usage.
+
+    `width` in terminal cells (the terminal's, or 80); columns that do not fit follow in tables below. Without
+    `colour` there is no escape code in the text.
+    """
+    console, text = written(colour=colour, width=width)
+    shown = ranked(result) if result.rankings else view(result)
+    about = shown.about
+    console.print(Text(about.title, "bold"))
+    if found := verdict(result):
+        console.print(Text(found))
+    if isinstance(shown, Ranked):
+        _print_rankings(console, shown)
+    else:
+        _print_means(console, shown)
+    for banner in about.told:
+        console.print(Text(f"! {banner}", "yellow"))
+    if sentence := told(result):
+        console.print(Text(f"\n{sentence}"))
+    calibration.show(console, result.calibrated)
+    _print_agreement(console, shown.agreement)
+    _print_failures(console, about)
+    _print_facts(console, about)
+    return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
+
+
+def _print_table(console: Console, first: str, names: Sequence[str], columns: Sequence[_Column]) -> None:
+    """A table, or several with as many columns as fit beside the names; at least one column each."""
+    names = [line(name) for name in names]
+    wide = min(_NAME, max(map(cell_len, [first, *names])))
+    if wide > (left := console.width - _GAP - sum(column.width + _GAP for column in columns)) >= _LEAST:
+        wide = left
+    for group in _fitting(columns, console.width - wide - _GAP):
+        table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+        table.add_column(first, max_width=wide, overflow="fold")
+        for column in group:
+            table.add_column(Text(column.head), justify="right", width=column.width, overflow="fold")
+        for place, name in enumerate(names):
+            table.add_row(Text(name), *(column.cells[place] for column in group))
+        console.print(table)
+
+
+def _fitting(columns: Iterable[_Column], room: int) -> Iterator[list[_Column]]:
+    group: list[_Column] = []
+    left = room
+    for column in columns:
+        if group and column.width + _GAP > left:
+            yield group
+            group, left = [], room
+        group.append(column)
+        left -= column.width + _GAP
+    if group:
+        yield group
+
+
+def _cell(value: str, interval: str = "") -> Text:
+    return Text.assemble(value, (f"\n{interval}" if interval else "", "dim"))
+
+
+def _print_means(console: Console, shown: View) -> None:
+    columns = [_Column("rank", [_rank(shown.ranks.get(system)) for system in shown.systems])] if shown.ranks else []
+    columns += [
+        _Column(
+            "\n".join(line(part) for part in (group.heading, group.parts[column.name]) if part),
+            [_mean(shown.cells[system, column.name]) for system in shown.systems],
+        )
+        for group in shown.groups
+        for column in group.columns
+    ]
+    _print_table(console, "system", shown.systems, columns)
+    console.print(Text(f"{shown.ranked} {shown.caption}".lstrip(), "dim"))
+
+
+def _rank(place: Standing | None) -> Text:
+    return _cell(str(place.rank), place.interval) if place else Text("–")
+
+
+def _mean(cell: Cell) -> Text:
+    """The lines of a cell: `48/50 *3.92` or `≈3.92`, and `[3.70, 4.11]`."""
+    text = Text(cell.coverage, "yellow")
+    text = Text.assemble(text, " " if cell.coverage else "", (cell.mark + cell.mean, _style(cell)))
+    return Text.assemble(text, (f"\n{cell.interval}" if cell.interval else "", "dim"))
+
+
+def _style(cell: Cell) -> str:
+    return "bold green" if cell.best else ""
+
+
+def _print_rankings(console: Console, shown: Ranked) -> None:
+    for contest in shown.contests:
+        console.print(Text(f"\n{line(contest.label)}", "bold"))
+        columns = [_Column(head, [_cell(*cell) for cell in cells]) for head, cells in contest.columns.items()]
+        _print_table(console, "system", contest.systems, columns)
+        _print_matrix(console, contest)
+        console.print(Text(" ".join(contest.told)))
+        if contest.ranking.note:
+            console.print(Text(line(contest.ranking.note), "yellow"))
+    console.print(Text(f"\n{shown.caption}", "dim"))
+
+
+def _print_matrix(console: Console, contest: Contest) -> None:
+    """Win rates of three systems or more against each other; the columns have the rows' numbers."""
+    size = len(contest.systems)
+    if size < 3:
+        return
+    if size > _MATRIX:
+        console.print(Text(f"The win rates of {size} systems against each other are in the HTML report.", "dim"))
+        return
+    names = [f"{number} {system}" for number, system in enumerate(contest.systems, 1)]
+    columns = [
+        _Column(str(number), [Text(met.text or "·") for met in column])
+        for number, column in enumerate(zip(*contest.matrix, strict=True), 1)
+    ]
+    console.print(Text("\nWin rates in per cent, row against column", "bold"))
+    _print_table(console, "", names, columns)
+
+
+def _print_agreement(console: Console, agreement: Sequence[Agreed]) -> None:
+    if not agreement:
+        return
+    console.print(Text("\nAgreement of the judges", "bold"))
+    columns = [
+        _Column("alpha", [_cell(one.alpha, one.interval) for one in agreement]),
+        _Column("texts", [Text(one.n) for one in agreement]),
+    ]
+    _print_table(console, "criterion", [one.criterion for one in agreement], columns)
+    console.print(Text(ALPHA, "dim"))
+
+
+def _print_failures(console: Console, shown: About) -> None:
+    if not shown.failures:
+        return
+    total = sum(kind.count for kind in shown.failures)
+    console.print(Text(f"\nFailures: {total:,}", "bold"))
+    grid = RichTable.grid(padding=(0, 2, 0, 0))
+    grid.add_column(justify="right", min_width=6)
+    grid.add_column(overflow="fold")
+    for kind in shown.failures:
+        columns = ", ".join(line(name) for name in kind.columns)
+        text = Text(f"{line(kind.stage)}  {line(kind.error)}  ({columns})\n")
+        text.append(f"e.g. {line(kind.example, 300)}", "dim")
+        grid.add_row(f"{kind.count:,}", text)
+    console.print(grid)
+
+
+def _print_facts(console: Console, shown: About) -> None:
+    console.print()
+    for name, text in shown.facts:
+        console.print(Text.assemble((f"{name:<10}", "dim"), text), soft_wrap=True)
+    if shown.usage:
+        console.print(Text.assemble((f"{'Usage':<10}", "dim"), shown.usage), soft_wrap=True)
+    if shown.judges:
+        console.print(Text("\nJudges" if len(shown.judges) > 1 else "\nJudge", "bold"))
+    for name, text in shown.judges:
+        console.print(Text.assemble(f"  {name}  ", (text, "dim")), soft_wrap=True)
+    signed = [one for one in shown.signed if one.signature]
+    if signed:
+        console.print(Text("\nSignatures", "bold"))
+    for one in signed:
+        made = f"  ({one.made})" if one.made else ""
+        console.print(Text.assemble(f"  {line(one.name)}  ", (line(one.signature) + made, "dim")), soft_wrap=True)

@@ -1,0 +1,206 @@
+"""Two wordings of a criterion side by side for a terminal, a pull request and a program."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from judge.report.format import chance, clean, count, line, number, percent, plain, signed, span
+from judge.report.renderers.markdown import escape, summary
+from judge.report.renderers.terminal import written
+from judge.report.views.criterion_diff import PLACES, Judged, PromptDiff, told
+from judge.stats.correlation import OVER
+
+SCHEMA = "judge.criteria.diff/1"
+_MOST = 120  # lines of one difference that a text shows
+_LIMIT = 60_000  # characters of a comment on GitHub, less some
+_AGREED = ("", "before", "after", "difference", "p", "n")
+_TURNED = ("", "share", "count")
+_REST = "more lines are in --format json"
+
+
+def render(found: PromptDiff, format: str, *, colour: bool) -> str:
+    return _FORMATS[format](found, colour)
+
+
+def _shown(lines: Sequence[str]) -> tuple[list[str], str]:
+    """As many lines as are read, cleaned, and what there is to say of the others."""
+    rest = len(lines) - _MOST
+    return [clean(text) for text in lines[:_MOST]], f"{rest:,} {_REST}" if rest > 0 else ""
+
+
+def _differences(found: PromptDiff) -> Iterator[tuple[str, Sequence[str]]]:
+    """Every difference of lines, with its title."""
+    if found.diff:
+        yield "The files", found.diff
+    for place, one in enumerate(found.prompts.ways if found.prompts else ()):
+        where = f"on {count(one.texts, 'text')}"
+        yield f"{'The prompt' if not place else 'In another way'} {where}", one.lines
+
+
+def _turned(judged: Judged) -> Iterator[tuple[str, str, str]]:
+    for one in judged.turned:
+        share = percent(one.turned / one.of if one.of else None)
+        yield one.what, share, f"{one.turned:,} of {one.of:,}"
+    for place in judged.places:
+        had, has = (f"{rank} [{low}–{high}]" for rank, low, high in (place.before, place.after))
+        yield f"rank of {line(place.system, 80)}", "", f"{had} → {has}"
+
+
+def _agreed(judged: Judged) -> Iterator[tuple[str, ...]]:
+    for one in judged.agreement:
+        e = one.difference
+        cells = [number(side.value, PLACES) for side in (one.before, one.after)]
+        size = "–" if e is None else f"{signed(e.value, PLACES)} {span(e.low, e.high, PLACES)}".rstrip()
+        p = "–" if e is None or e.p is None else chance(e.p).removeprefix("p ").removeprefix("= ")
+        yield OVER[one.level], *cells, f"{'≠' if one.told else ''}{size}", p, f"{(e or one.after).n:,}"
+
+
+def _console(found: PromptDiff, colour: bool) -> str:
+    """As wide as the terminal, or 80; without `colour` no escape code."""
+    console, text = written(colour=colour)
+    console.print(Text(" → ".join(map(line, found.names)), "bold"))
+    for note in found.notes:
+        console.print(Text(f"! {line(note)}", "yellow"))
+    console.print(Text(" ".join(map(line, told(found)))))
+    if found.changes:
+        console.print(Text("\nChanged", "bold"))
+    for change in found.changes:
+        said = Text.assemble(f"{change.what}: ", (f"{line(change.before, 200)} → {line(change.after, 200)}", "bold"))
+        console.print(Padding(said, (0, 0, 0, 2)))
+    for title, lines in _differences(found):
+        console.print(Text(f"\n{title}", "bold"))
+        _print_lines(console, lines)
+    if found.judged is not None:
+        _print_judged(console, found.judged, colour)
+    return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
+
+
+def _print_lines(console: Console, lines: Sequence[str]) -> None:
+    """A unified difference; a line that is too long goes on beside its mark."""
+    shown, rest = _shown(lines)
+    grid = Table.grid()
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for text in shown:
+        mark, words = ("", text) if text[:3] in ("---", "+++") or text[:1] == "@" else (text[:1], text[1:])
+        style = {"+": "green", "-": "red"}.get(mark, "" if mark else "dim")
+        grid.add_row(Text(mark, style), Text(words, style))
+    console.print(grid)
+    if rest:
+        console.print(Text(f"… {rest}.", "dim"))
+
+
+def _print_judged(console: Console, judged: Judged, colour: bool) -> None:
+    if rows := list(_agreed(judged)):
+        console.print(Text(f"\nAgreement with people's {line(judged.rating)}, Spearman", "bold"))
+        console.print(_table(_AGREED, rows))
+    elif judged.lacking:
+        console.print(Text(f"\n{line(judged.lacking)}."))
+    if turned := list(_turned(judged)):
+        console.print(Text("\nWhat came out the other way", "bold"))
+        console.print(_table(_TURNED, turned))
+    if judged.comparison is not None:
+        console.print(Text("\nScores", "bold"))
+        console.file.write(_headless(judged.comparison.report(colour=colour)) + "\n")
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+    table.add_column(heads[0], overflow="fold")
+    for head in heads[1:]:
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _headless(report: str) -> str:
+    """A report of two runs without its title, `before → after`."""
+    return report.partition("\n")[2].strip("\n")
+
+
+def _markdown(found: PromptDiff, colour: bool) -> str:
+    """GitHub-flavoured, at most 60,000 characters: what does not fit is left out from the end, and said."""
+    page = ""
+    for block in _blocks(found):
+        if len(page) + len(block) > _LIMIT:
+            return f"{page}… The rest is in `--format json`.\n"
+        page += f"{block}\n\n"
+    return page.rstrip("\n") + "\n"
+
+
+def _blocks(found: PromptDiff) -> Iterator[str]:
+    yield f"## {escape(' → '.join(found.names), 200)}"
+    yield from (f"> {escape(note, 500)}" for note in found.notes)
+    yield f"**{escape(' '.join(told(found)))}**"
+    if found.changes:
+        lines = [f"- {one.what}: {escape(one.before, 300)} → {escape(one.after, 300)}" for one in found.changes]
+        yield "\n".join(["Changed:", "", *lines])
+    if found.judged is not None:
+        yield from _judged_blocks(found.judged)
+    for title, differing in _differences(found):
+        shown, rest = _shown(differing)
+        fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "\n".join(shown)) or [""]))
+        body = "\n".join([f"{fence}diff", *shown, fence, *([f"… {rest}."] if rest else [])])
+        yield f"<details>\n<summary>{summary(title)}</summary>\n\n{body}\n\n</details>"
+
+
+def _judged_blocks(judged: Judged) -> Iterator[str]:
+    if rows := list(_agreed(judged)):
+        yield f"### Agreement with people's {escape(judged.rating)}, Spearman"
+        yield _grid(_AGREED, rows)
+    elif judged.lacking:
+        yield f"{escape(judged.lacking)}."
+    if turned := list(_turned(judged)):
+        yield "### What came out the other way"
+        yield _grid(_TURNED, turned)
+    if judged.comparison is not None:
+        yield f"### Scores\n\n{_headless(judged.comparison.report('markdown'))}"
+
+
+def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    rule = ["---", *["---:"] * (len(heads) - 1)]
+    shown = [[escape(row[0]), *row[1:]] for row in rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in ([*heads], rule, *shown))
+
+
+def _json(found: PromptDiff, colour: bool) -> str:
+    """Everything, as strict JSON: a number that does not exist is null."""
+    document: dict[str, Any] = {"schema": SCHEMA, "told": list(told(found)), "notes": found.notes}
+    for which, name, criterion in zip(("before", "after"), found.names, found.criteria, strict=True):
+        document[which] = {"name": name, "path": criterion.path, "digest": criterion.digest}
+    document |= {
+        "changes": [{"what": one.what, "before": one.before, "after": one.after} for one in found.changes],
+        "diff": found.diff,
+        "prompts": asdict(found.prompts) if found.prompts else None,
+        "judged": _judged_json(found.judged) if found.judged else None,
+    }
+    return json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _judged_json(judged: Judged) -> dict[str, Any]:
+    scores = judged.comparison
+    return {
+        "judgments": judged.judgments,
+        "failed": judged.failed,
+        "scores": None if scores is None else json.loads(scores.report("json")),
+        "turned": [asdict(one) for one in judged.turned],
+        "places": [asdict(one) for one in judged.places],
+        "rating": judged.rating,
+        "agreement": [{**asdict(one), "told": one.told} for one in judged.agreement],
+        "lacking": judged.lacking,
+        "level": judged.level,
+    }
+
+
+_FORMATS: Mapping[str, Callable[[PromptDiff, bool], str]] = {"console": _console, "markdown": _markdown, "json": _json}

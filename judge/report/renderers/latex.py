@@ -1,0 +1,280 @@
+"""The table of means or of standings as LaTeX, for a paper: booktabs, names escaped, intervals small."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import NamedTuple
+from unicodedata import east_asian_width
+
+from judge.report.format import line
+from judge.report.renderers.markdown import upright
+from judge.report.views.leaderboard import Cell, View, view
+from judge.report.views.panel import ARROWS, Group
+from judge.report.views.ranking import Contest, ranked
+from judge.results.result import Result
+
+_HEAD = """\
+% Needs \\usepackage{booktabs}. Names in Japanese, Korean, Chinese and other scripts need LuaLaTeX or XeLaTeX and a font
+% that has them.
+"""
+_NAME = 80  # characters of a name
+
+# What TeX reads as a command, makes another character of, or cannot print in its oldest encoding.
+_CHARACTERS = {
+    "\\": "\\textbackslash{}",
+    "{": "\\{",
+    "}": "\\}",
+    "$": "\\$",
+    "&": "\\&",
+    "#": "\\#",
+    "%": "\\%",
+    "_": "\\_",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "<": "\\textless{}",
+    ">": "\\textgreater{}",
+    "|": "\\textbar{}",
+    '"': "\\symbol{34}",
+    "'": "\\textquotesingle{}",
+    "`": "\\textasciigrave{}",
+    "–": "--",
+    "—": "---",
+    "…": "\\ldots{}",
+    "≈": "$\\approx$",
+    "≤": "$\\leq$",
+    "−": "$-$",
+    "↑": "$\\uparrow$",
+    "↓": "$\\downarrow$",
+    "\0": "{}",  # between two characters that would become one; `line` lets no such character through
+}
+_ESCAPED = str.maketrans(_CHARACTERS)
+_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=,)(?=,)")
+_PIECE = re.compile(r"[^_/ ]{0,15}[_/ ]|[^_/ ]{1,16}")  # of a name, after which its line may end
+
+_SPACE = 345.0  # points: the line of the article class
+_SMALL, _SCRIPT = 9.5, 7.6  # points of an em where values stand, and of one where intervals do
+_GAP, _LEAST = 8.0, 72.0  # points between columns, and of the narrowest column that names are broken for
+_HEADING = 48.0  # points, beyond which a heading is broken
+_WIDTHS = {
+    "iljI.,:;'!| ": 0.3,
+    "tfrsJ()[]/-": 0.42,
+    "mM%−≈↑↓": 0.85,
+    "W@": 1.05,
+}  # of a character in ems; any other is `_USUAL`
+_EMS = {character: width for characters, width in _WIDTHS.items() for character in characters}
+_USUAL, _CAPITAL, _FULL = 0.53, 0.72, 1.0
+
+
+class _Value(NamedTuple):
+    """A value as plain text, what stands small `before` and `below` it, and whether it is bold."""
+
+    text: str
+    below: str
+    before: str = ""
+    bold: bool = False
+
+    @property
+    def width(self) -> float:
+        """Points that it takes."""
+        return max(_SMALL * _wide(self.text) + _SCRIPT * _wide(f"{self.before} "), _SCRIPT * _wide(self.below))
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column: its heading, the panel's criterion above it or nothing, and its values by row.
+
+    A heading of more points than `room` is broken.
+    """
+
+    head: str
+    above: str
+    values: Sequence[_Value]
+    room: float = _SPACE
+
+    @property
+    def numbers(self) -> float:
+        """Points that its rows take."""
+        return max((value.width for value in self.values), default=0.0)
+
+    @property
+    def width(self) -> float:
+        """Points that it takes."""
+        return max(self.numbers, min(_SMALL * _wide(self.head), max(self.room, _SMALL * _unbroken(self.head))))
+
+
+def render(result: Result) -> str:
+    """A table of means, or one for each ranking. A system has a row of values and below it one of small intervals.
+
+    No wider than a line of the article class, as far as that can be known: names are broken and, where that is not
+    enough, columns follow in a part of the table below.
+    """
+    if result.rankings:
+        shown = ranked(result)
+        found = "\n".join(_contest(contest, place) for place, contest in enumerate(shown.contests, 1))
+        return begin(shown.about.notices) + found
+    means = view(result)
+    return begin(means.about.notices) + _means(means)
+
+
+def begin(notices: Sequence[str]) -> str:
+    """What stands above the first table: the packages that it needs, and what there is to know."""
+    return _HEAD + "".join(f"% {notice}\n" for notice in notices)
+
+
+def escape(text: str, limit: int = 0) -> str:
+    """The text on one line as LaTeX prints it, in a table and in a caption."""
+    return _LIGATURE.sub("\0", line(text, limit)).translate(_ESCAPED)
+
+
+def _means(shown: View) -> str:
+    rows = [[shown.cells[system, column.name] for column in shown.columns] for system in shown.systems]
+    systems = [line(system, _NAME) for system in shown.systems]
+    if upright(shown):
+        names = [_titled(group, name, group.name) for group in shown.groups for name in group.parts]
+        found = [_column(system, "", row) for system, row in zip(systems, rows, strict=True)]
+        return _table("", names, found, shown.caption, "tab:judge")
+    heads = [
+        (_titled(group, name), group.name if group.judged else "") for group in shown.groups for name in group.parts
+    ]
+    found = [_column(*head, row) for head, row in zip(heads, zip(*rows, strict=True), strict=True)]
+    return _table("System", systems, found, shown.caption, "tab:judge")
+
+
+def grid(heads: Sequence[str], rows: Mapping[str, Sequence[tuple[str, str]]], *, caption: str, label: str) -> str:
+    """A table with a row for each name: values, and small below them their intervals."""
+    names = [line(name, _NAME) for name in rows]
+    columns = [
+        _Column(head, "", [_Value(*cell) for cell in cells])
+        for head, cells in zip(heads, zip(*rows.values(), strict=True), strict=True)
+    ]
+    return _table("", names, columns, caption, label)
+
+
+def _titled(group: Group, column: str, *above: str) -> str:
+    """A column's heading, with an arrow to the better end."""
+    words = [*above, group.parts[column]] if group.parts[column] else [group.name]
+    return f"{line(', '.join(words), _NAME)} {ARROWS[group.better]}".rstrip()
+
+
+def _column(head: str, above: str, cells: Iterable[Cell]) -> _Column:
+    return _Column(head, above, [_Value(c.mean + c.mark, c.interval, c.coverage, c.best) for c in cells])
+
+
+def _contest(contest: Contest, place: int) -> str:
+    columns = [_Column(head, "", [_Value(*cell) for cell in cells]) for head, cells in contest.columns.items()]
+    told = f"{contest.label}: {contest.told[0]} [low, high]: {contest.ranking.method}. {contest.ranking.note}"
+    return _table("System", [line(system, _NAME) for system in contest.systems], columns, told, f"tab:judge-{place}")
+
+
+def _table(title: str, names: Sequence[str], columns: Sequence[_Column], caption: str, label: str) -> str:
+    natural = _SMALL * max(map(_wide, [title, *names]))
+    if natural + _together(columns) > _SPACE - _GAP:
+        columns = [replace(column, room=_HEADING) for column in columns]
+    least = max([_LEAST, *(_SMALL * _unbroken(name) for name in names)])
+    room = max(least, _SPACE - _GAP - _together(columns))
+    narrow = room if natural > room else 0.0
+    parts = [
+        "\n".join(_part(title, names, part, narrow)) for part in _parts(columns, _SPACE - _GAP - (narrow or natural))
+    ]
+    body = "\n\n\\medskip\n".join(parts)
+    return (
+        f"\\begin{{table}}\n\\centering\n\\caption{{{escape(caption)}}}\n\\label{{{label}}}\n"
+        f"\\small\n\\setlength{{\\tabcolsep}}{{{_GAP / 2:g}pt}}\n{body}\n\\end{{table}}\n"
+    )
+
+
+def _together(columns: Iterable[_Column]) -> float:
+    """Points that they take side by side."""
+    return sum(column.width + _GAP for column in columns)
+
+
+def _parts(columns: Sequence[_Column], room: float) -> Iterator[list[_Column]]:
+    """The columns in parts that fit side by side, one at least in each."""
+    part: list[_Column] = []
+    for column in columns:
+        if part and _together([*part, column]) > room:
+            yield part
+            part = []
+        part.append(column)
+    yield part
+
+
+def _part(title: str, names: Sequence[str], columns: Sequence[_Column], narrow: float) -> Iterator[str]:
+    """The lines of one tabular; names are broken where their column is to be `narrow`, a number of points.
+
+    What comes after a row's end would be its option, were it `[` or `*`: hence the braces.
+    """
+    first = f"p{{{narrow:.0f}pt}}" if narrow else "l"
+    yield f"\\begin{{tabular}}{{{first}{'r' * len(columns)}}}"
+    yield "\\toprule"
+    yield from _above(columns)
+    yield _row(f"{{}}{title}" if title else "", map(_heading, columns))
+    yield "\\midrule"
+    for at, name in enumerate(names):
+        yield _row(
+            "{}" + (f"\\raggedright {_broken(name)}" if narrow else escape(name)),
+            (_value(column.values[at]) for column in columns),
+        )
+        if any(column.values[at].below for column in columns):
+            yield _row("", (_small(column.values[at].below) for column in columns))
+    yield "\\bottomrule"
+    yield "\\end{tabular}"
+
+
+def _row(first: str, cells: Iterable[str]) -> str:
+    return " & ".join([first, *cells]) + " \\\\"
+
+
+def _above(columns: Sequence[_Column]) -> Iterator[str]:
+    """Of a panel's criteria the line over their columns."""
+    above, rules, at = [], [], 2
+    for name, group in groupby(columns, key=lambda column: column.above):
+        width = len(list(group))
+        above += [f"\\multicolumn{{{width}}}{{c}}{{{escape(name, _NAME)}}}"] if name else [""] * width
+        rules += [f"\\cmidrule(lr){{{at}-{at + width - 1}}}"] if name else []
+        at += width
+    if rules:
+        yield _row("", above)
+        yield "".join(rules)
+
+
+def _heading(column: _Column) -> str:
+    if _SMALL * _wide(column.head) <= column.width:
+        return escape(column.head)
+    return f"\\parbox[b]{{{column.width:.0f}pt}}{{\\raggedleft {_broken(column.head)}}}"
+
+
+def _value(value: _Value) -> str:
+    text = f"\\textbf{{{escape(value.text.removesuffix('*'))}}}*" if value.bold else escape(value.text)
+    return f"{_small(value.before)} {text}".lstrip()
+
+
+def _small(text: str) -> str:
+    return f"{{\\scriptsize {escape(text)}}}" if text else ""
+
+
+def _broken(text: str) -> str:
+    """A name that may go on in the next line after `_`, `/` and every 16 characters."""
+    pieces = _PIECE.findall(text)
+    return "".join(
+        escape(piece) + (" " if piece.endswith(" ") else "\\allowbreak{}" if more else "")
+        for piece, more in zip(pieces, [*pieces[1:], ""], strict=True)
+    )
+
+
+def _unbroken(text: str) -> float:
+    """Ems of the longest part of a name that has to stay on one line."""
+    return max(map(_wide, _PIECE.findall(text)), default=0.0)
+
+
+def _wide(text: str) -> float:
+    """About how many ems a text takes in Computer Modern."""
+    return sum(map(_em, text))
+
+
+def _em(character: str) -> float:
+    wide = _FULL if east_asian_width(character) in "WF" else _CAPITAL if character.isupper() else _USUAL
+    return _EMS.get(character, wide)

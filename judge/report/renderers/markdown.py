@@ -1,0 +1,260 @@
+"""The summary as Markdown, for a comment on a pull request: what counts in the open, how it was made folded away."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain
+
+from judge.report.format import count, line
+from judge.report.views import calibration, validation
+from judge.report.views.leaderboard import Cell, View, view
+from judge.report.views.panel import ALPHA, ARROWS, Agreed
+from judge.report.views.people import LEVEL
+from judge.report.views.provenance import About
+from judge.report.views.ranking import Contest, Ranked, ranked
+from judge.report.views.score_drivers import Moved, moved
+from judge.report.views.verdict import verdict
+from judge.results.result import Result
+
+LIMIT = 60_000
+"""Characters at most, whatever the size of the run: a comment on GitHub holds 65,536."""
+_OPEN, _FAILED = 45_000, 12_000  # of these for what is not folded away, and there for the failures
+_MOST = 25_000  # for one table, so that the next one has a place
+_WIDE = 24  # columns of a table
+_NAME, _TEXT = 80, 3_000  # characters of a name, of a paragraph
+_REST = "The rest is in report.html."
+
+# A backslash makes any ASCII punctuation literal (CommonMark 2.4); these are the ones that can mean something here.
+_SPECIAL = re.compile(r"([\\`*_\[\]|~#<>&$]|(?<=:)/(?=/)|(?<=(?i:www))\.)")
+_BLOCK = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+](?:[\s-]|$)|=))")  # a list, a rule, a heading's line
+# GitHub links people, addresses and issues after Markdown is done: only a character without width keeps it from that.
+_LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
+_ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table that may lose columns and rows. `right` are the columns of numbers, all but the first if it is None."""
+
+    heads: Sequence[str]
+    rows: Iterable[Sequence[str]]
+    right: Sequence[int] | None = None
+
+    def within(self, room: int) -> str:
+        """The table in at most so many characters, with a word on what it lacks."""
+        heads = self.heads[:_WIDE]
+        numbers = set(range(1, len(heads)) if self.right is None else self.right)
+        rule = ["---:" if place in numbers else "---" for place in range(len(heads))]
+        lines = ["| " + " | ".join(cells) + " |" for cells in (heads, rule, *(row[:_WIDE] for row in self.rows))]
+        ends = accumulate(len(text) + 1 for text in lines)
+        kept = sum(end < min(room, _MOST) - 100 for end in ends)  # less the word
+        lost = [(len(self.heads) - len(heads), "more column"), (len(lines) - kept, "more row")]
+        lacks = " and ".join(count(n, what) for n, what in lost if n)
+        return "\n".join(lines[:kept]) + (f"\n\n… {lacks}. {_REST}" if lacks else "")
+
+
+def render(result: Result) -> str:
+    """GitHub-flavoured Markdown of at most `LIMIT` characters: the numbers and what failed, then, folded away, how
+    they came to be.
+    """
+    shown = ranked(result) if result.rankings else view(result)
+    blocks: list[str | _Table] = [f"## {escape(shown.about.title, 200)}"]
+    if told := verdict(result):
+        blocks.append(f"**{escape(told)}**")
+    blocks += [f"> {escape(text, 500)}" for text in shown.about.told[:20]]
+    blocks += _standings(shown) if isinstance(shown, Ranked) else _means(shown)
+    blocks += _against(result)
+    blocks += _calibrated(result)
+    failed = _fit(_failures(shown.about), _FAILED)
+    page = _fit(blocks, _OPEN - len(failed) - 1) + (f"\n{failed}" if failed else "")
+    for title, parts in _folded(result, shown):
+        head, foot = f"\n<details>\n<summary>{title}</summary>\n\n", "\n</details>\n"
+        if (room := LIMIT - len(page) - len(head) - len(foot)) > 200:
+            page += head + _fit(parts, room) + foot
+    return page
+
+
+def escape(text: str, limit: int = _TEXT) -> str:
+    """The text on one line, with nothing in it that Markdown, HTML or GitHub would read as markup, link or mention."""
+    literal = _BLOCK.sub(r"\1\\", _SPECIAL.sub(r"\\\1", line(text, limit)))
+    return _LINKED.sub(r"\g<0>&#8203;", literal)
+
+
+def summary(text: str, limit: int = _NAME) -> str:
+    """The text on one line for `<summary>`, in which Markdown has no say: HTML that links to nothing."""
+    literal = html.escape(line(text, limit), quote=False)
+    return _ADDRESS.sub(r"\g<0>&#8203;", _LINKED.sub(r"\g<0>&#8203;", literal))
+
+
+def _fit(blocks: Iterable[str | _Table], room: int) -> str:
+    """The blocks in at most so many characters: a table loses rows, and a block that does not fit ends it."""
+    page = ""
+    for block in blocks:
+        gap = "\n" if page else ""
+        left = room - len(page) - len(gap) - len(_REST) - 3
+        text = block.within(left) if isinstance(block, _Table) else block
+        if len(text) > left:
+            return f"{page}{gap}{_REST}\n"
+        page += f"{gap}{text}\n"
+    return page
+
+
+def _folded(result: Result, shown: View | Ranked) -> Iterator[tuple[str, list[str | _Table]]]:
+    """What is not read every time, by title."""
+    if pulls := moved(result):
+        yield "What moves the judge", _moved(pulls)
+    if shown.agreement:
+        yield "Agreement of the judges", _agreement(shown.agreement)
+    if isinstance(shown, Ranked):
+        yield "What the numbers mean", [escape(shown.caption)]
+    yield "How it was made", _how(shown.about)
+    if isinstance(shown, Ranked) and (found := [block for one in shown.contests for block in _matrix(one)]):
+        yield "Win rates in per cent, row against column", found
+
+
+def _code(text: str) -> str:
+    """The text as a code span that no backtick in it can end."""
+    flat = line(text)
+    if not flat:
+        return ""
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", flat)), default=0))
+    pad = " " if len(fence) > 1 else ""
+    return f"{fence}{pad}{flat}{pad}{fence}"
+
+
+def _cell_code(text: str) -> str:
+    """A code span for a table cell, where a pipe wants a backslash even in code (GFM, 4.10)."""
+    return _code(line(text, 200)).replace("|", "\\|")
+
+
+def _name(text: str) -> str:
+    return escape(text, _NAME)
+
+
+def _means(shown: View) -> list[str | _Table]:
+    """The table of means, a row per system, or, where that is too wide, a row per column."""
+    heads = [f"{_head(*p)} {ARROWS[g.better]}".rstrip() for g in shown.groups for p in g.parts.items()]
+    rows = [tuple(_cell(shown.cells[system, column.name]) for column in shown.columns) for system in shown.systems]
+    if shown.lead:
+        heads = [f"rank ({_name(shown.lead)})", *heads]
+        rows = [(_rank(shown, system), *row) for system, row in zip(shown.systems, rows, strict=True)]
+    names = [_name(system) for system in shown.systems]
+    if upright(shown):
+        names, heads, rows = heads, names, list(zip(*rows, strict=True))
+    whole = [(name, *row) for name, row in zip(names, rows, strict=True)]
+    return [_Table(["" if upright(shown) else "system", *heads], whole), escape(shown.caption)]
+
+
+def _rank(shown: View, system: str) -> str:
+    """A system's place and its interval, `1 [1–2]`."""
+    standing = shown.ranks.get(system)
+    interval = f" [{standing.interval}]" if standing and standing.interval else ""
+    return f"{standing.rank}{interval}" if standing else "–"
+
+
+def upright(shown: View) -> bool:
+    """Whether the table of means is easier to read with the columns below each other: many columns, few systems."""
+    return len(shown.columns) > 8 and len(shown.systems) < len(shown.columns)
+
+
+def _head(column: str, part: str) -> str:
+    """A column's heading: its name, and of a panel's own column that it is the mean."""
+    return _name(column if not part or column.endswith(f"/{part}") else f"{column} ({part})")
+
+
+def _cell(cell: Cell) -> str:
+    mean = f"**{cell.mean}**\\*" if cell.best else f"{cell.mean}{cell.mark}"
+    coverage = f"({cell.coverage})" if cell.coverage else ""
+    return " ".join(part for part in (mean, cell.interval, coverage) if part)
+
+
+def _standings(shown: Ranked) -> Iterator[str | _Table]:
+    for contest in shown.contests:
+        yield f"### {escape(contest.label, 200)}"
+        cells = [[f"{value} {interval}".rstrip() for value, interval in column] for column in contest.columns.values()]
+        yield _Table(("system", *contest.columns), zip(map(_name, contest.systems), *cells, strict=True))
+        yield escape(" ".join(contest.told))
+        if contest.ranking.note:
+            yield escape(contest.ranking.note)
+
+
+def _matrix(contest: Contest) -> Iterator[str | _Table]:
+    if len(contest.systems) > 2:
+        yield f"{escape(contest.label, 200)}:"
+        names = [_name(system) for system in contest.systems]
+        rows = ((name, *(met.text for met in row[:_WIDE])) for name, row in zip(names, contest.matrix, strict=True))
+        yield _Table(("", *names), rows)
+
+
+def _moved(shown: Moved) -> list[str | _Table]:
+    rows = []
+    for row in chain.from_iterable(shown.criteria):
+        pulls = [row.pulls.get(name) for name in shown.heads]
+        cells = [f"{pull.text} {pull.interval}".rstrip() if pull else "–" for pull in pulls]
+        share = f"{row.together} {row.interval}".rstrip() or "–"
+        texts = ", ".join(part for part in (row.texts, row.scope, row.note) if part)
+        rows.append((_head(row.name, row.part), share, row.chance or "–", *cells, escape(texts)))
+    heads = ("scores", "together", "by chance", *shown.heads, "texts")
+    return [escape(shown.lead), _Table(heads, rows), escape(shown.how)]
+
+
+def _against(result: Result) -> Iterator[str | _Table]:
+    """How far the judges go with people, in short: the page has the rest."""
+    grid = validation.brief(result.rated, LEVEL)
+    if not grid.rows:
+        return
+    yield "### Against people"
+    rows = ((*(_name(value) for value, _ in row[:2]), *(_ends(cell) for cell in row[2:])) for row in grid.rows)
+    yield _Table(grid.heads, rows, right=range(2, len(grid.heads)))
+    blocks = {one.criterion: validation.block(one, LEVEL) for one in result.rated}
+    over = "; ".join(dict.fromkeys(block.over for block in blocks.values()))
+    told = " ".join(f"{line(name, _NAME)}: {' '.join(block.told)}" for name, block in blocks.items() if block.told)
+    yield escape(f"{over}. {told}")
+
+
+def _ends(cell: tuple[str, str]) -> str:
+    """A value and its interval, which is no link."""
+    value, interval = cell
+    return f"{escape(value)} {interval}".rstrip()
+
+
+def _calibrated(result: Result) -> Iterator[str | _Table]:
+    for block in calibration.blocks(result.calibrated):
+        yield f"### {calibration.TITLE}: {_name(block.name)}"
+        for grid in block.grids:
+            rows = ([_name(row[0][0]), *(" ".join(cell).rstrip() for cell in row[1:])] for row in grid.rows)
+            yield _Table(grid.heads, rows)
+        yield escape(" ".join(block.told))
+    if result.calibrated:
+        yield escape(calibration.how(result.calibrated))
+
+
+def _agreement(agreement: Sequence[Agreed]) -> list[str | _Table]:
+    rows = [(_name(one.criterion), f"{one.alpha} {one.interval}".rstrip(), one.n) for one in agreement]
+    return [_Table(("criterion", "alpha", "texts"), rows), escape(ALPHA)]
+
+
+def _failures(shown: About) -> list[str | _Table]:
+    if not shown.failures:
+        return []
+    rows = [
+        (_name(f.stage), _name(f.error), f"{f.count:,}", escape(", ".join(f.columns), 200), _cell_code(f.example))
+        for f in shown.failures
+    ]
+    heads = ("stage", "error", "count", "columns", "for example")
+    return ["### Failures", _Table(heads, rows, right=[2])]
+
+
+def _how(shown: About) -> list[str | _Table]:
+    lines = [f"- {name}: {escape(text, 500)}" for name, text in shown.facts]
+    lines += [f"- {escape(shown.usage)}"] if shown.usage else []
+    lines += [f"- Judge {escape(name, 200)}: {escape(text, 500)}" for name, text in shown.judges]
+    lines += [
+        f"- {_name(one.name)}: {_code(line(one.signature, 500))}{f' ({escape(one.made, 200)})' if one.made else ''}"
+        for one in shown.signed
+        if one.signature
+    ]
+    return ["\n".join(lines)]

@@ -1,0 +1,1 @@
+"""One view per report: what it shows, in which order."""

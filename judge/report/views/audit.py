@@ -1,0 +1,375 @@
+"""A card as every format shows it: matrices of changes by criteria, biases in rows, what was left out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from judge.audit.bias import FIRST
+from judge.audit.card import DETECTED, FEWEST, TESTABLE, Card, Cell, Finding, mostly
+from judge.audit.correction import is_told
+from judge.audit.stability import LABEL
+from judge.audit.summary import noticed
+from judge.core.records import Column, Estimate
+from judge.report.charts import geometry
+from judge.report.format import count, line, minus, number, signed
+from judge.report.views.audit_words import change, interval, percent, percents, places
+from judge.stats.pairwise import TIE
+
+SEEN, UNSEEN = "●", "○"
+"""Before a cell of the criterion's own damage: half of the texts or more are shown to fall; or not."""
+TOLD, OPEN = "≠", "?"
+"""After a number: significant; or so in half of the texts or more, of which there are too few to test."""
+HOW = (
+    f"In each cell the share of the texts whose score fell (after an attack, rose) by {100 * DETECTED:g}% of the scale "
+    "or more, half a step from 1 to 5, of those that could; then the mean change of all of them, in points of the "
+    "scale. “Against” is the share that moved as far the other way: a judge whose replies vary moves both ways, and "
+    f"what it notices is the difference. {TOLD}: significant, p below .05 by a sign-flip test after Holm's correction "
+    f"over the table. {OPEN}: not so, of fewer than {TESTABLE} texts, but shown for half of them or more "
+    f"by the share's interval. [low, high]: "
+    f"95%, shares by Wilson's score, means by a bootstrap over items, from {FEWEST} items on."
+)
+OWN = (
+    f"Its own damage: {SEEN} shown by the low end of the share's interval that half of the texts or more notice it "
+    f"(those that fell less those that rose), and the mean's fall is significant (not asked of fewer than {TESTABLE} "
+    f"texts); {UNSEEN} not shown. Others should be near 0."
+)
+ATTACKED = "Attacks are measured from the same text with the {control} in their place, that one from the text as it is."
+_BIASES = (
+    f"{TOLD}: significant, p below .05 after Holm's correction over all of these; only that, or {OPEN}, makes a "
+    f"sentence above. {OPEN}: not significant, of fewer than {TESTABLE} items, but so in half of them or "
+    f"more. Flip: the verdict on two texts is "
+    "another when they change places, or when the judge's replies vary (see repeats). sd: standard deviation, its root "
+    "mean square over the texts. Entropy: 0% where one label gets all texts, 100% where "
+    "all labels get as many. Wordings b and c: the same criterion in two other versions of the prompt around it."
+)
+_PLAIN = {"share", "points", "points per doubling"}  # units that need no name
+_SHARES = geometry.Axis(0, 1, (geometry.Tick(0, "0%"), geometry.Tick(50, "50%"), geometry.Tick(100, "100%")))
+_CORRELATIONS = geometry.even(-1, 1, 1)
+_PROBES = ("position", "verbosity", "self-preference", "extractiveness", "wording", "scale use", "repeats")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCell:
+    """A change by a criterion. `text` and `interval` are the rate, `move` and `span` the mean change in the score.
+
+    `side` is the colour of what moved (`lost` fell, `won` rose), `shade` how much of it, in per cent; `title` has all
+    of it in words.
+    """
+
+    mark: str
+    text: str
+    interval: str
+    move: str
+    span: str
+    told: str
+    side: str
+    shade: int
+    title: str
+    against: str = ""
+
+    @property
+    def own(self) -> bool:
+        return bool(self.mark)
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Changes by criteria; None where a criterion was not asked about a change. `told` says what the marks mean."""
+
+    title: str
+    criteria: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[ShownCell | None, ...]], ...]
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A cell in numbers, for below the matrix."""
+
+    criterion: str
+    change: str
+    mark: str
+    rate: str
+    move: str
+    p: str
+    n: str
+    failed: str
+    against: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A finding."""
+
+    criterion: str
+    value: str
+    interval: str
+    p: str
+    n: str
+    mark: str
+    said: str
+    bar: geometry.Bar
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One number of all criteria, on one axis."""
+
+    what: str
+    axis: geometry.Axis
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bias:
+    """What was found by one probe."""
+
+    probe: str
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How one criterion's labels are used."""
+
+    criterion: str
+    bins: tuple[geometry.Bin, ...]
+
+    @property
+    def told(self) -> str:
+        return " · ".join(f"{one.label} {one.count}%" for one in self.bins)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """All that there is to show, in the order in which it is shown."""
+
+    title: str
+    told: tuple[str, ...]
+    notes: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    sensitivity: Matrix | None
+    own: tuple[Detail, ...]
+    injection: Matrix | None
+    attacks: tuple[Detail, ...]
+    biases: tuple[Bias, ...]
+    use: tuple[Use, ...]
+    left_out: tuple[tuple[str, str], ...]
+    failures: tuple[tuple[str, str], ...]
+    how: str
+    biases_how: str
+
+
+def layout(card: Card) -> Layout:
+    """Lay a card out."""
+    columns = _columns(card)
+    own = [cell for cell in card.cells if cell.own]
+    findings = [one for one in card.findings if not _of_label(one)]
+    return Layout(
+        title=line(card.title),
+        told=tuple(map(line, card.verdicts)),
+        notes=tuple(map(line, card.notes)),
+        facts=tuple(_facts(card)),
+        sensitivity=_matrix("Sensitivity", card.cells, columns, OWN),
+        own=tuple(_detail(cell, columns) for cell in own),
+        injection=_matrix("Injection", card.attacks, columns, _attacked(card)),
+        attacks=tuple(_detail(cell, columns) for cell in card.attacks),
+        biases=tuple(_biases(findings, columns)),
+        use=tuple(_uses(card.findings)),
+        left_out=tuple((line(name), line(why)) for name, why in card.left_out.items()),
+        failures=tuple((line(name), f"{n:,}") for name, n in card.failures.items()),
+        how=HOW,
+        biases_how=_BIASES,
+    )
+
+
+def _columns(card: Card) -> dict[str, Column]:
+    """What is known of the criteria's scales."""
+    known = card.info.get("criteria") or {}
+    return {
+        name: Column(name, "criterion", "", one.get("low"), one.get("high"), better=one.get("better", "higher"))
+        for name, one in known.items()
+    }
+
+
+def _attacked(card: Card) -> str:
+    return next((ATTACKED.format(control=line(cell.change)) for cell in card.attacks if cell.control), "")
+
+
+def _facts(card: Card) -> Iterator[tuple[str, str]]:
+    info, texts = card.info, card.info.get("texts") or 0
+    data = info.get("data") or {}
+    digest = f", SHA-256 {data['sha256'][:16]}" if data.get("sha256") else ""
+    changed = sum((info.get("texts_by_change") or {}).values()) - texts
+    failed = f", {info['failed']:,} without a score" if info.get("failed") else ""
+    told = {
+        "Judge": " at ".join(filter(None, [info.get("model"), info.get("endpoint")])),
+        "Date": info.get("date"),
+        "Data": f"{data.get('name') or 'given in Python'}{digest}" if data else "",
+        "Probes": ", ".join(info.get("probes") or ()),
+        "Texts": texts and f"{count(texts, 'text')}, {count(changed, 'changed one')}",
+        "Judgments": info.get("judgments") and f"{info['judgments']:,}{failed}",
+        "Language": info.get("language"),
+        **{name.capitalize(): str(told) for name, told in (info.get("settings") or {}).items()},
+        **{f"Criterion {name}": _of_criterion(one) for name, one in (info.get("criteria") or {}).items()},
+        "Spent": _spent(info.get("spent") or {}),
+        "Made by": info.get("version") and f"judge {info['version']}, seed {info.get('seed', 0)}",
+    }
+    return ((line(name), line(str(one))) for name, one in told.items() if one)
+
+
+def _spent(spent: Mapping[str, Any]) -> str:
+    if not spent.get("requests"):
+        return ""
+    usd = "no price known" if spent.get("usd") is None else f"${number(spent['usd'], 4)}"
+    return f"{count(spent['requests'], 'request')}, {spent['tokens']:,} tokens, {usd}"
+
+
+def _of_criterion(one: Mapping[str, Any]) -> str:
+    labels = one.get("labels") or []
+    ends = (
+        ""
+        if one.get("low") is None or one.get("high") is None
+        else minus(f"{one['low']:g}") + " to " + minus(f"{one['high']:g}")
+    )
+    scale = f"labels {', '.join(map(line, labels))}" if labels else ends and f"scale {ends}"
+    prompt = f"prompt {line(str(one['digest']))[:16]}" if one.get("digest") else ""
+    reply = f"reply {line(str(one['reply']))}" if one.get("reply") else ""
+    return ", ".join(filter(None, [scale, reply, prompt]))
+
+
+# Matrices
+
+
+def _matrix(title: str, cells: Sequence[Cell], columns: Mapping[str, Column], told: str) -> Matrix | None:
+    if not cells:
+        return None
+    criteria = list(dict.fromkeys(cell.criterion for cell in cells))
+    known = {(cell.change, cell.criterion): _shown(cell, columns.get(cell.criterion)) for cell in cells}
+    rows = [
+        (name, tuple(known.get((name, one)) for one in criteria)) for name in dict.fromkeys(c.change for c in cells)
+    ]
+    return Matrix(title, tuple(map(line, criteria)), tuple((line(name), row) for name, row in rows), told)
+
+
+def _shown(cell: Cell, column: Column | None) -> ShownCell:
+    rate, move = cell.rate, cell.move
+    digits = places(column, [move.value] if move else [])
+    mark = (SEEN if noticed(cell) else UNSEEN) if cell.own else ""
+    told = _mark(cell)
+    detail = _detail(cell, {cell.criterion: column} if column else {})
+    title = f"{line(cell.change)}, {line(cell.criterion)}: {detail.rate}, against {detail.against}; {detail.move}"
+    title += f", p (Holm) {detail.p}"
+    return ShownCell(
+        mark,
+        f"{number(100 * rate.value, 0)}%" if rate else "–",
+        percents(rate) if rate else "",
+        signed(move.value, digits) if move else "–",
+        interval(move, digits) if move else "",
+        told,
+        ("won" if move.value > 0 else "lost") if move and told else "",
+        round(60 * rate.value) if rate else 0,
+        f"{title}, {count(move.n if move else 0, 'text')}{f', {cell.failed:,} failed' if cell.failed else ''}",
+        f"{number(100 * cell.against.value, 0)}%" if cell.against else "",
+    )
+
+
+def _mark(cell: Cell) -> str:
+    if cell.move is None:
+        return ""
+    return (
+        TOLD if is_told(cell.move) else OPEN if mostly(cell.rate, cell.move) or mostly(cell.against, cell.move) else ""
+    )
+
+
+def _detail(cell: Cell, columns: Mapping[str, Column]) -> Detail:
+    rate, move = cell.rate, cell.move
+    digits = places(columns.get(cell.criterion), [move.value] if move else [])
+    return Detail(
+        line(cell.criterion),
+        line(cell.change),
+        (SEEN if noticed(cell) else UNSEEN) if cell.own else "",
+        percent(rate) if rate else "–",
+        f"{change(move, digits)}{_mark(cell)}" if move else "–",
+        _p(move) if move else "–",
+        f"{move.n:,}" if move else "0",
+        f"{cell.failed:,}",
+        percent(cell.against) if cell.against else "–",
+    )
+
+
+def _p(found: Estimate) -> str:
+    return "–" if found.p is None else "<.001" if found.p < 0.001 else number(found.p, 3).removeprefix("0")
+
+
+# Biases
+
+
+def _biases(findings: Sequence[Finding], columns: Mapping[str, Column]) -> Iterator[Bias]:
+    by_probe: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
+    for one in findings:
+        by_probe[one.probe][one.what].append(one)
+    for probe in sorted(by_probe, key=lambda name: _PROBES.index(name) if name in _PROBES else len(_PROBES)):
+        points = _points([one for found in by_probe[probe].values() for one in found], columns)
+        yield Bias(line(probe), tuple(_group(found, columns, points) for found in by_probe[probe].values()))
+
+
+def _points(found: Sequence[Finding], columns: Mapping[str, Column]) -> geometry.Axis:
+    """The same to either side of 0, and as far as the furthest end of all that is in points, or the scale is long."""
+    estimates = [one.estimate for one in found if one.unit not in {"share", "r"}]
+    most = max((abs(end) for e in estimates for end in (e.value, e.low, e.high) if end is not None), default=0.0)
+    far = next((far for far in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if far >= most), most)
+    scales = [columns.get(one.criterion) for one in found]
+    spans = [c.high - c.low if c and c.high is not None and c.low is not None else far for c in scales]
+    far = max(most, min(far, max(spans, default=far)))
+    return geometry.even(-far, far, far)
+
+
+def _group(found: Sequence[Finding], columns: Mapping[str, Column], points: geometry.Axis) -> Group:
+    first = found[0]
+    what = line(first.what) + (f" ({line(first.unit)})" if first.unit not in _PLAIN else "")
+    along = {"share": _SHARES, "r": _CORRELATIONS}.get(first.unit, points)
+    return Group(what, along, tuple(_row(one, columns.get(one.criterion), what, along) for one in found))
+
+
+def _row(one: Finding, column: Column | None, what: str, along: geometry.Axis) -> Row:
+    found, name = one.estimate, line(one.criterion)
+    digits = 2 if one.unit == "r" else places(column, [found.value])
+    if one.unit == "share":
+        value, beside = f"{number(100 * found.value, 0)}%", percents(found)
+    else:
+        shown = number if one.unit == "sd" else signed
+        value, beside = shown(found.value, digits), interval(found, digits)
+    bar = geometry.bar(along, found, f"{name}, {what}: {value} {beside}".rstrip())
+    if one.what == FIRST:  # no preference is one half
+        half = along.at(TIE)
+        bar = replace(bar, left=min(half, bar.mean), width=round(abs(bar.mean - half), 2))
+    mark = TOLD if one.told else OPEN if one.open else ""
+    n = count(found.n, one.of.removesuffix("s"))
+    return Row(name, value, beside, _p(found), n, mark, line(one.said), bar)
+
+
+def _of_label(one: Finding) -> bool:
+    return one.probe == "scale use" and one.what.startswith(LABEL)
+
+
+def _uses(findings: Sequence[Finding]) -> Iterator[Use]:
+    by_criterion = defaultdict[str, list[Finding]](list)
+    for one in findings:
+        if _of_label(one):
+            by_criterion[one.criterion].append(one)
+    for name, found in by_criterion.items():
+        tallest = max(one.estimate.value for one in found) or 1.0
+        bins = [
+            geometry.Bin(
+                line(one.what.removeprefix(LABEL)),
+                round(100 * one.estimate.value),
+                round(100 * one.estimate.value / tallest, 1),
+                f"{line(one.what.removeprefix(LABEL))}: {percent(one.estimate)}",
+            )
+            for one in found
+        ]
+        yield Use(line(name), tuple(bins))

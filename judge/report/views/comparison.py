@@ -1,0 +1,357 @@
+"""Two runs side by side as every format shows them: what is different about how they were made, and what moved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import floor, log10
+from typing import Literal
+
+from judge.core import plugins
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Failure, Score
+from judge.report.charts import geometry
+from judge.report.format import clean, count, decimals, line, number, signed, span
+from judge.results.result import Result
+from judge.stats.overall import NAME as OVERALL
+from judge.stats.run_differences import Item, Moved, Runs, Shift
+
+FORMATS = ("console", "markdown", "html", "json")
+EVERY = "all systems"
+_ROWS, _NAMED = 12, 8  # systems of a column, and names of a list, where not all of them are shown
+_TEXT = 2_000  # characters of a judge's words
+HOW = (
+    "Change: after less before, mean over the items of both runs. [low, high]: {method}. Holm's correction is over "
+    "all systems and columns in which any value differs. ≠: p below .05. ↑ = ↓: texts of which the value rose, stayed "
+    "or fell."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that is not the same about how the runs were made; `columns` are those it is about, none for all.
+
+    `diff` are the lines of the two prompts that differ, in the unified form.
+    """
+
+    what: str
+    before: str
+    after: str
+    columns: tuple[str, ...] = ()
+    diff: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class RunComparison:
+    """What `judge.compare` gives: the two results, called by `names`, and what moved between them.
+
+    `changes` are what is different about how they were made, `notes` what there is to know besides.
+    """
+
+    names: tuple[str, str]
+    before: Result
+    after: Result
+    runs: Runs
+    changes: tuple[Change, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        rows = [row for row in self.runs.moved if row.system]
+        changed, every = sum(row.up + row.down for row in rows), sum(row.up + row.down + row.same for row in rows)
+        means = f"{sum(row.moved for row in rows)} of {count(len(rows), 'mean')} moved beyond chance"
+        return f"<RunComparison: {changed:,} of {every:,} values differ, {means}>"
+
+    def _repr_html_(self) -> str:
+        """What moved, for notebooks."""
+        from judge.report.renderers.notebook import of_runs
+
+        return of_runs(self)
+
+    def report(self, format: str = "console", *, colour: bool = False) -> str:
+        """As console (in `colour` with a terminal's codes), markdown, html or json. Raises ConfigError for another."""
+        from judge.report.renderers import comparison
+
+        check(format)
+        return comparison.render(self, format, colour=colour)
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        """The columns of the second run by name."""
+        return {column.name: column for column in self.after.table.columns}
+
+
+def check(format: str) -> None:
+    """Raises ConfigError for a format that there is not."""
+    if format not in FORMATS:
+        raise ConfigError(plugins.unknown("format", format, list(FORMATS)))
+
+
+# Laid out
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A system in one column; `bar` is its change on the column's axis. `mark` is ≠ where it moved, else empty."""
+
+    system: str
+    before: str
+    after: str
+    change: str
+    interval: str
+    p: str
+    texts: str
+    mark: Literal["≠", ""]
+    bar: geometry.Bar
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A column in which something differs; `more` says how many systems are left out."""
+
+    name: str
+    axis: geometry.Axis
+    rows: tuple[Row, ...]
+    more: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Failures of one kind that are in one run alone."""
+
+    where: Literal["appeared", "vanished"]
+    error: str
+    count: int
+    columns: str
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One value of an item that moved; `words` are the judge's, before and after, where they are known."""
+
+    system: str
+    column: str
+    before: str
+    after: str
+    change: str
+    output: str
+    words: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Far:
+    """An item that moved, by `size` at the most as a share of the scale."""
+
+    item: str
+    size: str
+    told: tuple[Told, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """All that there is to show, in the order in which it is shown."""
+
+    title: str
+    told: tuple[str, ...]
+    notes: tuple[str, ...]
+    changes: tuple[tuple[str, Change], ...]
+    sections: tuple[Section, ...]
+    unchanged: str
+    failed: tuple[Failed, ...]
+    far: tuple[Far, ...]
+    how: str
+
+
+def layout(found: RunComparison, *, every: bool = False) -> Layout:
+    """Lay two runs out; with `every` all systems of a column, else no more than can be read."""
+    columns: dict[str, list[Moved]] = {}
+    for row in found.runs.moved:
+        columns.setdefault(row.column, []).append(row)
+    differ = {name: rows for name, rows in columns.items() if any(row.up or row.down for row in rows)}
+    equal = [line(name) for name in columns if name not in differ]
+    return Layout(
+        title=f"{line(found.names[0])} → {line(found.names[1])}",
+        told=tuple(_told(found.runs, differ)),
+        notes=(*map(line, found.notes), *_left_out(found)),
+        changes=tuple((_title(change), change) for change in found.changes),
+        sections=tuple(_section(found.columns.get(name), rows, every=every) for name, rows in differ.items()),
+        unchanged=f"No value differs in {_listed(equal)}." if equal else "",
+        failed=(*_failed("appeared", found.runs.appeared), *_failed("vanished", found.runs.vanished)),
+        far=tuple(_far(found)),
+        how=HOW.format(method=_method(found.runs)),
+    )
+
+
+def _title(change: Change) -> str:
+    of = f" of {_listed([line(name) for name in change.columns])}" if change.columns else ""
+    return f"{change.what}{of}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _told(runs: Runs, differ: Mapping[str, Sequence[Moved]]) -> Iterator[str]:
+    """The answer, in sentences."""
+    yield f"In both runs: {count(runs.texts, 'text')} of {count(runs.items, 'item')}."
+    if not differ:
+        yield "Where both have values, none differs."
+    else:
+        tested = [row for row in runs.moved if row.system and row.adjusted is not None and (row.up or row.down)]
+        moved = sum(row.moved for row in tested)
+        overall = [_sentence(row) for row in runs.moved if not row.system and row.moved]
+        if overall:
+            yield f"Over all systems {'; '.join(overall)}."
+        if tested:
+            changes, apart = count(len(tested), "change"), "is" if moved == 1 else "are"
+            yield (
+                f"{moved:,} of {changes} by system and column {apart} told apart from 0, not counting those in which "
+                "no text differs."
+            )
+        else:
+            yield "Too few items for a test."
+    if runs.appeared or runs.vanished:
+        yield f"{count(len(runs.appeared), 'failure')} appeared, {len(runs.vanished):,} vanished."
+
+
+def _sentence(row: Moved) -> str:
+    e, places = row.estimate, decimals([row.before, row.after])
+    ends = [end for end in (e.low, e.high) if end is not None]
+    size = sorted(abs(end) for end in ends) if e.value < 0 else ends
+    interval = (
+        f" [{', '.join(number(end, places) for end in size)}]" if len(size) == 2 and min(ends) * max(ends) > 0 else ""
+    )
+    return f"{line(row.column)} {'rose' if e.value > 0 else 'fell'} by {number(abs(e.value), places)}{interval}"
+
+
+def _method(runs: Runs) -> str:
+    """How the intervals were made, as most of them say it."""
+    known = Counter(row.estimate.method for row in runs.moved if row.estimate.low != row.estimate.high)
+    return known.most_common(1)[0][0] if known else "none, for nothing differs on two items or more"
+
+
+def _left_out(found: RunComparison) -> Iterator[str]:
+    """What is not compared."""
+    runs = found.runs
+    known = {row.column for row in runs.moved} | dict(runs.incomparable).keys()
+    had = {column.name for column in found.before.table.columns}
+    if bare := [line(name) for name in found.columns if name in had and name not in known]:
+        yield f"No text has a value in both runs of {_listed(bare)}."
+    for lacking, of in _unscored(runs, found).items():
+        yield f"No text of {_listed(lacking)} has a value in both runs of {_listed(of)}."
+    for name, why in runs.incomparable:
+        yield f"{line(name)} is not compared: {why}."
+    for name, only in zip(found.names, runs.only, strict=True):
+        for what, names in (("item", only.items), ("system", only.systems), ("column", only.columns)):
+            if names:
+                yield f"Only in {line(name)}: {count(len(names), what)} ({_listed([line(n, 80) for n in names])})."
+    if runs.edited:
+        yield f"{count(runs.edited, 'text')} of both runs differ in output, source or references."
+    lost, won = runs.unanswered
+    if lost or won:
+        yield f"{lost:,} values of the first run were not asked for in the second, {won:,} the other way round."
+
+
+def _unscored(runs: Runs, found: RunComparison) -> dict[tuple[str, ...], list[str]]:
+    """By the systems of both runs that have no row in it, the columns that have rows."""
+    both = [name for name in found.before.table.systems if name in found.after.table.systems]
+    rows: dict[str, set[str]] = {}
+    for row in runs.moved:
+        rows.setdefault(row.column, set()).add(row.system)
+    lacking: dict[tuple[str, ...], list[str]] = {}
+    for name, systems in rows.items():
+        if missing := tuple(line(one) for one in both if one not in systems):
+            lacking.setdefault(missing, []).append(line(name))
+    return lacking
+
+
+def _section(column: Column | None, rows: Sequence[Moved], *, every: bool) -> Section:
+    name = rows[0].column
+    values = [end for row in rows for end in (row.before, row.after)]
+    places = decimals(
+        [column.low, column.high] if column and column.low is not None and column.high is not None else values
+    )
+    places = 3 if name == OVERALL else places
+    ends = [abs(end) for row in rows for e in [row.estimate] for end in (e.value, e.low, e.high) if end is not None]
+    far = _round_up(max(ends))
+    along = geometry.even(-far, far, far)
+    shown = rows if every or len(rows) <= _ROWS else _most(rows)
+    more = f"{count(len(rows) - len(shown), 'system')} that moved less are left out" if len(shown) < len(rows) else ""
+    lower = " (lower is better)" if column and column.better == "lower" else ""
+    return Section(line(name) + lower, along, tuple(_row(row, along, places) for row in shown), more)
+
+
+def _round_up(value: float) -> float:
+    """1, 2 or 5 times a power of ten."""
+    power = 10.0 ** floor(log10(value)) if value > 0 else 1.0
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= value)
+
+
+def _most(rows: Sequence[Moved]) -> list[Moved]:
+    """All systems together, and those that moved furthest, in their order."""
+    kept = sorted(rows, key=lambda row: (bool(row.system), -abs(row.estimate.value)))[:_ROWS]
+    return [row for row in rows if row in kept]
+
+
+def _row(row: Moved, along: geometry.Axis, places: int) -> Row:
+    e = row.estimate
+    change, interval = signed(e.value, places), span(e.low, e.high, places)
+    p = "–" if row.adjusted is None else "<.001" if row.adjusted < 0.001 else number(row.adjusted, 3).removeprefix("0")
+    system = line(row.system) if row.system else EVERY
+    title = f"{system}: {change} {interval}".rstrip()
+    texts = f"{row.up:,} {row.same:,} {row.down:,}" if e.p is not None or e.n == 1 else ""
+    had, has = number(row.before, places), number(row.after, places)
+    return Row(system, had, has, change, interval, p, texts, "≠" if row.moved else "", geometry.bar(along, e, title))
+
+
+def _failed(where: Literal["appeared", "vanished"], rows: Iterable[Failure]) -> Iterator[Failed]:
+    kinds: dict[str, list[Failure]] = {}
+    for row in rows:
+        kinds.setdefault(row.error, []).append(row)
+    for error, of_kind in sorted(kinds.items(), key=lambda one: -len(one[1])):
+        first = of_kind[0]
+        names = _listed(list(dict.fromkeys(line(row.column) for row in of_kind)))
+        example = f"{line(first.item or 'all texts', 80)}, {line(first.system, 80)}: {line(first.message, 200)}"
+        yield Failed(where, line(error), len(of_kind), names, example)
+
+
+def _far(found: RunComparison) -> Iterator[Far]:
+    """The items that moved, with what the judge said of them in both runs."""
+    wanted = {(shift.item, shift.system, shift.column) for item in found.runs.items_moved for shift in item.shifts}
+    words = [_words(result, wanted) for result in (found.before, found.after)]
+    outputs = {(s.item, s.system): s.output for s in found.after.table.samples}
+    for item in found.runs.items_moved:
+        yield Far(line(item.item), f"{100 * item.size:.0f}%", tuple(_shifts(found, item, words, outputs)))
+
+
+def _words(result: Result, wanted: set[tuple[str, str, str]]) -> dict[tuple[str, str, str], str]:
+    """The reasons, or else the replies, of these values."""
+    return {
+        key: clean((score.provenance.reason or score.provenance.raw or "")[:_TEXT])
+        for score in result.table.scores
+        if isinstance(score, Score) and (key := (score.item, score.system, score.column)) in wanted
+    }
+
+
+def _shifts(
+    found: RunComparison,
+    item: Item,
+    words: Sequence[Mapping[tuple[str, str, str], str]],
+    outputs: Mapping[tuple[str, str], str],
+) -> Iterator[Told]:
+    for shift in item.shifts:
+        key = shift.item, shift.system, shift.column
+        places = _places(found.columns.get(shift.column), shift)
+        had, has = number(shift.before, places), number(shift.after, places)
+        change = signed(shift.after - shift.before, places)
+        output = clean(outputs.get((shift.item, shift.system), "")[:_TEXT])
+        said = words[0].get(key, ""), words[1].get(key, "")
+        yield Told(line(shift.system), line(shift.column), had, has, change, output, said)
+
+
+def _places(column: Column | None, shift: Shift) -> int:
+    ends = [] if column is None else [end for end in (column.low, column.high) if end is not None]
+    return decimals(ends if len(ends) == 2 else [shift.before, shift.after])

@@ -1,0 +1,287 @@
+"""How a run came to its numbers, laid out once: title, banners, failures by kind, facts, judges, signatures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score
+from judge.report.format import count, line, seconds
+from judge.report.views.refusals import refusals, warnings
+from judge.results.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class FailureKind:
+    """Failures of one stage and error, with the first one's message."""
+
+    stage: str
+    error: str
+    count: int
+    columns: tuple[str, ...]
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A column's signature, and for a judgment how many of its scores each way of making one gave."""
+
+    name: str
+    signature: str
+    made: str
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What every report says beside its numbers. `judges` has what there is to say of each one, by name.
+
+    `notices` go before any number: they say that no model judged. `lost` values failed; from others metrics
+    `abstained`.
+    """
+
+    title: str
+    notices: tuple[str, ...]
+    banners: tuple[str, ...]
+    lost: int
+    abstained: int
+    failures: tuple[FailureKind, ...]
+    facts: tuple[tuple[str, str], ...]
+    usage: str
+    judges: tuple[tuple[str, str], ...]
+    signed: tuple[Signed, ...]
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """All that the reader has to know beforehand."""
+        return (*self.notices, *self.banners)
+
+
+def about(result: Result) -> About:
+    """Lay out how a result came to be."""
+    return About(
+        title=_title(result),
+        notices=_notices(result.info),
+        banners=(*_banners(result.info), *_thin(result)),
+        lost=sum(kind.count for kind in _failures(result)) - result.abstained,
+        abstained=result.abstained,
+        failures=_failures(result),
+        facts=_facts(result),
+        usage=_usage(result.info),
+        judges=_judges(result.info),
+        signed=_signed(result),
+    )
+
+
+def _title(result: Result) -> str:
+    data = (result.info.get("data") or {}).get("path")
+    parts = str(data).replace("\\", "/").split("/")
+    known = parts[-2 if "*" in parts[-1] else -1 :]  # of a pattern also the folder that it is about
+    name = line("/".join(known)) if data else "Judge report"
+    model = result.info.get("model")
+    return f"{name}, judged by {line(str(model))}" if model else name
+
+
+_FULL = 0.9  # of a token's probability, below which a score is said to rest on little
+_SLOW, _SLOWEST = 1.0, 3  # seconds, and how many requests are named
+_STATUS = {
+    "interrupted": "This run was interrupted. What had come back is shown; run the same command again to go on.",
+    "stopped": "This run was stopped by an error. What had come back is shown.",
+    "partial": "This run did not finish. Shown is what its journal holds; run the same command again to go on.",
+}
+
+
+def _banners(info: Mapping[str, Any]) -> tuple[str, ...]:
+    found = [_STATUS[info["status"]]] if info.get("status") in _STATUS else []
+    found += [said for note in info.get("notes") or () if (said := line(str(note))) not in _notices(info)]
+    return (*found, *warnings(info))
+
+
+def _notices(info: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(line(str(notice)) for notice in info.get("notices") or ()))
+
+
+def _thin(result: Result) -> tuple[str, ...]:
+    """How many scores rest on token probabilities of which much is not on the scale."""
+    made = ("logprobs", "decisions")
+    masses = [s.provenance.mass for s in result.table.scores if s.provenance.method in made]
+    known = [mass for mass in masses if mass is not None]
+    if not (thin := [mass for mass in known if mass < _FULL]):
+        return ()
+    return (
+        f"{len(thin):,} of {count(len(known), 'score')} by token probabilities have less than {_FULL:.0%} of the "
+        f"probability on the scale, the least {min(thin):.0%}.",
+    )
+
+
+def failed(row: Score | Failure | None) -> bool:
+    """Whether a row is a failure of its own; a panel's follows from its judges'."""
+    return isinstance(row, Failure) and row.stage != "panel"
+
+
+def abstained(column: Column, row: Score | Failure | None) -> bool:
+    """Whether a metric declined to give a value. What stands in a judge's place has failed instead."""
+    return column.kind == "metric" and isinstance(row, Failure) and row.error == ABSTAINED
+
+
+def _failures(result: Result) -> tuple[FailureKind, ...]:
+    if streamed := result.info.get("streamed"):
+        return _counted(streamed["failures"])
+    found: dict[tuple[str, str], list[Failure]] = {}
+    for failure in filter(failed, result.failures):
+        found.setdefault((failure.stage, failure.error), []).append(failure)
+    kinds = [
+        FailureKind(stage, error, len(rows), tuple(dict.fromkeys(f.column for f in rows)), _example(rows[0]))
+        for (stage, error), rows in found.items()
+    ]
+    return tuple(sorted(kinds, key=lambda kind: -kind.count))
+
+
+def _counted(kinds: Sequence[Mapping[str, Any]]) -> tuple[FailureKind, ...]:
+    """The failures of data too large to be held."""
+    found = [
+        FailureKind(
+            kind["stage"],
+            kind["error"],
+            sum(n for _, _, n in kind["counts"]),
+            tuple(dict.fromkeys(column for _, column, _ in kind["counts"])),
+            _example(Failure(**kind["example"])),
+        )
+        for kind in kinds
+    ]
+    return tuple(sorted(found, key=lambda kind: -kind.count))
+
+
+def _example(failure: Failure) -> str:
+    reply = f", reply: {failure.raw[:80]!r}" if failure.raw and failure.stage != "metric" else ""
+    judged = f"{failure.system} against {failure.rival}" if failure.rival else failure.system
+    return f"{failure.item or 'all texts'}, {judged}: {failure.message}{reply}"
+
+
+def _facts(result: Result) -> tuple[tuple[str, str], ...]:
+    info, table, abstained = result.info, result.table, result.abstained
+    lost = sum(kind.count for kind in _failures(result)) - abstained
+    data, language = info.get("data") or {}, info.get("language") or {}
+    size = (
+        f"{count(len(table.samples), 'text')}: {count(len(table.items), 'item')}, {count(len(table.systems), 'system')}"
+    )
+    if of := (info.get("streamed") or {}).get("texts"):
+        size = f"{count(sum(of.values()), 'text')}: {count(len(of), 'system')}"
+    digest = f"sha256 {str(data['sha256'])[:12]}" if data.get("sha256") else ""
+    shards = f"{data['files']:,} files" if data.get("files") else ""
+    place, panel = info.get("base_url") or info.get("provider"), len(info.get("judges") or ()) > 1
+    where = "" if panel else f"at {place}" if place and info.get("model") else place
+    found = {
+        "Data": _joined(data.get("path"), shards, digest),
+        "Texts": size,
+        "Judges" if panel else "Judge": _joined(info.get("model"), where, sep=" "),
+        "Language": _joined(language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "),
+        "Weighting": _joined(info.get("weighting"), _all_made(result), sep=": "),
+        "Started": _joined(_moment(info.get("started")), _took(info.get("seconds"))),
+        "Status": _joined(
+            info.get("status"), f"{lost:,} failed" if lost else "", f"{abstained:,} abstained" if abstained else ""
+        ),
+        "Slowest": _slowest(info.get("slowest") or ()),
+        "Budget": _budget(info.get("budget") or {}),
+        "Version": _joined(f"judge {info['judge_version']}" if info.get("judge_version") else ""),
+    }
+    return tuple((name, text) for name, text in found.items() if text)
+
+
+def _slowest(requests: Sequence[Mapping[str, Any]]) -> str:
+    """The requests that took longest, where anybody had to wait for them."""
+    slow = [one for one in requests if one["seconds"] >= _SLOW][:_SLOWEST]
+    named = ((seconds(one["seconds"]), (one["item"], one["system"], one["criterion"])) for one in slow)
+    return "; ".join(f"{took} {', '.join(line(part) for part in what if part)}" for took, what in named)
+
+
+def _budget(budget: Mapping[str, Any]) -> str:
+    """What of a budget was spent, at the most."""
+    if not budget:
+        return ""
+    amounts = (budget["spent"], budget["amount"])
+    if budget["unit"] == "usd":
+        return "${:,.4f} of ${:,.2f} spent".format(*amounts)
+    return "{:,.0f} of {:,.0f} tokens spent".format(*amounts)
+
+
+def _took(duration: Any) -> str:
+    return f"took\u00a0{seconds(duration)}" if isinstance(duration, int | float) else ""
+
+
+def _all_made(result: Result) -> str:
+    """How many judgments each way of making a score gave: `logprobs 78, samples 2`."""
+    total = sum(_made(result).values(), Counter[str]())
+    return _listed(Counter({method: n for method, n in total.items() if method not in ("panel", IDENTICAL)}))
+
+
+def _made(result: Result) -> dict[str, Counter[str]]:
+    """How many scores each way of making them gave, by criterion column."""
+    found = {column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"}
+    for score in result.table.scores:
+        if score.column in found:
+            found[score.column][score.provenance.method] += 1
+    return found
+
+
+def _listed(methods: Counter[str]) -> str:
+    return ", ".join(f"{line(method)} {n:,}" for method, n in methods.most_common())
+
+
+def _signed(result: Result) -> tuple[Signed, ...]:
+    made = _made(result)
+    columns = sorted(result.table.columns, key=lambda c: c.kind != "criterion")  # stable: else the table's order
+    return tuple(Signed(c.name, c.signature, _listed(made.get(c.name, Counter()))) for c in columns)
+
+
+def _judges(info: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What each judge refused or ignored; of several, also what each was asked and cost."""
+    judges = info.get("judges") or {}
+    found = []
+    for name, judge in judges.items():
+        parts = ["; ".join(refusals(judge))]
+        if len(judges) > 1:
+            parts = [line(str(judge.get("base_url") or judge.get("provider") or "")), *parts, _usage(judge)]
+        found.append((line(str(name)), " · ".join(part for part in parts if part)))
+    return tuple((name, text) for name, text in found if text)
+
+
+def _moment(started: Any) -> str:
+    """`2027-01-05 09:30 UTC` for an ISO moment, anything else as it is."""
+    try:
+        return f"{datetime.fromisoformat(str(started)):%Y-%m-%d %H:%M %Z}".rstrip()
+    except ValueError:
+        return str(started or "")
+
+
+def _joined(*parts: Any, sep: str = ", ") -> str:
+    """The parts that say something, each on one line; a no-break space stays one."""
+    return sep.join("\u00a0".join(map(line, str(part).split("\u00a0"))) for part in parts if part)
+
+
+def _usage(info: Mapping[str, Any]) -> str:
+    """Requests, tokens and cost in one line."""
+    requests, usage, cost = info.get("requests") or {}, info.get("usage") or {}, info.get("cost") or {}
+    parts = []
+    if requests:
+        replayed, sent = info.get("provider") == "replay", []
+        if requests.get("sent") or not (replayed and requests.get("cached")):
+            sent.append(f"{requests.get('sent', 0):,} {'read from the recording' if replayed else 'sent'}")
+        if requests.get("answered", requests.get("sent")) != requests.get("sent"):
+            sent.append(f"{requests['answered']:,} answered")
+        sent += [
+            f"{requests[k]:,} {k}" for k in ("cached", "shared", "retried", "timeouts", "failed") if requests.get(k)
+        ]
+        parts.append("requests: " + ", ".join(sent))
+    if any(usage.values()):
+        cached = f" ({usage['cached_tokens']:,} cached)" if usage.get("cached_tokens") else ""
+        thought = f" ({usage['reasoning_tokens']:,} reasoning)" if usage.get("reasoning_tokens") else ""
+        tokens = f"{usage.get('prompt_tokens', 0):,} in{cached}, {usage.get('completion_tokens', 0):,} out{thought}"
+        parts.append("tokens: " + tokens)
+    if cost:
+        usd = cost.get("usd")
+        price = "unknown" if usd is None else f"${usd:,.4f}" if usd or requests.get("sent") else "nothing"
+        parts.append(_joined(f"cost: {price}", f"({cost['note']})" if cost.get("note") else "", sep=" "))
+    return line(" · ".join(parts))

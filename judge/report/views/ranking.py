@@ -1,0 +1,202 @@
+"""A ranking as every format shows it, laid out once: standings, the matrix of win rates, and both in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from judge.core.records import IDENTICAL
+from judge.report.format import count, number, percent, span
+from judge.report.views.panel import Agreed, agreement, groups
+from judge.report.views.provenance import About, about
+from judge.results.result import Result
+from judge.stats.pairwise import Ranking, Standing
+
+
+@dataclass(frozen=True, slots=True)
+class StandingCells:
+    """One system's standing as text: "–" where there is no such number.
+
+    `record` is won-lost-tied pairs, `undecided` how many others there are, `standing` None for a system never compared.
+    """
+
+    system: str
+    win_rate: str
+    interval: str
+    strength: str
+    strength_interval: str
+    record: str
+    undecided: str
+    n: str
+    flips: str
+    standing: Standing | None
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """A cell of the matrix: how the row's system did against the column's. `share` (0–1) is None where they never met.
+
+    `text` is in per cent without the sign, and `title` says it in words.
+    """
+
+    text: str
+    share: float | None
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """One column's ranking. `places` and the rows and columns of `matrix` are in the same order, the best first.
+
+    `part` says whose it is where a panel judged: the panel's or one judge's. `told` are sentences.
+    """
+
+    name: str
+    criterion: str
+    part: str
+    places: tuple[StandingCells, ...]
+    matrix: tuple[tuple[Met, ...], ...]
+    told: tuple[str, ...]
+    ranking: Ranking
+
+    @property
+    def label(self) -> str:
+        """The criterion and, of a panel, whose ranking it is."""
+        return f"{self.criterion}, {self.part}" if self.part else self.criterion
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The systems in the order of `places`."""
+        return tuple(place.system for place in self.places)
+
+    @property
+    def columns(self) -> dict[str, list[tuple[str, str]]]:
+        """The table of standings by heading: of every place the value, and an interval or a remark or nothing."""
+        return {
+            "win rate": [(place.win_rate, place.interval) for place in self.places],
+            "strength": [(place.strength, place.strength_interval) for place in self.places],
+            "won-lost-tied": [(place.record, place.undecided) for place in self.places],
+            "pairs": [(place.n, "") for place in self.places],
+            "flips": [(place.flips, "") for place in self.places],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A result of comparisons laid out."""
+
+    about: About
+    contests: tuple[Contest, ...]
+    caption: str
+    agreement: tuple[Agreed, ...]
+
+
+def ranked(result: Result) -> Ranked:
+    """Lay a ranking out for showing."""
+    rankings = {ranking.column: ranking for ranking in result.rankings}
+    contests = tuple(
+        _contest(result, rankings[column.name], group.name, group.parts[column.name])
+        for group in groups(result)
+        for column in group.columns
+        if column.name in rankings
+    )
+    return Ranked(about(result), contests, _caption(contests), agreement(result))
+
+
+def _contest(result: Result, ranking: Ranking, criterion: str, part: str) -> Contest:
+    order = [standing.system for standing in ranking.standings]
+    order += [system for system in ranking.systems if system not in order]
+    standings = {standing.system: standing for standing in ranking.standings}
+    return Contest(
+        name=ranking.column,
+        criterion=criterion,
+        part=part,
+        places=tuple(_place(system, standings.get(system)) for system in order),
+        matrix=_matrix(ranking, order),
+        told=_told(result, ranking),
+        ranking=ranking,
+    )
+
+
+def _place(system: str, standing: Standing | None) -> StandingCells:
+    if standing is None:
+        return StandingCells(system, "–", "", "–", "", "–", "", "0", "–", None)
+    s = standing
+    low, high = (None if end is None else 100 * end for end in (s.low, s.high))
+    return StandingCells(
+        system=system,
+        win_rate=percent(s.win_rate),
+        interval=span(low, high, 1),
+        strength="–" if s.strength is None else number(s.strength, 2),
+        strength_interval=span(s.strength_low, s.strength_high, 2),
+        record=f"{s.wins:,}-{s.losses:,}-{s.ties:,}",
+        undecided=f"({s.undecided:,} undecided)" if s.undecided else "",
+        n=f"{s.n:,}",
+        flips=percent(s.flip_rate),
+        standing=s,
+    )
+
+
+def _matrix(ranking: Ranking, order: list[str]) -> tuple[tuple[Met, ...], ...]:
+    at = {system: place for place, system in enumerate(ranking.systems)}
+
+    def met(row: str, column: str) -> Met:
+        share, n = ranking.win_rate[at[row]][at[column]], ranking.n[at[row]][at[column]]
+        if row == column:
+            return Met("", None, "")
+        if share is None:
+            return Met("–", None, f"{row} never met {column}")
+        return Met(number(100 * share, 1), share, f"{row} against {column}: {percent(share)} of {count(n, 'pair')}")
+
+    return tuple(tuple(met(row, column) for column in order) for row in order)
+
+
+def _told(result: Result, ranking: Ranking) -> tuple[str, ...]:
+    """What was compared and how far the order of showing mattered, for someone who has not seen a ranking before."""
+    identical = _identical(result, ranking.column)
+    found = [f"{count(ranking.pairs, 'pair')} of texts compared."]
+    if identical:
+        found.append(f"In {identical:,} of them the texts are identical: a tie, about which no judge was asked.")
+    if ranking.incomplete:
+        found.append(f"{count(ranking.incomplete, 'pair')} left out for lack of an answer.")
+    if ranking.failed:
+        found.append(f"{count(ranking.failed, 'judgment')} failed.")
+    if identical and identical == ranking.pairs and ranking.failed:
+        found.append("No judge's answer is in these numbers: they come from identical texts alone.")
+    if ranking.flip_rate is not None:
+        shown = count(ranking.pairs - identical, "pair")
+        turned = f"the verdict changed with the order in {percent(ranking.flip_rate)} (flip rate)"
+        found.append(f"Of the {shown} shown both ways round, {turned}.")
+    if ranking.position_bias is not None:
+        found.append(
+            f"The text shown first got {percent(0.5 + ranking.position_bias)} of the preference; without position bias "
+            f"it gets 50%."
+        )
+    elif ranking.pairs > identical:
+        found.append("Each pair was shown in one order only: what the order does to the verdict is not known.")
+    return tuple(found)
+
+
+def _identical(result: Result, column: str) -> int:
+    """Pairs of texts that are equal, whatever the order."""
+    return len(
+        {
+            (score.item, frozenset((score.system, score.rival)))
+            for score in result.table.of(column)
+            if score.provenance.method == IDENTICAL
+        }
+    )
+
+
+def _caption(contests: tuple[Contest, ...]) -> str:
+    parts = [
+        "Win rate: the mean preference for a system over its pairs, of which 50% is even",
+        "Strength: Bradley-Terry, which takes the rivals into account; one system's less another's is the log-odds of "
+        "its being preferred, with one tie added to every two systems that met",
+        "Won-lost-tied: pairs of texts",
+    ]
+    if any(place.undecided for contest in contests for place in contest.places):
+        parts.append("Undecided: the two orders cancel out")
+    parts.append("Flips: pairs whose verdict changed with the order")
+    bounded = {contest.ranking.method: any(p.interval for p in contest.places) for contest in contests}
+    parts += [f"[low, high]: {how}" if found else f"No interval: {how}" for how, found in bounded.items()]
+    return ". ".join(parts) + "."

@@ -1,0 +1,180 @@
+"""What moves the judge, as every format shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from judge.core.records import Estimate
+from judge.report.charts import geometry
+from judge.report.format import line, signed, span
+from judge.report.views.panel import Group, groups
+from judge.results.result import Result
+from judge.stats.score_drivers import NAMES, Driver, Drivers
+
+PEOPLE = "people"
+LEAD = (
+    "How far a text's scores go with its length, with how much it copies, and with where in the source it copies from. "
+    "That is no proof of a bias: a judge may like longer texts because they are better."
+)
+_BESIDE = " Compare what moves people's ratings."
+_HOW = (
+    "Together: share of the differences in scores that all of them explain (R², not adjusted). By chance: what as many "
+    "numbers at random would. Under a driver's name Pearson's r{interval}: above 0, more of it scores higher. "
+    "Length: log of the number of words. Copying: share of the word pairs that are in the source. Position: where in "
+    "the source the copied words are, from its start to its end."
+)
+_BOUNDED, _BARE = " with its 95% interval", " (no interval below 10 items)"
+_WITHIN, _POOLED = "within items", "pooled"
+_SCOPES = {
+    frozenset({_WITHIN}): "Within items: scores are compared with those of the item's other texts.",
+    frozenset({_POOLED}): "Over all texts, as most items have only one.",
+}
+_MORE = {"length": "longer texts", "copying": "texts that copy more", "position": "texts that copy from further down"}
+_TOLD = 0.25  # of the differences explained, from which the console says so
+
+_Of = tuple[Group, list[Drivers], Drivers | None]
+"""A criterion, what moves its judges' columns, what moves people's ratings of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """One driver of one row: `text` and `interval` are its correlation; the bar's title says it in words."""
+
+    text: str
+    interval: str
+    bar: geometry.Bar
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A judge's column, or people's ratings of its criterion. `pulls` are by the names of drivers.
+
+    `together`, its `interval` and `chance` are per cents, empty where `note` says why there are none; `scope` is empty
+    where all rows have the same.
+    """
+
+    name: str
+    part: str
+    people: bool
+    pulls: Mapping[str, Pull]
+    together: str
+    interval: str
+    chance: str
+    texts: str
+    scope: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The rows of every criterion, people's last; `heads` are the drivers that any row has.
+
+    All bars are on one axis. `lead` says what the numbers mean and what they do not, `how` what they are.
+    """
+
+    criteria: tuple[tuple[Row, ...], ...]
+    heads: tuple[str, ...]
+    axis: geometry.Axis
+    lead: str
+    how: str
+
+
+def moved(result: Result) -> Moved | None:
+    """What moves the judges, laid out; None where too little is known to say."""
+    found = list(_found(result))
+    every = [one for _, judged, rated in found for one in (*judged, *([rated] if rated else ()))]
+    if not any(one.each for one in every if not one.people):
+        return None
+    scopes = frozenset(_scope(one) for one in every if one.each)
+    along, scoped = _axis(every), len(scopes) > 1
+    criteria = tuple(tuple(_rows(one, along, scoped)) for one in found)
+    heads = tuple(name for name in NAMES if any(name == driver.name for one in every for driver in one.each))
+    lead = LEAD + (_BESIDE if any(one.people and one.each for one in every) else "")
+    bounded = {driver.correlation.low is not None for one in every for driver in one.each}
+    interval = "".join(said for said, found in ((_BOUNDED, True), (_BARE, False)) if found in bounded)
+    return Moved(
+        criteria, heads, along, lead, " ".join(filter(None, (_HOW.format(interval=interval), _SCOPES.get(scopes))))
+    )
+
+
+def _axis(found: Iterable[Drivers]) -> geometry.Axis:
+    """From −0.5 to 0.5 where that holds everything, else from −1 to 1."""
+    drawn = [driver.correlation for one in found for driver in one.each]
+    ends = [abs(end) for e in drawn for end in (e.value, e.low, e.high) if end is not None]
+    return geometry.even(-0.5, 0.5, 0.5) if max(ends) <= 0.5 else geometry.even(-1, 1, 1)
+
+
+def _scope(found: Drivers) -> str:
+    return _WITHIN if found.within else _POOLED
+
+
+def told(result: Result) -> str:
+    """One sentence on the columns of which the drivers explain a quarter or more, and surely more than chance would.
+
+    Nothing where there are none.
+    """
+    parts, names = [], set[str]()
+    for _, found, rated in _found(result):
+        for one in found:
+            share = one.together
+            if share is None or share.value < _TOLD or (share.low or 0.0) <= (one.chance or 0.0):
+                continue
+            beside = f" (of people's ratings {_percent(rated.together)})" if rated and rated.together else ""
+            parts.append(f"{_percent(share)} {_interval(share)} of the differences in {line(one.column)}{beside}")
+            names.update(driver.name for driver in one.each)
+    if not parts:
+        return ""
+    *first, last = [name for name in NAMES if name in names]
+    explain = f"{', '.join(first)} and {last} explain" if first else f"{last} explains"
+    return f"What moves the judge: {explain} {', '.join(parts)}."
+
+
+def _rows(of: _Of, along: geometry.Axis, scoped: bool) -> Iterator[Row]:
+    group, judged, rated = of
+    for one in judged:
+        yield _row(group.name, group.parts[one.column], one, along, scoped)
+    if rated:
+        yield _row(group.name, PEOPLE, rated, along, scoped)
+
+
+def _found(result: Result) -> Iterator[_Of]:
+    """Every criterion with what moves its judges' columns, and what moves people's ratings of it."""
+    known = {(found.column, found.people): found for found in result.drivers}
+    for group in groups(result):
+        found = [known[column.name, False] for column in group.columns if (column.name, False) in known]
+        if found:
+            yield group, found, known.get((group.name, True))
+
+
+def _row(name: str, part: str, found: Drivers, along: geometry.Axis, scoped: bool) -> Row:
+    together, chance = found.together, found.chance
+    return Row(
+        name,
+        part,
+        found.people,
+        {driver.name: _pull(driver, along) for driver in found.each},
+        _percent(together) if together else "",
+        _interval(together) if together else "",
+        "" if chance is None else f"{100 * chance:.{0 if chance >= 0.01 else 1}f}%",
+        f"{found.texts:,}",
+        _scope(found) if scoped else "",
+        found.note,
+    )
+
+
+def _pull(driver: Driver, along: geometry.Axis) -> Pull:
+    e = driver.correlation
+    sure = e.low is not None and e.high is not None and e.low * e.high > 0
+    how = ("higher" if e.value > 0 else "lower") if sure else "neither clearly higher nor lower"
+    title = f"{_MORE[driver.name]} score {how}; alone {_percent(driver.explained)}"
+    return Pull(signed(e.value, 2), span(e.low, e.high, 2), geometry.bar(along, e, title))
+
+
+def _percent(share: Estimate) -> str:
+    return f"{100 * share.value:.0f}%"
+
+
+def _interval(share: Estimate) -> str:
+    low, high = (None if end is None else 100 * end for end in (share.low, share.high))
+    return span(low, high, 0)

@@ -1,0 +1,1 @@
+"""Finished runs: what they hold, how they are stored and filtered."""

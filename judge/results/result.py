@@ -1,0 +1,383 @@
+"""What a run ends with: the table, what it supports, and how it came to be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import isclose
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from judge.core import plugins
+from judge.core.errors import StorageError
+from judge.core.records import ABSTAINED, Column, Estimate, Failure
+from judge.core.version import __version__
+from judge.data.filter import Value
+from judge.report.format import plain
+from judge.report.renderers.rated import flat, read
+from judge.stats.correlation_matrix import Matrix
+from judge.stats.overall import Overall
+from judge.stats.pairwise import Ranking, Standing
+from judge.stats.ppi import Calibrated, Powered
+from judge.stats.score_drivers import Driver, Drivers
+from judge.stats.system_differences import Comparison, Difference, Rank
+from judge.stats.validity import Rated
+from judge.table import JOURNAL, RUN, SCORES, Table, forget, read_journal, recover, store
+from judge.table.files import SAMPLES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judge.stats.analyze import Findings
+
+_FORMAT = 1
+_KEYS = {
+    "format", "info", "columns", "estimates", "agreement", "rankings", "drivers", "comparisons", "overall", "repeats",
+    "calibrated", "matrices", "rated",
+}  # fmt: skip
+_UNTESTED = (
+    "This run was written by an earlier judge (version {version}), which did not test systems against each other: it "
+    "has no marks, ranks and verdict. The same judge {command} command again brings them back; what is in the cache is "
+    "not asked again."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """Scores, failures and what they support.
+
+    `estimates` are means by (system, column); `agreement` is Krippendorff's alpha of a panel's judges by criterion. Of
+    comparisons there are `rankings` instead, one for each column. `drivers` say what moves the scores of judges and
+    people.
+
+    `comparisons` hold the systems against each other, one for each column that has a better end. `overall` says how the
+    criteria make up the column of that name, which has estimates and a comparison, and no rows in the table. `repeats`
+    are, by (system, column), how far the draws of one text scatter. `calibrated` are the means on people's scale, where
+    the run was asked for them. `matrices` say how the columns go with one another. `rated` has the judges against
+    people, criterion by criterion, where texts have ratings.
+
+    `info` says how the run went (model, data, usage, templates, versions); it is plain JSON and holds no key.
+    """
+
+    table: Table
+    estimates: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+    agreement: Mapping[str, Estimate] = field(default_factory=dict)
+    rankings: tuple[Ranking, ...] = ()
+    drivers: tuple[Drivers, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    overall: Overall | None = None
+    repeats: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
+    calibrated: tuple[Calibrated, ...] = ()
+    matrices: tuple[Matrix, ...] = ()
+    rated: tuple[Rated, ...] = ()
+
+    @classmethod
+    def of(cls, found: Findings, info: Mapping[str, Any], rated: tuple[Rated, ...] = ()) -> Result:
+        """The result of a run of which `stats.conclude` has found this."""
+        return cls(
+            found.table,
+            found.estimates,
+            info,
+            found.agreement,
+            found.rankings,
+            found.drivers,
+            found.comparisons,
+            found.overall,
+            found.repeats,
+            found.calibrated,
+            found.matrices,
+            rated,
+        )
+
+    def __repr__(self) -> str:
+        table = self.table
+        size = f"{len(table.systems)} systems, {len(table.items)} items, {len(table.columns)} columns"
+        return f"<Result: {size}, {len(table.scores)} scores, {len(table.failures)} failures>"
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Every judgment or metric value that could not be had."""
+        return self.table.failures
+
+    @property
+    def failed(self) -> int:
+        """How many values could not be had; also of data too large to be held, of which `failures` are the first.
+
+        What a metric abstained from has not failed.
+        """
+        kinds = (self.info.get("streamed") or {}).get("failures")
+        every = len(self.failures) if kinds is None else sum(n for kind in kinds for *_, n in kind["counts"])
+        return every - self.abstained
+
+    @property
+    def abstained(self) -> int:
+        """How many values metrics declined to give. A heuristic that stands in a judge's place has failed instead."""
+        kinds = (self.info.get("streamed") or {}).get("failures")
+        if kinds is not None:
+            return sum(n for kind in kinds if kind["error"] == ABSTAINED for *_, n in kind["counts"])
+        metrics = {column.name for column in self.table.columns if column.kind == "metric"}
+        return sum(row.error == ABSTAINED and row.column in metrics for row in self.failures)
+
+    def to_frame(self, wide: bool = False) -> pd.DataFrame:
+        """The scores as a DataFrame: one row per score or failure, or, `wide`, one per item and system."""
+        return self.table.to_frame(wide)
+
+    def where(self, **columns: Value | Sequence[Value]) -> Result:
+        """The result of the texts whose columns have these values alone: `result.where(channel="email")`.
+
+        A list has the values of which a column has to have one. All means, intervals and tests are made anew; usage and
+        cost stay those of the run. Raises DataError for a column or value that no text has, ConfigError for a run that
+        holds no texts.
+        """
+        from judge.results.filter import part
+
+        return part(self, columns)
+
+    def report(self, format: str = "console") -> str:
+        """The result in a format of the registry: console, markdown, html, json, csv or a plug-in's.
+
+        Raises ConfigError for a format nobody registered.
+        """
+        return str(plugins.load("formats", format)(self))
+
+    def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
+        """The frame that was judged, in its order and with its index, with the scores as columns beside it.
+
+        Of wide data (`systems`) there is one for each system, as `SYSTEM.CRITERION`. `prefix` goes before these names.
+        Rows are matched as the run read them, and what failed, or was left out by `limit` or `where`, is NaN. Raises
+        DataError for a frame of other texts or with such a column already, ConfigError for a ranking.
+        """
+        from judge.results.join import join
+
+        return join(self, frame, prefix)
+
+    def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
+        """Write the tables, `run.json` and the `pages` (`report.md`, `report.html`), and remove the run's journal.
+
+        The data come first: should a report fail, nothing is lost. Raises StorageError, also where another run is in
+        the folder and `overwrite` is not said.
+        """
+        folder, run = Path(folder), _run_file(self)
+        if not overwrite and (folder / RUN).exists() and (folder / RUN).read_bytes() != run:
+            raise StorageError(f"{folder} holds another run: name another folder, or save(..., overwrite=True)")
+        tables = {} if "streamed" in self.info else self.table.files()  # streamed ones are there, and have all rows
+        store(folder, {**tables, RUN: run})
+        forget(folder)
+        if not pages:
+            return
+        reports = {"report.md": self.report("markdown"), "report.html": self.report("html")}
+        store(folder, {name: text.encode() for name, text in reports.items()})
+
+    def _repr_html_(self) -> str:
+        """The verdict, the summary table and what failed, for notebooks."""
+        from judge.report.renderers.notebook import of_result
+
+        return of_result(self)
+
+
+def load(folder: str | Path) -> Result:
+    """The result stored in a run folder; of a run that was killed, what its journal holds, marked "partial".
+
+    Where a killed run left a journal beside an earlier run's result, the one with more in it is shown.
+
+    Raises StorageError where there is neither, and where a file is damaged, of another run or of a newer judge.
+    """
+    folder = Path(folder)
+    journal = (folder / JOURNAL).exists()
+    if journal and not ((folder / SCORES).exists() and (folder / RUN).exists()):
+        return _partial(folder)
+    result = _read_run(folder)
+    if journal and read_journal(folder):
+        partial = _partial(folder)
+        if _size(partial) > _size(result):
+            return partial
+    if journal:
+        note = f"A later run in this folder was cut short; what it had is in {JOURNAL}."
+        return replace(result, info={**result.info, "notes": [*result.info.get("notes", ()), note]})
+    return result
+
+
+def _size(result: Result) -> int:
+    return len(result.table.scores) + len(result.failures)
+
+
+def _partial(folder: Path) -> Result:
+    from judge.stats.analyze import conclude
+
+    table, found = recover(folder)
+    # What it had asked and paid for when it was killed, nobody has written down.
+    unknown = ("usage", "requests", "cost", "seconds", "slowest", "budget")
+    info = {name: value for name, value in found.items() if name not in unknown}
+    plan = info.get("plan") or {}
+    rows = list(table.rows())
+    drawn = conclude(
+        table.samples,
+        table.columns,
+        rows,
+        orders=plan.get("orders"),
+        seed=plan.get("seed", 0),
+        people=plan.get("calibrate", False),
+    )
+    return Result.of(drawn, {**info, "status": "partial"})
+
+
+def _run_file(result: Result) -> bytes:
+    run = {
+        "format": _FORMAT,
+        "info": result.info,
+        "columns": [asdict(c) for c in result.table.columns],
+        "estimates": _listed(result.estimates),
+        "agreement": {name: asdict(estimate) for name, estimate in result.agreement.items()},
+        "rankings": [asdict(ranking) for ranking in result.rankings],
+        "drivers": [asdict(moved) for moved in result.drivers],
+        "comparisons": [asdict(comparison) for comparison in result.comparisons],
+        "overall": result.overall and asdict(result.overall),
+        "repeats": _listed(result.repeats),
+        "calibrated": [asdict(one) for one in result.calibrated],
+        "matrices": [asdict(matrix) for matrix in result.matrices],
+        "rated": [asdict(flat(one)) for one in result.rated],
+    }
+    return (json.dumps(plain(run), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+
+
+def _listed(estimates: Mapping[tuple[str, str], Estimate]) -> list[dict[str, Any]]:
+    return [{"system": system, "column": column, **asdict(found)} for (system, column), found in estimates.items()]
+
+
+def _by_column(listed: Iterable[dict[str, Any]]) -> dict[tuple[str, str], Estimate]:
+    return {(e.pop("system"), e.pop("column")): Estimate(**e) for e in listed}
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"it holds {constant}, which no run writes")
+
+
+def _read_run(folder: Path) -> Result:
+    """The result of a whole run. Raises StorageError."""
+    path = folder / RUN
+    info: dict[str, Any] = {}
+    try:
+        run = json.loads(path.read_bytes(), parse_constant=_refuse)
+        info = run["info"]
+        if run.get("format", _FORMAT) > _FORMAT or run.keys() - _KEYS:
+            raise StorageError(_newer(path, info))
+        columns = tuple(_column(c) for c in run.get("columns", ()))
+        estimates = _by_column(run["estimates"])
+        streamed = info.get("streamed") or {}
+        table = Table.load(folder, streamed.get("shown"))
+        _check_of_one_run(folder, table, columns or table.columns, {} if streamed else estimates)
+        agreement = {name: Estimate(**e) for name, e in run.get("agreement", {}).items()}
+        ranked = tuple(_ranking(r) for r in run.get("rankings", ()))
+        moved = tuple(map(_drivers, run.get("drivers", ())))
+        return Result(
+            table,
+            estimates,
+            _told(run, table),
+            agreement,
+            ranked,
+            moved,
+            comparisons=tuple(map(_comparison, run.get("comparisons", ()))),
+            overall=Overall(**made) if (made := run.get("overall")) else None,
+            repeats=_by_column(run.get("repeats", ())),
+            calibrated=tuple(map(_calibrated, run.get("calibrated", ()))),
+            matrices=tuple(map(_matrix, run.get("matrices", ()))),
+            rated=tuple(map(read, run.get("rated", ()))),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if "unexpected keyword" in str(error):
+            raise StorageError(f"{_newer(path, info)} ({error})") from error
+        raise StorageError(f"cannot read {path}: {error}; run again to make it anew") from error
+
+
+def _newer(path: Path, info: Mapping[str, Any]) -> str:
+    """What to say of a run of which this version knows less than the one that wrote it."""
+    version = info.get("judge_version", "unknown")
+    return f"{path}: written by a newer judge (version {version}, this is {__version__}): update judge, or run again"
+
+
+def _column(found: dict[str, Any]) -> Column:
+    return Column(**{**found, "labels": tuple(found["labels"])})
+
+
+def _check_of_one_run(
+    folder: Path, table: Table, columns: tuple[Column, ...], estimates: Mapping[tuple[str, str], Estimate]
+) -> None:
+    """Raises StorageError for tables that are of another run than run.json, which has these columns and estimates."""
+    others = "{} belongs to another run than {} beside it ({}): put its own back, or run again"
+    if lacking := {system for system, _ in estimates} - set(table.systems):
+        raise StorageError(others.format(folder / SAMPLES, RUN, f"it has no text of {min(lacking)!r}"))
+    if table.columns != columns:
+        named = [", ".join(column.name for column in of) for of in (table.columns, columns)]
+        how = "other signatures" if named[0] == named[1] else f"columns {named[0]}, not {named[1]}"
+        raise StorageError(others.format(folder / SAMPLES, RUN, how))
+    texts, names = {(s.item, s.system) for s in table.samples}, {column.name for column in columns}
+    for row in table.rows():
+        sides = [name for name in (row.system, row.rival) if name]
+        whole = not row.item and set(sides) <= set(table.systems)
+        if row.column not in names or not (whole or {(row.item, name) for name in sides} <= texts):
+            wrong = SAMPLES if _has_means(table, estimates) else SCORES
+            what = f"there is a score of {row.column!r} for item {row.item!r} of {row.system!r}, and no such text"
+            raise StorageError(others.format(folder / wrong, "the files", what))
+
+
+def _has_means(table: Table, estimates: Mapping[tuple[str, str], Estimate]) -> bool:
+    """Whether these are the means of a table's scores."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for score in table.scores:
+        values.setdefault((score.system, score.column), []).append(score.value)
+    known = [(e.value, fmean(values[key])) for key, e in estimates.items() if key in values]
+    return bool(known) and all(isclose(*pair, rel_tol=1e-3) for pair in known)
+
+
+def _told(run: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    """How the run went; of one whose systems were not tested against each other, that."""
+    info: dict[str, Any] = run["info"]
+    known = all("ranks" in one for one in run["comparisons"]) if "comparisons" in run else bool(run.get("rankings"))
+    if known or "streamed" in info:
+        return info
+    command = "run" if any(column.kind == "criterion" for column in table.columns) else "score"
+    told = _UNTESTED.format(version=info.get("judge_version", "unknown"), command=command)
+    return {**info, "notes": [*info.get("notes", ()), told]}
+
+
+def _ranking(found: dict[str, Any]) -> Ranking:
+    lists = {
+        "systems": tuple(found["systems"]),
+        "standings": tuple(Standing(**standing) for standing in found["standings"]),
+        "win_rate": tuple(map(tuple, found["win_rate"])),
+        "n": tuple(map(tuple, found["n"])),
+    }
+    return Ranking(**{**found, **lists})
+
+
+def _comparison(found: dict[str, Any]) -> Comparison:
+    differences = tuple(
+        Difference(**{**one, "estimate": Estimate(**one["estimate"])}) for one in found.pop("differences")
+    )
+    ranks = tuple(Rank(**one) for one in found.pop("ranks", ()))
+    return Comparison(**{**found, "differences": differences, "ranks": ranks, "best": tuple(found["best"])})
+
+
+def _matrix(found: dict[str, Any]) -> Matrix:
+    cells = {name: tuple(map(tuple, found[name])) for name in ("values", "low", "high", "n")}
+    return Matrix(**{**found, **cells, "names": tuple(found["names"])})
+
+
+def _calibrated(found: dict[str, Any]) -> Calibrated:
+    lists = {name: tuple(map(_powered, found[name])) for name in ("means", "differences")}
+    return Calibrated(**{**found, **lists})
+
+
+def _powered(found: dict[str, Any]) -> Powered:
+    return Powered(**{**found, **{name: Estimate(**found[name]) for name in ("estimate", "people")}})
+
+
+def _drivers(found: dict[str, Any]) -> Drivers:
+    each = tuple(
+        Driver(one["name"], Estimate(**one["correlation"]), Estimate(**one["explained"])) for one in found["each"]
+    )
+    together = found["together"] and Estimate(**found["together"])
+    return Drivers(**{**found, "each": each, "together": together})

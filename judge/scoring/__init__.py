@@ -1,0 +1,1 @@
+"""Turn replies into scores."""

@@ -1,0 +1,280 @@
+"""Token probabilities to a distribution over the scale, and from that to a value with bounds.
+
+The estimator is G-Eval's (Liu et al. 2023, eq. 1) over one reply's own probabilities instead of many draws: what
+each label had at the score's place, normalised over the labels of the scale. Over many draws, and over the
+probabilities of a decision endpoint, it is the same mean.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from judge.core.errors import ParseError
+from judge.core.label_spellings import DASHES, HAN, UNITS, fold, names, signed
+from judge.core.records import Scale, Token
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A judgment with its uncertainty.
+
+    `value` is Σ p(s)·v(s) / Σ p(s) over the scale. `mass` is Σ p(s), in (0, 1]; `distribution` holds p(s) by label
+    in the scale's order, not normalised, labels without probability left out; `entropy` is that of the normalised
+    distribution, in nats; `argmax` its likeliest label, the first in the scale's order of several.
+
+    `ambiguous` is probability that belongs to the scale but cannot be told apart between labels. `low` and `high`
+    are the values that would come out if it, and what the server did not list, all fell on the lowest or the
+    highest label it can fall on; they always enclose `value`.
+    """
+
+    value: float
+    mass: float
+    distribution: Mapping[str, float]
+    entropy: float
+    argmax: str
+    low: float
+    high: float
+    ambiguous: float
+
+
+def weigh(tokens: Sequence[Token], start: int, label: str, scale: Scale) -> Weighed:
+    """The distribution over the scale at the place where a reply has its score.
+
+    `start` is the position of the score's first character in the joined text of the tokens, `label` the label that
+    was read there. Spellings of a label are added up, number words among them ("4", " ４", "four", "四"); sentinels
+    (-9999, -inf, NaN, above 0) and what is no label are left out; no probability is too small to count.
+
+    A token that begins several labels (1 and 10): as part of the reply, its probability is split by the tokens that
+    could follow, and stays with `label` where the reply ends; as an alternative, what would have followed is not
+    known, so its probability is `ambiguous`. One that only begins a number word ("on", "fo") is taken for prose, unless
+    the reply itself is such a word cut in tokens; then it is `ambiguous` too.
+
+    Raises ParseError where no label has probability, or `start` is not in the tokens.
+    """
+    tally = _tally(tokens, start, label, _table(scale))
+    if not any(tally.weights.values()):
+        raise ParseError("no probability on any label of the scale", "".join(t.text for t in tokens))
+    return _weighed(tally, scale)
+
+
+def average(labels: Sequence[str | None], scale: Scale) -> Weighed:
+    """The distribution over the scale of draws of one prompt (Liu et al. 2023, G-Eval, section 2.3).
+
+    `labels` holds each draw's label, None for one that did not parse. `distribution` is each label's share of all
+    draws and `mass` the share that parsed; `value` is the mean over those, and the bounds say where it would be if
+    the others had all been the lowest or the highest label.
+
+    Raises ParseError where no draw parsed, or for a label that is not on the scale.
+    """
+    counts = Counter(label for label in labels if label is not None)
+    _check(counts, scale)
+    tally = _Tally({label: count / len(labels) for label, count in counts.items()})
+    tally.unseen = (len(labels) - counts.total()) / max(1, len(labels))
+    return _weighed(tally, scale)
+
+
+def decide(shares: Mapping[str, float], scale: Scale) -> Weighed:
+    """The distribution over the scale that a decision endpoint gave, as probabilities by label.
+
+    What they lack to 1 may have been any label, and widens the bounds. A sum just above 1 is rounding, and scaled.
+
+    Raises ParseError for a label that is not on the scale, for what is no probability, for a sum of more than
+    1.05, and where there is no probability at all.
+    """
+    _check(shares, scale)
+    total = math.fsum(shares.values())
+    if not all(p >= 0 for p in shares.values()) or not total <= _MOST:
+        raise ParseError(f"these are no probabilities: {dict(shares)}")
+    tally = _Tally({label: p / max(1.0, total) for label, p in shares.items()})
+    tally.unseen = max(0.0, 1.0 - total)
+    return _weighed(tally, scale)
+
+
+_MOST = 1.05
+"""The most that rounded probabilities may sum to: those of ten labels, with two decimals each."""
+
+
+def _check(labels: Iterable[str], scale: Scale) -> None:
+    if strange := [label for label in labels if label not in scale.labels]:
+        raise ParseError(f"not on the scale: {', '.join(strange)}")
+
+
+def _weighed(tally: _Tally, scale: Scale) -> Weighed:
+    """Raises ParseError where no label has probability."""
+    mass = math.fsum(tally.weights.values())
+    if not mass > 0:
+        raise ParseError("no probability on any label of the scale")
+    distribution = {name: tally.weights[name] for name in scale.labels if tally.weights.get(name)}
+    shares = {name: p / mass for name, p in distribution.items()}
+    value = min(max(scale.expected(shares), scale.low), scale.high)
+    whole = mass + tally.ambiguous + tally.unseen
+    return Weighed(
+        value=value,
+        mass=min(mass, 1.0),
+        distribution=distribution,
+        entropy=math.fsum(-q * math.log(q) for q in shares.values() if q) + 0.0,
+        argmax=max(distribution, key=distribution.__getitem__),
+        low=max(scale.low, min(value, (mass * value + tally.least + tally.unseen * scale.low) / whole)),
+        high=min(scale.high, max(value, (mass * value + tally.most + tally.unseen * scale.high) / whole)),
+        ambiguous=tally.ambiguous,
+    )
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was found so far: probability by label, and what has none, with Σ p·v at its least and its most."""
+
+    weights: dict[str, float]
+    ambiguous: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
+    unseen: float = 0.0
+
+    def add(self, label: str, weight: float) -> None:
+        self.weights[label] = self.weights.get(label, 0.0) + weight
+
+    def count(self, reading: _Reading, weight: float, spelt: bool) -> None:
+        """Add the probability of an alternative. `spelt` says that the beginnings of words may be labels."""
+        if len(reading.labels) == 1 and not reading.vague:
+            self.add(reading.labels[0], weight)
+        elif reading.labels and (spelt or not reading.vague):
+            self.doubt(weight, reading.values)
+
+    def doubt(self, weight: float, values: tuple[float, ...]) -> None:
+        self.ambiguous += weight
+        self.least += weight * min(values)
+        self.most += weight * max(values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """A scale made ready for looking up: what a label may be called → (label, value), the longest first.
+
+    `words` are the number words apart, in lower case, those that count with a unit only with it.
+    """
+
+    entries: dict[str, tuple[str, float]]
+    words: dict[str, tuple[str, float]]
+    loose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a text can be the beginning of: the labels it may become, `final` if it cannot grow into another.
+
+    `vague` says that it can become a label only as the beginning of a number word, as "on" could be "one".
+    """
+
+    labels: tuple[str, ...]
+    values: tuple[float, ...]
+    final: bool
+    vague: bool
+
+
+# What ends a label: anything that is no letter or digit, but not what makes another number or mark of it (4.5, 4-5,
+# 4%, A+); or a unit.
+_END = re.compile(rf"(?!\.0*[1-9]|,[0-9]|[:~〜-]\s*[0-9]|[%+{DASHES}-](?!\s))[\W_]|(?<=[0-9{HAN}])[{UNITS}](?![^\W_])")
+_OPENING = " \t\r\n\v\f\u3000*_`\"'“”‘’「『([{:"
+
+
+@lru_cache(maxsize=256)
+def _table(scale: Scale) -> _Table:
+    called = names(scale)
+    found = {**called.numbers, **called.own}
+    if called.below_zero:
+        found |= {f"+{number}": label for number, label in called.numbers.items() if not number.startswith("-")}
+    spelt = dict(called.words)
+    spelt |= {word + gap + unit: label for word, label in called.counted.items() for gap in ("", " ") for unit in UNITS}
+    entries, words = (
+        {name: (table[name], scale.value(table[name])) for name in sorted(table, key=len, reverse=True)}
+        for table in (found, spelt)
+    )
+    return _Table(entries, words, called.loose)
+
+
+@lru_cache(maxsize=8_192)
+def _read(table: _Table, text: str) -> _Reading:
+    """The labels that a reply which begins with this text can have."""
+    begun = signed(fold(text).lstrip(_OPENING))
+    lower = begun.casefold()
+    begun = lower if table.loose else begun
+    longer = [entry for name, entry in table.entries.items() if _begins(begun, name)]
+    spelt = [entry for name, entry in table.words.items() if _begins(lower, name)]
+    ended = [entry for name, entry in table.entries.items() if _is(name, begun)][:1]
+    ended = ended or [entry for name, entry in table.words.items() if _is(name, lower)][:1]
+    found = dict([*longer, *spelt, *ended])
+    final = len(found) == 1 if ended else not found
+    return _Reading(tuple(found), tuple(found.values()), final, bool(spelt) and not longer and not ended)
+
+
+def _begins(begun: str, name: str) -> bool:
+    return begun != "" and name.startswith(begun) and name != begun
+
+
+def _is(name: str, begun: str) -> bool:
+    return begun == name or (begun.startswith(name) and _END.match(begun, len(name)) is not None)
+
+
+def _tally(tokens: Sequence[Token], start: int, label: str, table: _Table) -> _Tally:
+    """Follow the reply from the score's first token for as long as its label can still grow."""
+    at, head = _locate(tokens, start)
+    tally = _Tally({})
+    begun, weight = "", 1.0
+    for place in range(at, len(tokens)):
+        token = tokens[place]
+        listed = _listed(token)
+        own = listed.pop(token.text, 0.0)
+        missing = weight * max(0.0, 1.0 - own - math.fsum(listed.values()))
+        if begun:
+            tally.doubt(missing, _read(table, begun).values)
+        else:
+            tally.unseen = missing
+        written = begun + token.text.removeprefix(head)
+        reading = _read(table, written)
+        # The beginning of a word ("on") is mere prose beside a digit, and a label only where the reply is one as well.
+        spelt = reading.vague or begun != ""
+        for text, p in listed.items():
+            other = _read(table, begun + (text.removeprefix(head) or "\n" * bool(begun)))
+            tally.count(other, weight * p, spelt)
+        begun, weight, head = written, weight * own, ""
+        if reading.final:
+            tally.add(reading.labels[0] if reading.labels else label, weight)
+            return tally
+    tally.add(label, weight)
+    return tally
+
+
+def _locate(tokens: Sequence[Token], start: int) -> tuple[int, str]:
+    """The token that holds the character at `start`, and that token's text before it."""
+    at = 0
+    for place, token in enumerate(tokens):
+        if at <= start < at + len(token.text):
+            return place, token.text[: start - at]
+        at += len(token.text)
+    raise ParseError(f"the score's place, {start}, is outside of the {at} characters of the tokens")
+
+
+def _listed(token: Token) -> dict[str, float]:
+    """The probabilities at a token's place by raw text, the token's own among them, together at most 1.
+
+    Servers repeat the chosen token in its list, so a text counts once. A sum above 1 can only be rounding, or a
+    server that is not to be trusted with the scale of its numbers; either way the proportions are kept.
+    """
+    listed: dict[str, float] = {}
+    for text, logprob in token.top:
+        if (p := _probability(logprob)) > listed.get(text, 0.0):
+            listed[text] = p
+    if token.text not in listed and (p := _probability(token.logprob)) > 0:
+        listed[token.text] = p
+    total = math.fsum(listed.values())
+    return {text: p / total for text, p in listed.items()} if total > 1 else listed
+
+
+def _probability(logprob: float) -> float:
+    """exp(logprob), at most 1; 0 for what is no log probability. Above 0, a thousandth is allowed for rounding."""
+    return min(1.0, math.exp(logprob)) if logprob <= 1e-3 else 0.0

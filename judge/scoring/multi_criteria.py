@@ -1,0 +1,165 @@
+"""Several criteria in one request: their prompts put together, and the reply taken apart.
+
+What a criterion's template prints before `this.cut` is the material. Criteria that show the same material of a text are
+asked about it together, and answered by one JSON object with a key for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from judge.core.errors import CriterionError, ParseError
+from judge.core.records import Choice, Criterion, Prompt, Sample, Token
+from judge.criteria import bodies, joint
+from judge.criteria.render import Joint, Renderer
+from judge.scoring import parse
+
+
+class Renders(Protocol):
+    """What makes a criterion's prompts."""
+
+    def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
+        """The prompt for a sample, or for a pair. Raises CriterionError."""
+        ...
+
+
+def renderers(criteria: Sequence[Criterion]) -> dict[str, Renders]:
+    """What makes the prompts of a run's criteria, by name; those to be merged are made together.
+
+    Raises CriterionError where a template does not compile.
+    """
+    together = [criterion for criterion in criteria if criterion.merged]
+    merger = _Merger(together) if together else None
+    return {c.name: _OfOne(merger, c.name) if merger and c.merged else Renderer(c, bodies(c)) for c in criteria}
+
+
+def groups(criteria: Sequence[Criterion], samples: Sequence[Sample]) -> list[list[Criterion]]:
+    """The criteria to be merged that share requests, two or more in each group; one in no group is asked alone.
+
+    Looked at is one of the samples of each kind: which fields it has decides what a template shows of it.
+    """
+    merger = _Merger(criteria)
+    found: list[set[str]] = []
+    for sample in {_kind(sample): sample for sample in reversed(samples)}.values():
+        for prompt in merger.prompts(sample).values():
+            if isinstance(prompt, Prompt) and prompt.merged:
+                names = {name for name, _ in prompt.merged}
+                others = [group for group in found if not group & names]
+                found = [*others, names.union(*(group for group in found if group & names))]
+    return [[criterion for criterion in criteria if criterion.name in group] for group in found]
+
+
+def _kind(sample: Sample) -> tuple[object, ...]:
+    own = frozenset(name for name, value in sample.extra.items() if value is not None)
+    return bool(sample.source), bool(sample.references), own
+
+
+class _OfOne:
+    """One of the criteria that are rendered together."""
+
+    def __init__(self, merger: _Merger, name: str) -> None:
+        self._merger, self._name = merger, name
+
+    def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
+        found = self._merger.prompts(sample)[self._name]
+        if isinstance(found, CriterionError):
+            raise found
+        return found
+
+
+class _Merger:
+    """The criteria asked together. The last sample's prompts are kept: its criteria come one after the other."""
+
+    def __init__(self, criteria: Sequence[Criterion]) -> None:
+        self._scales = {c.name: c.scale for c in criteria}
+        self._each = {c.name: Renderer(c, bodies(c)) for c in criteria}
+        self._alone = {c.name: Renderer(replace(c, merged=False), bodies(c)) for c in criteria}
+        self._joint = Joint(joint(criteria[0]))
+        self._last: tuple[Sample, Mapping[str, Prompt | CriterionError]] | None = None
+
+    def prompts(self, sample: Sample) -> Mapping[str, Prompt | CriterionError]:
+        """The prompt of each criterion, or why there is none, which leaves the others as they are."""
+        if self._last is None or self._last[0] is not sample:
+            self._last = sample, self._rendered(sample)
+        return self._last[1]
+
+    def _rendered(self, sample: Sample) -> dict[str, Prompt | CriterionError]:
+        made: dict[str, Prompt | CriterionError] = {}
+        alike: dict[str, list[Prompt]] = {}
+        for name, renderer in self._each.items():
+            try:
+                prompt = renderer.render(sample)
+            except CriterionError as error:
+                made[name] = error
+            else:
+                alike.setdefault(prompt.messages[0]["content"], []).append(prompt)
+        for prompts in alike.values():
+            made |= self._joined(prompts, sample)
+        return made
+
+    def _joined(self, prompts: Sequence[Prompt], sample: Sample) -> dict[str, Prompt | CriterionError]:
+        """Those of one material; a criterion that is the only one to show it is asked as if nothing were merged."""
+        if len(prompts) == 1:
+            return {prompts[0].criterion: self._alone[prompts[0].criterion].render(sample)}
+        messages = ({"role": "user", "content": self._joint.render(prompts)},)
+        merged = tuple((p.criterion, self._scales[p.criterion]) for p in prompts)
+        return {p.criterion: replace(p, messages=messages, question="", merged=merged) for p in prompts}
+
+
+def split(choice: Choice, names: Sequence[str]) -> list[Choice]:
+    """One reply to several criteria as one for each: the value as it is written, and its tokens.
+
+    One that is missing has the whole reply, and a finish reason that no score is read from.
+    """
+    unread = replace(choice, finish_reason=parse.UNKEYED if choice.finish_reason == "stop" else choice.finish_reason)
+    try:
+        places = parse.spans(choice.text)
+    except ParseError:
+        return [unread] * len(names)
+    tokens = _by_key(choice.tokens)
+    return [
+        Choice(
+            choice.text[slice(*places[name])], choice.finish_reason, None if tokens is None else tokens.get(name, ())
+        )
+        if name in places
+        else unread
+        for name in names
+    ]
+
+
+def _by_key(tokens: Sequence[Token] | None) -> dict[str, tuple[Token, ...]] | None:
+    """The tokens of each value. What they join to may differ from the reply in white space and at its ends."""
+    if tokens is None:
+        return None
+    try:
+        places = parse.spans("".join(token.text for token in tokens))
+    except ParseError:
+        return {}
+    return {name: tuple(_within(tokens, start, end)) for name, (start, end) in places.items()}
+
+
+def _within(tokens: Sequence[Token], start: int, end: int) -> list[Token]:
+    """The tokens of the characters from `start` to `end`, and the one after them: it tells a 1 from a 10."""
+    kept: list[Token] = []
+    at = 0
+    for token in tokens:
+        first, last = at, at + len(token.text)
+        at = last
+        if last <= start or not token.text:
+            continue
+        if first >= end:
+            return [*kept, _called(token, token.text[:1], "")]
+        head = token.text[: max(0, start - first)]
+        kept.append(_called(token, token.text[len(head) : end - first], head))
+        if last > end:
+            return kept
+    return kept
+
+
+def _called(token: Token, text: str, head: str) -> Token:
+    """A token under a shorter text, also where it is listed; what begins like it lacks the same `head`."""
+    return Token(
+        text, token.logprob, tuple((text if t == token.text else t.removeprefix(head), p) for t, p in token.top)
+    )

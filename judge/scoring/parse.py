@@ -1,0 +1,369 @@
+"""Reply text to a label of the scale, and where in the text it stands.
+
+Strict on purpose: what is not plainly the score is a `ParseError`, never a guess. The number is never the first,
+smallest or only one of a text; it is the one that the reply kind's form puts in the score's place. Thinking that a
+model writes before its reply (`<think>…</think>`) is no part of the reply.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from judge.core.errors import ParseError
+from judge.core.label_spellings import DASHES, UNITS, Names, fold, is_number, names
+from judge.core.records import Choice, ReplyKind, Scale
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A score in a reply: `text[start:end]` is the score as written, `label` the scale's own writing of it.
+
+    `reason` is the judge's reason, None where it gave none.
+    """
+
+    label: str
+    start: int
+    end: int
+    reason: str | None = None
+
+
+UNKEYED = "unkeyed"
+"""The finish reason of a reply to several criteria in which one of them is missing."""
+_CUT = {
+    "length": "the reply was cut off at the token limit; allow more with --max-tokens",
+    "content_filter": "the provider's content filter stopped the reply",
+    "refusal": "the judge refused to answer",
+    "abort": "the server broke the reply off",
+    UNKEYED: "the reply is not one JSON object that has this criterion among its keys, once",
+}
+
+
+def reply_text(choice: Choice) -> str:
+    """The text of one reply of a model, without the thinking before it and white space around it.
+
+    Raises ParseError for a cut, filtered, refused or empty one, and for one that ended inside its thinking.
+    """
+    _check_end(choice)
+    return choice.text[_start(choice.text) :].strip()
+
+
+def read(choice: Choice, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
+    """The score of one reply of a model. Raises ParseError for a cut, filtered, refused or empty one, and as `find`."""
+    _check_end(choice)
+    return find(choice.text, reply, scale, title)
+
+
+def _check_end(choice: Choice) -> None:
+    if trouble := _CUT.get(choice.finish_reason):
+        raise ParseError(trouble, choice.text)
+
+
+def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
+    """The score of a reply's text.
+
+    `score`: the whole reply is the score. `score_then_reason`: its first line that is not blank is.
+    `reason_then_score`: it ends with the form `Score: N`; "a score of 4" is prose and does not count. A reply that is
+    one JSON object has the score in its own key "score" and the reason in "reason"; where no reason is asked for,
+    no other number may stand in it. The score may wear the trimmings of a short answer: marks (`**4**`), a unit
+    (`4점`), the scale's top (`4/5`), a name (`Coherence: 4`). It may be written in the digits of any script, and for
+    0 to 10 as a word in English, Chinese, Japanese or Korean ("four", "四", "네 점"), though never in prose.
+
+    A name before the colon is the criterion's `title`, a common word for a score, or both ("Final score",
+    "관련성 점수"). Only where the title is unknown may it be any one word, and never a label of the scale: so a bare
+    "Relevance: 4" is read, while "I cannot rate: 4" is not.
+
+    A block of thinking that leads the reply is passed over; positions count from the text's start all the same.
+
+    Raises ParseError, and nothing else, where there is no such score or it is off the scale.
+    """
+    start = _start(text)
+    grammar = _grammar(scale, title)
+    if reply == "score":
+        try:
+            return _alone(text, start, len(text), grammar)
+        except ParseError:
+            if not _OBJECT.match(text, start):
+                raise
+    if opening := _OBJECT.match(text, start):
+        return _in_object(text, opening.end(), grammar, lone=reply == "score")
+    if reply == "score_then_reason":
+        return _first_line(text, start, grammar)
+    return _last_place(text, start, grammar)
+
+
+# Thinking before the reply.
+
+_TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning)>", re.IGNORECASE)
+
+
+def _start(text: str) -> int:
+    """Where the reply begins: after the thinking that leads it. Raises ParseError where nothing is left."""
+    start = _after_thinking(text) if "<" in text else 0
+    if _blank(text[start:] if start else text):
+        raise ParseError("the reply is empty" + " after its thinking" * bool(start), text)
+    return start
+
+
+def _after_thinking(text: str) -> int:
+    """The end of the blocks of thinking that a text begins with.
+
+    The first opening tag may be missing, because some prompts end with it; a block may hold others of its name. A
+    closing tag too many leaves open where the thinking ends, and then nothing is read.
+    """
+    if _OBJECT.match(text):
+        return 0
+    end = depth = quoted = 0
+    prose, name = False, ""
+    for tag in _TAG.finditer(text):
+        if depth and tag[2].lower() != name:
+            continue
+        name = tag[2].lower()
+        if not tag[1]:
+            prose = prose or (not depth and not _blank(text[end : tag.start()]))
+            depth, quoted = (depth, quoted + 1) if prose else (depth + 1, quoted)
+        elif quoted:
+            quoted -= 1
+        elif depth or not end:
+            depth, prose = max(0, depth - 1), False
+            end = end if depth else tag.end()
+        else:
+            raise ParseError("it cannot be told where the reply's thinking ends", text)
+    if depth:
+        raise ParseError("the reply ended inside its thinking", text)
+    return end
+
+
+def _blank(text: str) -> bool:
+    return not fold(text[:_LONGEST]).strip() and not fold(text).strip()
+
+
+# The grammar. All of it is matched against folded text: digits, colons and slashes are ASCII there. Runs of marks and
+# spaces are possessive, so that no reply, however odd, takes more than linear time.
+_MARK = r"""[\s*_`"'“”‘’「」『』()\[\]{}]*+"""
+_CLOSE = r"""[\s*_`"'“”‘’「」『』()\[\]{}.,;。、!]*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z"""
+_FENCE = rf"(?:(?<=```)\w++{_MARK})?"
+_BULLET = r"(?:(?:[-•+–>]|\#{1,6})\s++)?"
+_NUMBER = r"[0-9]++(?:\.[0-9]++)?"
+_UNIT = rf"(?:\s*+(?:[{UNITS}]|points?|pts?|stars?|★|⭐)(?![^\W_]))?"
+# _SCORE may also open a sentence of its own within a line ("… none is missing. Score: 2."), the wider _NOUN only a
+# line. In the middle of a sentence it is another score: "Coherence score: 5", "a perfect text has a score: 5".
+_SENTENCE = r"""(?<=[.!?;。)\]"”])\s*+[*_`]*+"""
+_SCORE = r"(?:score|rating|점수|평점|별점|スコア|点数|得点|評点|得分|评分|評分|分数|分數|打分)"
+_NOUN = (
+    rf"(?:{_SCORE}|grade|mark|result|verdict|answer|label|judge?ment|evaluation|assessment"
+    r"|평가|등급|결과|답변?|評価|評定|判定|結果|回答|评价|评级|结果|答案|評價|結論|结论)"
+)
+_WHICH = r"(?:(?:the|my|your|final|overall|total|최종|종합|총|평가|最終|総合|評価|最终|综合|总|最後|綜合|總)\s*+)*"
+_ONE_WORD = r"[^\W\d_](?:[^\W\d_]|['’-]){1,39}"
+_OBJECT = re.compile(r"[\s\u200b\ufeff]*+(?:```\w*+\s*+)?+(?=\{)")
+_CLOSED = re.compile(_CLOSE)
+_LINE = re.compile(r"[^\r\n]+")
+# A character and the accents, jamo or voicing marks that may melt into it.
+_CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
+_fold_cluster = lru_cache(maxsize=4_096)(fold)
+_LONGEST = 120
+"""The characters that a score may take with all its trimmings, title and label aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Grammar:
+    names: Names
+    alone: re.Pattern[str]
+    ending: re.Pattern[str]
+    longest: int
+    shown: str
+
+
+@lru_cache(maxsize=256)
+def _grammar(scale: Scale, title: str) -> _Grammar:
+    called = names(scale)
+    name = _name(title)
+    tail = f"{_value(called)}{_CLOSE}"
+    bracketed = rf"(?<=\[){_WHICH}{_NOUN}\s*+\]{_MARK}:?"
+    known = rf"(?:{name}{_MARK}:|{bracketed})"
+    any_name = known if title else rf"(?:{known}|(?P<word>{_ONE_WORD}){_MARK}:)"
+    shown = ", ".join(scale.labels) if len(scale.labels) <= 12 else f"{scale.labels[0]} … {scale.labels[-1]}"
+    return _Grammar(
+        names=called,
+        alone=_compiled(rf"{_MARK}{_FENCE}(?:{_BULLET}{_MARK}{any_name}{_MARK})?{tail}"),
+        ending=_compiled(
+            rf"(?:(?:^|(?<=\n)){_MARK}{_FENCE}{_BULLET}{_MARK}{known}|{_SENTENCE}{_WHICH}{_SCORE}{_MARK}:|{bracketed})"
+            rf"{_MARK}{tail}"
+        ),
+        longest=_LONGEST + 2 * len(title) + max(map(len, scale.labels), default=0),
+        shown=shown,
+    )
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def _name(title: str) -> str:
+    """The pattern of a name that is known: words for a score, the title, or the two together."""
+    words = [re.escape(word) for word in re.split(r"[\W_]+", fold(title)) if word]
+    if not words:
+        return f"{_WHICH}{_NOUN}"
+    titled = r"[\W_]{1,4}".join(words)
+    noun_after = rf"(?:(?:의|の|的)?\s*+{_NOUN})?"
+    return rf"{_WHICH}(?:{titled}{noun_after}|{_NOUN}(?:\s++(?:for|of)\s++{titled})?)"
+
+
+def _value(called: Names) -> str:
+    """The pattern of a score with its unit and the scale's top."""
+    own = "|".join(re.escape(text) for label in called.own.values() if not is_number(text := fold(label).strip()))
+    count = "|".join([_NUMBER, *called.words, *(rf"{word}(?=\s*+[{UNITS}])" for word in called.counted)])
+    plus = "+" if called.below_zero else ""
+    value = f"[{plus}{DASHES}-]?{count}" + (f"|(?{'i' if called.loose else '-i'}:{own})" if own else "")
+    return rf"(?P<value>{value}){_UNIT}(?:{_MARK}(?:/|out\s++of){_MARK}(?P<top>{count}){_UNIT})?"
+
+
+# The three places.
+
+
+def _alone(text: str, start: int, end: int, grammar: _Grammar) -> Found:
+    """The score in `text[start:end]`, which must be the score and nothing else."""
+    piece = text[start:end]
+    bare = piece.strip()
+    if len(bare) > grammar.longest:
+        raise ParseError(f"not a score alone but {len(bare)} characters; expected one of {grammar.shown}", text)
+    folded, starts, ends = _folded(bare, start + piece.find(bare))
+    core = folded.strip()
+    if label := grammar.names.own.get(core) or grammar.names.own.get(grammar.names.key(core)):
+        first = folded.find(core)
+        return Found(label, starts[first], ends[first + len(core) - 1])
+    match = grammar.alone.match(folded)
+    if match is None or grammar.names.label(match.groupdict().get("word") or ""):
+        raise ParseError(f"not a score alone; expected one of {grammar.shown}", text)
+    return Found(_label(match, grammar, text), starts[match.start("value")], ends[match.end("value") - 1])
+
+
+def _first_line(text: str, start: int, grammar: _Grammar) -> Found:
+    line = next(line for line in _LINE.finditer(text, start) if not _blank(line[0]))
+    found = _alone(text, line.start(), line.end(), grammar)
+    return Found(found.label, found.start, found.end, text[line.end() :].strip() or None)
+
+
+def _last_place(text: str, start: int, grammar: _Grammar) -> Found:
+    # What is cut off ends one character before the place searched, so that a line's rest is not taken for a line.
+    cut = max(start, len(text.rstrip()) - grammar.longest - 1)
+    folded, starts, ends = _folded(text[cut:].rstrip(), cut)
+    match = grammar.ending.search(folded, int(cut > start))
+    if match is None:
+        raise ParseError("the reply does not end with a line of the form Score: N", text)
+    label = _label(match, grammar, text)
+    before = text[start : starts[match.start()]]
+    if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
+        raise ParseError("the reply ended inside its thinking", text)
+    reason = before.rstrip(" \t\r\n*_#>`\"'([{-•")
+    return Found(label, starts[match.start("value")], ends[match.end("value") - 1], reason.strip() or None)
+
+
+def _in_object(text: str, at: int, grammar: _Grammar, *, lone: bool) -> Found:
+    """The score of the JSON object at `at`; if it stands `lone`, no other number may be in it."""
+    try:
+        members, end = _members(text, at)
+    except (ValueError, RecursionError) as error:
+        raise ParseError("the reply begins like a JSON object but is not one", text) from error
+    scores = [m for m in members if m.key.casefold() == "score"]
+    others = [m for m in members if m.key.casefold() != "score"]
+    if not _CLOSED.match(text, end):
+        raise ParseError("something follows the JSON object", text)
+    if len(scores) != 1 or isinstance(scores[0].value, bool) or not isinstance(scores[0].value, int | float | str):
+        raise ParseError('the JSON object does not have one key "score" with one value', text)
+    if lone and not all(m.value is None or isinstance(m.value, bool | str) for m in others):
+        raise ParseError("the JSON object holds more than a score and words", text)
+    found = _alone(text, scores[0].start, scores[0].end, grammar)
+    named = [m for m in others if m.key.casefold() == "reason"]
+    reasons = [m.value.strip() for m in named or others if isinstance(m.value, str)]
+    return Found(found.label, found.start, found.end, "\n".join(reasons) or None)
+
+
+def spans(text: str) -> dict[str, tuple[int, int]]:
+    """Where the values of a reply that is one JSON object stand, by key; keys that it has twice are left out.
+
+    Raises ParseError for any other reply.
+    """
+    opening = _OBJECT.match(text, _start(text))
+    try:
+        members, end = _members(text, opening.end()) if opening else ([], 0)
+    except (ValueError, RecursionError) as error:
+        raise ParseError("the reply begins like a JSON object but is not one", text) from error
+    if not members or not _CLOSED.match(text, end):
+        raise ParseError("the reply is not one JSON object", text)
+    times = Counter(member.key for member in members)
+    return {member.key: (member.start, member.end) for member in members if times[member.key] == 1}
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    key: str
+    value: object
+    start: int
+    end: int
+
+
+def _members(text: str, at: int) -> tuple[list[_Member], int]:
+    """The members of the JSON object that opens at `at`, with the spans of their values, and the object's end.
+
+    The standard decoder knows no spans, so the object's own level is walked here. Raises ValueError.
+    """
+    decoder = json.JSONDecoder(strict=False)
+    members: list[_Member] = []
+    while True:
+        key, at = decoder.raw_decode(text, _skip(text, at + 1))
+        at = _skip(text, at)
+        if not isinstance(key, str) or text[at : at + 1] != ":":
+            raise ValueError("a key and a colon are missing")
+        start = _skip(text, at + 1)
+        value, end = decoder.raw_decode(text, start)
+        members.append(_Member(key, value, start, end))
+        at = _skip(text, end)
+        if text[at : at + 1] == "}":
+            return members, at + 1
+        if text[at : at + 1] != ",":
+            raise ValueError("a comma or the closing brace is missing")
+
+
+def _skip(text: str, at: int) -> int:
+    """The next position that holds no JSON white space."""
+    while text[at : at + 1] in (" ", "\t", "\r", "\n"):
+        at += 1
+    return at
+
+
+# From what was written to a label.
+
+
+def _label(match: re.Match[str], grammar: _Grammar, text: str) -> str:
+    written, top = match["value"], match["top"]
+    if top is not None and (grammar.names.top is None or grammar.names.label(top) != grammar.names.top):
+        raise ParseError(f"{written} out of {top} is off the scale ({grammar.shown})", text)
+    label = grammar.names.label(written)
+    if label is None:
+        raise ParseError(f"{written} is off the scale ({grammar.shown})", text)
+    return label
+
+
+def _folded(text: str, base: int) -> tuple[str, Sequence[int], Sequence[int]]:
+    """The folded text, and for each of its characters where in the original its source starts and ends.
+
+    Positions count from `base`. A character is folded together with the marks that combine with it.
+    """
+    if fold(text) == text:
+        return text, range(base, base + len(text)), range(base + 1, base + len(text) + 1)
+    folded: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    for cluster in _CLUSTER.findall(text):
+        part = _fold_cluster(cluster)
+        folded.append(part)
+        starts += [base] * len(part)
+        base += len(cluster)
+        ends += [base] * len(part)
+    return "".join(folded), starts, ends

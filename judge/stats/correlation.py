@@ -1,0 +1,274 @@
+"""How a column goes with people's ratings, how an annotator does, and whether one column does better than another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from judge.core.records import Estimate, Sample
+from judge.stats.bootstrap import DEFAULT, Bootstrap, Drawn, Statistic
+from judge.stats.coefficients import COEFFICIENTS, Bools, Coefficient, mean, of_means, paired, within
+from judge.stats.differences import mean_differences
+from judge.stats.pooled import pooled
+from judge.stats.resampling import Floats
+from judge.stats.williams import williams
+
+Level = Literal["document", "item", "system"]
+"""Between the systems of an item, averaged over items (G-Eval's); over all texts; between the systems' means."""
+LEVELS: tuple[Level, ...] = get_args(Level)
+Key = tuple[Level, Coefficient]
+Values = Mapping[tuple[str, str], float]
+"""By item and system."""
+UNITS: Mapping[Level, str] = {"document": "item", "item": "text", "system": "system"}
+"""What an estimate's `n` counts."""
+
+_Pair = tuple[Floats, Floats]
+"""Two sides, items × systems, NaN in both where either is missing."""
+NAMES = {"spearman": "Spearman's rho", "kendall": "Kendall's tau-b", "pearson": "Pearson's r"}
+OVER = {
+    "document": "between the systems of an item, mean over items",
+    "item": "over all texts",
+    "system": "between the systems' means",
+}
+_MOST_SYSTEMS = 200  # of which every two are compared in every resample
+LEAST = 3  # texts or systems: of two, every coefficient is 1 or −1
+CONCLUSIVE = 5
+"""Systems between whose means columns are compared: four are in the very order of their ratings, or in its opposite, by
+chance in one of twelve cases."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """A column against people's ratings: what could be estimated, and why a level could not.
+
+    `texts` have a value and a rating. The `n` of an estimate counts the items, texts or systems that it is over.
+    """
+
+    texts: int
+    estimates: Mapping[Key, Estimate]
+    lacking: Mapping[Level, str]
+
+
+def usual_level(rated: Iterable[Sample]) -> Level:
+    """Within items where most of them have three texts or more; of two, every coefficient there is 1 or −1."""
+    texts = [*Counter(sample.item for sample in rated).values()]
+    return "document" if texts and median(texts) >= LEAST else "item"
+
+
+class Shift(NamedTuple):
+    """Spearman with people's ratings before and after, and the difference: None where it is undefined."""
+
+    before: Estimate
+    after: Estimate
+    change: Estimate | None
+
+
+def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | None]) -> Floats:
+    """The values of these samples, items × systems in the order of appearance, NaN for what there is not."""
+    down = {item: place for place, item in enumerate(dict.fromkeys(s.item for s in samples))}
+    across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))}
+    found = np.full((len(down), len(across)), np.nan)
+    for sample in samples:
+        value = values.get((sample.item, sample.system))
+        found[down[sample.item], across[sample.system]] = np.nan if value is None else value
+    return found
+
+
+class Against:
+    """Columns against the same ratings by people, on the same resamples.
+
+    Values and ratings are items × systems with NaN for missing ones; a text counts that has both. The intervals are
+    percentile ones over items drawn anew with all their texts, the systems fixed (tau-b over all texts: see `pooled`);
+    resamples without a value are left out, and below two items there is none.
+    """
+
+    def __init__(self, ratings: Floats, bootstrap: Bootstrap = DEFAULT) -> None:
+        self._ratings, self._bootstrap = ratings, bootstrap
+        self._found: dict[tuple[bytes, Key], Drawn] = {}
+
+    def correlate(self, values: Floats) -> Correlation:
+        """One column with the ratings.
+
+        `document`: the mean over the items of two texts or more in which both sides vary; `method` counts the others.
+        `item`: over three texts or more. `system`: between the means of three systems or more.
+        """
+        pairs = [paired(values, self._ratings)]
+        return _correlation(pairs, lambda key: self._drawn(pairs[0], key), "", self._bootstrap)
+
+    def difference(
+        self, one: Floats, other: Floats, level: Level, coefficient: Coefficient = "spearman"
+    ) -> Estimate | None:
+        """The coefficient of `one` less that of `other`, on the texts that have all three; None where it is undefined.
+
+        Also None between the means of fewer than five systems, of which an order says too little. At level `document`
+        the mean over the items in which both are defined. Pearson's at the other levels has the p of Williams' test,
+        which takes the texts (or systems) for independent.
+        """
+        ratings = np.where(np.isnan(one) | np.isnan(other), np.nan, self._ratings)
+        pairs = [paired(one, ratings), paired(other, ratings)]
+        if any(_lacking([pair], level) for pair in pairs):
+            return None
+        if level == "system" and _size(pairs, level) < CONCLUSIVE:
+            return None
+        how = f"difference of {NAMES[coefficient]} {OVER[level]}"
+        if level == "document":
+            apart = within(*pairs[0], coefficient) - within(*pairs[1], coefficient)
+            n, found = int((~np.isnan(apart)).sum()), _resampled(self._bootstrap, mean(apart), pairs)
+            return self._bootstrap.estimate("difference", found, n, how)
+        first, second = (self._drawn(pair, (level, coefficient)) for pair in pairs)
+        found = Drawn(first.value - second.value, first.resampled - second.resampled, first.items)
+        n = _size(pairs, level)
+        estimate = self._bootstrap.estimate("difference", found, n, how)
+        if coefficient != "pearson" or estimate is None:
+            return estimate
+        between = float(_statistic([(pairs[0][0], pairs[1][0])], (level, coefficient))(np.ones((1, len(ratings))))[0])
+        tested = williams(first.value, second.value, between, n)
+        if tested is None:
+            return estimate
+        test = f"{estimate.method}; p: Williams' test, t({n - 3}) = {tested[0]:.2f}"
+        return replace(estimate, p=tested[1], method=test)
+
+    def change(self, before: Floats, after: Floats, level: Level) -> Estimate | None:
+        """Spearman after less before, of one column in two runs; None where it is undefined.
+
+        Within items with the p of a sign-flip test over the items' coefficients, at the other levels by the interval.
+        """
+        if level != "document":
+            return self.difference(after, before, level)
+        apart = within(after, self._ratings, "spearman") - within(before, self._ratings, "spearman")
+        return mean_differences(apart[None, :], seed=self._bootstrap.seed)[0]
+
+    def _drawn(self, pair: _Pair, key: Key) -> Drawn:
+        place = pair[0].tobytes(), key  # which says what is missing as well
+        if place not in self._found:
+            self._found[place] = _resampled(self._bootstrap, _statistic([pair], key), [pair])
+        return self._found[place]
+
+
+def shifted(
+    rated: Sequence[Sample],
+    rating: str,
+    before: Values,
+    after: Values,
+    *,
+    levels: Sequence[Level] = LEVELS,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> tuple[dict[Level, Shift], str]:
+    """How two runs go with people's ratings in the column `rating`, on the texts that have a value in both.
+
+    By level where both have a coefficient, and why one of them has none, if so. `seed` is that of resamples and tests,
+    `confidence` that of resampled intervals.
+    """
+    old, new = matrix(rated, before), matrix(rated, after)
+    ratings = matrix(rated, {(s.item, s.system): s.human[rating] for s in rated})
+    shared = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
+    against = Against(shared, Bootstrap(seed=seed, confidence=confidence))
+    sides = against.correlate(old), against.correlate(new)
+    found: dict[Level, Shift] = {}
+    for level in levels:
+        had, has = (side.estimates.get((level, "spearman")) for side in sides)
+        if had is not None and has is not None:
+            found[level] = Shift(had, has, against.change(old, new, level))
+    return found, next((reason for side in sides for reason in side.lacking.values()), "")
+
+
+def ceiling(votes: Floats, bootstrap: Bootstrap = DEFAULT) -> Correlation:
+    """One annotator against the mean of the others, averaged over the annotators (for `document`, in each item).
+
+    `votes` are annotators × items × systems, NaN where one did not rate. All else is as in `Against`.
+    """
+    voted = ~np.isnan(votes)
+    known = np.where(voted, votes, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        others = (known.sum(axis=0) - known) / (voted.sum(axis=0) - voted)
+    pairs = [paired(one, rest) for one, rest in zip(votes, others, strict=True)]
+    who = f"one of {len(votes)} annotators against the mean of the others, averaged: "
+    return _correlation(pairs, lambda key: _resampled(bootstrap, _statistic(pairs, key), pairs), who, bootstrap)
+
+
+def _correlation(pairs: Sequence[_Pair], drawn: Callable[[Key], Drawn], who: str, bootstrap: Bootstrap) -> Correlation:
+    lacking = {level: reason for level in LEVELS if (reason := _lacking(pairs, level))}
+    left_out: Mapping[Level, str] = {"document": _left_out(pairs)}
+    estimates = {}
+    for level in [level for level in LEVELS if level not in lacking]:
+        for name in COEFFICIENTS:
+            how = f"{who}{NAMES[name]} {OVER[level]}{left_out.get(level, '')}"
+            found = bootstrap.estimate(name, drawn((level, name)), _size(pairs, level), how)
+            if found is not None:
+                estimates[level, name] = found
+    return Correlation(_size(pairs, "item"), estimates, lacking)
+
+
+def _resampled(bootstrap: Bootstrap, statistic: Statistic, pairs: Sequence[_Pair]) -> Drawn:
+    return bootstrap.resampled(statistic, len(pairs[0][0]), _items(pairs))
+
+
+def _statistic(pairs: Sequence[_Pair], key: Key) -> Statistic:
+    level, name = key
+    if level == "document":
+        return mean(_average([within(*pair, name) for pair in pairs]))
+    make = pooled if level == "item" else of_means
+    each = [make(*pair, name) for pair in pairs]
+    return lambda counts: _average([statistic(counts) for statistic in each])
+
+
+def _average(values: Sequence[Floats]) -> Floats:
+    """The mean of several arrays, place by place, of those that are not NaN there."""
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        found: Floats = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
+    return found
+
+
+def _size(pairs: Sequence[_Pair], level: Level) -> int:
+    """How many items, texts or systems a level compares."""
+    if level == "document":
+        return int((~np.isnan(_average([within(*pair, "spearman") for pair in pairs]))).sum())
+    known = _known(pairs)
+    return int(known.sum() if level == "item" else known.any(axis=0).sum())
+
+
+def _known(pairs: Sequence[_Pair]) -> Bools:
+    """Which texts have both sides of a pair, items × systems."""
+    return np.asarray(~np.isnan([x for x, _ in pairs]).all(axis=0))
+
+
+def _lacking(pairs: Sequence[_Pair], level: Level) -> str:
+    """Why a level has no coefficient; nothing where it has."""
+    known = _known(pairs)
+    if not known.any():
+        return "no text has both a value and a rating"
+    for side, name in enumerate(("values", "ratings")):
+        if all(len(np.unique(pair[side][~np.isnan(pair[side])])) < 2 for pair in pairs) and known.sum() > 1:
+            return f"all {name} are equal"
+    systems = int(known.any(axis=0).sum())
+    if level == "document":
+        if systems == 1:
+            return "one system alone has values and ratings, and so there is nothing to compare within an item"
+        return "" if _size(pairs, level) else "in no item do both the values and the ratings differ between texts"
+    if level == "item":
+        return "" if known.sum() >= LEAST else f"there are fewer than {LEAST} texts"
+    if systems > _MOST_SYSTEMS:
+        return f"there are more than {_MOST_SYSTEMS} systems"
+    have = f"{systems} system{'s have' if systems > 1 else ' has'} values and ratings"
+    return "" if systems >= LEAST else f"{have}, and between means it takes {LEAST} (of two, it is always 1 or −1)"
+
+
+def _left_out(pairs: Sequence[_Pair]) -> str:
+    """Of how many items nothing can be said, and why."""
+    total, used, few = _items(pairs), _size(pairs, "document"), int((_known(pairs).sum(axis=1) == 1).sum())
+    constant = total - used - few
+    why = [f"{constant} in which values or ratings do not vary"] if constant else []
+    why += [f"{few} of one text"] if few else []
+    return f"; left out of {total}: {' and '.join(why)}" if why else ""
+
+
+def _items(pairs: Sequence[_Pair]) -> int:
+    """How many items have a text with both sides of a pair."""
+    return int(_known(pairs).any(axis=1).sum())

@@ -1,0 +1,326 @@
+"""Two runs on the same texts: what moved from the first to the second, by system and column and by item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+import numpy as np
+
+from judge.core.records import Column, Estimate, Failure, Score
+from judge.stats.differences import mean_differences
+from judge.stats.overall import overall
+from judge.stats.pairs import PLACES
+from judge.stats.permutation import holm
+from judge.stats.power import ALPHA
+from judge.stats.resampling import Floats
+from judge.table import Table
+
+_ITEMS, _SHIFTS = 50, 12  # items that are named, and values of each
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One column in both runs, of one system or, where `system` is empty, of all: the mean `before` and `after`.
+
+    Over the texts that have a value in both: `up` rose, `down` fell. Means are over items, those of all systems over
+    the means of the items. `estimate` is the mean of the differences, after less before, with its interval and p (see
+    `mean_differences`). `adjusted` is p after Holm: over all systems and columns in which any value differs, and for
+    all systems together over the columns. A value of all texts together has no interval and no test.
+    """
+
+    column: str
+    system: str
+    before: float
+    after: float
+    estimate: Estimate
+    up: int
+    same: int
+    down: int
+    adjusted: float | None = None
+
+    @property
+    def moved(self) -> bool:
+        """Whether the difference is told apart from none."""
+        return self.adjusted is not None and self.adjusted < ALPHA
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """One text's value before and after; `share` is the difference as a share of the scale, or of the values' range."""
+
+    item: str
+    system: str
+    column: str
+    before: float
+    after: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """How far an item moved: the size of its largest share; the `shifts` furthest first."""
+
+    item: str
+    size: float
+    shifts: tuple[Shift, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """What only the first run has, or only the second: names in the order of the run."""
+
+    items: tuple[str, ...]
+    systems: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Two runs side by side, on the `texts` of `items` that both have.
+
+    `moved` has all systems together before each one (where there are several), column by column; `items_moved` the 50
+    items that moved furthest. `appeared` are failures of the second run where the first had a score, `vanished` those
+    of the first where the second has one. `edited` texts have another output, source or references now. `unanswered`
+    counts values that the first run has and that the second neither has nor failed at, and the other way round.
+    `incomparable` says by column why it is left out, `only` what one run alone has.
+    """
+
+    texts: int
+    items: int
+    edited: int
+    moved: tuple[Moved, ...]
+    items_moved: tuple[Item, ...]
+    appeared: tuple[Failure, ...]
+    vanished: tuple[Failure, ...]
+    unanswered: tuple[int, int]
+    incomparable: tuple[tuple[str, str], ...]
+    only: tuple[Apart, Apart]
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column in both runs, systems × items."""
+
+    column: Column
+    before: Floats
+    after: Floats
+
+    @property
+    def differences(self) -> Floats:
+        found: Floats = np.round(self.after - self.before, PLACES)
+        return found
+
+    @property
+    def span(self) -> float:
+        """The width of the scale, or the range of the values."""
+        if self.column.low is not None and self.column.high is not None:
+            return self.column.high - self.column.low
+        values = np.concatenate([self.before.ravel(), self.after.ravel()])
+        known = values[~np.isnan(values)]
+        return float(np.ptp(known)) if len(known) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """The systems and items of both tables, in the order of the first."""
+
+    systems: tuple[str, ...]
+    items: tuple[str, ...]
+
+    def matrix(self, table: Table, column: str) -> Floats:
+        down = {name: place for place, name in enumerate(table.systems)}
+        across = {name: place for place, name in enumerate(table.items)}
+        places = np.ix_([down[name] for name in self.systems], [across[name] for name in self.items])
+        found: Floats = table.matrix(column)[places]
+        return found
+
+
+def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int = 10_000) -> Runs:
+    """What moved between two tables of scores. Items are the unit, drawn anew for all systems and columns alike."""
+    shared = _Shared(
+        tuple(name for name in before.systems if name in set(after.systems)),
+        tuple(name for name in before.items if name in set(after.items)),
+    )
+    texts = _texts(before) & _texts(after)
+    columns, refused = _columns(before, after)
+    tables = [(before, after, column) for column in columns] + [*_overall(before, after, refused)]
+    found = [_Column(c, shared.matrix(a, c.name), shared.matrix(b, c.name)) for a, b, c in tables]
+    names = {column.name for column in columns}
+    failed = [_failures(table, names, texts) for table in (before, after)]
+    first, second = ({(row.item, row.system, row.column) for row in rows} for rows in failed)
+    scored = [_scored(table, names, texts) for table in (before, after)]
+    return Runs(
+        texts=len(texts),
+        items=len(shared.items),
+        edited=_edited(before, after),
+        moved=(*_moved(found, shared.systems, n_resamples, seed), *_wholes(before, after, columns, shared.systems)),
+        items_moved=_items([one for one in found[: len(columns)] if not one.column.judge], shared),
+        appeared=tuple(row for row in failed[1] if (row.item, row.system, row.column) in scored[0]),
+        vanished=tuple(row for row in failed[0] if (row.item, row.system, row.column) in scored[1]),
+        unanswered=(len(scored[0] - scored[1] - second), len(scored[1] - scored[0] - first)),
+        incomparable=tuple(refused.items()),
+        only=(_only(before, after), _only(after, before)),
+    )
+
+
+def _texts(table: Table) -> set[tuple[str, str]]:
+    return {(sample.item, sample.system) for sample in table.samples}
+
+
+def _edited(before: Table, after: Table) -> int:
+    had = {(s.item, s.system): (s.output, s.source, s.references) for s in before.samples}
+    return sum(
+        had.get((s.item, s.system), (s.output, s.source, s.references)) != (s.output, s.source, s.references)
+        for s in after.samples
+    )
+
+
+def _only(one: Table, other: Table) -> Apart:
+    columns = {column.name for column in other.columns}
+    return Apart(
+        tuple(name for name in one.items if name not in set(other.items)),
+        tuple(name for name in one.systems if name not in set(other.systems)),
+        tuple(column.name for column in one.columns if column.name not in columns),
+    )
+
+
+def _columns(before: Table, after: Table) -> tuple[list[Column], dict[str, str]]:
+    """The columns of both that are on one scale, as the second has them; and why others are not compared."""
+    had = {column.name: column for column in before.columns}
+    both = [column for column in after.columns if column.name in had]
+    refused = {}
+    for column in both:
+        ends = [(c.low, c.high) for c in (had[column.name], column)]
+        if ends[0] != ends[1]:
+            refused[column.name] = f"its scale was {_ends(*ends[0])} and is {_ends(*ends[1])}"
+        elif (column.name in before.wholes) != (column.name in after.wholes):
+            refused[column.name] = "one run has a value for each text, the other one for all of a system's texts"
+    return [column for column in both if column.name not in refused], refused
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "open" if low is None or high is None else f"{low:g}–{high:g}"
+
+
+def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[tuple[Table, Table, Column]]:
+    """The weighted overall score, where both runs make it in the same way."""
+    made = overall(before), overall(after)
+    if made[0] is None or made[1] is None:
+        return
+    (column,) = made[1][1].columns
+    if made[0][0].weights != made[1][0].weights:
+        refused[column.name] = "it is not made of the same criteria with the same weights"
+    else:
+        yield made[0][1], made[1][1], column
+
+
+def _scored(table: Table, columns: set[str], texts: set[tuple[str, str]]) -> set[tuple[str, str, str]]:
+    return {
+        (row.item, row.system, row.column)
+        for row in table.scores
+        if row.column in columns and (row.item, row.system) in texts
+    }
+
+
+def _failures(table: Table, columns: set[str], texts: set[tuple[str, str]]) -> list[Failure]:
+    """Those on texts of both; a panel's follow from its judges'."""
+    return [
+        row
+        for row in table.failures
+        if row.column in columns and row.stage != "panel" and ((row.item, row.system) in texts or not row.item)
+    ]
+
+
+def _moved(columns: Sequence[_Column], systems: Sequence[str], n_resamples: int, seed: int) -> Iterator[Moved]:
+    """The rows of every column that has values of texts."""
+    several = len(systems) > 1
+    rows = [row for one in columns for row in (*([_mean(one.differences)] if several else []), *one.differences)]
+    if not rows:
+        return
+    flips = max(n_resamples, ceil(2 * len(rows) / ALPHA))  # else Holm's p could not be small
+    estimates = iter(mean_differences(np.array(rows), n_resamples=n_resamples, n_flips=flips, seed=seed))
+    found = [
+        row
+        for one in columns
+        for place in range(-1 if several else 0, len(systems))
+        if (row := _row(one, systems, place, next(estimates)))
+    ]
+    adjusted = _adjusted([row for row in found if not row.system]) | _adjusted([row for row in found if row.system])
+    for row in found:
+        yield replace(row, adjusted=adjusted.get((row.column, row.system)))
+
+
+def _mean(differences: Floats) -> Floats:
+    """Of each item, over the systems that have a difference."""
+    known = ~np.isnan(differences)
+    with np.errstate(invalid="ignore"):
+        found: Floats = np.where(known, differences, 0.0).sum(axis=0) / known.sum(axis=0)
+    return found
+
+
+def _row(one: _Column, systems: Sequence[str], place: int, estimate: Estimate | None) -> Moved | None:
+    """A system's row, or that of all (place −1); None where no text has both values."""
+    if estimate is None:
+        return None
+    here = slice(None) if place < 0 else slice(place, place + 1)
+    differences = one.differences[here]
+    known = ~np.isnan(differences)
+    up, down = int((differences > 0).sum()), int((differences < 0).sum())
+    had, has = (_mean(np.where(known, side[here], np.nan)) for side in (one.before, one.after))
+    system = "" if place < 0 else systems[place]
+    had, has = had[known.any(axis=0)], has[known.any(axis=0)]
+    return Moved(
+        one.column.name, system, float(had.mean()), float(has.mean()), estimate, up, int(known.sum()) - up - down, down
+    )
+
+
+def _adjusted(rows: Sequence[Moved]) -> dict[tuple[str, str], float]:
+    """p after Holm by column and system; a row without any difference is no test (p given the sizes is 1)."""
+    tested = [row for row in rows if row.estimate.p is not None]
+    tests = [row for row in tested if row.up or row.down]
+    adjusted = holm([row.estimate.p for row in tests if row.estimate.p is not None])
+    found = {(row.column, row.system): 1.0 for row in tested}
+    return found | {(row.column, row.system): p for row, p in zip(tests, adjusted, strict=True)}
+
+
+def _wholes(before: Table, after: Table, columns: Sequence[Column], systems: Sequence[str]) -> Iterator[Moved]:
+    """Values of all a system's texts together."""
+    for column in columns:
+        had, has = ({row.system: row for row in table.of(column.name) if not row.item} for table in (before, after))
+        for system in systems:
+            if system in had and system in has:
+                yield _whole(had[system], has[system])
+
+
+def _whole(had: Score, has: Score) -> Moved:
+    value = round(has.value - had.value, PLACES)
+    how = "of all texts together, which are one value: no interval and no test"
+    estimate = Estimate("difference", value, None, None, has.provenance.n, how)
+    return Moved(
+        has.column, has.system, had.value, has.value, estimate, int(value > 0), int(value == 0), int(value < 0)
+    )
+
+
+def _items(columns: Sequence[_Column], shared: _Shared) -> tuple[Item, ...]:
+    """The items that moved furthest; those of which nothing moved are left out."""
+    kept = [one for one in columns if one.span > 0]
+    if not kept or not shared.items:
+        return ()
+    shares = np.array([one.differences / one.span for one in kept])
+    sizes = np.where(np.isnan(shares), 0.0, np.abs(shares)).max(axis=(0, 1), initial=0.0)
+    order = [int(place) for place in np.argsort(-sizes, kind="stable")[:_ITEMS] if sizes[place] > 0]
+    return tuple(_item(kept, shared, shares[:, :, place], place, float(sizes[place])) for place in order)
+
+
+def _item(columns: Sequence[_Column], shared: _Shared, shares: Floats, place: int, size: float) -> Item:
+    """`shares` are columns × systems."""
+    moved = np.nan_to_num(shares)
+    shifts = []
+    for at in np.argsort(-np.abs(moved), axis=None, kind="stable")[: min(_SHIFTS, np.count_nonzero(moved))]:
+        of_column, of_system = divmod(int(at), len(shared.systems))
+        one, names = columns[of_column], (shared.items[place], shared.systems[of_system])
+        had, has = (float(side[of_system, place]) for side in (one.before, one.after))
+        shifts.append(Shift(*names, one.column.name, had, has, float(moved[of_column, of_system])))
+    return Item(shared.items[place], size, tuple(shifts))

@@ -1,0 +1,227 @@
+"""What moves the judge: how far its scores go with what a text looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from judge.core.records import Estimate
+from judge.stats.resampling import Floats, draws
+from judge.table import Table
+
+FEWEST = 10
+"""Texts below which nothing is said."""
+_FEWEST_ITEMS = 10  # below which a bootstrap over items knows too little of what others are like
+_EQUAL = 1e-9  # how far equal values may be apart by rounding
+# Of values whose mean square is 1: what a resample without any variation may have by rounding.
+_ROUNDING = 1e-12
+
+Ints = np.ndarray[Any, np.dtype[np.intp]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+Text = tuple[str, str]
+"""An item and a system."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """A text's drivers, None where there is no such number.
+
+    `length` is the log of its number of words, `copying` the share of its bigrams that stand in its source (0–1),
+    `position` the mean place there of the words it copied (0 start, 1 end).
+    """
+
+    length: float | None
+    copying: float | None = None
+    position: float | None = None
+
+
+NAMES = tuple(field.name for field in fields(Looks))
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """One driver of a column's scores: Pearson's r with them (−1 to 1), and the share that it explains alone (r²)."""
+
+    name: str
+    correlation: Estimate
+    explained: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Drivers:
+    """What moves the scores of a judge's column or, `people`, people's ratings of the criterion `column`.
+
+    `within`: scores and drivers are less their item's mean, so that how hard an item is does not count; else pooled
+    over all texts. `together` is the R² (0–1) of the least-squares fit on all drivers in `each`, not adjusted;
+    `chance` is what as many drivers that mean nothing would explain on average. Without any, `each` is empty, both are
+    None, and `note` says why; else it says which drivers were left out.
+    """
+
+    column: str
+    people: bool
+    within: bool
+    texts: int
+    items: int
+    each: tuple[Driver, ...] = ()
+    together: Estimate | None = None
+    chance: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The place of every text's item, and its score and the drivers in `names`: each centred, its mean square 1."""
+
+    item: Ints
+    values: Floats
+    names: tuple[str, ...]
+    within: bool
+    note: str
+
+    @property
+    def items(self) -> int:
+        return len(np.unique(self.item))
+
+    @property
+    def chance(self) -> float:
+        """The expected R² of drivers that normal scores do not depend on: drivers / degrees of freedom."""
+        return min(1.0, len(self.names) / (len(self.item) - (self.items if self.within else 1)))
+
+
+def drivers(
+    table: Table, looks: Mapping[Text, Looks], *, confidence: float = 0.95, n_resamples: int = 1000, seed: int = 0
+) -> tuple[Drivers, ...]:
+    """What moves each judge's column, and then people's ratings of the same criteria, where there are any.
+
+    Within items where at least half of the texts have another one of their item beside them, and then of these texts;
+    else pooled. A driver counts where at least half of the texts have it, and then only texts with every driver that
+    counts do.
+
+    Intervals are percentile ones over resampled items, each with all its texts; resamples without variation are left
+    out, and below 10 items there is none. A resample's repeats let the drivers explain more of it than of the texts:
+    intervals of shares are moved by that bias (as the bootstrap estimates it, Efron and Tibshirani 1993, eq. 10.5).
+    """
+    found = []
+    for name, people, values in _rated(table):
+        texts = _gathered(values, looks)
+        about = name, people, texts.within, len(texts.item), texts.items
+        if not texts.names:
+            found.append(Drivers(*about, note=texts.note))
+            continue
+        *each, together = _estimates(texts, confidence, n_resamples, seed)
+        size = len(texts.names)
+        pulls = tuple(map(Driver, texts.names, each[:size], each[size:]))
+        found.append(Drivers(*about, pulls, together, texts.chance, texts.note))
+    return tuple(found)
+
+
+def _rated(table: Table) -> Iterator[tuple[str, bool, dict[Text, float]]]:
+    """Every judge's column, and every criterion that people rated: its name, whether these are people, the values."""
+    columns = [column for column in table.columns if column.kind == "criterion"]
+    for column in columns:
+        yield column.name, False, {(s.item, s.system): s.value for s in table.of(column.name)}
+    for criterion in dict.fromkeys(column.criterion or column.name for column in columns):
+        rated = {(s.item, s.system): s.human[criterion] for s in table.samples if criterion in s.human}
+        if rated:
+            yield criterion, True, rated
+
+
+def _gathered(values: Mapping[Text, float], looks: Mapping[Text, Looks]) -> _Texts:
+    """The texts that count; without names where `note` says what is amiss."""
+    texts = [text for text in values if text in looks]
+    rows = [(values[text], *astuple(looks[text])) for text in texts]
+    found = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(NAMES))  # None becomes NaN
+    common = 2 * (~np.isnan(found)).sum(axis=0) >= max(1, len(found))
+    complete = ~np.isnan(found[:, common]).any(axis=1)
+    places = {item: place for place, item in enumerate(dict.fromkeys(item for item, _ in texts))}
+    item, found = np.array([places[item] for item, _ in texts], dtype=np.intp)[complete], found[complete]
+    beside = np.bincount(item)[item] > 1
+    within = bool(2 * beside.sum() >= max(1, len(item)))
+    if within:
+        item, found = item[beside], found[beside]
+    if len(item) < FEWEST:
+        return _Texts(item, found, (), within, f"fewer than {FEWEST} texts")
+    found = found - (_item_means(found, item) if within else found.mean(axis=0))
+    varied = np.abs(found).max(axis=0) > _EQUAL
+    if not varied[0]:
+        return _Texts(item, found, (), within, f"all scores equal{' within their items' if within else ''}")
+    kept = np.flatnonzero(common & varied)
+    found = found[:, kept]
+    names = tuple(NAMES[place - 1] for place in kept[1:])
+    return _Texts(item, found / np.sqrt((found**2).mean(axis=0)), names, within, _left_out(common, varied))
+
+
+def _item_means(values: Floats, item: Ints) -> Floats:
+    """For every text the means over its item."""
+    sums = np.zeros((item.max() + 1, values.shape[1]))
+    np.add.at(sums, item, values)
+    means: Floats = sums[item] / np.bincount(item)[item, None]
+    return means
+
+
+def _left_out(common: Bools, varied: Bools) -> str:
+    """Which drivers do not count, and why."""
+    lacking = {"fewer than half of the texts have it": ~common, "the same everywhere": common & ~varied}
+    told = {why: [name for name, out in zip(NAMES, which[1:], strict=True) if out] for why, which in lacking.items()}
+    return "; ".join(f"without {' and '.join(names)}: {why}" for why, names in told.items() if names)
+
+
+def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) -> list[Estimate]:
+    """Each driver's correlation, the share that each explains, and the share that all do."""
+    moments = _moments(texts)
+    values, size = _statistics(moments.sum(axis=0)).tolist(), len(texts.names)
+    ends: list[tuple[float | None, float | None]] = [(None, None)] * len(values)
+    interval = f"{len(moments)} items: too few for an interval"
+    if len(moments) >= _FEWEST_ITEMS:
+        drawn = np.concatenate([
+            _statistics(np.tensordot(counts, moments, 1)) for counts in draws(len(moments), n_resamples, seed)
+        ])  # fmt: skip
+        ends = [
+            _ends(column[~np.isnan(column)], value if place >= size else None, (1 - confidence) / 2)
+            for place, (value, column) in enumerate(zip(values, drawn.T, strict=True))
+        ]
+        interval = f"{100 * confidence:g}% percentile bootstrap over items, {n_resamples} resamples, seed {seed}"
+    scope = "within items" if texts.within else "pooled"
+    about = [("r", f"Pearson's r with {name}, {scope}") for name in texts.names]
+    about += [("R2", f"R² of {name}, {scope}") for name in (*texts.names, ", ".join(texts.names))]
+    return [
+        Estimate(name, value, low, high, len(texts.item), f"{how}; {interval}")
+        for (name, how), value, (low, high) in zip(about, values, ends, strict=True)
+    ]
+
+
+def _moments(texts: _Texts) -> Floats:
+    """For every item Σ v vᵀ over its texts, where v is 1, the score, the drivers."""
+    values = np.column_stack([np.ones(len(texts.item)), texts.values])
+    places = np.unique(texts.item, return_inverse=True)[1]
+    sums = np.zeros((texts.items, values.shape[1], values.shape[1]))
+    np.add.at(sums, places, values[:, :, None] * values[:, None, :])
+    return sums
+
+
+def _statistics(sums: Floats) -> Floats:
+    """From sums of `_moments` (… × k × k): r with each driver, r², and R² of all of them; NaN without variation."""
+    n = sums[..., :1, :1]
+    spread = sums[..., 1:, 1:] / n - sums[..., 1:, :1] * sums[..., :1, 1:] / n**2
+    variance = np.diagonal(spread, axis1=-2, axis2=-1)
+    scale = np.sqrt(np.where(variance > _ROUNDING, variance, np.nan))
+    correlations = spread / (scale[..., :, None] * scale[..., None, :])
+    r = correlations[..., 0, 1:]
+    # A driver that does not vary explains nothing. Drivers that say the same have no inverse but a pseudo-inverse.
+    known = np.nan_to_num(r)
+    inverse = np.linalg.pinv(np.nan_to_num(correlations[..., 1:, 1:]), 1e-9, hermitian=True)
+    share = np.einsum("...i,...ij,...j->...", known, inverse, known)
+    together = np.where(np.isnan(scale[..., 0]), np.nan, np.clip(share, 0, 1))
+    return np.concatenate([r, r**2, together[..., None]], axis=-1)
+
+
+def _ends(drawn: Floats, share: float | None, tail: float) -> tuple[float, float]:
+    """The percentile interval of a correlation, or that of a share less its bias and from 0 to 1."""
+    low, high = map(float, np.quantile(drawn, (tail, 1 - tail)))
+    if share is None:
+        return low, high
+    bias = float(drawn.mean()) - share
+    return max(0.0, low - bias), min(1.0, high - bias)

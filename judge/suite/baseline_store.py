@@ -1,0 +1,187 @@
+"""The run that a suite's scores are held against: where it is, whether it is of the same texts, and a new one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from judge.commands.suite_runs import PAIRS
+from judge.core.errors import ConfigError, JudgeError, StorageError
+from judge.core.records import Sample, whole
+from judge.report.format import count, line
+from judge.results.result import Result, load
+from judge.suite.records import Case, Drift, Suite
+from judge.suite.samples import Key
+from judge.table import RUN
+
+_PAGES = ("report.html", "report.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """`before` is the run to compare with, `keep` the folder where this one is to take its place; each may be None.
+
+    `warnings` are what a summary has to say: that nothing is compared, or that the baseline has texts which are gone.
+    """
+
+    before: Result | None = None
+    keep: Path | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def find(
+    suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update: bool, known: Collection[Key] | None = None
+) -> Baseline:
+    """The baseline of a suite, of whose data `samples` are scored.
+
+    `folder` goes before the suite's own: there it is DIR/NAME, or DIR where that is a run. A suite that is new, and so
+    is not among the runs in it, has nothing to be compared with: a warning. Raises ConfigError, with the line, where no
+    baseline is named and a case needs it, where the folder is not there or is no scored run, and where it is of other
+    data; with `update` these are notes, as it is going to be replaced. Texts that were edited, fewer than half of those
+    in both, are left out of it: a note. Of texts there that are not among the `known` ones a warning. StorageError
+    where it is to be replaced and cannot be written, or is somebody else's folder.
+    """
+    where, place = _place(suite, folder)
+    drifts = [case for case in suite.cases if isinstance(case.expected, Drift)]
+    if place is None:
+        return _unnamed(suite, drifts, update=update)
+    if not samples:
+        said = "a baseline has scores of single texts, and every case here compares two"
+        if folder is None:
+            raise ConfigError(f"{where}: {said}")
+        return Baseline(warnings=(f"Not compared with a baseline: {said}.",))
+    keep = folder / suite.name if update and folder is not None else place if update else None
+    if folder is not None and not update and _new(place, folder):
+        if not folder.exists():
+            raise ConfigError(
+                f"--baseline {folder}: no such folder{_near(folder)}; with --update-baseline this run becomes the first"
+            )
+        return Baseline(warnings=(f"Not compared with a baseline: there is no run in {folder / suite.name}.",))
+    if keep is not None:
+        _check_folder(where, keep)
+    try:
+        before = _run(place)
+        edited, notes = _lacking(before, samples)
+        return Baseline(_without(before, edited), keep, notes, () if known is None or update else _gone(before, known))
+    except JudgeError as error:
+        if not update:
+            raise ConfigError(f"{where}: {error}; the same command with --update-baseline makes a new one") from error
+        unjudged = f"; {count(len(drifts), 'case')} of drift not judged" if drifts else ""
+        return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
+
+
+def _unnamed(suite: Suite, drifts: Sequence[Case], *, update: bool) -> Baseline:
+    """Nothing to compare with. Raises ConfigError where that is needed."""
+    if update:
+        raise ConfigError(f"{suite.path}: --update-baseline: where to? write baseline: FOLDER, or add --baseline DIR")
+    if drifts:
+        raise ConfigError(
+            f"{suite.path}:{drifts[0].line}: drift is measured from a baseline: write baseline: FOLDER at the top, "
+            "or add --baseline DIR"
+        )
+    return Baseline()
+
+
+def keep(result: Result, folder: Path) -> None:
+    """Write a result as a baseline: its tables and run.json, without the pages. Raises StorageError."""
+    result.save(folder, pages=False, overwrite=True)
+
+
+def _place(suite: Suite, folder: Path | None) -> tuple[str, Path | None]:
+    """The folder where the baseline is looked for, and how a message begins that is about it."""
+    if folder is None:
+        return f"{suite.path}:{suite.lines.get('baseline', 1)}: baseline", suite.baseline
+    own = folder / suite.name
+    return f"{suite.path}: --baseline", own if (own / RUN).exists() or not (folder / RUN).exists() else folder
+
+
+def _new(place: Path, folder: Path) -> bool:
+    """Whether a folder is to have a run of each suite, and has none of this one: it is not there, or has others'."""
+    others = (f"*/{RUN}", f"*/{PAIRS}/{RUN}")
+    return not (place / RUN).exists() and (not folder.exists() or any(any(folder.glob(one)) for one in others))
+
+
+def _run(folder: Path) -> Result:
+    """Raises ConfigError for what is no scored run, StorageError for a damaged one."""
+    if not (folder / RUN).exists():
+        raise ConfigError(f"there is no run in {folder}")
+    result = load(folder)
+    if result.rankings or not any(column.kind == "criterion" for column in result.table.columns):
+        raise ConfigError(f"no text has a judge's score in {folder}")
+    return result
+
+
+def _check_folder(where: str, folder: Path) -> None:
+    """Raises StorageError for a folder in which no baseline can be kept."""
+    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    if not there.is_dir():
+        raise StorageError(f"{where}: {there}: a file stands there; name a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise StorageError(f"{where}: {there}: cannot be written to; name another folder")
+    if not (folder / RUN).exists() and any((folder / name).exists() for name in _PAGES):
+        raise StorageError(f"{where}: {folder} holds a report that is not from judge; name another folder")
+
+
+def _without(before: Result, texts: Collection[Key]) -> Result:
+    """The run as if it had not had these texts."""
+    if not texts:
+        return before
+    table = before.table
+    samples = tuple(one for one in table.samples if (one.item, one.system) not in texts)
+    scores = tuple(row for row in table.scores if (row.item, row.system) not in texts)
+    failures = tuple(row for row in table.failures if (row.item, row.system) not in texts)
+    return replace(before, table=replace(table, samples=samples, scores=scores, failures=failures))
+
+
+def _lacking(before: Result, samples: Sequence[Sample]) -> tuple[Collection[Key], tuple[str, ...]]:
+    """The texts that are other ones there, and what there is to note of these and of new ones.
+
+    Raises ConfigError where it is of other data: where no text is in it, or half of those that are were edited.
+    """
+    had = {(one.item, one.system): _text(one) for one in before.table.samples}
+    there = [one for one in samples if _key(one) in had]
+    if not there:
+        raise ConfigError(f"it is of other data: no text here is in it, such as {_named(samples[0])}")
+    edited = [one for one in there if had[_key(one)] != _text(one)]
+    unlike = f"{_named(edited[0])} has another output or source there" if edited else ""
+    if 2 * len(edited) >= len(there):
+        raise ConfigError(f"it is of other data: {len(edited):,} of {count(len(there), 'text')} differ; {unlike}")
+    notes = [f"{len(edited):,} of {count(len(there), 'text')} edited, and not compared: {unlike}."] if edited else []
+    if new := len(samples) - len(there):
+        notes.append(f"{new:,} of {count(len(samples), 'text')} not in the baseline, and not compared with it.")
+    return {_key(one) for one in edited}, tuple(notes)
+
+
+def _gone(before: Result, known: Collection[Key]) -> tuple[str, ...]:
+    """Texts of the baseline that are in no data any more: a suite passes for want of them, too."""
+    here = {(whole(item), whole(system)) for item, system in known}
+    gone = [one for one in before.table.samples if _key(one) not in here]
+    if not gone:
+        return ()
+    more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
+    of = count(len(before.table.samples), "text")
+    return (f"{len(gone):,} of {of} of the baseline gone: {_named(gone[0])}{more}.",)
+
+
+def _near(folder: Path) -> str:
+    """The folders beside it that are called much like it."""
+    there = folder.absolute().parent
+    names = [one.name for one in there.iterdir() if one.is_dir()] if there.is_dir() else []
+    near = get_close_matches(folder.name, names, n=2)
+    return f"; did you mean {' or '.join(repr(str(folder.with_name(name))) for name in near)}?" if near else ""
+
+
+def _key(sample: Sample) -> tuple[str, str]:
+    return whole(sample.item), whole(sample.system)
+
+
+def _text(sample: Sample) -> tuple[str, str]:
+    return whole(sample.output), whole(sample.source or "")
+
+
+def _named(sample: Sample) -> str:
+    return f"item {line(sample.item, 60)!r} of system {line(sample.system, 60)!r}"

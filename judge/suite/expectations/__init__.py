@@ -1,0 +1,50 @@
+"""The kinds of cases: one module each, with all that is to be known of what such a case expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from judge.core.records import Criterion, Sample
+from judge.suite.expectations import agreement, drift, label, order, score_range
+from judge.suite.expectations.context import Question, Told
+from judge.suite.records import Case, Kind, Policy
+
+
+class Home(Protocol):
+    """A module of this package; `wanted` is what a case of its kind expects."""
+
+    @property
+    def UNDECIDED(self) -> Policy:  # noqa: N802
+        """What a case counts as whose numbers show neither that it holds nor that it does not."""
+        ...
+
+    def sentence(self, case: Case, wanted: Any) -> str:
+        """What a case says, as its name."""
+        ...
+
+    def check(self, wanted: Any, criterion: Criterion, texts: Sequence[Sample]) -> None:
+        """Raises ConfigError for what cannot be expected of these texts on this criterion's scale."""
+        ...
+
+    def expected(self, asked: Question, wanted: Any) -> str:
+        """What is expected in short: `≥ 4`."""
+        ...
+
+    def decide(self, asked: Question, wanted: Any) -> Told:
+        """What the scores say of it. Raises NoScore where there is nothing to decide from."""
+        ...
+
+
+_HOMES: Mapping[Kind, Home] = {
+    "band": score_range,
+    "label": label,
+    "order": order,
+    "agreement": agreement,
+    "drift": drift,
+}
+
+
+def of(case: Case) -> Home:
+    """The module of a case's kind."""
+    return _HOMES[case.kind]

@@ -1,0 +1,81 @@
+"""The judge goes with people's ratings at least so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from judge.core.errors import ConfigError
+from judge.core.records import Criterion, Estimate, Sample
+from judge.stats.bootstrap import Bootstrap
+from judge.stats.correlation import LEAST, UNITS, Against, Level, matrix, usual_level
+from judge.stats.power import LEAST as FEWEST
+from judge.stats.power import takes
+from judge.suite.draws import NEAR
+from judge.suite.expectations.context import Question, Told, about, joined, name, short
+from judge.suite.means import shown, would_take
+from judge.suite.records import Agreement, Case, Policy, Status
+from judge.suite.scored import NoScore, named
+
+PLACES = 2
+UNDECIDED: Policy = "fail"
+_OVER: Mapping[Level, str] = {"document": "within items", "item": "over all texts", "system": "between systems' means"}
+
+
+def sentence(case: Case, agreement: Agreement) -> str:
+    return f"{about(case)} goes with people's ratings"
+
+
+def check(agreement: Agreement, criterion: Criterion, texts: Sequence[Sample]) -> None:
+    rated = {name: None for one in texts for name in one.human}
+    if criterion.name not in rated:
+        has = f"they rated {', '.join(rated)}" if rated else "the data has no ratings"
+        raise ConfigError(
+            f"human: no text has people's rating {criterion.name!r} ({has}); name its column with "
+            f"map: {{human.{criterion.name}: COLUMN}}"
+        )
+
+
+def expected(asked: Question, agreement: Agreement) -> str:
+    return ", ".join(f"{coefficient} ≥ {short(least)}" for coefficient, least in agreement.least.items())
+
+
+def decide(asked: Question, agreement: Agreement) -> Told:
+    scored, by = asked.scored(), named(asked.case.criterion)
+    wanted = {*asked.texts}
+    rated = [s for s in scored.result.table.samples if (s.item, s.system) in wanted and by in s.human]
+    if not rated:
+        raise NoScore(f"none of the texts has a rating by people for {name(by)}")
+    lost = [(s.item, s.system, "") for s in rated if scored.score(s.item, s.system) is None]
+    lacking, detail = scored.lacking(lost) if lost else ("", "")
+    level = agreement.level or usual_level(rated)
+    values = {(s.item, s.system): one.value for s in rated if (one := scored.score(s.item, s.system))}
+    against = Against(matrix(rated, {(s.item, s.system): s.human[by] for s in rated}), Bootstrap(seed=asked.seed))
+    found = against.correlate(matrix(rated, values))
+    if level in found.lacking:
+        raise NoScore(found.lacking[level], detail)
+    estimates = {one: found.estimates.get((level, one)) for one in agreement.least}
+    items = len({sample.item for sample in rated})
+    told = [_one(e, agreement.least[one], level, items) for one, e in estimates.items() if e]
+    if len(told) < len(estimates):
+        raise NoScore("a coefficient is undefined on these texts", detail)
+    status: Status = next((one for one in ("failed", "undecided") if one in {s for s, _ in told}), "passed")
+    first = next(e for e in estimates.values() if e)
+    parts = [f"{one} {shown(e, PLACES)}" for one, e in estimates.items() if e]
+    over = f"of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
+    said = joined(*dict.fromkeys(sentence for _, sentence in told), f"{_OVER[level]}, {over}", lacking)
+    return Told(status, ", ".join(parts), said, None, first, detail=detail)
+
+
+def _one(e: Estimate, least: float, level: Level, items: int) -> tuple[Status, str]:
+    if e.n < FEWEST:
+        return "undecided", f"too few {UNITS[level]}s to tell: {FEWEST} or more"
+    if e.low is None or e.high is None or items < LEAST:  # of two, drawn anew, there are three different resamples
+        return "undecided", f"too few items to tell: {LEAST} or more"
+    if e.low >= least - NEAR:
+        return "passed", ""
+    if e.high < least - NEAR:
+        return "failed", f"{e.name} below {short(least)}"
+    n, unit = (items, "item") if level == "system" else (e.n, UNITS[level])  # what is drawn anew are items
+    away = replace(e, value=e.value - least, low=e.low - least, high=e.high - least, n=n)
+    return "undecided", f"{e.name} not told apart from {short(least)}{would_take(takes(away), n, unit)}"

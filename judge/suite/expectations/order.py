@@ -1,0 +1,125 @@
+"""One system's texts are better than another's: by their scores' difference, or by comparing them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Criterion, Estimate, Sample
+from judge.report.format import count
+from judge.stats.pairwise import verdict
+from judge.suite.draws import NEAR, Parts
+from judge.suite.expectations.context import (
+    STATUS,
+    Question,
+    Told,
+    joined,
+    missing,
+    name,
+    places,
+    quoted,
+    share,
+    short,
+    stem,
+    which,
+)
+from judge.suite.expectations.paired_runs import change
+from judge.suite.means import Mean, mean
+from judge.suite.records import Case, Order, Policy
+from judge.suite.scored import NoScore, Scored
+
+UNDECIDED: Policy = "fail"
+_EVEN = 0.5
+
+
+def sentence(case: Case, order: Order) -> str:
+    sides = [quoted(text.output) for text in case.texts] or [order.better, order.worse]
+    return f"{stem(case)}: {sides[0]} above {sides[1]}{f' ({which(case)})' if case.items else ''}"
+
+
+def check(order: Order, criterion: Criterion, texts: Sequence[Sample]) -> None:
+    most = _EVEN if criterion.pairwise else criterion.scale.high - criterion.scale.low
+    if order.margin >= most:
+        what = "share of wins above one half" if criterion.pairwise else f"difference on {criterion.name}"
+        raise ConfigError(f"margin: {order.margin:g} cannot be exceeded; the largest {what} is {most:g}")
+
+
+def expected(asked: Question, order: Order) -> str:
+    better, worse = name(order.better), name(order.worse)
+    if asked.pairwise:
+        return f"{better} wins > {share(_EVEN + order.margin)} against {worse}"
+    return f"{better} > {worse}{f' + {short(order.margin)}' if order.margin else ''}"
+
+
+def decide(asked: Question, order: Order) -> Told:
+    scored, pairwise = asked.scored(), asked.pairwise
+    both = [item for item, systems in asked.by_item.items() if {order.better, order.worse} <= {*systems}]
+    if not both:
+        raise NoScore(f"no item has texts of both {name(order.better)} and {name(order.worse)}")
+    of = scored.preference if pairwise else scored.difference
+    found = {item: of(item, order.better, order.worse) for item in both}
+    items = [parts for parts in found.values() if parts]
+    lost = [row for item, parts in found.items() if not parts for row in _unscored(scored, item, order, pairwise)]
+    lacking, detail = missing(scored, lost, items)
+    even = _EVEN if pairwise else 0.0
+    margin, zero = mean(items, even + order.margin, even, seed=asked.seed)
+    estimate = margin.moved(even + order.margin)
+    single = "one reply each" if margin.single and _side(margin) < 0 else ""
+    said = joined(
+        _said(margin, zero, order), single, margin.alike, _flipped(scored, found, order) if pairwise else "", lacking
+    )
+    return Told(STATUS[_side(margin)], _found(estimate, scored.column, pairwise), said, None, estimate, detail=detail)
+
+
+def _unscored(scored: Scored, item: str, order: Order, pairwise: bool) -> list[tuple[str, str, str]]:
+    ends = (order.better, order.worse)
+    rows = [(item, *ends), (item, *ends[::-1])] if pairwise else [(item, system, "") for system in ends]
+    return [row for row in rows if scored.score(*row) is None]
+
+
+def _flipped(scored: Scored, found: Mapping[str, Parts], order: Order) -> str:
+    """How often the answer changed with the order in which the texts were shown."""
+    ends = (order.better, order.worse)
+    both = [
+        verdict(scored.score(item, *ends), scored.score(item, *ends[::-1])) for item, parts in found.items() if parts
+    ]
+    flips = sum(one.flipped is True for one in both)
+    return f"the order shown changed {flips:,} of {count(len(both), 'answer')}" if flips else ""
+
+
+def _side(one: Mean) -> int:
+    """1 above the limit, −1 not above it, 0 where it is not told.
+
+    One reply decides by its value, and so does a tie. Of two to five items with one reply each nothing is told, and of
+    so many without draws no lead.
+    """
+    e = one.estimate
+    if one.few:
+        return 0
+    if one.single or (e.low == e.high and e.value <= NEAR):
+        return 1 if e.value > NEAR else -1
+    return 0 if one.told > 0 and one.untested else one.told
+
+
+def _said(margin: Mean, zero: Mean, order: Order) -> str:
+    side = _side(margin)
+    if side > 0:
+        return "ahead, one reply each" if margin.single else f"better{margin.tested}"
+    if margin.few:
+        return margin.few
+    if side == 0 and margin.told > 0:
+        return margin.untested
+    if side == 0:
+        return f"not told apart{f' from a lead of {short(order.margin)}' if order.margin else ''}{margin.takes}"
+    if zero.told < 0:
+        return f"worse{zero.tested}"
+    return f"not better by {short(order.margin)}{margin.tested}" if order.margin else "not better"
+
+
+def _found(e: Estimate, column: Column, pairwise: bool) -> str:
+    """`+1.30 [1.00, 1.60]`, or the share of comparisons won."""
+    if pairwise:
+        low, high = e.low, e.high
+        ends = "" if low is None or high is None or low == high else f" [{share(max(0, low))}, {share(min(1, high))}]"
+        return f"{share(e.value)}{ends}"
+    return change(e, places(column))

@@ -1,0 +1,110 @@
+"""A text's score, or the mean over texts, lies in a band."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Criterion, Estimate, Sample
+from judge.suite.draws import NEAR, chance, counts, within
+from judge.suite.expectations.context import Question, Told, about, flaky, joined, of_items, places, short
+from judge.suite.means import Mean, mean, shown
+from judge.suite.records import Band, Case, Policy, Status
+from judge.suite.scored import Scored, Text
+
+UNDECIDED: Policy = "fail"
+
+
+def sentence(case: Case, band: Band) -> str:
+    of = about(case)
+    if band.low is None or band.high is None:
+        return f"{of} ≥ {band.low:g}" if band.low is not None else f"{of} ≤ {band.high:g}"
+    return f"{of}: {band.low:g} to {band.high:g}"
+
+
+def check(band: Band, criterion: Criterion, texts: Sequence[Sample]) -> None:
+    scale = criterion.scale
+    for name, end in (("min", band.low), ("max", band.high)):
+        if end is not None and not scale.low <= end <= scale.high:
+            raise ConfigError(
+                f"{name}: {end:g} is not on the scale of {criterion.name}, from {scale.low:g} to {scale.high:g}"
+            )
+
+
+def expected(asked: Question, band: Band) -> str:
+    return _range(band)
+
+
+def _range(band: Band) -> str:
+    if band.low is None or band.high is None:
+        return f"≥ {short(band.low)}" if band.low is not None else f"≤ {short(band.high or 0.0)}"
+    return f"{short(band.low)} to {short(band.high)}" if band.low < band.high else f"= {short(band.low)}"
+
+
+def decide(asked: Question, band: Band) -> Told:
+    scored = asked.scored()
+    items, lacking, detail = of_items(scored, asked.by_item)
+    lone = asked.texts[0] if len(asked.texts) == 1 else None
+    ends = [end for end in (band.low, band.high) if end is not None]
+    means = mean(items, *ends, seed=asked.seed)
+    estimate = _on_scale(means[0].moved(ends[0]), scored.column)
+    status, said = _held(means, band)
+    odds = _turned(scored, lone, band, estimate) if lone else None
+    return Told(
+        status,
+        shown(estimate, places(scored.column)),
+        joined(said, _single(means[0], lone), means[0].alike, _odds(odds, band, estimate), lacking),
+        odds,
+        estimate,
+        detail=detail,
+    )
+
+
+def _single(one: Mean, lone: Text | None) -> str:
+    return "" if not one.single else "one reply" if lone else "one reply each"
+
+
+def _held(means: Sequence[Mean], band: Band) -> tuple[Status, str]:
+    """Inside where every end holds; what is said is of the end that does not, or not for certain."""
+    ends = [(end, sign) for end, sign in ((band.low, 1), (band.high, -1)) if end is not None]
+    doubt = ""
+    for one, (end, sign) in zip(means, ends, strict=True):
+        e = one.estimate
+        least = min(sign * (e.value if x is None else x) for x in (e.low, e.high))
+        if one.told == -sign:
+            return "failed", f"{'below' if sign > 0 else 'above'} {short(end)}{one.tested}"
+        if least < -NEAR:
+            doubt = doubt or f"not told apart from {short(end)}{one.takes}"
+    return ("undecided", doubt) if doubt else ("passed", "")
+
+
+def _on_scale(e: Estimate, column: Column) -> Estimate:
+    """An interval that does not leave the scale."""
+    if e.low is None or e.high is None or column.low is None or column.high is None:
+        return e
+    return replace(e, low=max(e.low, column.low), high=min(e.high, column.high))
+
+
+def _turned(scored: Scored, text: Text, band: Band, estimate: Estimate) -> float | None:
+    """The share of single replies that would have turned the verdict, if it is neither few nor nearly all."""
+    each = [chance(one, band, counts(of, scored.result.info)) for one, of in scored.each(*text)]
+    known = [one for one in each if one is not None]
+    if not known or len(known) < len(each):
+        return None
+    outside = sum(known) / len(known)
+    turned = outside if within(estimate.value, band) else 1 - outside
+    return turned if flaky(turned) else None
+
+
+def _odds(odds: float | None, band: Band, estimate: Estimate) -> str:
+    if odds is None:
+        return ""
+    inside = within(estimate.value, band)
+    if band.high is None and band.low is not None:
+        where = f"{'fall below' if inside else 'reach'} {short(band.low)}"
+    elif band.low is None and band.high is not None:
+        where = f"{'go above' if inside else 'keep to'} {short(band.high)}"
+    else:
+        where = f"fall {'outside' if inside else 'inside'} of {_range(band).removeprefix('= ')}"
+    return f"flaky: {odds:.0%} of single replies {where}"

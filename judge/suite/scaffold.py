@@ -1,0 +1,232 @@
+"""A suite to begin with, made from data: cases that follow from people's ratings, and no limit that is made up."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import yaml
+
+from judge import criteria as criteria_module
+from judge import text
+from judge.config import DEFAULT_CRITERIA
+from judge.core.errors import ConfigError, CriterionError, DataError
+from judge.core.records import Criterion, Sample
+from judge.report.format import line
+from judge.stats.correlation import usual_level
+from judge.suite.samples import mapped_away
+from judge.suite.schema import OPTIONS
+
+_MANY = 500  # judgments above which the file says how to take fewer
+_LEAST = 3  # rated texts that a coefficient takes
+_PATHS = ("data", "replay")
+UNUSED = "# Columns that nothing here reads: "
+_HEAD = """\
+# judge test {name}{flag}
+# An editor completes the keys by what `judge suite schema > suite.schema.json` writes, once the first line here is
+# # yaml-language-server: $schema=suite.schema.json
+"""
+
+
+def begin(
+    samples: Sequence[Sample],
+    path: Path,
+    criteria: Sequence[str] = (),
+    *,
+    options: Mapping[str, Any],
+    baseline: Path | None = None,
+) -> str:
+    """The text of a suite at `path` about these samples.
+
+    `criteria` are names and files; none: the built-in ones that people rated, else the default ones. `options` are keys
+    of a suite, `data` among them; what is a path there starts from the working directory, and in the text from the
+    suite's folder. `baseline` is the folder of a run. Raises ConfigError where no built-in criterion fits the samples,
+    CriterionError or DataError where one of `criteria` does not.
+    """
+    language = str(options.get("language") or text.language(t for s in samples for t in (s.output, s.source or "")))
+    names = list(criteria) or _fitting(samples, language)
+    chosen = [(name, criteria_module.load(name, language=language)) for name in names]
+    for _, one in chosen:
+        _check(one, samples, options.get("map"))
+    folder, written = path.parent, [_from(path.parent, name) for name in names]
+    judged = bool(options.get("model") or options.get("replay"))
+    lines = [_HEAD.format(name=line(path.name), flag="" if judged else " --model gpt-5.4-mini")]
+    lines += [f"{key}: {_flow(_moved(folder, key, options[key]))}" for key in OPTIONS if options.get(key) is not None]
+    if (judgments := len(samples) * len(names)) > _MANY and "limit" not in options:
+        lines.append(f"# limit: 100  # texts; all of them are up to {judgments:,} judgments")
+    lines.append(f"criteria: {_flow(written)}")
+    if not judged:
+        lines.append("# model: gpt-5.4-mini  # or --model; replay: calls.jsonl is a recording in its place")
+    if baseline is not None:
+        lines += ["", f"baseline: {_flow(_from(folder, str(baseline), always=True))}  # no criterion may be told worse"]
+    lines += ["", "limits: {failures: 0}  # tokens: the most of one judgment; cost: of all with nothing cached", ""]
+    lines.append("cases:")
+    for name, (_, one) in zip(written, chosen, strict=True):
+        lines += _cases(_flow(name), one, samples)
+    return "\n".join([*lines, *_more(samples, [one for _, one in chosen], baseline)]) + "\n"
+
+
+def _check(criterion: Criterion, samples: Sequence[Sample], mapping: Mapping[str, str] | None) -> None:
+    """Raises CriterionError or DataError for what the samples lack, and says where a mapping took it away."""
+    try:
+        criteria_module.check(criterion, samples)
+    except (CriterionError, DataError) as error:
+        raise type(error)(f"{error}{mapped_away(error, mapping)}") from None
+
+
+def _fitting(samples: Sequence[Sample], language: str) -> list[str]:
+    """The built-in criteria that people rated, else the default ones, of which the samples have what they read."""
+    rated = {name: None for sample in samples for name in sample.human}
+    known = {one.name: one for one in criteria_module.builtin(language)}
+    reason = ""
+    for names in ([name for name in rated if name in known], DEFAULT_CRITERIA):
+        fit = []
+        for name in names:
+            try:
+                criteria_module.check(known[name], samples)
+                fit.append(name)
+            except (CriterionError, DataError) as error:
+                reason = reason or str(error)
+        if fit:
+            return fit
+    raise ConfigError(f"no built-in criterion fits: {reason}; name one of yours: --criteria mine.jinja")
+
+
+# What follows from people's ratings
+
+
+def _cases(name: str, criterion: Criterion, samples: Sequence[Sample]) -> Iterator[str]:
+    """The cases of a criterion, line by line."""
+    rated = [sample for sample in samples if criterion.name in sample.human]
+    made = [
+        *_agreement(name, criterion, rated),
+        *_order(name, _systems(rated, criterion.name)),
+        *_bands(name, criterion, rated),
+    ]
+    if not made:
+        made = [
+            "  # the lowest of the scale, which every mean is: raise it to what a run shows",
+            f"  - criterion: {name}",
+            f"    expect: {{min: {criterion.scale.low:g}}}",
+        ]
+    yield from made
+    yield ""
+
+
+def _agreement(name: str, criterion: Criterion, rated: Sequence[Sample]) -> Iterator[str]:
+    """At the level that the ratings allow; none where they do not vary."""
+    of_items: dict[str, list[float]] = defaultdict(list)
+    for sample in rated:
+        of_items[sample.item].append(sample.human[criterion.name])
+    within = any(len(set(each)) > 1 for each in of_items.values())
+    if not within and (len(rated) < _LEAST or len({one for each in of_items.values() for one in each}) < 2):
+        return
+    level = usual_level(rated) if within else "item"
+    yield "  # goes with people's ratings at all: raise it to what a run shows"
+    yield f"  - criterion: {name}"
+    yield f"    human: {{spearman: {{min: 0}}, level: {level}}}"
+
+
+def _systems(rated: Sequence[Sample], rating: str) -> tuple[str, str] | None:
+    """The systems best and worst by the mean of the ratings, each over the items that all rated systems have."""
+    of: dict[str, dict[str, float]] = defaultdict(dict)
+    for sample in rated:
+        of[sample.system][sample.item] = sample.human[rating]
+    shared = set.intersection(*(set(items) for items in of.values())) if of else set()
+    if len(of) < 2 or not shared:
+        return None
+    means = {system: fmean(items[item] for item in sorted(shared)) for system, items in of.items()}
+    best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
+    return (best, worst) if means[best] > means[worst] else None
+
+
+def _order(name: str, systems: tuple[str, str] | None) -> Iterator[str]:
+    if systems is not None:
+        yield "  # the systems that people rate best and worst"
+        yield f"  - criterion: {name}"
+        yield f"    better: {_flow(systems[0])}"
+        yield f"    worse: {_flow(systems[1])}"
+
+
+def _bands(name: str, criterion: Criterion, rated: Sequence[Sample]) -> Iterator[str]:
+    """The texts rated best and worst, each on its side of the middle of the scale, where the ratings are on it."""
+    scale, rating = criterion.scale, criterion.name
+    middle = (scale.low + scale.high) / 2
+    if len(rated) < 2 or not all(scale.low <= sample.human[rating] <= scale.high for sample in rated):
+        return
+    worst, *_, best = sorted(rated, key=lambda sample: sample.human[rating])
+    for sample, end, side in ((best, "min", 1), (worst, "max", -1)):
+        if (sample.human[rating] - middle) * side > 0:
+            yield f"  # people say {sample.human[rating]:.3g}; the middle of the scale is {middle:g}"
+            yield f"  - criterion: {name}"
+            yield f"    item: {_flow(sample.item)}"
+            yield f"    system: {_flow(sample.system)}"
+            yield f"    expect: {{{end}: {middle:g}}}"
+
+
+def _more(samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path | None) -> Iterator[str]:
+    """What else a suite may hold, in comments."""
+    names = [criterion.name for criterion in chosen]
+    unread = sorted({name for sample in samples for name in sample.human} - set(names))
+    if unread:
+        told = ", ".join(line(name, 40) for name in unread[:5])
+        yield f"# People rated {told} as well: a criterion of that name in --criteria is held against it."
+    if unused := sorted({name for sample in samples for name in sample.extra}.difference(*(c.needs for c in chosen))):
+        yield f"{UNUSED}{', '.join(line(name, 40) for name in unused)} (map: {{item: COLUMN, system: COLUMN}})"
+    systems = list(dict.fromkeys(sample.system for sample in samples))
+    name = _flow(chosen[0].name)
+    if len(systems) > 1 and not any(sample.human for sample in samples):
+        yield "# Which system should be better?"
+        yield f"#  - {{criterion: {name}, better: {_flow(systems[0])}, worse: {_flow(systems[1])}}}"
+    yield "# A text of your own, with the columns that the criterion reads:"
+    needs = "".join(f"{_flow(need)}: ..., " for need in sorted(chosen[0].needs - {"output"}))
+    yield f"#  - {{criterion: {name}, text: {{{needs}output: ...}}, expect: {{min: {chosen[0].scale.high:g}}}}}"
+    if baseline is None:
+        yield "# With baseline: and the folder of a run, no criterion may be told worse than there. This bounds a move:"
+    else:
+        yield "# This bounds a move from the baseline:"
+    yield f"#  - {{criterion: {name}, drift: {{max_flips: 0.1}}}}"
+
+
+# YAML
+
+
+def _flow(value: Any) -> str:
+    """A value as YAML on one line."""
+    found = ""
+    for style in (None, '"'):  # in quotes no text takes several lines
+        found = yaml.safe_dump(
+            value, default_flow_style=True, default_style=style, allow_unicode=True, width=float("inf"), sort_keys=False
+        )
+        found = found.removesuffix("\n").removesuffix("\n...")
+        if len(found.splitlines()) < 2:
+            break
+    return found
+
+
+def _moved(folder: Path, key: str, value: Any) -> Any:
+    """An option with its paths as they are from the suite's folder."""
+    if key in _PATHS:
+        return _from(folder, str(value), always=True)
+    if key == "model":
+        models = [_judge(folder, one) for one in ([value] if isinstance(value, str | dict) else value)]
+        return models[0] if len(models) == 1 else models
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _judge(folder: Path, model: Any) -> Any:
+    """A judge's name, or its mapping; the path of a script starts from the folder."""
+    if isinstance(model, dict):
+        own = {key: value for key, value in model.items() if value is not None}
+        return {**own, "name": _judge(folder, own["name"])} if len(own) > 1 else _judge(folder, own["name"])
+    start, slash, script = model.partition("/")
+    return f"scripted/{_from(folder, script, always=True)}" if start == "scripted" and slash else model
+
+
+def _from(folder: Path, name: str, *, always: bool = False) -> str:
+    """A path from a folder on; a name that is no .jinja file as it is, but for `always`."""
+    return os.path.relpath(name, folder) if always or name.endswith(".jinja") else name

@@ -1,0 +1,344 @@
+"""What a suite's file may say, key by key, and the JSON schema of that."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, get_args
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    model_validator,
+)
+
+from judge.config import Budget, Plan
+from judge.stats.correlation import Level
+from judge.suite.records import Limits, Policy
+
+OPTIONS: Mapping[str, str] = {
+    "data": "The texts: a .jsonl, .json, .csv, .tsv or .parquet file, a folder or a pattern, from this file's folder.",
+    "map": "The data's columns by our names, such as {item: doc_id, output: summary}.",
+    "systems": "Of wide data: the columns that hold the systems' texts.",
+    "where": "Only the rows whose columns have these values, such as {lang: ja}.",
+    "limit": "Only so many texts of the data.",
+    "language": "Language of the prompts (default: the texts').",
+    "criteria": "Built-in names or .jinja files (default: those that the cases name).",
+    "model": "The judge; several are a panel.",
+    "base_url": "An OpenAI-compatible server, ending in /v1.",
+    "key_env": "The variable with the key.",
+    "weighting": "How scores are made.",
+    "draws": "Replies drawn where a score is a mean of samples.",
+    "min_mass": "The least probability on the scale to trust.",
+    "reply": "What is asked for (default: the criterion's own).",
+    "structured": "Ask for replies as JSON objects.",
+    "merge_criteria": "Ask for all criteria of a text at once.",
+    "temperature": "Sampling temperature (default: 0, for samples 1).",
+    "max_tokens": "The longest reply.",
+    "max_concurrency": "Most requests in flight.",
+    "timeout": "The longest wait for a reply, in seconds.",
+    "retries": "Tries after a failed one.",
+    "rpm": "Most requests a minute.",
+    "tpm": "Most tokens a minute.",
+    "deadline": "The longest that the judging may take, in seconds.",
+    "budget": "The most that may be spent, such as 5usd or 200000tokens.",
+    "cache": "The folder of kept replies, or the address of a Redis that machines share; false for none.",
+    "replay": "A recording that answers in the place of the model.",
+    "seed": "Of all that is drawn.",
+}
+"""The keys of `config.Plan` that a suite may have, with what each is."""
+_QUOTES = "YAML takes it for {}; put it in quotes"
+_SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
+
+
+def _name(given: Any) -> str:
+    """A label, an item or another name; a whole number is one too, what YAML made of `no` or 1.0 is not."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        return str(given)
+    if isinstance(given, str) and given.strip():
+        return given
+    if given is None or isinstance(given, str):
+        raise ValueError("nothing stands here")
+    if isinstance(given, list | dict):
+        raise ValueError("write a name")
+    raise ValueError(_QUOTES.format(_taken(given)))
+
+
+def _taken(given: Any) -> str:
+    """What YAML made of a word without quotes."""
+    return f"{str(given).lower()}, a truth value" if isinstance(given, bool) else f"a {type(given).__name__}"
+
+
+def _names(given: Any) -> Any:
+    return given if isinstance(given, list) else [given]
+
+
+def _columns(given: Any) -> dict[str, Any]:
+    """The columns of a text that stands in the case."""
+    if not isinstance(given, dict):
+        raise ValueError("write the columns of a text, such as {source: ..., output: ...}")
+    for name, value in given.items():
+        if name in ("item", "system", "human"):
+            raise ValueError(f"{name} is a column of the data; here stands what the criterion's template reads")
+        if not isinstance(value, str | int | float | list | dict | None):
+            raise ValueError(f"{name}: {_QUOTES.format(_taken(value))}")
+    return given
+
+
+def _side(given: Any) -> str | dict[str, Any]:
+    """A system of the data, or the columns of a text."""
+    return _columns(given) if isinstance(given, dict) else _name(given)
+
+
+def _share(given: Any) -> tuple[float, bool]:
+    """A number of judgments, or a share (0–1) of them; and which of the two."""
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return min(given, sys.maxsize), False
+    found = _SHARE.fullmatch(given.strip()) if isinstance(given, str) else None
+    if not found or float(found[1]) > 100:
+        raise ValueError("write a number of judgments, such as 0, or a share of them, such as 2%")
+    return float(found[1]) / 100, True
+
+
+def _failures(given: Any) -> Any:
+    _share(given)
+    return given
+
+
+def _dollars(given: Any) -> Budget:
+    try:
+        found = Plan.model_validate({"budget": given}).budget
+    except ValidationError:
+        found = None
+    if found is None or found.unit != "usd":
+        raise ValueError("write dollars, such as 0.50usd; tokens: is the limit of tokens")
+    return found
+
+
+Name = Annotated[str, BeforeValidator(_name, json_schema_input_type=str | int)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_names, json_schema_input_type=str | int | list[str | int])]
+Columns = Annotated[dict[str, Any], PlainValidator(_columns, json_schema_input_type=dict[str, Any])]
+Side = Annotated[str | dict[str, Any], PlainValidator(_side, json_schema_input_type=str | int | dict[str, Any])]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Points = Annotated[Number, Field(ge=0)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+Dollars = Annotated[Budget, PlainValidator(_dollars, json_schema_input_type=str)]
+
+
+class _Keys(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _one_of(*names: str) -> ConfigDict:
+    """For the schema: one of these keys has to be there."""
+    return ConfigDict(json_schema_extra={"anyOf": [{"required": [name]} for name in names]})
+
+
+class Expect(_Keys):
+    """Where the score lies, or which label the text gets."""
+
+    model_config = _one_of("min", "max", "label")
+
+    min: Number | None = Field(None, description="The score, or the mean over the texts, is at least this.")
+    max: Number | None = Field(None, description="The score, or the mean over the texts, is at most this.")
+    label: Name | None = Field(None, description="The likeliest label.")
+    share: Annotated[Share, Field(gt=0)] | None = Field(
+        None, description="Of several texts, the share that has the label (default: 1)."
+    )
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> Expect:
+        band = [name for name, end in (("min", self.min), ("max", self.max)) if end is not None]
+        if self.label is not None and band:
+            raise ValueError(f"{band[0]} and label are two expectations; make two cases of them")
+        if self.label is None and not band:
+            raise ValueError("write min, max or both; or label")
+        if self.share is not None and self.label is None:
+            raise ValueError("share goes with label; min and max are for the mean over the texts")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
+        return self
+
+
+class Least(_Keys):
+    """The least that a coefficient has to be."""
+
+    min: Annotated[Number, Field(ge=-1, le=1)]
+
+
+class Human(_Keys):
+    """How far the scores go with people's ratings of that name."""
+
+    model_config = _one_of("spearman", "kendall", "pearson")
+
+    spearman: Least | None = None
+    kendall: Least | None = None
+    pearson: Least | None = None
+    level: Level | None = Field(
+        None,
+        description="document: within items, between the texts of each (default where most items have three rated "
+        "texts or more); item: over all texts (default else); system: between the systems' means.",
+    )
+
+    @model_validator(mode="after")
+    def _one_coefficient(self) -> Human:
+        if not (self.spearman or self.kendall or self.pearson):
+            raise ValueError("write spearman, kendall or pearson, such as {spearman: {min: 0.4}}")
+        return self
+
+
+class Moved(_Keys):
+    """How far the scores may have moved from the baseline's."""
+
+    model_config = _one_of("max_shift", "max_drop", "max_flips")
+
+    max_shift: Points | None = Field(None, description="Of the mean, either way, in points of the scale.")
+    max_drop: Points | None = Field(None, description="Of the mean, to the worse, in points of the scale.")
+    max_flips: Share | None = Field(None, description="Share of the texts whose likeliest label is another one.")
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> Moved:
+        if self.max_shift is None and self.max_drop is None and self.max_flips is None:
+            raise ValueError("write max_shift, max_drop or max_flips")
+        return self
+
+
+_EXPECTED: Any = [{"required": each} for each in (["expect"], ["better", "worse"], ["human"], ["drift"])]
+
+
+class CaseKeys(_Keys):
+    """One expectation. Its texts are those of the data that item and system choose, or stand in the case."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": _EXPECTED})
+
+    name: Name | None = Field(None, description="What reports call it (default: what it says).")
+    criterion: Name | None = Field(None, description="A built-in name or a .jinja file (default: the only one).")
+    item: Names | None = Field(None, description="Of the data only these items.")
+    system: Names | None = Field(None, description="Of the data only these systems' texts.")
+    text: Columns | None = Field(None, description="A text of its own: output, and what the criterion reads.")
+    expect: Expect | None = None
+    better: Side | None = Field(None, description="A system of the data, or the columns of a text.")
+    worse: Side | None = Field(None, description="What better has to be better than.")
+    margin: Points | None = Field(
+        None, description="By more than this: points of the scale, or share of the comparisons above one half."
+    )
+    human: Human | None = None
+    drift: Moved | None = None
+    undecided: Policy | None = Field(None, description="What it counts as where the numbers show neither.")
+
+
+class LimitKeys(_Keys):
+    """What the whole suite may not exceed."""
+
+    failures: Annotated[int | str, BeforeValidator(_failures)] = Field(
+        0, description="Failed judgments: a number, or a share of them such as 2% (default: 0)."
+    )
+    tokens: Annotated[int, Field(strict=True, ge=1)] | None = Field(None, description="Input tokens of one judgment.")
+    cost: Dollars | None = Field(None, description="Of all judgments with nothing cached, such as 0.50usd.")
+
+    def limits(self) -> Limits:
+        most, share = _share(self.failures)
+        return Limits(most, share, self.tokens, self.cost)
+
+
+def _some(given: tuple[CaseKeys, ...]) -> tuple[CaseKeys, ...]:
+    if not given:
+        raise ValueError("write at least one, such as - {criterion: relevance, expect: {min: 3}}")
+    return given
+
+
+class Spec(_Keys):
+    """The keys of a suite that are its own; the others are those of a run (`OPTIONS`)."""
+
+    baseline: Name | None = Field(None, description="The folder of a run that changes are measured from.")
+    undecided: Policy | None = Field(None, description="For all cases (default: fail; for drift: pass).")
+    limits: LimitKeys = Field(default_factory=lambda: LimitKeys.model_validate({}))
+    cases: Annotated[tuple[CaseKeys, ...], AfterValidator(_some)] = Field(json_schema_extra={"minItems": 1})
+
+
+def keys_at(root: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
+    """The keys that may stand where a ValidationError's `loc` leads, sorted; none where it leads to no model."""
+    model = _model_at(root, loc)
+    return [] if model is None else sorted(model.model_fields)
+
+
+def keys_with(root: type[BaseModel], loc: tuple[int | str, ...], key: str) -> list[str]:
+    """The keys where `loc` leads in which this one may stand: `human` for `level`."""
+    model = _model_at(root, loc)
+    fields = {} if model is None else model.model_fields
+    return [name for name in fields if key in keys_at(root, (*loc, name))]
+
+
+def _model_at(root: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:
+    model: type[BaseModel] | None = root
+    for part in (part for part in loc if isinstance(part, str)):
+        field = None if model is None else model.model_fields.get(part)
+        model = None if field is None else next(_models(field.annotation), None)
+    return model
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models(inner)
+
+
+_TEXTS = {"type": ["string", "array"], "items": {"type": "string"}}
+_JUDGE = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/Judge"}]}
+_WRITTEN: Mapping[str, Any] = {
+    "systems": _TEXTS,
+    "criteria": _TEXTS,
+    "model": {"anyOf": [*_JUDGE["anyOf"], {"type": "array", "items": _JUDGE}]},
+    "deadline": {"type": ["number", "string"]},
+    "budget": {"type": "string"},
+}
+"""How a file writes what a plan holds in another form."""
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema (2020-12) of a suite's file; docs/suite.schema.json is its text."""
+    own, plan = Spec.model_json_schema(), Plan.model_json_schema()
+    options = {
+        name: {"description": said, **_WRITTEN.get(name, plan["properties"][name])} for name, said in OPTIONS.items()
+    }
+    found = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "judge.suite/1",
+        "description": "Cases that a judge's scores have to meet.",
+        **{name: own[name] for name in ("type", "additionalProperties", "required")},
+        "properties": options | own["properties"],
+        "$defs": {"Judge": plan["$defs"]["Judge"], **own["$defs"]},
+    }
+    terse: dict[str, Any] = _terse(found)
+    return terse | {"title": found["title"]}
+
+
+def schema_text() -> str:
+    return json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
+
+
+def _terse(found: Any) -> Any:
+    """Without titles and nulls, and `anyOf` of plain types as one list."""
+    if isinstance(found, list):
+        return [_terse(one) for one in found if one != {"type": "null"}]
+    if not isinstance(found, dict):
+        return found
+    kept = {
+        name: _terse(value)
+        for name, value in found.items()
+        if not (name == "title" and isinstance(value, str)) and not (name == "default" and value is None)
+    }
+    either = kept.get("anyOf", [])
+    if len(either) == 1 and "required" not in either[0]:
+        return kept.pop("anyOf")[0] | kept
+    if either and all(one.keys() == {"type"} for one in either):
+        kept["type"] = [one["type"] for one in kept.pop("anyOf")]
+    return kept
