@@ -21,8 +21,7 @@ from typing import TypeVar
 
 from common import COLUMNS, JUDGE, SUMMEVAL
 
-from judge.commands.audit import ready, run
-from judge.commands.audit_plan import MAIN
+from judge.commands.audit import MAIN, ready, run
 from judge.config import plan
 from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider

@@ -25,11 +25,10 @@ from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
-from judge.stats.bootstrap import Bootstrap
-from judge.stats.differences import mean_differences
-from judge.stats.pooled import pooled
-from judge.stats.ranking import rankings
-from judge.stats.resampling import means
+from judge.stats.bootstrap import Bootstrap, means
+from judge.stats.coefficients import pooled
+from judge.stats.paired_differences import mean_differences
+from judge.stats.pairwise import rankings
 from judge.stats.system_differences import compare
 from judge.table import Table
 

@@ -24,8 +24,7 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from judge.providers.transformers.label_scoring import Scorer
-from judge.providers.transformers.label_tokens import Labels
+from judge.providers.transformers.label_scoring import Labels, Scorer
 
 SYSTEMS, CRITERIA = 16, 4
 SHAPES: dict[str, dict[str, int]] = {

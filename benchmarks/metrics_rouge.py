@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from common import cpu, read
 
 from judge import text
-from judge.metrics.rouge import interning, score
+from judge.metrics.rouge import score, sequences
 
 TYPES = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
 ROUNDS, MANY = 3, 160
@@ -35,7 +35,7 @@ def compared(
     scorer.score("warm", "up")
 
     def ours() -> None:
-        interning._shelf.cache_clear()
+        sequences._shelf.cache_clear()
         score(outputs, references, types, stem=stem)
 
     def theirs() -> None:

@@ -7,7 +7,7 @@ import time
 from itertools import permutations
 
 from judge.core.records import Provenance, Score
-from judge.stats.ranking import rankings
+from judge.stats.pairwise import rankings
 
 
 def rows(systems: int, items: int) -> list[Score]:

@@ -16,9 +16,9 @@ os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL
 import numpy as np
 
 from judge.core.records import Column, Provenance, Sample, Score
-from judge.stats.correlation_matrix import matrices
-from judge.stats.overall import overall
-from judge.stats.resampling import means
+from judge.stats.analyze import overall
+from judge.stats.bootstrap import means
+from judge.stats.correlation import matrices
 from judge.stats.system_differences import compare
 from judge.table import Table
 

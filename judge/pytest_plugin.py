@@ -15,8 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judge.commands.pytest_fixture import Asking
-    from judge.commands.pytest_session import Found, Session
+    from judge.commands.pytest_support import Asking, Found, Session
     from judge.suite.records import Verdict
 
 _SUITE, _MODEL, _ADDRESS, _SCRIPTED = ".judge.yaml", "--judge-model", "--judge-base-url", "scripted/"
@@ -86,9 +85,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
     """What a score was made of, behind the comparison that failed (all that a short summary shows) and below it."""
-    if "judge.commands.pytest_fixture" not in sys.modules:
+    if "judge.commands.pytest_support" not in sys.modules:
         return None
-    from judge.commands.pytest_fixture import Judged
+    from judge.commands.pytest_support import Judged
 
     found = [one for one in (left, right) if isinstance(one, Judged)]
     if not found:
@@ -103,7 +102,7 @@ def judge(request: pytest.FixtureRequest) -> Asking:
 
     Criteria and files that a test or its marker names start from the folder of the test's file.
     """
-    from judge.commands.pytest_fixture import Asking
+    from judge.commands.pytest_support import Asking
     from judge.core.errors import ConfigError
 
     own: dict[str, Any] = {}
@@ -126,7 +125,7 @@ def _typed(config: pytest.Config, option: str) -> list[str]:
 
 
 def _session(config: pytest.Config) -> Session:
-    from judge.commands.pytest_session import Session
+    from judge.commands.pytest_support import Session
 
     typed = _typed(config, _MODEL)
     start, shared = config.invocation_params.dir, getattr(config, "workerinput", {}).get("judge_shared", "")
@@ -155,7 +154,7 @@ class SuiteFile(pytest.File):
     def collect(self) -> Iterator[SuiteItem]:
         """Reads the suite; asks nobody."""
         from judge.core.errors import JudgeError
-        from judge.report.format import line
+        from judge.core.format import line
         from judge.suite import load
 
         try:
@@ -170,7 +169,7 @@ class SuiteFile(pytest.File):
     def found(self) -> Found:
         """What came of the cases that run here; the suite is run by the first test that asks."""
         if self._found is None:
-            from judge.commands.pytest_session import verdicts
+            from judge.commands.pytest_support import verdicts
 
             here = [one for one in self.session.items if isinstance(one, SuiteItem) and one.parent is self]
             self._found = verdicts(self.suite, _session(self.config), frozenset(o.what for o in here if not o.whole))
@@ -193,7 +192,7 @@ class SuiteItem(pytest.Item):
 
     def runtest(self) -> None:
         """Raises Unmet where a verdict on it is not met, or where the suite could not be run."""
-        from judge.commands.pytest_session import unmet
+        from judge.commands.pytest_support import unmet
 
         found = self.parent.found()
         if found.trouble:

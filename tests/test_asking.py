@@ -18,7 +18,7 @@ from judge.execution import metric_client
 from judge.execution.metric_client import Asker, Later, Said, beside
 from judge.execution.progress import Counts
 from judge.execution.retry import Policy, Retrier
-from judge.metrics.model_requests import Trouble, Wanted
+from judge.metrics.common import Trouble, Wanted
 from judge.metrics.qags import judge_model
 from judge.providers import Provider
 from judge.providers.openai import OpenAIProvider

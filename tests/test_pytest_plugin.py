@@ -13,8 +13,7 @@ import pytest
 
 from judge import ScriptedProvider
 from judge.commands import test
-from judge.commands.pytest_fixture import Asking
-from judge.commands.pytest_session import Session
+from judge.commands.pytest_support import Asking, Session
 from judge.config import Judge
 from judge.core.errors import ConfigError
 from judge.providers.openai import OpenAIProvider

@@ -22,8 +22,8 @@ from jinja2 import StrictUndefined
 from judge import criteria
 from judge.core.errors import CriterionError
 from judge.core.records import Choice, Criterion, Form, Prompt, ReplyKind, Sample, Scale
+from judge.criteria.loading import _has
 from judge.criteria.render import Renderer, This, _environment, context, draft, fenced
-from judge.criteria.required_variables import _has
 from judge.scoring import parse
 
 GOLDEN = Path(__file__).parent / "golden" / "prompts"

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from judge.core.errors import DataError
 from judge.data import samples
-from judge.data.rows import _READERS
-from judge.data.shards import SUFFIXES
+from judge.data.rows import _READERS, SUFFIXES
 
 ROWS: list[dict[str, Any]] = [
     {"item": str(n), "system": system, "output": f"{system} on {n}\nin two lines", "references": [f"All of {n}."]}

@@ -352,9 +352,9 @@ def test_what_was_on_its_way_when_redis_died_is_sent_again(quick: Any, cache: Ca
 def test_more_than_may_be_on_its_way_is_owed(
     cache: Callable[..., Any], redis_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judge.cache import write_behind
+    from judge.cache import redis
 
-    monkeypatch.setattr(write_behind, "_MOST", 10)
+    monkeypatch.setattr(redis, "_MOST", 10)
     one = cache("a")
     with asleep(redis_server):
         for number in range(25):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.records import Request
-from judge.execution.token_estimate import estimate, most, of
+from judge.execution.budget import estimate, most, of
 
 # Counted with o200k_base (package bpe-openai 0.1.4) and tekken (mistral-common 1.13.1); the texts were written here.
 COUNTED = [

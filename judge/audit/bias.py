@@ -1,4 +1,7 @@
-"""What a judge leans to besides the quality of a text: place, length, copying, its own family's texts."""
+"""What instructions to the judge, written into an output, do to its scores.
+
+What a judge leans to besides the quality of a text: place, length, copying, its own family's texts.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,26 @@ from statistics import fmean
 
 import numpy as np
 
-from judge.audit.card import FEWEST, ORIGINAL, Evidence
-from judge.audit.correction import Draft, criteria, leans, least, varying
-from judge.audit.sensitivity import means, moves, untested
+from judge.audit.card import FEWEST, ORIGINAL, Cell, Evidence, change, of, places, share_percent
+from judge.audit.perturbations.injections import CONTROL
+from judge.audit.sensitivity import Draft, cells, criteria, leans, least, means, moves, untested, varying
+from judge.core.format import number
 from judge.core.records import Column, Estimate, Score
 from judge.metrics.text_features import measured
-from judge.report.format import number
-from judge.report.views.audit_words import change, of, percent, places
-from judge.stats.bootstrap import Bootstrap, Statistic
+from judge.stats.bootstrap import Bootstrap, Floats, Statistic, share
+from judge.stats.paired_differences import sign_flip
 from judge.stats.pairwise import TIE, verdict
-from judge.stats.permutation import sign_flip
-from judge.stats.resampling import Floats
-from judge.stats.shares import share
 from judge.table import Table
+
+
+def attacked(evidence: Evidence, attacks: Sequence[str], *, seed: int = 0) -> tuple[Cell, ...]:
+    """A cell for every attack by every criterion: `rate` is how often the score rose, `move` by how much on average.
+
+    Against the same outputs with the control in the attack's place (what any addition does), and the control against
+    the outputs as they are, see `sensitivity.cells`; Holm's correction is over all of these and all criteria.
+    """
+    return cells(evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL, seed=seed)
+
 
 FIRST = "text shown first wins"
 LONGER, COPYING = "twice the words", "copying, length held"
@@ -73,8 +83,8 @@ def _first(name: str, found: Estimate, hits: Estimate | None) -> Draft:
     low, high = (None if end is None else TIE + end for end in (found.low, found.high))
     moved = replace(found, name="first wins", value=TIE + found.value, low=low, high=high)
     which = "first" if found.value > 0 else "second"
-    said = f"{name} prefers the text shown {which}: the first one gets {percent(moved)}"
-    otherwise = f"{name} shows no significant preference for a place: the text shown first gets {percent(moved)}"
+    said = f"{name} prefers the text shown {which}: the first one gets {share_percent(moved)}"
+    otherwise = f"{name} shows no significant preference for a place: the text shown first gets {share_percent(moved)}"
     return Draft("position", name, FIRST, moved, "share", said, otherwise, hits, "items")
 
 

@@ -10,16 +10,12 @@ from statistics import stdev
 
 import numpy as np
 
-from judge.audit.card import DETECTED, ORIGINAL, Evidence
-from judge.audit.correction import Draft, criteria, leans, least, varying
-from judge.audit.sensitivity import bounded, means, untested
+from judge.audit.card import DETECTED, ORIGINAL, Evidence, change, interval, of, places, share_percent
+from judge.audit.sensitivity import Draft, bounded, criteria, leans, least, means, untested, varying
+from judge.core.format import line, number
 from judge.core.records import Column, Estimate, Sample, Score
-from judge.report.format import line, number
-from judge.report.views.audit_words import change, interval, of, percent, places
-from judge.stats.bootstrap import Bootstrap
-from judge.stats.resampling import Floats
-from judge.stats.self_consistency import repeats
-from judge.stats.shares import share
+from judge.stats.agreement import repeats
+from judge.stats.bootstrap import Bootstrap, Floats, share
 from judge.table import Table
 
 LABEL = "label "
@@ -118,7 +114,7 @@ def _labels(name: str, column: Column, rows: Sequence[Score], seed: int) -> Iter
         yield Draft("scale use", name, "most used label", most, "share", said)
     ones = np.array([[one == label for label in column.labels] for one in given], dtype=np.float64)
     if (even := _evenness(ones, seed)) is not None:
-        said = f"{name} uses {percent(even)} of the entropy that its scale could have"
+        said = f"{name} uses {share_percent(even)} of the entropy that its scale could have"
         yield Draft("scale use", name, "entropy, of the most possible", even, "share", said)
 
 
@@ -143,7 +139,7 @@ def _ends(name: str, column: Column, values: Sequence[float], samples: Sequence[
         found = share(sum(abs(value - at) <= near for value in values), len(values))
         people = share(sum(abs(rating - at) <= near for rating in rated), len(rated))
         if found is not None:
-            beside = f" (of people's ratings {percent(people)})" if people else ""
+            beside = f" (of people's ratings {share_percent(people)})" if people else ""
             said = f"{name} scores {of(found)} texts at the {place} of its scale{beside}"
             yield Draft("scale use", name, place, found, "share", said)
 

@@ -7,8 +7,18 @@ through a Redis or Valkey above that.
 """
 
 from judge.cache.base import Cache, NoCache, Store
-from judge.cache.folders import clear_metrics, default_folder, metrics_folder, metrics_size
-from judge.cache.open import Location, folder_of, location_of, opened, reach, stored
+from judge.cache.open import (
+    Location,
+    clear_metrics,
+    default_folder,
+    folder_of,
+    location_of,
+    metrics_folder,
+    metrics_size,
+    opened,
+    reach,
+    stored,
+)
 from judge.cache.sqlite import DiskCache, TextDisk
 
 __all__ = [

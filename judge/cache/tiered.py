@@ -9,10 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
-from judge.cache import codec
-from judge.cache.redis import Remote, blocks
+from judge.cache import base
+from judge.cache.redis import BLOCK, Remote, blocks
 from judge.cache.sqlite import DiskCache
-from judge.cache.write_behind import BLOCK
 from judge.core.records import Request, Response
 
 _MOST_OWED = 200_000
@@ -56,7 +55,7 @@ class SharedCache:
         return found
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
-        text, prompt = codec.write(response, request)
+        text, prompt = base.write(response, request)
         prompts = {} if prompt is None else dict([prompt])
         self._rows[key] = text
         self._prompts.update(prompts)
@@ -128,7 +127,7 @@ class SharedCache:
             prompts = _sound(self._remote.texts("prompt", list(set(digests.values()))))
             for key, digest in digests.items():
                 with suppress(ValueError):
-                    yield codec.reply(texts[key]), codec.request(texts[key], prompts.get(digest))
+                    yield base.reply(texts[key]), base.request(texts[key], prompts.get(digest))
 
     # Up to Redis and down to the disk.
 
@@ -210,7 +209,7 @@ def _read(texts: Mapping[str, str]) -> dict[str, Response]:
     found: dict[str, Response] = {}
     for key, text in texts.items():
         with suppress(ValueError):
-            found[key] = codec.reply(text)
+            found[key] = base.reply(text)
     return found
 
 
@@ -219,7 +218,7 @@ def _digests(texts: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, text in texts.items():
         with suppress(ValueError):
-            found[key] = codec.digest_of(text)
+            found[key] = base.digest_of(text)
     return found
 
 
@@ -230,4 +229,4 @@ def _messages(disk: DiskCache, own: Mapping[str, str]) -> dict[str, str]:
 
 def _sound(prompts: Mapping[str, str]) -> dict[str, str]:
     """Those of these messages that are what their digest says."""
-    return {digest: messages for digest, messages in prompts.items() if codec.fits(digest, messages)}
+    return {digest: messages for digest, messages in prompts.items() if base.fits(digest, messages)}

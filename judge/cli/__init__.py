@@ -15,7 +15,6 @@ import typer
 
 from judge.cli.audit import audit_command
 from judge.cli.cache import cache_app
-from judge.cli.commands import Commands
 from judge.cli.compare import compare_command
 from judge.cli.criteria import criteria_app, metrics_app
 from judge.cli.doctor import doctor_command
@@ -55,9 +54,8 @@ from judge.cli.options import (
 from judge.cli.plan import plan_command
 from judge.cli.power import power_command
 from judge.cli.report import report_command
-from judge.cli.suite import suite_app
-from judge.cli.terminal import BOTH
-from judge.cli.test import suites_command
+from judge.cli.terminal import BOTH, Commands
+from judge.cli.test import suite_app, suites_command
 from judge.cli.validate import validate_command
 from judge.core.errors import JudgeError
 from judge.core.messages import spoken_at
@@ -79,7 +77,7 @@ def main() -> None:
     try:
         app(prog_name="judge")
     except JudgeError as error:
-        from judge.report.format import clean
+        from judge.core.format import clean
 
         typer.echo(clean("\n".join([f"judge: {error}", *getattr(error, "__notes__", ())])), err=True)
         sys.exit(2)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.interrupt import carried_out
 from judge.cli.options import (
     ASKING,
     JUDGE,
@@ -27,11 +26,12 @@ from judge.cli.options import (
     shown_as,
     takes,
 )
+from judge.cli.run import carried_out
 from judge.cli.terminal import colour, echo, say
 
 if TYPE_CHECKING:
     from judge.audit.card import Card
-    from judge.commands.audit_plan import ReadyAudit
+    from judge.commands.audit import ReadyAudit
     from judge.commands.preparation import Prepared
 
 
@@ -76,7 +76,7 @@ def audit_command(
 
     What it notices, what it leans to, what it falls for."""
     from judge.audit.card import PROBES, check
-    from judge.commands.audit_plan import ready
+    from judge.commands.audit import ready
     from judge.config import plan
 
     check(format)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judge.cli.commands import Commands
 from judge.cli.options import BaseUrl, CacheFolder, option, shown_as
-from judge.cli.terminal import BOTH, check_format, print_json
+from judge.cli.terminal import BOTH, Commands, check_format, print_json
 
 if TYPE_CHECKING:
     from judge.core.redis_url import Address

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from judge.cli.files import write
 from judge.cli.options import Seed, option, shown_as
-from judge.cli.outputs import write
 from judge.cli.terminal import colour, echo
 
 PAGE = "compared.html"

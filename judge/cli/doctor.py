@@ -35,9 +35,8 @@ def doctor_command(
     is sent and no connection opened. Leaves with 2 where a model that was named cannot be used,
     or the cache cannot be written.
     """
-    from judge.commands.doctor import Diagnosis, look
-    from judge.commands.loop import in_a_loop
-    from judge.commands.model_check import ahead, trials, tried
+    from judge.commands.doctor import Diagnosis, ahead, look, trials, tried
+    from judge.commands.public import in_a_loop
     from judge.config import plan
 
     check_format(format, "what was found")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
-from judge.cli.commands import completed
-from judge.cli.inputs import PLANS, there
+from judge.cli.files import PLANS, there
+from judge.cli.terminal import completed
 
 if TYPE_CHECKING:
     from judge.config import Plan

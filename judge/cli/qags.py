@@ -108,7 +108,7 @@ def _print(result: Result, samples: Sequence[Sample], notes: Sequence[str]) -> N
     from rich.table import Table
     from rich.text import Text
 
-    from judge.report.format import line
+    from judge.core.format import line
     from judge.report.views.qags import HEADS, workings
 
     screen = console()

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from judge.cli.files import write
 from judge.cli.options import Where, option, read, shown_as
-from judge.cli.outputs import write
 from judge.core.errors import ConfigError
 
 _DRAWN = ("svg", "png")

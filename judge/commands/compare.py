@@ -11,9 +11,9 @@ from unicodedata import category, normalize
 from judge.commands.public import door
 from judge.commands.validate import check_run
 from judge.core.errors import ConfigError
+from judge.core.format import count, line
 from judge.core.messages import command
 from judge.core.records import Column
-from judge.report.format import count, line
 from judge.report.views.comparison import Change, RunComparison
 from judge.report.views.provenance import about
 from judge.results.result import Result, load

@@ -1,27 +1,95 @@
-"""Plan before paying: what a run is going to cost and take, and on what that estimate rests. Sends nothing."""
+"""What a suite's runs take: requests now, and with nothing in the cache the longest prompt and the price.
+
+Plan before paying: what a run is going to cost and take, and on what that estimate rests. Sends nothing.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from judge.commands.cost_records import Ahead, Asked, Foreseen, Line, Money, Single, Time
-from judge.commands.count_requests import look
-from judge.commands.judge_models import UNKNOWN
-from judge.commands.preparation import Prepared, engine_context
-from judge.config import Budget, Plan, RankPlan
-from judge.core.errors import ConfigError
+from judge.commands.count_requests import Ahead, Asked, Foreseen, Line, Money, Single, Time, look
+from judge.commands.judge_models import UNKNOWN, open_judge
+from judge.commands.judge_run import judgments
+from judge.commands.preparation import Prepared, engine_context, for_provider
+from judge.config import Budget, Judge, Plan, RankPlan
+from judge.core.errors import ConfigError, CriterionError
 from judge.core.messages import option
 from judge.core.records import Usage
-from judge.execution import token_estimate
-from judge.execution.engines.batch_state import under_way
+from judge.execution import budget
+from judge.execution.engines.batch_jobs import under_way
 from judge.metrics import asks_judge
 from judge.providers import Provider, Traits, pricing
+from judge.providers.replay import ReplayProvider
+from judge.scoring import strategies
+from judge.scoring.multi_criteria import renderers
+
+_LOOKED_AT = 400
+
+
+def longest(runs: Iterable[Prepared]) -> int:
+    """About the tokens that the longest prompt of any judgment has; 0 where no judge is asked."""
+    return max((size for prepared in runs for size in _sizes(prepared)), default=0)
+
+
+def price(runs: Iterable[Prepared]) -> tuple[float | None, str]:
+    """US dollars for all judgments, None where a price is not known; and why then.
+
+    Of a recording it is what its model costs where the plan would ask it.
+    """
+    total = 0.0
+    for prepared in runs:
+        try:
+            found = foresee(_afresh(prepared))
+        except ConfigError as error:
+            return None, str(error)
+        if found.price is None:
+            return None, next(one.money.why for one in found.judges if one.money.price is None)
+        total += found.price
+    return total, ""
+
+
+def ahead(runs: Iterable[Prepared]) -> str:
+    """About how many requests, and for how much, told from some of the judgments; nothing where no model is asked."""
+    found = [foresee(one, _LOOKED_AT) for one in runs if not all(judge.notice for judge in one.judges.values())]
+    if not (requests := sum(one.requests for one in found)):
+        return "answered from the cache" if found else ""
+    known = [one.price for one in found if one.price is not None]
+    return f"about {requests:,} requests, {dollars(sum(known)) if len(known) == len(found) else 'price unknown'}"
+
+
+def _sizes(prepared: Prepared) -> Iterator[int]:
+    for name, provider in prepared.judges.items():
+        made = renderers([for_provider(criterion, provider) for criterion in prepared.criteria])
+        first = strategies.rungs(prepared.settings, provider.decides)[0]
+        for one in judgments(prepared, name):
+            try:
+                prompt = made[one.criterion.name].render(one.sample, one.rival)
+            except CriterionError:
+                continue
+            asked = strategies.asked(prompt, one.criterion, first, prepared.settings, provider)
+            yield budget.of(next(iter(asked.values())))
+
+
+def _afresh(prepared: Prepared) -> Prepared:
+    """The same run by the models themselves, with an empty cache. Sends nothing and needs no key."""
+    plan = prepared.plan.model_copy(update={"cache": False, "replay": None})
+    judges = {name: _asked(plan, provider) for name, provider in prepared.judges.items()}
+    return replace(prepared, plan=plan, judges=judges, notes=[])
+
+
+def _asked(plan: Plan, provider: Provider) -> Provider:
+    """In the place of a recording its model, at the address that the plan says."""
+    if not isinstance(provider, ReplayProvider):
+        return provider
+    meant = [one for one in plan.model if one.name == provider.model or one.name.endswith(f"/{provider.model}")]
+    name = f"decisions/{provider.model}" if provider.decides else provider.model
+    return open_judge(plan, meant[0] if meant else Judge(name=name), sends=False)
+
 
 _LATENCY, _PER_SECOND = 1.0, 60.0
 """Guessed: seconds until a reply begins, and tokens that a model writes in a second."""
-_LOOKED_AT = 400
 _MILLION = 1e6
 _OUTSIDE = (
     "Not counted: tries after a failed one, what a model thinks before it writes, and limits of the server that are "
@@ -36,7 +104,9 @@ def foresee(prepared: Prepared, most: int | None = None, items: int | None = Non
     """
     made = prepared.plan
     _check(made, items)
-    judges = tuple(_asked(made, prepared.judges[one.judge], one) for one in look(prepared, most, items))
+    judges = tuple(
+        _asked_of_cost_estimate(made, prepared.judges[one.judge], one) for one in look(prepared, most, items)
+    )
     if most is None:
         judges = tuple(_beside(prepared, judges, items))
     prices_of = [one.money.price for one in judges]
@@ -144,7 +214,7 @@ def _line(prepared: Prepared, judges: Sequence[Ahead]) -> str:
     requests = sum(total.requests for total in totals)
     if not requests:
         return f"{said}, {'' if all(one.exact for one in judges) else 'about '}all of them answered from the cache"
-    asked = [_asked(made, prepared.judges[one.judge], one) for one in judges]
+    asked = [_asked_of_cost_estimate(made, prepared.judges[one.judge], one) for one in judges]
     usage = sum((one.usage for one in asked), Usage())
     if all(prepared.judges[one.judge].notice for one in judges):
         return f"{said}, and no model is asked"
@@ -172,7 +242,7 @@ def _pairs(prepared: Prepared) -> str:
 _ORDERS = {1: "one order", 2: "both orders"}
 
 
-def _asked(made: Plan, provider: Provider, ahead: Ahead) -> Asked:
+def _asked_of_cost_estimate(made: Plan, provider: Provider, ahead: Ahead) -> Asked:
     return Asked(
         ahead, provider.model, provider.endpoint, _money(made, provider, ahead), _time(made, provider, ahead.total),
         _rests(ahead),
@@ -255,7 +325,7 @@ def _rests(ahead: Ahead) -> str:
 
 def _rates() -> str:
     """How many tokens the scripts are taken to have."""
-    english, kana, han, hangul = (token_estimate.estimate(one * 1000) / 1000 for one in "aあ漢한")
+    english, kana, han, hangul = (budget.estimate(one * 1000) / 1000 for one in "aあ漢한")
     return (
         f"English {1 / english:.1f} for a token; Japanese kana {kana:.2g} tokens each, kanji and Chinese {han:.2g}, "
         f"Korean {hangul:.2g}"

@@ -1,24 +1,37 @@
-"""What a colleague would look at first: versions, extras, keys, cache, and whether a model can be asked."""
+"""What a colleague would look at first: versions, extras, keys, cache, and whether a model can be asked.
+
+A model tried with a few tiny requests: whether it answers, and what it accepts. No reply is kept.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any, Literal
 
-from judge import text
+from judge import criteria, text
 from judge.cache import folder_of, location_of, stored
-from judge.config import Plan
-from judge.core.errors import JudgeError
+from judge.commands.cost_estimate import dollars
+from judge.commands.judge_models import HEURISTIC, open_judge
+from judge.commands.preparation import for_provider
+from judge.config import Judge, Plan
+from judge.core.errors import JudgeError, ParseError, ProviderError, Refused, Transient
+from judge.core.records import Criterion, Request, Response, Sample, Usage
 from judge.core.redis_url import Address
 from judge.core.version import __version__
+from judge.criteria.render import Renderer
+from judge.providers import Provider, pricing
 from judge.providers.vendors import VENDORS
+from judge.scoring import strategies
+from judge.scoring.strategies import Rung, Settings, Untrusted
 
 State = Literal["ok", "lacking", "wrong"]
 """`lacking` is what is not there and need not be."""
@@ -176,3 +189,226 @@ def _tokenizers() -> Iterator[Finding]:
             yield Finding(
                 "tokenizers", name, "lacking", "not installed: metrics count characters", _pip(f"{_DISTRIBUTION}[cjk]")
             )
+
+
+_CRITERION = "fluency"
+"""A short one of the built-in criteria, asked about its own description."""
+_SETTINGS = Settings(max_tokens=16, draws=3)
+_USUAL = Settings()
+_PRICED_TOKENS, _PRICED = 1000, 1000
+_BARRED = (401, 403)
+
+
+_BUSY = 429
+_LOOK = "judge run DATA --limit 3 shows its replies"
+_WAYS: Mapping[Rung, str] = {
+    "logprobs": "the probabilities of one reply's tokens",
+    "decisions": "the probabilities of a typed question's answers",
+    "samples": f"the mean of {_USUAL.draws} draws",
+    "single": "one reply as it is written",
+}
+Said = tuple[str, State, str] | tuple[str, State, str, str]
+"""A finding on a model, without its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A judge to be tried: its provider, or why there is none. `asks` is how many requests it takes."""
+
+    judge: Judge
+    provider: Provider | None = None
+    error: JudgeError | None = None
+
+    @property
+    def asks(self) -> int:
+        if self.provider is None or self.provider.notice:
+            return 0
+        return 1 if self.provider.decides or _exact(self.provider) else 3
+
+
+def trials(made: Plan) -> list[Trial]:
+    """The judges of a plan, opened; nothing is sent."""
+    found = []
+    for judge in made.model:
+        try:
+            found.append(Trial(judge, None if judge.name == HEURISTIC else open_judge(made, judge)))
+        except JudgeError as error:
+            found.append(Trial(judge, error=error))
+    return found
+
+
+def ahead(found: Sequence[Trial]) -> str:
+    """What is going to be sent, or ""."""
+    asked = [f"{one.asks} small request{'s' * (one.asks > 1)} to {one.judge.name}" for one in found if one.asks]
+    if not asked:
+        return ""
+    return (
+        f"{' and '.join(asked)}, for replies of at most {_SETTINGS.max_tokens} tokens that are kept nowhere (what a "
+        "server refuses is asked once more without; a model that thinks first takes as long as it likes)"
+    )
+
+
+async def tried(made: Plan, found: Sequence[Trial]) -> list[Finding]:
+    """What came of it, one model after the other."""
+    return [finding for one in found for finding in await _tried(made, one)]
+
+
+async def _tried(made: Plan, trial: Trial) -> list[Finding]:
+    part, provider = trial.judge.name, trial.provider
+    if trial.error is not None:
+        return [Finding(part, "model", "wrong", str(trial.error))]
+    if provider is None:
+        return [Finding(part, "model", "ok", "the baseline of surface features: no model is asked")]
+    if provider.notice:
+        return [Finding(part, "model", "ok", "its replies are read from a file: there is no server to try")]
+    try:
+        return [Finding(part, *said) for said in await _asked(made, trial.judge, provider)]
+    finally:
+        await provider.aclose()
+
+
+async def _asked(made: Plan, judge: Judge, provider: Provider) -> list[Said]:
+    """The findings on a model, without its name."""
+    top: Rung = "decisions" if provider.decides else "logprobs"
+    criterion = _criterion(provider)
+    begun = time.perf_counter()
+    try:
+        first = await provider.complete(_request(provider, criterion, top))
+    except JudgeError as error:
+        return list(_failed(provider, error))
+    said: list[Said] = [("address", "ok", f"{provider.endpoint} answered in {time.perf_counter() - begun:.1f} s")]
+    said += _key(made, judge, provider)
+    drawn: Response | None = None
+    if not (provider.decides or _exact(provider)):
+        drawn, told = await _draws(provider, criterion)
+        said += [*_accepted(first), told, await _schema(provider, criterion)]
+    way, told = _way(top, criterion, first, drawn)
+    said.append(told)
+    return [*said, _price(provider, way, first, drawn)] if way else said
+
+
+def _criterion(provider: Provider) -> Criterion:
+    return for_provider(replace(criteria.load(_CRITERION), steps=()), provider)
+
+
+def _request(provider: Provider, criterion: Criterion, rung: Rung) -> Request:
+    """What a rung asks first of a short text: the criterion's own description."""
+    sample = Sample("doctor", "doctor", criterion.description)
+    prompt = Renderer(criterion, criteria.bodies(criterion)).render(sample)
+    first = strategies.requests(prompt, criterion, rung, _SETTINGS, exact=_exact(provider))[0]
+    return replace(first, model=provider.model, endpoint=provider.endpoint)
+
+
+def _exact(provider: Provider) -> bool:
+    return bool(getattr(provider, "exact", False))
+
+
+def _failed(provider: Provider, error: JudgeError) -> Iterator[Said]:
+    """What a first request that was not answered shows."""
+    if not isinstance(error, ProviderError):
+        yield "model", "wrong", str(error)
+        return
+    status = error.status if isinstance(error, Refused | Transient) else None
+    if status is None:
+        yield "address", "wrong", str(error)
+        return
+    yield "address", "ok", f"{provider.endpoint} answers"
+    if status == _BUSY:
+        yield "model", "wrong", str(error), "it is busy, or a limit of the account is reached: try again in a minute"
+    else:
+        yield "key" if status in _BARRED else "model", "wrong", str(error)
+
+
+def _key(made: Plan, judge: Judge, provider: Provider) -> Iterator[Said]:
+    """That the key was taken, where there is a server that may want one."""
+    if not provider.endpoint.startswith("http"):
+        return
+    own = VENDORS[provider.name].key_env if provider.name in VENDORS else made.key_env
+    variable = judge.key_env or (made.key_env if "key_env" in made.model_fields_set else own)
+    sent = os.environ.get(variable, "").strip()
+    yield "key", "ok", f"${variable} is taken" if sent else f"none is asked for (${variable} is not set)"
+
+
+def _accepted(first: Response) -> Iterator[Said]:
+    """What of the first request was taken, and what it took away."""
+    unmet, thought = first.unmet, first.usage.reasoning_tokens
+    given = bool(first.choices) and first.choices[0].tokens is not None
+    yield "token probabilities", "ok" if given else "lacking", "given" if given else "not given"
+    if "reasoning" in unmet:
+        yield "thinking", "ok", "told not to think first, as it gives token probabilities only then"
+    elif thought:
+        yield "thinking", "ok", f"thinks before it writes: {thought:,} tokens for this reply, which are paid for"
+    if "temperature" in unmet:
+        yield "temperature", "lacking", "not taken: replies are drawn at the model's own"
+    else:
+        yield "temperature", "ok", "taken"
+    if "max_tokens" in unmet:
+        yield "length", "lacking", "no limit on a reply's length works: what one can cost is not bounded"
+    else:
+        yield "length", "ok", "a limit on a reply's length is taken"
+
+
+async def _draws(provider: Provider, criterion: Criterion) -> tuple[Response | None, Said]:
+    """Several draws in one request, as one response for all that came."""
+    request = _request(provider, criterion, "samples")
+    request = replace(request, params={**request.params, "n": _SETTINGS.draws})
+    try:
+        drawn = await provider.complete(request)
+    except JudgeError as error:
+        return None, ("draws", "lacking", f"cannot be tried: {error}")
+    got = len(drawn.choices)
+    if got < _SETTINGS.draws:
+        return drawn, ("draws", "lacking", f"{got} in one request: {_USUAL.draws} draws are as many requests")
+    return drawn, ("draws", "ok", f"{got} in one request")
+
+
+async def _schema(provider: Provider, criterion: Criterion) -> Said:
+    """Whether `--structured` works."""
+    name = "JSON schema"
+    try:
+        reply = await provider.complete(_request(provider, replace(criterion, form="json"), "single"))
+    except JudgeError as error:
+        return name, "lacking", f"cannot be tried: {error}"
+    if "response_format" in reply.unmet:
+        return name, "lacking", "not taken: --structured asks in words alone"
+    try:
+        kept = isinstance(json.loads(reply.choices[0].text), dict)
+    except (ValueError, LookupError):
+        kept = False
+    return (name, "ok", "taken, and kept to") if kept else (name, "lacking", "taken, and not kept to")
+
+
+def _way(top: Rung, criterion: Criterion, first: Response, drawn: Response | None) -> tuple[Rung | None, Said]:
+    """The way to a score that `--weighting auto` would take, None where there is none."""
+    name, why = "--weighting auto", ""
+    draws = [replace(drawn, choices=(one,)) for one in drawn.choices] if drawn else []
+    tries: list[tuple[Rung, Sequence[Response]]] = [(top, [first])]
+    tries += [("samples", draws)] if draws else []
+    tries += [("single", [first])] if top == "logprobs" else []
+    for rung, answers in tries:
+        try:
+            _, how = strategies.read(rung, answers, criterion, _SETTINGS)
+        except Untrusted as error:
+            why = why or f", as {error}"
+        except ParseError as error:
+            return None, (name, "wrong", f"its reply holds no score: {error}", _LOOK)
+        else:
+            mass = f", of which {how.mass:.2f} is on the scale" if how.mass is not None and rung == top else ""
+            return rung, (name, "ok", f"takes {rung}: {_WAYS[rung]}{mass}{why}")
+    return None, (name, "wrong", f"no way to a score{why}", _LOOK)
+
+
+def _price(provider: Provider, way: Rung, first: Response, drawn: Response | None) -> Said:
+    """What judgments cost at published prices, with a reply as long as this one was."""
+    per_token = pricing.per_token(provider.model, provider.endpoint, decides=provider.decides)
+    if per_token is None:
+        return "price", "lacking", pricing.lacking(provider.model, provider.endpoint, decides=provider.decides)
+    draws = _USUAL.draws if way == "samples" else 1
+    asked = draws if drawn is None or len(drawn.choices) < _SETTINGS.draws else 1
+    written = first.usage.completion_tokens * draws
+    price = pricing.cost(Usage(_PRICED * _PRICED_TOKENS * asked, _PRICED * written), per_token)
+    times = f" {asked} times" if asked > 1 else ""
+    each = f"read {_PRICED_TOKENS:,} tokens{times} and write {written:,}"
+    source = pricing.source(decides=provider.decides)
+    said = f"about {dollars(price)} for {_PRICED:,} judgments that each {each} ({source})"
+    return "price", "ok", f"{said}; judge plan DATA says it for yours"

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from judge import config, criteria
-from judge.commands.loop import in_a_loop
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
 from judge.commands.progress_display import Watch, watched
-from judge.commands.public import async_door, door
+from judge.commands.public import async_door, door, in_a_loop
 from judge.config import Judge, Plan, RankPlan
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Sample
 from judge.providers import Provider
-from judge.providers.callable import Function, FunctionProvider
+from judge.providers.scripted import Function, FunctionProvider
 from judge.results.result import Result
 
 if TYPE_CHECKING:

@@ -1,19 +1,32 @@
-"""What a run asks its judges, and how."""
+"""Data larger than memory: samples are read, judged, measured and written part by part.
+
+`--retry-failed`: the scores of an earlier run stand, and only what it lacks is asked.
+
+What a run asks its judges, and how.
+
+A recording that lacks a reply is no failed judgment: nothing is held against what came of such a run.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain, islice, tee
+from math import sqrt
+from statistics import NormalDist
 from typing import Any
 
 from judge.cache import Cache, opened
-from judge.commands import resume, streaming_run
-from judge.commands.preparation import Prepared, asked_about, engine_context, for_provider
-from judge.commands.run_metadata import column, suffix
-from judge.core.errors import ProviderError
-from judge.core.records import Column, Criterion, Sample, Score
+from judge.commands.metric_setup import checked, finite
+from judge.commands.preparation import Prepared, asked_about, engine_context, for_provider, refuse_twins
+from judge.commands.run_metadata import signed_column, suffix
+from judge.core.errors import ConfigError, ProviderError, StorageError, Unrecorded
+from judge.core.format import count, line
+from judge.core.messages import option
+from judge.core.records import IDENTICAL, Column, Criterion, Estimate, Failure, Sample, Score, whole
 from judge.execution import engines
 from judge.execution.budget import Purse
 from judge.execution.engines import Engine
@@ -23,10 +36,251 @@ from judge.execution.progress import Progress
 from judge.execution.rate_limit import Pace
 from judge.execution.retry import Policy, Retrier
 from judge.execution.scheduler import Run
-from judge.metrics import MetricResult, asks_judge
+from judge.metrics import MetricResult, asks_judge, parallel
 from judge.providers import Traits
-from judge.stats import panel
-from judge.table import Journal, Table
+from judge.results.result import Result, load
+from judge.stats import analyze
+from judge.stats.analyze import Findings
+from judge.table import JOURNAL, RUN, Journal, Table, Writer
+
+SHOWN = 2_000
+"""Texts that the reports show; all of them are in the files."""
+_WINDOW = 20_000
+"""Texts that are judged at once."""
+_NOTE = (
+    "{texts:,} texts were {done} as they were read: means are over all, the first {shown:,} are shown, and differences "
+    "between systems are not tested (of fewer texts they are: --limit)."
+)
+_Z = NormalDist().inv_cdf(0.975)
+
+
+@dataclass(slots=True)
+class _Moments:
+    """Count, mean and sum of squared distances from it, kept up to date (Welford 1962)."""
+
+    n: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+
+    def add(self, value: float) -> None:
+        self.n += 1
+        away = value - self.mean
+        self.mean += away / self.n
+        self.squares += away * (value - self.mean)
+
+    def estimate(self) -> Estimate:
+        if self.n < 2:
+            return Estimate("mean", self.mean, None, None, self.n, "one item: too few for an interval")
+        half = _Z * sqrt(self.squares / (self.n - 1) / self.n)
+        return Estimate("mean", self.mean, self.mean - half, self.mean + half, self.n, "95% normal interval over items")
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is kept of all texts: the first ones with their rows, and counts and moments of all.
+
+    `texts` counts by system; `failed` by stage and error, then by system and column, with an example of each kind.
+    """
+
+    samples: list[Sample] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    moments: dict[tuple[str, str], _Moments] = field(default_factory=dict)
+    texts: Counter[str] = field(default_factory=Counter)
+    failed: dict[tuple[str, str], Counter[tuple[str, str]]] = field(default_factory=dict)
+    examples: dict[tuple[str, str], Failure] = field(default_factory=dict)
+
+    def add(self, samples: Sequence[Sample], rows: Sequence[Row]) -> None:
+        room = min(len(samples), SHOWN - len(self.samples))
+        self.samples += samples[:room]
+        self.rows += rows[: room * (len(rows) // len(samples))]
+        self.texts.update(sample.system for sample in samples)
+        for row in rows:
+            if isinstance(row, Score):
+                self.moments.setdefault((row.system, row.column), _Moments()).add(row.value)
+            else:
+                kind = row.stage, row.error
+                self.examples.setdefault(kind, row)
+                self.failed.setdefault(kind, Counter())[row.system, row.column] += 1
+
+
+Judge = Callable[[Sequence[Sample]], MetricResult]
+"""Judges texts: a row for each of them and each criterion, in their order. Called in a thread."""
+
+
+def measure(prepared: Prepared, judge: Judge | None = None) -> tuple[Findings, dict[str, Any]]:
+    """Judge and measure `prepared.samples` and then `prepared.rest`, and write the table's files into `plan.out`.
+
+    Returns the table of the first texts with the means of all of them, and what the reports have to know: `streamed`.
+    Intervals are normal ones, which at this size are a bootstrap's. What is kept in memory does not grow with the data
+    but for what guards against two rows of one item and system. An error leaves no files.
+    """
+    seen = _Seen()
+    names = ["the judge"] * bool(judge) + list(prepared.metrics)
+    found: list[list[MetricResult]] = [[] for _ in names]
+    writer = Writer(prepared.plan.out) if prepared.plan.out is not None else None
+    try:
+        for samples, results in _measured(prepared, judge):
+            for name, result in zip(names, results, strict=True):
+                checked(name, result, samples)
+            rows = list(_rows(samples, results))
+            seen.add(samples, rows)
+            for so_far, result in zip(found, results, strict=True):
+                so_far.append(replace(result, rows=()))
+            if writer:
+                writer.add(samples, rows)
+            prepared.measured(seen.texts.total(), 0)
+        whole = [parallel.merged(results) for results in found]
+        columns = [column for result in whole for column in result.columns]
+        refuse_twins([column.name for column in columns])
+        if writer:
+            writer.close(columns)
+    except BaseException:
+        if writer:
+            writer.abandon()
+        raise
+    prepared.notes.extend(str(note) for result in whole for note in result.notes)
+    prepared.notes.append(
+        _NOTE.format(texts=seen.texts.total(), shown=len(seen.samples), done="judged" if judge else "measured")
+    )
+    prepared.data["rows"] = seen.texts.total()
+    return _concluded(seen, columns), _streamed(seen)
+
+
+def _measured(prepared: Prepared, judge: Judge | None) -> Iterator[tuple[Sequence[Sample], Sequence[MetricResult]]]:
+    """Parts of the samples, each with the judge's result, if there is one, and every metric's."""
+    samples = chain(prepared.samples, prepared.rest or ())
+    each, copy = tee(_judged(samples, judge))
+    with parallel.scoring(list(prepared.metrics.values()), prepared.plan.workers) as scored:
+        for (part, judged), measured in zip(each, scored(part for part, _ in copy), strict=True):
+            yield part, [*judged, *measured]
+
+
+def _judged(samples: Iterator[Sample], judge: Judge | None) -> Iterator[tuple[Sequence[Sample], list[MetricResult]]]:
+    """Parts of the samples, each with the judge's result. Many parts are judged at once: a judge takes them so."""
+    for window in iter(lambda: list(islice(samples, _WINDOW if judge else parallel.PART)), []):
+        whole = judge(window) if judge else None
+        for first in range(0, len(window), parallel.PART):
+            part = window[first : first + parallel.PART]
+            if whole is None:
+                yield part, []
+                continue
+            size = len(whole.columns)
+            yield part, [replace(whole, rows=whole.rows[first * size : (first + len(part)) * size])]
+
+
+def _rows(samples: Sequence[Sample], results: Sequence[MetricResult]) -> Iterator[Row]:
+    """The rows of all metrics in table order: those of the first sample, then those of the second."""
+    for place in range(len(samples)):
+        for result in results:
+            size = len(result.columns)
+            yield from map(finite, result.rows[place * size : (place + 1) * size])
+
+
+def _concluded(seen: _Seen, columns: Sequence[Column]) -> Findings:
+    scores = tuple(row for row in seen.rows if isinstance(row, Score))
+    failures = tuple(row for row in seen.rows if isinstance(row, Failure))
+    table = Table(tuple(seen.samples), tuple(columns), scores, failures)
+    return Findings(table, {key: moments.estimate() for key, moments in seen.moments.items()})
+
+
+def _streamed(seen: _Seen) -> dict[str, Any]:
+    """Counts of all texts, for the reports, which have the rows of the first ones only."""
+    failures = [
+        {"stage": stage, "error": error, "example": asdict(seen.examples[stage, error]), "counts": [
+            [system, column, n] for (system, column), n in counts.items()
+        ]}
+        for (stage, error), counts in seen.failed.items()
+    ]  # fmt: skip
+    return {"shown": len(seen.samples), "texts": dict(seen.texts), "failures": failures}
+
+
+_OPTION = "retry_failed"
+
+
+def earlier_run(prepared: Prepared) -> Result:
+    """The run in the plan's folder. Raises ConfigError where there is none, StorageError where it cannot be read."""
+    out = prepared.plan.out
+    if out is None:
+        raise ConfigError(f"{option(_OPTION)}: name the folder of the run to go on with: {option('out', 'DIR')}")
+    if not any((out / name).exists() for name in (RUN, JOURNAL)):
+        raise ConfigError(
+            f"{option(_OPTION)}: {out} holds no run; {option('out')} names the folder of the one to go on with"
+        )
+    if not (prepared.judges and prepared.criteria):
+        raise ConfigError(f"{option(_OPTION)}: this run asks no judge, so there is nothing to ask again")
+    return load(out)
+
+
+def taken_over(prepared: Prepared, earlier: Result, columns: Sequence[Column]) -> list[Score]:
+    """The judges' scores of an earlier run. Raises ConfigError where it is not one of the same texts and `columns`."""
+    where = str(prepared.plan.out)
+    _check_columns(earlier.table.columns, columns, where)
+    _check_texts(earlier.table.samples, prepared.samples, where)
+    asked = {one.name for one in columns if one.judge or len(prepared.judges) == 1}
+    kept = [s for s in earlier.table.scores if s.column in asked and s.provenance.method != IDENTICAL]
+    gone = sum(failure.column in asked for failure in earlier.failures)
+    prepared.notes.append(
+        f"{len(kept):,} scores are those of an earlier run in this folder; its {gone:,} failed judgments were asked "
+        "again. Requests, tokens and cost are of the last run alone."
+    )
+    return kept
+
+
+def as_they_were(earlier: Result, progress: Progress) -> None:
+    """Have the counts know what an earlier run found that servers would not do: it is in the signatures."""
+    told = earlier.info.get("judges") or {}
+    for name, counts in progress.judges.items():
+        counts.unmet.update(dict.fromkeys(told.get(name, {}).get("unmet") or (), 0))
+
+
+def remaining_judgments(judgments: Iterable[Judgment], kept: Iterable[Score], suffix: str) -> list[Judgment]:
+    """The judgments of one judge, in whose columns' names `suffix` is, that have no score yet."""
+    have = {(score.item, score.system, score.rival, score.column) for score in kept}
+    return [
+        one
+        for one in judgments
+        if (one.sample.item, one.sample.system, one.rival.system if one.rival else "", one.criterion.name + suffix)
+        not in have
+    ]
+
+
+def _check_columns(earlier: Iterable[Column], now: Iterable[Column], where: str) -> None:
+    signatures = {column.name: column.signature for column in now}
+    for column in earlier:
+        if column.kind != "criterion":
+            continue
+        if not column.signature:
+            raise StorageError(f"{_OPTION}: of the run in {where} it is not known how it was asked; run without")
+        if column.name not in signatures:
+            raise ConfigError(f"{_OPTION}: the run in {where} has a column {column.name!r}, and this one would not")
+        if signatures[column.name] != column.signature:
+            raise ConfigError(
+                f"{_OPTION}: {column.name} was asked in another way in {where}: "
+                f"{_differences(column.signature, signatures[column.name])}. Name another folder, or run without"
+            )
+
+
+def _differences(was: str, now: str) -> str:
+    before, after = was.split("|"), now.split("|")
+    gone = [part for part in before if part not in after]
+    new = [part for part in after if part not in before]
+    return f"{', '.join(gone) or 'nothing'} then, {', '.join(new) or 'nothing'} now"
+
+
+def _check_texts(earlier: Sequence[Sample], now: Sequence[Sample], where: str) -> None:
+    texts: Mapping[tuple[str, str], Sample] = {(whole(one.item), whole(one.system)): one for one in now}
+    for one in earlier:
+        there = texts.get((one.item, one.system))
+        name = f"item {one.item}, system {one.system}"
+        if there is None:
+            raise ConfigError(f"{_OPTION}: the run in {where} is of other data: {name} is not in this run's")
+        if _text(one) != _text(there):
+            raise ConfigError(f"{_OPTION}: the run in {where} is of other data: the text of {name} has changed")
+
+
+def _text(sample: Sample) -> tuple[str | None, ...]:
+    source = None if sample.source is None else whole(sample.source)
+    return (whole(sample.output), source, *map(whole, sample.references))
 
 
 def retriers(prepared: Prepared, progress: Progress, purse: Purse) -> dict[str, Retrier]:
@@ -48,10 +302,10 @@ def columns(prepared: Prepared, progress: Progress) -> list[Column]:
     found: list[Column] = []
     for criterion in prepared.criteria:
         of_judges = [
-            column(criterion, name, provider, prepared, progress.judges[name])
+            signed_column(criterion, name, provider, prepared, progress.judges[name])
             for name, provider in prepared.judges.items()
         ]
-        found += [panel.mean_column(of_judges), *of_judges] if len(of_judges) > 1 else of_judges
+        found += [analyze.mean_column(of_judges), *of_judges] if len(of_judges) > 1 else of_judges
     return found
 
 
@@ -85,7 +339,7 @@ async def judge(
                     keep(tie)
         runs = []
         for name, retrier in retriers.items():
-            left = resume.left(judgments(prepared, name), kept, suffix(prepared, name))
+            left = remaining_judgments(judgments(prepared, name), kept, suffix(prepared, name))
             engine = await closing.enter_async_context(_engine(prepared, name, retrier))
             runs.append(_run(prepared, name, left, retrier, engine, cache=cache, emit=keep, flush=flush))
         try:
@@ -108,7 +362,7 @@ async def _named(judge: str, run: Run) -> None:
 @asynccontextmanager
 async def in_windows(
     prepared: Prepared, retriers: Mapping[str, Retrier], progress: Progress
-) -> AsyncIterator[streaming_run.Judge | None]:
+) -> AsyncIterator[Judge | None]:
     """What judges some texts at a time, called in a thread while this loop runs; None where nothing is judged."""
     if not prepared.judges or not prepared.criteria:
         yield None
@@ -247,3 +501,12 @@ async def asking(prepared: Prepared, progress: Progress, retriers: Mapping[str, 
 def _cache(prepared: Prepared) -> Cache:
     """The plan's cache, with what there is to say of it in the notes."""
     return opened(prepared.plan.cache, prepared.notes)
+
+
+def refuse_unrecorded(*results: Result | None) -> None:
+    """Raises Unrecorded where judgments failed for that, with their number and the first one."""
+    found = [row for one in results if one for row in one.failures if row.error == Unrecorded.__name__]
+    if found:
+        first = found[0]
+        where = f"{line(first.item, 60)} ({line(first.system, 60)}), {line(first.column, 60)}"
+        raise Unrecorded(f"{count(len(found), 'judgment')} not in the recording; the first is {where}: {first.message}")

@@ -17,7 +17,7 @@ from judge.core.errors import ConfigError, MissingExtra
 from judge.core.messages import option
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import Metric, MetricResult
-from judge.metrics.model_requests import Ask
+from judge.metrics.common import Ask
 
 _DEFAULT = ("rouge", "bleu", "chrf")
 _GIVEN = ("cache", "progress", "ask")

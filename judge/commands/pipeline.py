@@ -1,21 +1,24 @@
-"""Run what was prepared; what was scored is kept however it ends."""
+"""Run what was prepared; what was scored is kept however it ends.
+
+Several runs that are one: asked one after the other, out of one purse and within one deadline.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from judge.commands import judge_run, metric_setup, prompt_archive, resume, streaming_run
+from judge.commands import judge_run, metric_setup, run_metadata
 from judge.commands.preparation import Prepared, refuse_twins
 from judge.commands.run_metadata import describe, suffix
-from judge.config import RankPlan
+from judge.config import Plan, RankPlan
 from judge.core.errors import JudgeError, ProviderError, Reached, StorageError
 from judge.core.messages import in_python, option
 from judge.core.records import Column, Score
@@ -27,7 +30,7 @@ from judge.report.views import items
 from judge.results.result import Result
 from judge.stats import human_agreement
 from judge.stats.analyze import conclude
-from judge.stats.looks import looks as looks_of
+from judge.stats.score_drivers import looks as looks_of
 from judge.table import SCORES, forget
 
 T = TypeVar("T")
@@ -56,9 +59,9 @@ async def _held(prepared: Prepared, progress: Progress, purse: Purse) -> Result:
     measured: list[Column] = []
     kept: list[Score] = []
     if prepared.plan.retry_failed:
-        earlier = resume.earlier_run(prepared)
-        resume.as_they_were(earlier, progress)
-        kept = resume.taken_over(prepared, earlier, judge_run.columns(prepared, progress))
+        earlier = judge_run.earlier_run(prepared)
+        judge_run.as_they_were(earlier, progress)
+        kept = judge_run.taken_over(prepared, earlier, judge_run.columns(prepared, progress))
 
     def finish(status: str) -> Result:
         result = _result(prepared, progress, rows, measured, about(status))
@@ -141,7 +144,7 @@ async def _stream(prepared: Prepared, progress: Progress, purse: Purse) -> Resul
         progress.stage = ", ".join(prepared.metrics)
     with _ending(prepared, progress):
         async with judge_run.in_windows(prepared, retriers, progress) as judge:
-            found, counts = await _beside(partial(streaming_run.measure, prepared, judge))
+            found, counts = await _beside(partial(judge_run.measure, prepared, judge))
     result = Result(
         found.table, found.estimates, _about(prepared, about("complete"), found.table.columns, streamed=counts)
     )
@@ -155,7 +158,7 @@ def _about(prepared: Prepared, info: dict[str, Any], columns: Sequence[Column], 
     info = info | {"signatures": {c.name: c.signature for c in columns}} | more
     if info["status"] == "complete" and prepared.criteria:
         asked = {suffix(prepared, name): judge_run.judgments(prepared, name) for name in prepared.judges}
-        info |= {"prompts": prompt_archive.sheets(asked, items.first(prepared.samples))}
+        info |= {"prompts": run_metadata.sheets(asked, items.first(prepared.samples))}
     return info
 
 
@@ -210,3 +213,24 @@ async def _beside(work: Callable[[], T]) -> T:
 
     threading.Thread(target=copy_context().run, args=(in_thread,), name="judge-metric", daemon=True).start()
     return await done
+
+
+Showing = Callable[[str, Prepared], AbstractContextManager[Any]]
+"""What shows one of the runs, by its name, while it goes."""
+
+
+async def in_turn(
+    runs: Mapping[str, Prepared], plan: Plan, progress: Progress | None, shown: Showing
+) -> dict[str, Result]:
+    """What each run brings; budget and deadline are those of the plan. Raises what `stages.run` raises."""
+    progress = progress if progress is not None else Progress()
+    purse, results = Purse(plan.budget), dict[str, Result]()
+    now = asyncio.get_running_loop().time
+    until = None if plan.deadline is None else now() + plan.deadline
+    for name, one in runs.items():
+        if until is not None:
+            one.plan = one.plan.model_copy(update={"deadline": until - now()})
+        progress.stage = "judging"
+        with shown(name, one):
+            results[name] = await run_pipeline(one, progress, purse)
+    return results

@@ -14,17 +14,17 @@ from rich.text import Text
 
 from judge import config
 from judge.commands.cost_estimate import dollars, duration, foresee
-from judge.commands.cost_records import Asked, Foreseen
+from judge.commands.count_requests import Asked, Foreseen
 from judge.commands.evaluate import Criteria, Model, RankOptions, planned
 from judge.commands.judge_models import unasked
 from judge.commands.preparation import prepare
 from judge.commands.public import door
 from judge.config import Budget, Judge, RankPlan
 from judge.core.errors import ConfigError
+from judge.core.format import plain
 from judge.core.messages import option, spoken_at
 from judge.core.plugins import unknown
-from judge.report.format import plain
-from judge.report.renderers.terminal import written
+from judge.report.renderers.console import written
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data

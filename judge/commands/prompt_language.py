@@ -10,9 +10,9 @@ from typing import Literal, TypedDict
 from judge import text
 from judge.config import Plan
 from judge.core.errors import DataError
+from judge.core.format import count
 from judge.core.messages import option
 from judge.core.records import Sample
-from judge.report.format import count
 from judge.text import Language
 
 _LEAST, _SHARE = 2, 0.05  # items and share of them, below which a language is a stray text

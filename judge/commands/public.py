@@ -1,19 +1,130 @@
-"""Where a Python program comes in: options that `help` lists, messages in Python's words, errors without our frames."""
+"""Where sync meets async.
+
+The options of what a program calls: the keys of `config.Plan`, each with a line on what it is.
+
+Where a Python program comes in: options that `help` lists, messages in Python's words, errors without our frames.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
+import textwrap
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from functools import wraps
 from inspect import Parameter
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ForwardRef, ParamSpec, TypeVar
 
-from judge.commands.options import listed, parameters
+from judge.config import DEFAULT_CRITERIA, Plan
 from judge.core.errors import JudgeError
 from judge.core.messages import spoken_at
 
-P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def in_a_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run in a loop of its own: here, or in a thread where this thread's loop is running already (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work())
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
+
+    async def noted() -> T:
+        task = asyncio.ensure_future(work())
+        started.append((asyncio.get_running_loop(), task))
+        return await task
+
+    interrupted = False
+    with ThreadPoolExecutor(1, "judge") as thread:
+        future = thread.submit(copy_context().run, lambda: asyncio.run(noted()))
+        while not future.done():
+            try:
+                wait([future])
+            except KeyboardInterrupt:
+                interrupted = True
+                for loop, task in started:
+                    loop.call_soon_threadsafe(task.cancel)
+    if interrupted:
+        raise KeyboardInterrupt
+    return future.result()
+
+
+LINES: Mapping[str, str] = {
+    "map": "the data's columns by our names: {'output': 'reply', 'item': 'ticket', 'human.relevance': 'rating'}",
+    "systems": "the columns that hold one system's texts each, where a row has several",
+    "where": "only rows whose columns have these values: {'channel': 'email'}",
+    "limit": "only so many texts, from the first",
+    "language": "the prompts' language: en, ja, ko or zh; None: that of the data",
+    "base_url": "the address of an OpenAI-compatible server",
+    "key_env": "the environment variable that holds the server's key",
+    "weighting": "how a score is made: auto, logprobs, decisions, samples or single",
+    "draws": "replies drawn where a score is the mean of samples",
+    "min_mass": "the least probability on the scale's labels with which a score counts",
+    "reply": "score, score_then_reason or reason_then_score; None: as each criterion says",
+    "structured": "ask for replies as JSON objects",
+    "temperature": "of the judge; None: 1 where replies are drawn, else 0",
+    "max_tokens": "the longest reply; None: by the kind of reply",
+    "max_concurrency": "requests under way at once",
+    "timeout": "seconds for one reply",
+    "retries": "tries after a failed first one",
+    "rpm": "the most requests a minute",
+    "tpm": "the most tokens a minute",
+    "deadline": "the most seconds that judging may take; the run then stops and can be gone on with",
+    "budget": "the most that new requests may cost: '5usd', '200000tokens'",
+    "cache": "a folder or a redis:// address for replies; None: the default folder; False: none",
+    "replay": "a recording whose replies stand in for the judge's",
+    "record": "where to write down what the judge replies",
+    "seed": "of all that is drawn",
+    "metrics": "'rouge', ['rouge', 'chrf'] or [] for none; None: rouge, bleu and chrf where there are references",
+    "set": "options of metrics: {'rouge': {'stem': False}}",
+    "workers": "processes that measure",
+    "merge_criteria": "ask about all criteria of a text in one request",
+    "engine": "where requests run: local, batch or ray",
+    "ray_workers": "processes that send requests with engine='ray'",
+    "retry_failed": "ask again only for what failed in the run in `out`",
+    "calibrate": "bring the means to people's scale by the ratings that some texts have",
+    "out": "a folder for the result: tables, run.json and the report",
+    "orders": "2: each pair of texts is shown both ways round; 1: one way",
+    "pairs": "the most pairs of texts to compare",
+    "model": "the judge, as in judge.evaluate",
+    "criteria": "names or files in the place of the suites' criteria of the same name",
+    "progress": "True for a line that says how far it is",
+    "cases": "only the cases in whose name this text stands, or with these names",
+    "baseline": "a run, or a folder of runs by suite, to hold this one against",
+    "update_baseline": "put this run in the baseline's place",
+    "undecided": "what a case counts as that the numbers leave open",
+}
+_HIDDEN = ("mapping",)
+"""Another name for `map`."""
+
+
+def parameters(options: type, plan: type | None = None) -> Iterator[Parameter]:
+    """The keys of a TypedDict as keyword arguments; their defaults are those of the plan, None for all others."""
+    of_plan: type[Plan] = plan or Plan
+    defaults = {field.alias or name: field.get_default(call_default_factory=True) for name, field in
+                of_plan.model_fields.items()}  # fmt: skip
+    for name, kind in options.__annotations__.items():
+        if name not in _HIDDEN:
+            said = kind.__forward_arg__ if isinstance(kind, ForwardRef) else kind
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=_default(defaults.get(name)), annotation=said)
+
+
+def _default(found: Any) -> Any:
+    return None if found in ({}, (), DEFAULT_CRITERIA) else found
+
+
+def listed(names: Iterable[str]) -> str:
+    """A line for each option, indented, under its name."""
+    rows = [
+        textwrap.fill(LINES[name], 110, initial_indent=f"    {name:<16} ", subsequent_indent=" " * 21) for name in names
+    ]
+    return "\n".join(rows)
+
+
+P = ParamSpec("P")
 _BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL)
 
 

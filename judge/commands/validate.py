@@ -9,18 +9,16 @@ from pathlib import Path
 
 from judge.commands.public import door
 from judge.core.errors import ConfigError, DataError
+from judge.core.format import count
 from judge.core.messages import option
 from judge.core.records import Column, Sample
 from judge.data.samples import Values
-from judge.report.format import count
 from judge.report.views.provenance import about
 from judge.results.result import Result, load
 from judge.results.validation import Validation
 from judge.stats import ppi
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.human_agreement import criterion, judges_of, people
-from judge.stats.rated_columns import Held
-from judge.stats.ratings_check import strangers, unmatched
+from judge.stats.human_agreement import Held, criterion, judges_of, people, strangers, unmatched
 from judge.table import JOURNAL, RUN, Table
 
 

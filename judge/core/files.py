@@ -1,8 +1,17 @@
-"""Files and folders that only their owner can read, because texts, replies and templates are in them."""
+"""Files and folders that only their owner can read, because texts, replies and templates are in them.
+
+Locks between processes that share a file. The system lets go of one when its holder dies, however that happens.
+
+Windows has no such lock: there, two runs must not write one recording, or wait for one's batches, at once.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 
 
@@ -18,3 +27,47 @@ def folder(path: Path) -> None:
 def opener(path: str, flags: int) -> int:
     """For `open`: a file that this makes is its owner's alone."""
     return os.open(path, flags, 0o600)
+
+
+if sys.platform != "win32":
+    import fcntl
+
+
+@contextmanager
+def held(path: Path, *, shared: bool = False) -> Iterator[FileIO]:
+    """The file, opened to append (and made where there is none, for its owner), and locked: waits for its holders.
+
+    What is locked is what stands there then, though somebody put another file in its place meanwhile. Holders of
+    `shared` locks do not wait for each other. Raises OSError.
+    """
+    while True:
+        with FileIO(path, "a", opener=opener) as file:
+            if sys.platform != "win32":
+                fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+            if same(file, path):
+                yield file
+                return
+
+
+def free(path: Path) -> bool:
+    """Whether nobody holds a lock on this file. Raises OSError."""
+    with FileIO(path, "a", opener=opener) as file:
+        return taken(file)
+
+
+def taken(file: FileIO) -> bool:
+    """Lock an open file until it is closed; False where somebody else holds it. Raises OSError."""
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def same(file: FileIO, path: Path) -> bool:
+    """Whether an open file is (still) the one at this path."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

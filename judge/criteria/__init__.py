@@ -4,9 +4,7 @@ A file is a YAML header between two `---` lines and a Jinja template, which most
 """
 
 from judge.criteria.draft import drafting, read_steps, with_steps, write_steps
-from judge.criteria.loading import builtin, checked_name, languages, load, settled
-from judge.criteria.paraphrase import WORDINGS, reworded
-from judge.criteria.required_variables import HIDDEN, check
+from judge.criteria.loading import HIDDEN, WORDINGS, builtin, check, checked_name, languages, load, reworded, settled
 from judge.criteria.template import bodies, builtin_prompts, joint, sources
 
 __all__ = [

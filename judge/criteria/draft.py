@@ -17,8 +17,19 @@ from jinja2 import nodes
 
 from judge.core.errors import CriterionError, ParseError
 from judge.core.records import Criterion, whole
-from judge.criteria.header import Header, body, head, read_header
-from judge.criteria.template import bodies, label_of, own, read_layouts, read_text, reference, tree_of
+from judge.criteria.template import (
+    Header,
+    bodies,
+    body,
+    head,
+    label_of,
+    own,
+    read_header,
+    read_layouts,
+    read_text,
+    reference,
+    tree_of,
+)
 
 FEWEST, MOST, LONGEST = 2, 12, 400
 _LAYOUT = "layouts/steps.jinja"

@@ -20,8 +20,7 @@ from judge.core.messages import option
 from judge.core.plugins import unknown
 from judge.core.records import Sample
 from judge.data.filter import Values, Where, only, said
-from judge.data.rows import Row, absent, kind, parsed, rows
-from judge.data.shards import digest, files, is_data, title
+from judge.data.rows import Row, absent, digest, files, is_data, kind, parsed, rows, title
 
 if TYPE_CHECKING:
     import pandas as pd

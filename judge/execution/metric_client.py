@@ -21,7 +21,7 @@ from judge.execution.group_commit import Commit
 from judge.execution.leases import Claims
 from judge.execution.progress import Counts
 from judge.execution.retry import Retrier
-from judge.metrics.model_requests import Ask, Trouble, Wanted
+from judge.metrics.common import Ask, Trouble, Wanted
 from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.providers.vendors import signed

@@ -17,7 +17,7 @@ from functools import lru_cache
 from math import inf
 
 from judge.core.records import Message, Request
-from judge.execution import token_estimate
+from judge.execution import budget
 
 SHORTEST = 1_024
 """Tokens of the shortest prefix that providers cache."""
@@ -28,7 +28,7 @@ _WARM_SECONDS = 300.0
 _PER_MINUTE = 15
 _MINUTE = 60.0
 _ID = 32
-_estimate = lru_cache(4_096)(token_estimate.estimate)
+_estimate = lru_cache(4_096)(budget.estimate)
 
 
 def prefix(messages: tuple[Message, ...], source: str | None) -> tuple[str, int]:
@@ -40,7 +40,7 @@ def prefix(messages: tuple[Message, ...], source: str | None) -> tuple[str, int]
     if len(body) < SHORTEST // 2 or (start := text.find(body)) < 0:
         return "", 0
     end = start + len(body)
-    if end < SHORTEST or _estimate(body) + token_estimate.estimate(text[:start]) < SHORTEST:
+    if end < SHORTEST or _estimate(body) + budget.estimate(text[:start]) < SHORTEST:
         return "", 0
     return hashlib.sha256(text[:end].encode("utf-8", "surrogatepass")).hexdigest()[:_ID], end
 

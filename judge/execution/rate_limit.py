@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from judge.core.errors import Transient
 from judge.core.records import Request, Response
-from judge.execution import token_estimate
+from judge.execution import budget
 
 _MINUTE = 60.0
 _LONGEST = 60.0
@@ -341,12 +341,12 @@ class Pace:
         """The tokens that a request may come to; 0 where nobody limits them."""
         if self._own[1] is None and self._theirs[1] is None:
             return 0.0
-        return token_estimate.of(request) * (self._ratio or 1.0)
+        return budget.of(request) * (self._ratio or 1.0)
 
     def _count(self, permit: Permit, request: Request, used: int) -> None:
         if not used:
             return
-        now_is = used / token_estimate.of(request)
+        now_is = used / budget.of(request)
         self._ratio = self._ratio + 0.1 * (now_is - self._ratio) if self._ratio else now_is
         if (own := self._own[1]) is not None:
             own.level += permit.cost - used

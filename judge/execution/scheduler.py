@@ -13,12 +13,10 @@ from judge.core.records import Criterion, Failure, Request, Response, Score
 from judge.execution.engines import Ask, Engine
 from judge.execution.group_commit import Commit
 from judge.execution.leases import Claims, Part
-from judge.execution.pending import Case, Judgment, Row, by_document, chunks, firsts
+from judge.execution.pending import Bundles, Case, Judgment, Row, Waiting, by_document, chunks, firsts
 from judge.execution.prefix_queue import ROOM, Queue, prefix
 from judge.execution.progress import Counts, Flight
-from judge.execution.request_batching import Bundles
 from judge.execution.retry import Retrier
-from judge.execution.waiting import Waiting
 from judge.providers import Provider, Traits
 from judge.providers.recording import Recorder
 from judge.scoring import strategies

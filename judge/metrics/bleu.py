@@ -1,4 +1,8 @@
-"""BLEU (Papineni et al. 2002) of single texts and of a system's texts together, by sacrebleu's rules (Post 2018).
+"""sacrebleu's tokenizers (Post 2018): by name, or by the script of the texts.
+
+What all kinds of BLEU here have in common: options, tokens, and how a score comes of counts.
+
+BLEU (Papineni et al. 2002) of single texts and of a system's texts together, by sacrebleu's rules (Post 2018).
 
 Tokens, smoothing and formula are sacrebleu's own. The counts are made here, the references' once for all systems; they
 are the ones that sacrebleu makes, so that every value is equal to its value.
@@ -8,15 +12,220 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
 from itertools import chain
-from typing import ClassVar
+from typing import Any, ClassVar, TypedDict
 
-from judge.core.errors import DataError
-from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.metrics import MetricResult, Note, sacrebleu_tokenizers
-from judge.metrics.bleu_options import Settings, Tokens, options, score
-from judge.metrics.common import Rate, as_samples, by_references, reference_count, values, whole_number
+from judge import text
+from judge.core.errors import ConfigError, DataError, MissingExtra
+from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
+from judge.metrics import MetricResult, Note
+from judge.metrics.common import (
+    Rate,
+    as_samples,
+    by_references,
+    joined,
+    one_of,
+    reference_count,
+    values,
+    whole_number,
+    yes_or_no,
+)
 from judge.metrics.common import references as usable
+
+DEFAULT = "13a"
+_BY_SPACES = (DEFAULT, "intl", "none")
+_UNCUT = (
+    "are in a script that the tokenizer {tokenizer} does not cut into words: their values are too low; set "
+    "{metric}.tokenize, leave it out to have texts cut by their script, or score the languages apart"
+)
+_BY_SCRIPT: dict[text.Language, str] = {"en": DEFAULT, "zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+
+
+def tokenizer_for(texts: Iterable[str]) -> str:
+    """The tokenizer for texts, by their script: `13a`, `zh`, `ja-mecab` or `ko-mecab`.
+
+    `char` stands for the last two where their dictionaries are not installed; 13a leaves a Japanese sentence one token.
+    """
+    language = text.language(texts)
+    if language in ("ja", "ko") and not text.installed(language):
+        return "char"
+    return _BY_SCRIPT[language]
+
+
+def uncut(metric: str, tokenizer: str, given: Iterable[str]) -> Note:
+    """How many of the given texts a tokenizer that cuts at spaces leaves in one piece: Chinese and Japanese ones."""
+    distinct = set(given)
+    by_spaces = tokenizer in _BY_SPACES
+    some = sum(by_spaces and not one.isascii() and text.language([one]) in ("ja", "zh") for one in distinct)
+    return Note(metric, some, len(distinct), _UNCUT.format(tokenizer=tokenizer, metric=metric))
+
+
+def words(name: str, *, lowercase: bool = False) -> Callable[[str], list[str]]:
+    """A function from a text to its tokens, as BLEU(tokenize=name) of sacrebleu has them. Raises MissingExtra."""
+    tokenizer = _tokenizer(name)
+    mecab = name.endswith("-mecab")
+
+    def cut(string: str) -> list[str]:
+        if lowercase:
+            string = string.lower()
+        if mecab:  # it takes UTF-8 only and stops at a NUL
+            string = whole(string).replace("\0", " ")
+        found: str = tokenizer(string.rstrip())
+        return found.split()
+
+    return cut
+
+
+def signed(name: str) -> str:
+    """A tokenizer's own signature. Raises MissingExtra."""
+    return str(_tokenizer(name).signature())
+
+
+def known(option: str, name: Any) -> str:
+    """The value of an option that names a tokenizer: else ConfigError, or MissingExtra without its packages."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    if not isinstance(name, str) or name not in BLEU.TOKENIZERS:
+        raise ConfigError(f"{option} must be one of {', '.join(sorted(BLEU.TOKENIZERS))}, not {name!r}")
+    _tokenizer(name)
+    return name
+
+
+@lru_cache(maxsize=16)  # one of each kind: sacrebleu's keep the texts that they have cut
+def _tokenizer(name: str) -> Any:
+    from sacrebleu.metrics.bleu import BLEU
+
+    try:
+        return BLEU(tokenize=name).tokenizer
+    except (RuntimeError, ImportError) as error:
+        extra = "'textjudge[cjk]'" if name.endswith("-mecab") else "sentencepiece"
+        raise MissingExtra(f"the tokenizer {name} needs more packages: pip install {extra}") from error
+
+
+_SMOOTH = {"exp": "exp", "none": "none", "floor": "floor[0.10]", "add-k": "add-k[1.00]"}
+_HIGHEST_ORDER = 9
+
+
+class BleuOptions(TypedDict, total=False):
+    """The options of a kind of BLEU. The defaults are 4, "exp", by the texts' script, False and True."""
+
+    max_order: int
+    smooth: str
+    tokenize: str | None
+    lowercase: bool
+    effective_order: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Which tokens a text has: those of sacrebleu's tokenizer `tokenize` (None: by the texts' script)."""
+
+    tokenize: str | None = None
+    lowercase: bool = False
+
+    def name(self, texts: Iterable[str]) -> str:
+        """The tokenizer for these texts, which are all cut alike."""
+        return self.tokenize or tokenizer_for(texts)
+
+    def words(self, name: str) -> Callable[[str], list[str]]:
+        """A function from a text to its tokens, as BLEU(tokenize=name) of sacrebleu has them."""
+        return words(name, lowercase=self.lowercase)
+
+    @property
+    def case(self) -> str:
+        """The part of a signature that says whether case counts."""
+        return f"case={'lc' if self.lowercase else 'mixed'}"
+
+    def named(self, names: Iterable[str]) -> str:
+        """The part of a signature that says these tokenizers, in sacrebleu's own words for them."""
+        return f"tok={joined(map(signed, names))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How BLEU is computed: up to which order, with which of sacrebleu's smoothings, of which tokens."""
+
+    max_order: int = 4
+    smooth: str = "exp"
+    effective_order: bool = True
+    tokens: Tokens = Tokens()
+
+    def signature(self, names: Iterable[str]) -> str:
+        """The signature's parts of a metric of diversity, for data cut by these tokenizers."""
+        return (
+            f"{self._effective}|order={self.max_order}|{self.tokens.case}|{self.tokens.named(names)}"
+            f"|{self._smoothed}|{_sacrebleu()}"
+        )
+
+    def as_sacrebleus(self, names: Iterable[str]) -> str:
+        """The parts that sacrebleu's signature has after the number of references, in its order."""
+        parts = [self.tokens.case, self._effective, self.tokens.named(names), self._smoothed]
+        return "|".join([*parts, *([] if self.max_order == 4 else [f"order={self.max_order}"]), _sacrebleu()])
+
+    @property
+    def _effective(self) -> str:
+        return f"eff={'yes' if self.effective_order else 'no'}"
+
+    @property
+    def _smoothed(self) -> str:
+        return f"smooth={_SMOOTH[self.smooth]}"
+
+
+def options(
+    name: str,
+    *,
+    max_order: int = 4,
+    smooth: str = "exp",
+    tokenize: str | None = None,
+    lowercase: bool = False,
+    effective_order: bool = True,
+) -> Settings:
+    """The options of the metric `name` as Settings. Raises ConfigError, which says the option and what is allowed."""
+    return Settings(
+        order(f"{name}.max_order", max_order),
+        one_of(f"{name}.smooth", smooth, tuple(_SMOOTH)),
+        yes_or_no(f"{name}.effective_order", effective_order),
+        tokens(name, tokenize=tokenize, lowercase=lowercase),
+    )
+
+
+def order(option: str, value: Any) -> int:
+    """An order of n-grams. Raises ConfigError for anything else."""
+    return whole_number(option, value, 1, _HIGHEST_ORDER)
+
+
+def tokens(name: str, *, tokenize: str | None, lowercase: bool) -> Tokens:
+    """The options of the metric `name` that say which tokens count. Raises ConfigError."""
+    if tokenize is not None:
+        tokenize = known(f"{name}.tokenize", tokenize)
+    return Tokens(tokenize, yes_or_no(f"{name}.lowercase", lowercase))
+
+
+def score(hits: Sequence[int], total: Sequence[int], lengths: tuple[int, int], settings: Settings) -> float:
+    """BLEU (0–100) of one text or of pooled counts, by sacrebleu: matches and n-grams for each order from 1.
+
+    `lengths` are the tokens of the text and of its closest reference.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+
+    found = BLEU.compute_bleu(
+        correct=list(hits),
+        total=list(total),
+        sys_len=lengths[0],
+        ref_len=lengths[1],
+        smooth_method=settings.smooth,
+        effective_order=settings.effective_order,
+        max_ngram_order=settings.max_order,
+    )
+    return min(float(found.score), 100.0)  # rounding takes equal texts to 100.00000000000004
+
+
+def _sacrebleu() -> str:
+    return f"sacrebleu {version('sacrebleu')}"
+
 
 __all__ = ["Bleu", "CorpusBleu", "corpus", "sentence"]
 
@@ -62,9 +271,7 @@ class Bleu:
         """A warning where the tokenizer that was asked for leaves texts in one piece."""
         if (tokenizer := self._settings.tokens.tokenize) is None:
             return ()
-        return (
-            sacrebleu_tokenizers.uncut("bleu", tokenizer, (one for s in samples for one in (s.output, *usable(s)))),
-        )
+        return (uncut("bleu", tokenizer, (one for s in samples for one in (s.output, *usable(s)))),)
 
 
 class CorpusBleu:
@@ -123,9 +330,7 @@ class CorpusBleu:
         yield Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")
         for tokenizer in dict.fromkeys(tokenizers.values()):
             own = [sample for sample in samples if tokenizers[sample.system] == tokenizer]
-            yield sacrebleu_tokenizers.uncut(
-                "bleu_corpus", tokenizer, (one for s in own for one in (s.output, *usable(s)))
-            )
+            yield uncut("bleu_corpus", tokenizer, (one for s in own for one in (s.output, *usable(s))))
 
     def _row(self, system: str, stats: list[list[int]]) -> Score | Failure:
         who = f"system {system}" if system else "the system"

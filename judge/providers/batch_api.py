@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import Request, Response
-from judge.providers.http_client import MOST, Endpoint
-from judge.providers.http_errors import body_error, cut
+from judge.providers.http_client import MOST, Endpoint, body_error, cut
 
 MOST_REQUESTS = 50_000
 MOST_BYTES = 200_000_000

@@ -12,8 +12,7 @@ from typing import Any, Protocol, Unpack
 from judge.config import Plan
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Choice, Question, Request, Response, whole
-from judge.providers.http_client import Endpoint, Options, options, usage
-from judge.providers.http_errors import body_error
+from judge.providers.http_client import Endpoint, Options, body_error, options, usage
 
 _NO_SUCH_PATH = (404, 405, 501)
 _ROUNDED = 1e-6

@@ -1,4 +1,8 @@
-"""JSON over POST to one OpenAI-compatible address, by the official SDK: what its providers share.
+"""Which variables of the environment are no keys for a server: a plan that somebody else wrote may name any of both.
+
+What went wrong with a request to an OpenAI-compatible endpoint, as `Transient` or `Refused`.
+
+JSON over POST to one OpenAI-compatible address, by the official SDK: what its providers share.
 
 The SDK's client brings authentication, headers, kinds of errors and its aiohttp transport. Requests are handed to that
 transport as they are: the SDK's own way there (parameter transform, options copied, models made) takes several times
@@ -9,8 +13,12 @@ that was named. No server, whatever it sends, takes more memory than `MOST` for 
 from __future__ import annotations
 
 import asyncio
+import email.utils
 import json
+import math
 import os
+import re
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import IO, Any, NamedTuple, TypedDict, TypeVar
@@ -21,13 +29,183 @@ import httpx2
 import openai
 
 from judge.config import Plan
-from judge.core.errors import ConfigError, Refused, StorageError
+from judge.core.errors import ConfigError, ProviderError, Refused, Stops, StorageError, Transient
 from judge.core.messages import in_python, option
 from judge.core.records import Usage
-from judge.providers.credentials import is_openai, misdirected
-from judge.providers.http_errors import connection_error, error_in, limits, not_an_api, status_error
 from judge.providers.pricing import DEFAULT_URL
 from judge.providers.server_capabilities import Caching
+
+_OWNERS = {
+    "ANTHROPIC_API_KEY": ("anthropic.com",),
+    "AWS_BEARER_TOKEN_BEDROCK": ("amazonaws.com", "api.aws"),
+    "AZURE_OPENAI_API_KEY": ("azure.com", "microsoft.com", "azure.us", "azure.cn"),
+    "DEEPSEEK_API_KEY": ("deepseek.com",),
+    "GEMINI_API_KEY": ("googleapis.com",),
+    "GH_TOKEN": ("github.ai", "github.com", "githubcopilot.com", "azure.com"),
+    "GITHUB_TOKEN": ("github.ai", "github.com", "githubcopilot.com", "azure.com"),
+    "GOOGLE_API_KEY": ("googleapis.com",),
+    "GROQ_API_KEY": ("groq.com",),
+    "MISTRAL_API_KEY": ("mistral.ai",),
+    "OPENROUTER_API_KEY": ("openrouter.ai",),
+    "TOGETHER_API_KEY": ("together.ai", "together.xyz"),
+}
+"""The domains of those whose secret it is. $OPENAI_API_KEY is not here: servers of one's own are told it, too."""
+_NEVER = re.compile(
+    r"(?:ACTIONS|AWS|CI|CODECOV|DOCKER|GITLAB|GPG|MYSQL|NPM|PG|POSTGRES|PYPI|REDIS|SENTRY|SLACK|SSH|STRIPE|TWINE|UV|VAULT)"
+    r"_\w+|\w*(?:PASSWORD|PASSWD|PASSPHRASE|_URL|_URI|_DSN)|PGPASS\w*|PATH|HOME|USER",
+    re.IGNORECASE,
+)
+
+
+def misdirected(variable: str, url: str) -> str:
+    """Why this variable's content is not for the server at this address, or "". Its name alone is looked at."""
+    host = (urlsplit(url).hostname or "").lower()
+    domains = _OWNERS.get(variable.upper(), ())
+    if domains and not is_own(host) and not any(host == one or host.endswith(f".{one}") for one in domains):
+        return f"${variable} is the key for {domains[0]}, and not for {host}"
+    return f"${variable} is no key of a model's server" if not domains and _NEVER.fullmatch(variable) else ""
+
+
+def is_own(host: str) -> bool:
+    """Whether a host is this machine."""
+    return host in ("localhost", "::1") or re.fullmatch(r"127(?:\.\d{1,3}){3}", host) is not None
+
+
+def is_openai(url: str) -> bool:
+    """Whether an address is OpenAI's."""
+    host = (urlsplit(url).hostname or "").lower()
+    return host == "openai.com" or host.endswith(".openai.com")
+
+
+_RETRIED = {408, 409, 429}
+_STOPPING = {401, 404}
+_OUT_OF_MONEY = {"insufficient_quota", "billing_hard_limit_reached"}
+_LONGEST, _MOST_READ = 300, 100_000
+_MODEL = re.compile(r"(?<![\w/])model\b", re.I)
+"""A 404 that has this word, and not in an address, is about the model."""
+
+
+def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderError:
+    """For every status but 2xx. A key that the server repeats is blotted out."""
+    status, headers = error.status_code, error.response.headers
+    message = f"{url} answered {status}: {_said(error, key)}"
+    if error.code in _OUT_OF_MONEY:
+        return Refused(f"{message}; top up, then start the same command again", status=status, stops="always")
+    if (status in _RETRIED or status >= 500) and headers.get("x-should-retry") != "false":
+        again: Stops = "if_first" if status >= 500 else "never"
+        wait = _retry_after(headers)
+        return Transient(message, status=status, retry_after=wait, stops=again, limits=limits(headers))
+    if status == 401:
+        message = f"{message.rstrip('.')}; check the key in the environment"
+    elif status == 404:
+        message = f"{message.rstrip('.')}; check {option('model')} and {option('base_url')}"
+    elif 300 <= status < 400:
+        place = cut(headers.get("location", "another place"), key)
+        message = f"{url} answered {status}: moved to {place}; name it with {option('base_url')}"
+    stops: Stops = "always" if status in _STOPPING or status < 400 else "never"
+    param = error.param if isinstance(error.param, str) else None
+    if status == 404 and (error.code == "model_not_found" or _MODEL.search(_said(error, key))):
+        param = "model"
+    return Refused(message, status=status, param=param, stops=stops)
+
+
+def error_in(reply: httpx2.Response) -> Any:
+    """What a reply that is no success says of its error: a mapping where it is worded as OpenAI words them."""
+    try:
+        data = json.loads(reply.content)
+    except (ValueError, RecursionError):
+        return reply.text.strip()
+    return data.get("error", data) if isinstance(data, dict) else data
+
+
+def body_error(data: Any, url: str, what: str) -> ProviderError:
+    """For a 200 that does not hold `what` it should: some gateways send their errors so."""
+    error = data.get("error") if isinstance(data, dict) else None
+    if isinstance(error, str):
+        error = {"message": error}
+    if isinstance(error, dict):
+        code = str(error.get("code"))
+        status = int(code) if code.isascii() and code.isdigit() else 0
+        message = f"{url} answered: {cut(error.get('message') or error)}"
+        return Transient(message, status=status) if status in _RETRIED or status >= 500 else Refused(message)
+    return Refused(f"{url} answered with JSON that is no {what}; is {option('base_url')} right?", stops="if_first")
+
+
+def not_an_api(reply: httpx2.Response, url: str, key: str) -> Refused:
+    """For a 200 that is not even JSON."""
+    kind = cut(reply.headers.get("content-type", "no content type").partition(";")[0], key)
+    hint = f"is {option('base_url')} right? It usually ends in /v1"
+    return Refused(f"{url} answered with {kind} instead of JSON; {hint}", status=reply.status_code, stops="if_first")
+
+
+def connection_error(error: Exception, url: str, timeout: float) -> Transient:
+    """What really happened: under aiohttp the SDK calls a refused connection a time-out."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL):
+            why = getattr(cause, "strerror", None) or type(cause).__name__
+            return Transient(
+                f"cannot connect to {url} ({why}): is it started? {option('base_url')} names another address",
+                unreachable=True,
+                stops="if_first",
+            )
+        if isinstance(cause, TimeoutError):
+            return Transient(
+                f"{url} did not answer within {timeout:g} s (see {option('timeout')})", billed=True, stops="if_first"
+            )
+        cause = cause.__cause__
+    return Transient(f"{url} dropped the connection", stops="if_first")
+
+
+def _said(error: openai.APIStatusError, key: str) -> str:
+    """The server's own words, without the page around them where it sent one."""
+    body = error.body
+    if isinstance(body, dict) and body.get("message"):
+        return cut(body["message"], key)
+    text = cut(body if isinstance(body, str) else error.response.text, key)
+    return "a web page, not an API error" if text[:1] == "<" else text or error.response.reason_phrase
+
+
+def cut(words: Any, key: str = "") -> str:
+    """Words on one line, not too many, with the key blotted out and nothing in them that a terminal obeys."""
+    text = str(words).replace(key, "***") if key else str(words)
+    text = " ".join(text[:_MOST_READ].split())[:_LONGEST]
+    return "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in text)
+
+
+def _retry_after(headers: httpx2.Headers) -> float | None:
+    """Seconds to wait as the server asks: `retry-after-ms`, or `retry-after` in seconds or as a date.
+
+    A date is read against the reply's own, so that a clock which is wrong does no harm. None for what is neither.
+    """
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            wait = float(headers[name]) * scale
+        except (KeyError, ValueError):
+            continue
+        if math.isfinite(wait):
+            return max(0.0, wait)
+    until, now = _moment(headers.get("retry-after")), _moment(headers.get("date"))
+    return None if until is None else max(0.0, until - (time.time() if now is None else now))
+
+
+def _moment(date: str | None) -> float | None:
+    """A header's date as seconds since 1970."""
+    try:
+        return email.utils.parsedate_to_datetime(date).timestamp() if date else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def limits(headers: httpx2.Headers) -> dict[str, str]:
+    """The `x-ratelimit-*` headers, by their names in lower case; empty where the server, or a proxy, sends none."""
+    raw = headers.raw
+    return {
+        name.decode("ascii", "replace").lower(): value.decode("latin-1")
+        for name, value in raw
+        if name[:12].lower() == b"x-ratelimit-"
+    }
+
 
 T = TypeVar("T")
 _SHORTEST_KEY = 12

@@ -12,8 +12,7 @@ from judge.config import Plan
 from judge.core.errors import Refused
 from judge.core.records import Choice, Request, Response, Token
 from judge.providers.batch_api import Batches
-from judge.providers.http_client import Endpoint, Options, options, usage
-from judge.providers.http_errors import body_error
+from judge.providers.http_client import Endpoint, Options, body_error, options, usage
 from judge.providers.pricing import per_token
 from judge.providers.server_capabilities import Caching, Dialect
 

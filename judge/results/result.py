@@ -1,9 +1,14 @@
-"""What a run ends with: the table, what it supports, and how it came to be."""
+"""What a run ends with: the table, what it supports, and how it came to be.
+
+A result's scores as columns of the frame that was judged.
+
+A finished run's rows of some of its texts, with all that they support made anew.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import isclose
 from pathlib import Path
@@ -11,19 +16,21 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from judge.core import plugins
-from judge.core.errors import StorageError
-from judge.core.records import ABSTAINED, Column, Estimate, Failure
+from judge.core.errors import ConfigError, DataError, StorageError
+from judge.core.format import count, plain
+from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score
 from judge.core.version import __version__
+from judge.data import samples
 from judge.data.filter import Value
-from judge.report.format import plain
-from judge.report.renderers.rated import flat, read
-from judge.stats.correlation_matrix import Matrix
-from judge.stats.overall import Overall
+from judge.results.rated import flat, read
+from judge.stats import human_agreement
+from judge.stats.analyze import Overall, conclude
+from judge.stats.correlation import Matrix
+from judge.stats.human_agreement import Rated
 from judge.stats.pairwise import Ranking, Standing
 from judge.stats.ppi import Calibrated, Powered
-from judge.stats.score_drivers import Driver, Drivers
+from judge.stats.score_drivers import Driver, Drivers, looks
 from judge.stats.system_differences import Comparison, Difference, Rank
-from judge.stats.validity import Rated
 from judge.table import JOURNAL, RUN, SCORES, Table, forget, read_journal, recover, store
 from judge.table.files import SAMPLES
 
@@ -132,7 +139,7 @@ class Result:
         cost stay those of the run. Raises DataError for a column or value that no text has, ConfigError for a run that
         holds no texts.
         """
-        from judge.results.filter import part
+        pass  # DROPPED
 
         return part(self, columns)
 
@@ -150,7 +157,7 @@ class Result:
         Rows are matched as the run read them, and what failed, or was left out by `limit` or `where`, is NaN. Raises
         DataError for a frame of other texts or with such a column already, ConfigError for a ranking.
         """
-        from judge.results.join import join
+        pass  # DROPPED
 
         return join(self, frame, prefix)
 
@@ -381,3 +388,131 @@ def _drivers(found: dict[str, Any]) -> Drivers:
     )
     together = found["together"] and Estimate(**found["together"])
     return Drivers(**{**found, "each": each, "together": together})
+
+
+def join(result: Result, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
+    """What `Result.join` promises."""
+    import pandas as pd
+
+    if result.rankings or any(score.rival for score in result.table.scores):
+        raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
+    if "streamed" in result.info:
+        raise ConfigError("this run did not hold its data: read scores.parquet in its folder")
+    plan = result.info.get("plan") or {}
+    systems = tuple(plan.get("systems") or ())
+    rows = _rows(frame, plan, systems, result)
+    values = {(s.item, s.system, s.column): s.value for s in result.table.scores if s.item}
+    found = frame.copy()
+    columns = [column for column in result.table.columns if any(key[2] == column.name for key in values) or
+               column.kind == "criterion"]  # fmt: skip
+    for place, system in enumerate(systems or ("",)):
+        for column in columns:
+            name = f"{prefix}{system}.{column.name}" if system else f"{prefix}{column.name}"
+            if name in frame.columns:
+                raise DataError(
+                    f"the frame has a column {name!r} already: join(frame, prefix='judge.') names them apart"
+                )
+            cells = [values.get((*row[place], column.name)) if row is not None else None for row in rows]
+            found[name] = pd.Series(cells, index=frame.index, dtype="float64").to_numpy()
+    return found
+
+
+def _rows(
+    frame: Any, plan: dict[str, Any], systems: tuple[str, ...], result: Result
+) -> list[list[tuple[str, str]] | None]:
+    """Which texts each row has, None for a row that the run left out. Raises DataError for a frame of other texts."""
+    texts = {(s.item, s.system): s.output for s in result.table.samples}
+    read = samples.load(frame, mapping=plan.get("map") or {}, systems=systems)
+    each = max(len(systems), 1)
+    partly = plan.get("limit") is not None or bool(plan.get("where"))
+    found: list[list[tuple[str, str]] | None] = []
+    for place in range(0, len(read), each):
+        row = read[place : place + each]
+        keys = [(sample.item, sample.system) for sample in row]
+        lacking = [sample for sample in row if (sample.item, sample.system) not in texts]
+        if lacking and not partly:
+            raise DataError(
+                f"row {place // each}: the run has no text of item {row[0].item!r}; join the frame it judged"
+            )
+        for sample in row:
+            if texts.get((sample.item, sample.system), sample.output) != sample.output:
+                raise DataError(
+                    f"row {place // each}: item {sample.item!r} of {sample.system!r} is another text than the run "
+                    "judged; join the frame it judged"
+                )
+        found.append(None if lacking else keys)
+    return found
+
+
+def part(result: Result, wanted: samples.Values) -> Result:
+    """The result of the texts that are wanted alone; nothing is asked or measured again, but for floors.
+
+    Values of all a system's texts together stand only for systems that keep all of theirs. Raises ConfigError for a run
+    that holds no texts, DataError for a column or a value that no text has.
+    """
+    if not wanted:
+        raise ConfigError('name a column and a value, such as where(lang="ja")')
+    if "streamed" in result.info:
+        raise ConfigError("this run measured its data as they were read and holds some of them: measure with --where")
+    table, plan = result.table, result.info.get("plan") or {}
+    kept = samples.only(table.samples, wanted, plan.get("map") or {})
+    rows = list(_rows_of_filter(result, kept))
+    columns = _columns(result, rows)
+    known = {column.name for column in columns}
+    orders = plan.get("orders") if result.rankings else None
+    judged = orders is None and any(column.kind == "criterion" and column.weight for column in columns)
+    seed = int(plan.get("seed") or 0)
+    found = conclude(
+        kept,
+        columns,
+        [row for row in rows if row.column in known],
+        orders=orders,
+        seed=seed,
+        looks=looks(kept) if judged and result.drivers else None,
+        people=bool(result.calibrated),
+    )
+    return Result.of(
+        found,
+        _told_of_filter(result, kept, wanted, [column.name for column in table.columns if column.name not in known]),
+        human_agreement.of_run(found.table, str(result.info.get("model") or ""), seed) if judged else (),
+    )
+
+
+def _rows_of_filter(result: Result, kept: list[Sample]) -> Iterator[Score | Failure]:
+    """The rows of these texts, and those of whole systems; a panel's means are made anew."""
+    texts = {(sample.item, sample.system) for sample in kept}
+    cut = {sample.system for sample in result.table.samples if (sample.item, sample.system) not in texts}
+    systems = {system for _, system in texts} - cut
+    for row in result.table.rows():
+        sides = [name for name in (row.system, row.rival) if name]
+        if not row.item:
+            wanted = all(name in systems for name in sides)
+        else:
+            wanted = all((row.item, name) in texts for name in sides)
+        if wanted and not _of_panel(row, result):
+            yield row
+
+
+def _of_panel(row: Score | Failure, result: Result) -> bool:
+    """Whether this row is a panel's, which follows from those of its judges."""
+    return any(row.column == column.criterion for column in result.table.columns if column.judge)
+
+
+def _columns(result: Result, rows: list[Score | Failure]) -> list[Column]:
+    """The columns that still have rows, and a panel's."""
+    there = {row.column for row in rows}
+    panels = {column.criterion for column in result.table.columns if column.judge and column.name in there}
+    return [column for column in result.table.columns if column.name in there | panels]
+
+
+def _told_of_filter(result: Result, kept: list[Sample], wanted: samples.Values, gone: list[str]) -> dict[str, Any]:
+    """How the run went, and which of its texts are shown."""
+    all_of = len(result.table.samples)
+    note = f"Shown are the texts with {samples.said(wanted)} alone, {len(kept):,} of {count(all_of, 'text')}: "
+    note += "all means, intervals and tests are of these; requests, tokens, cost and time are of the whole run."
+    notes = [note]
+    if gone:
+        notes.append(f"Left out, as measured over all texts of a system together: {', '.join(gone)}.")
+    info: Mapping[str, Any] = result.info
+    where = {name: [*values] if isinstance(values, list | tuple) else [values] for name, values in wanted.items()}
+    return {**info, "notes": [*notes, *info.get("notes", ())], "where": {**info.get("where", {}), **where}}

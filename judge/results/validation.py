@@ -12,19 +12,18 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from judge.core.errors import ConfigError
+from judge.core.format import count, line, plain
 from judge.core.plugins import unknown
-from judge.report.format import count, line, plain
 from judge.report.renderers import csv, latex
+from judge.report.renderers.console import written
 from judge.report.renderers.markdown import escape
-from judge.report.renderers.rated import flat
-from judge.report.renderers.terminal import written
-from judge.report.views import calibration
-from judge.report.views.calibration import Grid
-from judge.report.views.validation import FEW, HEADS, Block, closing, told
+from judge.report.views import validation as validation_module
+from judge.report.views.validation import FEW, HEADS, Grid, ValidationBlock, closing, told
 from judge.report.views.validation import block as laid_out
+from judge.results.rated import flat
 from judge.stats.correlation import LEVELS, Level
+from judge.stats.human_agreement import Rated
 from judge.stats.ppi import Calibrated
-from judge.stats.validity import Rated
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,15 +77,15 @@ def _console(validation: Validation, level: Level, colour: bool) -> str:
         for title, grid in _below(block):
             console.print(Text(f"\n{title}" if title else ""))
             if grid is not None:
-                console.print(calibration.table(grid))
+                console.print(validation_module.table(grid))
         for note in block.notes:
             console.print(Text(note, "yellow"))
     console.print(Text.assemble("\n", (" ".join(closing(validation.rated, level)), "dim")))
-    calibration.show(console, validation.calibrated)
+    validation_module.show(console, validation.calibrated)
     return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
 
 
-def _table(block: Block) -> RichTable:
+def _table(block: ValidationBlock) -> RichTable:
     table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
     table.add_column("", overflow="fold")
     for head in (*HEADS, block.unit if block.unit == "texts" else f"{block.unit}\ntexts"):
@@ -99,7 +98,7 @@ def _table(block: Block) -> RichTable:
     return table
 
 
-def _below(block: Block) -> Iterator[tuple[str, Grid | None]]:
+def _below(block: ValidationBlock) -> Iterator[tuple[str, Grid | None]]:
     """The tables below that of correlations as narrow as a terminal: the main measures, the first judge's curve."""
     if block.agreement is not None:
         wide = 1 + len(FEW)
@@ -130,13 +129,13 @@ def _markdown(validation: Validation, level: Level, colour: bool) -> str:
 
 
 def _on_scale(found: tuple[Calibrated, ...]) -> Iterator[str]:
-    for block in calibration.blocks(found):
-        yield f"### {calibration.TITLE}: {escape(block.name)}"
+    for block in validation_module.blocks(found):
+        yield f"### {validation_module.TITLE}: {escape(block.name)}"
         for grid in block.grids:
             yield _grid(grid)
         yield escape(" ".join(block.told))
     if found:
-        yield escape(calibration.how(found))
+        yield escape(validation_module.calibration_note(found))
 
 
 def _grid(grid: Grid) -> str:

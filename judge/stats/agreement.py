@@ -1,13 +1,27 @@
-"""Do the judges of a panel agree? Krippendorff's alpha over the texts they all scored."""
+"""Do the judges of a panel agree? Krippendorff's alpha over the texts they all scored.
+
+How far people, or a judge and people, agree: Krippendorff's alpha, weighted kappa, intraclass correlation.
+
+Votes are raters × items × systems, NaN where one did not rate. Each function makes a `Statistic`: all items are drawn
+anew with all their texts.
+
+How much a judge's answer about the same text varies from draw to draw.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import combinations
+from math import fsum, sqrt
+from typing import Literal, get_args
 
 import numpy as np
 
-from judge.core.records import IDENTICAL, Estimate
-from judge.stats.resampling import Floats, draws
+from judge.core.records import IDENTICAL, Column, Estimate, Provenance, Score
+from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Statistic, draws, means
+from judge.stats.coefficients import Bools, Ints, rounded, share
 from judge.table import Table
 
 # Variance of values put on a range of 1, below which a resample has no variation but that of rounding.
@@ -82,3 +96,260 @@ def alpha_of(terms: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         variance = (squares - total**2 / n) / (n - 1)
         return np.where(variance > _ROUNDING, 1 - within / n / variance, np.nan)
+
+
+Measure = Literal[
+    "alpha_interval", "kappa_quadratic", "icc_2_1", "icc_2_k", "alpha_ordinal", "alpha_nominal", "kappa_linear"
+]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+TITLES: Mapping[Measure, str] = {
+    "alpha_interval": "alpha",
+    "kappa_quadratic": "kappa",
+    "icc_2_1": "ICC(2,1)",
+    "icc_2_k": "ICC(2,k)",
+    "alpha_ordinal": "alpha, ordinal",
+    "alpha_nominal": "alpha, nominal",
+    "kappa_linear": "kappa, linear",
+}
+_METHODS: Mapping[Measure, str] = {
+    "alpha_interval": "Krippendorff's alpha, interval distance",
+    "alpha_ordinal": "Krippendorff's alpha, ordinal distance",
+    "alpha_nominal": "Krippendorff's alpha, nominal distance",
+    "kappa_quadratic": "Cohen's kappa, quadratic weights",
+    "kappa_linear": "Cohen's kappa, linear weights",
+    "icc_2_1": "ICC(2,1), absolute agreement of one rater",
+    "icc_2_k": "ICC(2,k), absolute agreement of the raters' mean",
+}
+_MOST = 100  # different values of which kappa, and alpha but with the interval distance, are made
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What could be estimated, and why a measure could not."""
+
+    estimates: Mapping[Measure, Estimate] = field(default_factory=dict)
+    lacking: Mapping[Measure, str] = field(default_factory=dict)
+
+
+def agree(votes: Floats, measures: Sequence[Measure] = MEASURES, bootstrap: Bootstrap = DEFAULT) -> Agreement:
+    """How far raters agree. An estimate's `n` counts its texts.
+
+    `alpha_…` (Krippendorff 2011) and `kappa_…` (Cohen 1968; of more than two raters the mean over every two, Light
+    1971) are over the texts that two raters or more rated, `icc_…` (Shrout and Fleiss 1979, two-way random effects)
+    over those that all did. Alpha does not ask who rated what; kappa and ICC take the places in a list for persons.
+    """
+    votes = rounded(votes)
+    estimates, lacking = {}, {}
+    for measure in measures:
+        texts = _texts(votes, measure)
+        if why := _lacking(votes, texts, measure):
+            lacking[measure] = why
+            continue
+        used, number = int(texts.any(axis=1).sum()), int(texts.sum())
+        found = bootstrap.resampled(_MAKE[measure](np.where(texts, votes, np.nan)), len(texts), used)
+        how = f"{_METHODS[measure]}, {len(votes)} raters"
+        how += ", mean over every two" if measure.startswith("kappa") and len(votes) > 2 else ""
+        estimate = bootstrap.estimate(measure, found, number, how)
+        if estimate is None:
+            lacking[measure] = "the ratings do not vary enough"
+        else:
+            estimates[measure] = estimate
+    return Agreement(estimates, lacking)
+
+
+def _texts(votes: Floats, measure: Measure) -> Bools:
+    """The texts that count, items × systems."""
+    rated = (~np.isnan(votes)).sum(axis=0)
+    found: Bools = rated == len(votes) if measure.startswith("icc") else rated > 1
+    return found & (len(votes) > 1)
+
+
+def _lacking(votes: Floats, texts: Bools, measure: Measure) -> str:
+    if texts.sum() < 2:
+        who = f"all {len(votes)} raters" if measure.startswith("icc") and len(votes) > 2 else "two raters"
+        return f"fewer than two texts have the ratings of {who}"
+    different = len(np.unique(votes[:, texts][~np.isnan(votes[:, texts])]))
+    if different < 2:
+        return "all ratings are equal"
+    if different > _MOST and measure not in ("alpha_interval", "icc_2_1", "icc_2_k"):
+        return f"the ratings have {different:,} different values: more than {_MOST} are no categories"
+    return ""
+
+
+# Krippendorff's alpha
+
+
+def _alpha_interval(votes: Floats) -> Statistic:
+    item, units = _units_of_annotator_agreement(votes)
+    known = units[~np.isnan(units)]
+    terms = np.zeros((votes.shape[1], 4))
+    np.add.at(terms, item, unit_terms((units - known.mean()) / np.ptp(known)))
+    return lambda counts: alpha_of(counts @ terms)
+
+
+def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
+    """1 − observed / expected disagreement from how often every two values meet in a text (Krippendorff 2011).
+
+    The ordinal distance of two values is that of their mid-ranks among all the ratings that can be paired.
+    """
+    from scipy.sparse import csr_array
+
+    item, units = _units_of_annotator_agreement(votes)
+    known = ~np.isnan(units)
+    values, places = np.unique(units[known], return_inverse=True)
+    unit, _ = np.nonzero(known)
+    by_unit = np.zeros((len(units), len(values)))
+    np.add.at(by_unit, (unit, places), 1.0)
+    one, other = np.triu_indices(len(values), 1)
+    met = by_unit[:, one] * by_unit[:, other] * 2 / (by_unit.sum(axis=1, keepdims=True) - 1)
+    some = met.any(axis=0)
+    one, other = one[some], other[some]
+    gathered = csr_array((np.ones(len(item)), (item, np.arange(len(item)))), shape=(votes.shape[1], len(item)))
+    pairs, frequencies = gathered @ met[:, some], gathered @ by_unit
+
+    def statistic(counts: Floats) -> Floats:
+        often = counts @ frequencies
+        n = often.sum(axis=1)
+        if not ordinal:
+            observed, expected = (counts @ pairs).sum(axis=1), n * n - (often * often).sum(axis=1)
+        else:
+            rank = np.cumsum(often, axis=1) - often / 2
+            observed = ((counts @ pairs) * (rank[:, one] - rank[:, other]) ** 2).sum(axis=1)
+            expected = 2 * (n * (often * rank**2).sum(axis=1) - (often * rank).sum(axis=1) ** 2)
+        return 1 - share(observed * (n - 1), np.where(expected > _ROUNDING * n**4, expected, 0.0))
+
+    return statistic
+
+
+def _units_of_annotator_agreement(votes: Floats) -> tuple[Ints, Floats]:
+    """The item of every text that two or more rated, and its votes: texts × raters."""
+    item, system = np.nonzero((~np.isnan(votes)).sum(axis=0) > 1)
+    return item, votes[:, item, system].T
+
+
+# Cohen's kappa
+
+
+def _kappa(votes: Floats, power: int) -> Statistic:
+    """1 − observed / expected disagreement |v − w|^power of two raters, the mean over every two."""
+    each = [_kappa_of_two(one, other, power) for one, other in combinations(votes, 2)]
+
+    def statistic(counts: Floats) -> Floats:
+        found = np.stack([of(counts) for of in each])
+        known = ~np.isnan(found)
+        return share(np.where(known, found, 0.0).sum(axis=0), known.sum(axis=0))
+
+    return statistic
+
+
+def _kappa_of_two(one: Floats, other: Floats, power: int) -> Statistic:
+    both = ~(np.isnan(one) | np.isnan(other))
+    item, _ = np.nonzero(both)
+    values, places = np.unique(np.stack([one[both], other[both]]), return_inverse=True)
+    first, second = places.reshape(2, -1)
+    distance = np.abs(values[:, None] - values) ** power
+    apart = np.bincount(item, distance[first, second], minlength=len(one))
+    often = [_counted(item, side, (len(one), len(values))) for side in (first, second)]
+
+    def statistic(counts: Floats) -> Floats:
+        ours, theirs = (counts @ side for side in often)
+        return 1 - share((counts @ apart) * ours.sum(axis=1), ((ours @ distance) * theirs).sum(axis=1))
+
+    return statistic
+
+
+def _counted(item: Ints, place: Ints, shape: tuple[int, int]) -> Floats:
+    found = np.zeros(shape)
+    np.add.at(found, (item, place), 1.0)
+    return found
+
+
+# Intraclass correlation
+
+
+def _icc(votes: Floats, of_mean: bool) -> Statistic:
+    """Shrout and Fleiss 1979, p. 423: from the mean squares of texts, raters and residuals."""
+    raters = len(votes)
+    item, system = np.nonzero(~np.isnan(votes).any(axis=0))
+    units = votes[:, item, system].T
+    units = units - units.mean()
+    terms = np.column_stack([np.ones(len(item)), units.sum(axis=1) ** 2, (units**2).sum(axis=1), units])
+    by_item = np.zeros((votes.shape[1], terms.shape[1]))
+    np.add.at(by_item, item, terms)
+
+    def statistic(counts: Floats) -> Floats:
+        sums = counts @ by_item
+        n, rows, squares, columns = sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3:]
+        middle = share(columns.sum(axis=1) ** 2, n * raters)
+        between = rows / raters - middle
+        judges = share((columns**2).sum(axis=1), n) - middle
+        left = share(squares - middle - between - judges, (n - 1) * (raters - 1))
+        texts, judges = share(between, n - 1), judges / (raters - 1)
+        total = (
+            texts + share(judges - left, n)
+            if of_mean
+            else texts + (raters - 1) * left + share(raters * (judges - left), n)
+        )
+        return share(texts - left, np.where(total > _ROUNDING, total, 0.0))
+
+    return statistic
+
+
+_MAKE: Mapping[Measure, Callable[[Floats], Statistic]] = {
+    "alpha_interval": _alpha_interval,
+    "alpha_ordinal": partial(_alpha_of_categories, ordinal=True),
+    "alpha_nominal": partial(_alpha_of_categories, ordinal=False),
+    "kappa_quadratic": partial(_kappa, power=2),
+    "kappa_linear": partial(_kappa, power=1),
+    "icc_2_1": partial(_icc, of_mean=False),
+    "icc_2_k": partial(_icc, of_mean=True),
+}
+
+
+_NEAR = 1e-6  # how far a mean over labels may be from the value that was stored
+
+
+def repeats(table: Table, *, seed: int = 0) -> dict[tuple[str, str], Estimate]:
+    """The standard deviation of the draws of one text (divisor draws − 1), its mean over texts, by system and column.
+
+    In the units of the column's scale, for columns of which a text has two parsed draws or more; `n` counts these
+    texts. What the labels count is read from their text, and, where there are two, from the ends of the scale; a
+    column whose values that does not give has none.
+    """
+    columns = tuple(column for column in table.columns if column.kind == "criterion")
+    counted = {column.name: _counts(column) for column in columns}
+    rows = [row for row in table.scores if row.provenance.method == "samples" and counted.get(row.column)]
+    spread = tuple(
+        replace(row, value=sd, provenance=Provenance("samples"))
+        for row in rows
+        if (sd := _deviation(row, counted[row.column])) is not None
+    )
+    if not spread:
+        return {}
+    found = means(Table(table.samples, columns, spread), seed=seed)
+    how = "mean over texts of the standard deviation of the draws of each"
+    return {key: replace(one, name="repeat_sd", method=f"{how}; {one.method}") for key, one in found.items()}
+
+
+def _counts(column: Column) -> Mapping[str, float]:
+    """What each label counts; of two it does not matter which end is whose. Nothing where it is not known."""
+    if len(column.labels) == 2 and column.low is not None and column.high is not None:
+        return dict(zip(column.labels, (column.low, column.high), strict=True))
+    try:
+        return {label: float(label) for label in column.labels}
+    except ValueError:
+        return {}
+
+
+def _deviation(score: Score, counts: Mapping[str, float]) -> float | None:
+    """The standard deviation of the draws that parsed; None for one draw, or where the labels count something else."""
+    p = score.provenance
+    shares = {label: share for label, share in (p.distribution or {}).items() if share > 0}
+    mass = fsum(shares.values())
+    if p.n < 2 or not mass > 0 or shares.keys() - counts.keys():
+        return None
+    mean = fsum(share * counts[label] for label, share in shares.items()) / mass
+    if len(counts) > 2 and abs(mean - score.value) > _NEAR:
+        return None
+    squares = fsum(share * (counts[label] - mean) ** 2 for label, share in shares.items()) / mass
+    return sqrt(squares * p.n / (p.n - 1))

@@ -1,23 +1,132 @@
-"""From the rows of a run to all that they support."""
+"""The criteria of every text in one number, weighted.
+
+A panel: several judges on the same texts, each in columns of its own, and their mean.
+
+From the rows of a run to all that they support.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 
-from judge.core.records import Column, Estimate, Failure, Sample, Score
-from judge.stats import panel
-from judge.stats.agreement import alpha
-from judge.stats.correlation_matrix import Matrix, matrices
-from judge.stats.overall import Overall, overall
-from judge.stats.pairwise import Ranking
+import numpy as np
+
+from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
+from judge.stats.agreement import alpha, repeats
+from judge.stats.bootstrap import means
+from judge.stats.correlation import Matrix, matrices
+from judge.stats.pairwise import Orders, Ranking, rankings
 from judge.stats.ppi import Calibrated, calibrate
-from judge.stats.ranking import Orders, rankings
-from judge.stats.resampling import means
 from judge.stats.score_drivers import Drivers, Looks, Text, drivers
-from judge.stats.self_consistency import repeats
 from judge.stats.system_differences import Comparison, compare
 from judge.table import Table
+
+NAME = "overall"
+"""The column's name."""
+_MADE = Provenance("overall")
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """How the column `overall` was made: each criterion's share of it (they sum to 1).
+
+    Its values are from 0 to 1, the ends of the criteria's scales, 1 the good one. `n` texts of `of` have one: those
+    with a value of every criterion.
+    """
+
+    weights: Mapping[str, float]
+    n: int
+    of: int
+
+    @property
+    def column(self) -> Column:
+        """The column of these values."""
+        signature = " + ".join(f"{share:.4g} {name}" for name, share in self.weights.items())
+        return Column(NAME, "criterion", f"{NAME}|{signature}|0–1", 0.0, 1.0, criterion=NAME)
+
+
+def overall(table: Table) -> tuple[Overall, Table] | None:
+    """The weighted mean of the criteria's columns (of a panel, of its means), and a table of the same texts with it.
+
+    None for fewer than two criteria with a weight, where a column is called `overall` already, and for comparisons.
+    """
+    columns = [column for column in table.columns if _counts(column)]
+    compared = any(row.rival for rows in (table.scores, table.failures) for row in rows)
+    if len(columns) < 2 or compared or any(column.name == NAME for column in table.columns):
+        return None
+    total = sum(column.weight for column in columns)
+    weights = {column.name: column.weight / total for column in columns}
+    scores = _scores(table, columns, weights)
+    made = Overall(weights, len(scores), len(table.samples))
+    return made, Table(table.samples, (made.column,), tuple(scores))
+
+
+def _counts(column: Column) -> bool:
+    """Whether a column is a criterion's, and not that of one judge of a panel, on a scale that has two ends."""
+    ends = column.low is not None and column.high is not None and column.low < column.high
+    return column.kind == "criterion" and not column.judge and bool(column.better) and ends and column.weight > 0
+
+
+def _scores(table: Table, columns: Sequence[Column], weights: Mapping[str, float]) -> list[Score]:
+    values = sum(weights[column.name] * _scaled(table, column) for column in columns)
+    down = {name: place for place, name in enumerate(table.systems)}
+    across = {name: place for place, name in enumerate(table.items)}
+    found = [(s, float(np.asarray(values)[down[s.system], across[s.item]])) for s in table.samples]
+    return [Score(s.item, s.system, NAME, value, _MADE) for s, value in found if not np.isnan(value)]
+
+
+def _scaled(table: Table, column: Column) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Systems × items, 0 at the bad end of the scale and 1 at the good one."""
+    low, high = float(column.low or 0.0), float(column.high or 0.0)
+    bad, good = (high, low) if column.better == "lower" else (low, high)
+    return (table.matrix(column.name) - bad) / (good - bad)
+
+
+Row = Score | Failure
+
+
+def judged_columns(columns: Iterable[Column]) -> dict[str, list[Column]]:
+    """The judges' columns of every criterion that a panel judged."""
+    found: dict[str, list[Column]] = {}
+    for column in columns:
+        if column.judge:
+            found.setdefault(column.criterion, []).append(column)
+    return found
+
+
+def mean_column(judges: Sequence[Column]) -> Column:
+    """The column of a panel's means on one criterion, signed with the judges' own signatures."""
+    signature = f"mean of {len(judges)} judges: {'; '.join(column.signature for column in judges)}"
+    return replace(judges[0], name=judges[0].criterion, signature=signature, judge="")
+
+
+def panel_means(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
+    """The mean of the judges' values for every text (or comparison) that any of them was asked about.
+
+    Where a judge has no score the panel has none either: means over different judges do not compare.
+    """
+    panels = judged_columns(columns)
+    of = {column.name: column for judges in panels.values() for column in judges}
+    found: dict[tuple[str, str, str, str], dict[str, Row]] = {}
+    for row in rows:
+        if column := of.get(row.column):
+            found.setdefault((column.criterion, row.item, row.system, row.rival), {})[column.judge] = row
+    return [_mean(key, by_judge, [column.judge for column in panels[key[0]]]) for key, by_judge in found.items()]
+
+
+def _mean(key: tuple[str, str, str, str], by_judge: Mapping[str, Row], judges: Sequence[str]) -> Row:
+    criterion, item, system, rival = key
+    scores = {name: row for name in judges if isinstance(row := by_judge.get(name), Score)}
+    if missing := [name for name in judges if name not in scores]:
+        message = f"no score by {', '.join(missing)}"
+        return Failure(item, system, criterion, "panel", "IncompletePanel", message, rival=rival)
+    if all(score.provenance.method == IDENTICAL for score in scores.values()):
+        return replace(scores[judges[0]], column=criterion)
+    told = "; ".join(f"{name}: {score.value:.4g}" for name, score in scores.items())
+    value = fmean(score.value for score in scores.values())
+    return Score(item, system, criterion, value, Provenance("panel", n=len(scores), note=told), rival)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +160,13 @@ def conclude(
     Of a panel also how far its judges agree. Where the texts' `looks` are known, how far these move a judge's scores;
     with `people`, the means on the scale of the ratings that some of the texts have.
     """
-    rows = [*rows, *panel.means(columns, rows)]
+    rows = [*rows, *panel_means(columns, rows)]
     scores = tuple(row for row in rows if isinstance(row, Score))
     failures = tuple(row for row in rows if isinstance(row, Failure))
     table = Table(tuple(samples), tuple(columns), scores, failures)
     alphas = {
         criterion: alpha(table, [column.name for column in judges], seed=seed)
-        for criterion, judges in panel.judged(columns).items()
+        for criterion, judges in judged_columns(columns).items()
     }
     agreement = {criterion: estimate for criterion, estimate in alphas.items() if estimate is not None}
     if orders is None:

@@ -9,9 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats.bootstrap import DEFAULT, Bootstrap, Drawn, Statistic
+from judge.stats.bootstrap import DEFAULT, Bootstrap, Drawn, Floats, Statistic
 from judge.stats.coefficients import paired
-from judge.stats.resampling import Floats
 
 _BINS = 10
 _LABELS = 11  # up to which each label of a scale has a bin of its own

@@ -1,23 +1,224 @@
-"""The judges of a run, its floors and its annotators against the mean of people's ratings, criterion by criterion."""
+"""What is known of a judge, or of what needs none, once it has been held against people's ratings.
+
+A column that is held against people's ratings.
+
+People's ratings that are not on a criterion's scale, and those of a name that nobody asked about.
+
+What needs no judge: the baselines that a judge has to beat, taken from a run or measured now.
+
+The judges of a run, its floors and its annotators against the mean of people's ratings, criterion by criterion.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations, product
+from typing import Literal
 
 import numpy as np
 
-from judge.core.records import Column, Sample
-from judge.stats.annotator_agreement import Agreement, Measure, agree
-from judge.stats.baselines_without_judge import floors
-from judge.stats.bootstrap import Bootstrap
-from judge.stats.calibration import calibration, edges, levels
+from judge import text
+from judge.core import plugins
+from judge.core.errors import ConfigError
+from judge.core.messages import option
+from judge.core.records import Column, Estimate, Failure, Sample, Score
+from judge.core.version import __version__
+from judge.metrics import Metric, parallel
+from judge.stats.agreement import Agreement, Measure, agree
+from judge.stats.bootstrap import Bootstrap, Floats
+from judge.stats.calibration import Calibration, calibration, edges, levels
 from judge.stats.coefficients import paired, within
-from judge.stats.correlation import LEVELS, Against, Level, ceiling, matrix
-from judge.stats.rated_columns import Held, taken
-from judge.stats.resampling import Floats
-from judge.stats.validity import Rated, Row, Versus
+from judge.stats.correlation import LEVELS, Against, Correlation, Level, Values, ceiling, matrix
 from judge.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What has been held against people's ratings: a judge's column, a floor, or an annotator.
+
+    A judge also has its `agreement` with people's mean (kappa of both rounded to the scale) and its `calibration`, None
+    where `no_calibration` says why. An annotator's `agreement` is that of all annotators with one another. `few` says
+    by level that a floor has values for too few items to count as one.
+    """
+
+    name: str
+    kind: Literal["judge", "floor", "ceiling"]
+    signature: str
+    correlation: Correlation
+    agreement: Agreement = field(default_factory=Agreement)
+    calibration: Calibration | None = None
+    no_calibration: str = ""
+    few: Mapping[Level, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        return self.name if self.kind == "judge" else f"{self.name} ({self.kind})"
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """One judge against another at a level: differences of their correlations with people, on the texts of both.
+
+    `pearson` has the p of Williams' test, but at level document, for which there is none.
+    """
+
+    judge: str
+    other: str
+    level: Level
+    spearman: Estimate
+    pearson: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """One criterion that people rated so many texts on.
+
+    `ceiling` is one annotator against the mean of the others, None where `no_ceiling` says why. `differences` are
+    Spearman of a judge less that of a floor, by (judge, floor, level), where they are defined; `versus` are every two
+    judges.
+    """
+
+    criterion: str
+    texts: int
+    judges: tuple[Row, ...]
+    floors: tuple[Row, ...]
+    ceiling: Row | None
+    no_ceiling: str
+    differences: Mapping[tuple[str, str, Level], Estimate]
+    versus: tuple[Versus, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return (*self.judges, *self.floors, *([self.ceiling] if self.ceiling else []))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A judge's column or a floor: of one criterion, or, where that is empty, of any. A judge's has its `scale`."""
+
+    name: str
+    signature: str
+    values: Values
+    criterion: str = ""
+    scale: Column | None = None
+
+
+def taken(column: Column, table: Table, name: str) -> Held:
+    """A column of a run, under a name."""
+    return measured(column, table.of(column.name), name)
+
+
+def measured(column: Column, rows: Iterable[Score | Failure], name: str) -> Held:
+    """A column from its rows among others."""
+    values = {(r.item, r.system): r.value for r in rows if isinstance(r, Score) and r.column == column.name}
+    scale = column if column.kind == "criterion" else None
+    return Held(name, column.signature, values, column.criterion, scale)
+
+
+_NAMED = 3
+_STRAY = 0.1  # of the ratings; where more are outside, they are of another scale
+
+Ends = tuple[float, float]
+
+
+def strangers(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Iterator[str]:
+    """A sentence on each criterion of which single ratings are outside its scale (`low`, `high`), with their rows.
+
+    Of annotators each rating counts. Where more than a tenth and more than three are outside, people have rated on
+    another scale, of which nothing is said here.
+    """
+    for name, (low, high) in scales.items():
+        given = [(sample, vote) for sample in samples for vote in _votes(sample, name)]
+        outside = [(sample, vote) for sample, vote in given if not low <= vote <= high]
+        if outside and len(outside) <= max(_NAMED, _STRAY * len(given)):
+            rows = ", ".join(f"{vote:g} {_place(sample)}" for sample, vote in outside[:_NAMED])
+            more = f" and {len(outside) - _NAMED:,} more" if len(outside) > _NAMED else ""
+            yield f"Ratings of {name} outside its scale, {low:g} to {high:g}: {rows}{more}."
+
+
+def unmatched(samples: Iterable[Sample], criteria: Sequence[str]) -> str:
+    """That people's ratings are of none of these criteria, with the nearest names; nothing where any is."""
+    names = list(dict.fromkeys(name for sample in samples for name in sample.human))
+    if not names or not criteria or set(names) & set(criteria):
+        return ""
+    near = {name: close[0] for name in names if (close := difflib.get_close_matches(name, criteria, n=1))}
+    hint = "".join(f" Did you mean {meant} for {name}?" for name, meant in near.items())
+    example = option("map", {f"human.{criteria[0]}": "COLUMN"})
+    return (
+        f"People's ratings of {', '.join(names)} go with no criterion asked ({', '.join(criteria)}), and no judge is "
+        f"held against them.{hint} {example} names the ratings of a criterion."
+    )
+
+
+def _votes(sample: Sample, name: str) -> Iterator[float]:
+    votes = sample.ratings.get(name) or (sample.human.get(name),)
+    yield from (vote for vote in votes if vote is not None)
+
+
+def _place(sample: Sample) -> str:
+    return f"at {sample.where}" if sample.where else f"(item {sample.item}, system {sample.system})"
+
+
+_ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L"}
+_CHANGED = ("alpha=", "stop=", "exc=", "preset=")
+"""What a signature of ROUGE has that is not the floor's."""
+
+
+def floors(table: Table, samples: Sequence[Sample], criteria: Sequence[str], *, measure: bool = True) -> list[Held]:
+    """The heuristic's columns of these criteria, the length, and ROUGE where there are references.
+
+    Without `measure` the heuristic and ROUGE only where the table has them.
+    """
+    return [*_heuristics(table, samples, criteria, measure), _length(samples), *_rouge(table, samples, measure)]
+
+
+def _heuristics(table: Table, samples: Sequence[Sample], criteria: Sequence[str], measure: bool) -> list[Held]:
+    """The offline baseline's column of every criterion that it knows."""
+    held = {column.criterion: column for column in table.columns if column.kind == "metric" and column.criterion}
+    found = [taken(column, table, "heuristic") for name, column in held.items() if name in criteria]
+    wanted = [name for name in criteria if measure and name not in held and _heuristic([name])]
+    if wanted and (metric := _heuristic(wanted)):
+        scored = parallel.score(metric, samples)
+        found += [measured(column, scored.rows, "heuristic") for column in scored.columns]
+    return found
+
+
+def _heuristic(criteria: Sequence[str]) -> Metric | None:
+    """The baseline for these criteria, None where it does not know them."""
+    try:
+        metric: Metric = plugins.load("metrics", "heuristic")(criteria=criteria)
+    except ConfigError:
+        return None
+    return metric
+
+
+def _length(samples: Sequence[Sample]) -> Held:
+    used = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
+    values = {(s.item, s.system): float(len(text.words(used[s.output])(s.output))) for s in samples}
+    names = "+".join(sorted({text.signature(name) for name in used.values()}))
+    return Held("length", f"words|tok={names}|judge {__version__}", values)
+
+
+def _rouge(table: Table, samples: Sequence[Sample], measure: bool) -> list[Held]:
+    if not any(sample.references for sample in samples):
+        return []
+    held = {column.name: column for column in table.columns if column.name in _ROUGE and _is_mean(column.signature)}
+    if held.keys() == _ROUGE.keys():
+        return [taken(held[name], table, label) for name, label in _ROUGE.items()]
+    if not measure:
+        return []
+    found = parallel.score(plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean"), samples)
+    return [measured(column, found.rows, _ROUGE[column.name]) for column in found.columns]
+
+
+def _is_mean(signature: str) -> bool:
+    """Whether a column of ROUGE has what the floor is: F, stemmed, the mean over the references or that of one."""
+    said = signature.split("|")
+    changed = any(part.startswith(_CHANGED) for part in said) or "stem=no" in said
+    return "f" in said and not changed and ("refs=mean" in said or "nrefs=1" in said)
+
 
 _MANY = 5_000  # texts
 _FEWEST, _SHARE = 10, 0.5  # items, and the share of the judges', below which a floor is none

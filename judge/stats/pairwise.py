@@ -1,10 +1,21 @@
-"""What comparisons come to: one pair's verdict, a system's standing, a ranking."""
+"""What comparisons come to: one pair's verdict, a system's standing, a ranking.
+
+Comparisons to a ranking: win rates, Bradley-Terry strengths, and how often the order of showing decided.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from math import sqrt
+from typing import Any, Literal, NamedTuple
 
-from judge.core.records import IDENTICAL, Score
+import numpy as np
+
+from judge.core.records import IDENTICAL, Failure, Score
+from judge.stats.bootstrap import Floats
 
 TIE = 0.5
 _NEAR = 1e-9
@@ -99,3 +110,293 @@ class Ranking:
     position_bias: float | None
     method: str
     note: str = ""
+
+
+Ints = np.ndarray[Any, np.dtype[np.intp]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+Orders = Literal[1, 2]
+"""In how many orders every pair of texts was meant to be asked."""
+
+_METHOD = "over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
+_TOLERANCE, _LIMIT = 1e-9, 20_000
+# How far the likelihood equations may be from zero, per comparison. Where strengths are far apart, evalica's tolerance
+# is below the rounding of its scores and it goes on to the limit with nothing left to gain: the equations decide.
+_RESIDUAL = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """The compared pairs of texts, in arrays of equal length, and the systems that occur in them.
+
+    `item`, `a` and `b` are places (a < b in the order of the systems), `p` is the preference for `a`, `tied` whether
+    every order said 0.5. `flipped` (0 or 1) and `first`, the mean value of the text shown first, are NaN where the
+    judge was not asked in both orders.
+    """
+
+    systems: tuple[str, ...]
+    item: Ints
+    a: Ints
+    b: Ints
+    p: Floats
+    tied: Bools
+    flipped: Floats
+    first: Floats
+    incomplete: int
+
+
+def rankings(
+    scores: Iterable[Score],
+    failures: Iterable[Failure],
+    systems: Sequence[str],
+    columns: Iterable[str],
+    *,
+    orders: Orders = 2,
+    confidence: float = 0.95,
+) -> tuple[Ranking, ...]:
+    """One `Ranking` for each of `columns`, from its rows with a rival; rows of other columns or systems are left out.
+
+    The preference for `a` in a pair of texts is the mean of `a`'s value when shown first and 1 − `b`'s value when `b`
+    is. With `orders=2` a pair without both is not compared, as the position's bias would go into it uncorrected; with
+    `orders=1` the orders that are there count. For two systems the win rate is that of AlpacaEval (Li et al. 2023): the
+    mean preference.
+
+    Strengths are those of Bradley and Terry (1952), a preference p counted as p wins and 1 − p losses, with one tie
+    added between every two systems that met. Without it there is no estimate where a system wins every time (Ford
+    1957). They are None where the systems fall into groups that never met.
+
+    Intervals are over items, as an item's pairs are not independent. Of win rates they are Wilson's (1927) for as many
+    items as would scatter so much if each were one win or loss (Franco et al. 2019), with Student's t; of strengths
+    ± t errors by White's (1982) sandwich. Where a system's items all say the same, each counts as one win or loss.
+    """
+    known = set(systems)
+    rows: dict[str, list[Score | Failure]] = defaultdict(list)
+    every: Iterable[Score | Failure] = chain(scores, failures)
+    for row in every:
+        if {row.system, row.rival} <= known:
+            rows[row.column].append(row)
+    return tuple(_ranking(name, rows[name], tuple(systems), orders, confidence) for name in columns)
+
+
+def _ranking(
+    column: str, rows: Sequence[Score | Failure], systems: tuple[str, ...], orders: Orders, confidence: float
+) -> Ranking:
+    pairs = _pairs(rows, systems, orders)
+    standings, note = _standings(pairs, column, (1 - confidence) / 2)
+    rates, met = _matrices(pairs, systems)
+    bias = _mean(pairs.first)
+    bounded = any(standing.low is not None for standing in standings)
+    return Ranking(
+        column,
+        systems,
+        tuple(sorted(standings, key=lambda standing: -standing.win_rate)),
+        rates,
+        met,
+        pairs=len(pairs.p),
+        incomplete=pairs.incomplete,
+        failed=sum(isinstance(row, Failure) for row in rows),
+        flip_rate=_mean(pairs.flipped),
+        position_bias=None if bias is None else bias - TIE,
+        method=f"{100 * confidence:g}% {_METHOD}" if bounded else "fewer than two items: too few for an interval",
+        note=note,
+    )
+
+
+def _pairs(rows: Iterable[Score | Failure], systems: Sequence[str], orders: Orders) -> _Pairs:
+    """The rows of one column, two orders put together."""
+    place = {name: at for at, name in enumerate(systems)}
+    asked: dict[tuple[str, str, str], list[Score | None]] = {}
+    for row in rows:
+        swapped = place[row.system] > place[row.rival]
+        one, other = (row.rival, row.system) if swapped else (row.system, row.rival)
+        answers = asked.setdefault((row.item, one, other), [None, None])
+        if isinstance(row, Score):
+            answers[swapped] = row
+    # in the order of their names, so that the draws do not depend on that of the rows
+    whole = {key: asked[key] for key in sorted(asked) if 2 - asked[key].count(None) >= orders}
+    present = {name for _, *ends in whole for name in ends}
+    names = tuple(name for name in systems if name in present)
+    at = {name: k for k, name in enumerate(names)}
+    items = {item: k for k, item in enumerate(dict.fromkeys(item for item, _, _ in whole))}
+    item, a, b = np.array([(items[item], at[a], at[b]) for item, a, b in whole], dtype=np.intp).reshape(-1, 3).T
+    verdicts = [_figures(one, other, orders) for one, other in whole.values()]
+    p, tied, flipped, first = np.array(verdicts, dtype=np.float64).reshape(-1, 4).T
+    return _Pairs(names, item, a, b, p, tied > 0, flipped, first, len(asked) - len(whole))
+
+
+def _figures(one: Score | None, other: Score | None, orders: Orders) -> tuple[float, bool, float, float]:
+    """Preference, tied, flipped and mean value of the first, of one pair: `one` was shown first, then `other`."""
+    found = verdict(one, other)
+    both = one is not None and other is not None and orders == 2 and found.flipped is not None
+    first = (one.value + other.value) / 2 if both and one and other else np.nan
+    return found.preference, found.tied, float(bool(found.flipped)) if both else np.nan, first
+
+
+def _matrices(
+    pairs: _Pairs, systems: Sequence[str]
+) -> tuple[tuple[tuple[float | None, ...], ...], tuple[tuple[int, ...], ...]]:
+    """Win rates and numbers of pairs, systems × systems."""
+    cells = _cells(pairs)
+    rates: dict[tuple[str, str], tuple[float, int]] = {}
+    for a, b, preferred, met in zip(cells.a, cells.b, cells.preferred, cells.met, strict=True):
+        one, other = pairs.systems[a], pairs.systems[b]
+        rates[one, other] = float(preferred / met), int(met)
+        rates[other, one] = float((met - preferred) / met), int(met)
+    found = [[rates.get((one, other), (None, 0)) for other in systems] for one in systems]
+    return tuple(tuple(rate for rate, _ in row) for row in found), tuple(tuple(n for _, n in row) for row in found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The pairs of systems that met, `a` and `b`: sum of preferences for `a`, number of pairs of texts.
+
+    `of` is the cell of every pair of texts.
+    """
+
+    a: Ints
+    b: Ints
+    of: Ints
+    preferred: Floats
+    met: Floats
+
+
+def _cells(pairs: _Pairs) -> _Cells:
+    size = max(1, len(pairs.systems))
+    found, of = np.unique(pairs.a * size + pairs.b, return_inverse=True)
+    preferred = np.bincount(of, weights=pairs.p, minlength=len(found)).astype(np.float64)
+    met = np.bincount(of, minlength=len(found)).astype(np.float64)
+    return _Cells(found // size, found % size, of.astype(np.intp), preferred, met)
+
+
+def _standings(pairs: _Pairs, column: str, tail: float) -> tuple[list[Standing], str]:
+    """The standings in the order of the systems, and what there is to say about the strengths."""
+    if not pairs.systems:
+        return [], "No pair was compared."
+    cells = _cells(pairs)
+    strengths, note = _strengths(cells, len(pairs.systems))
+    spread = None if strengths is None else _spread(pairs, cells, strengths)
+    found = []
+    for at, system in enumerate(pairs.systems):
+        its = (pairs.a == at) | (pairs.b == at)
+        rate = _rate(pairs, at, its)
+        low, high = _wilson(rate, tail)
+        strength = None if strengths is None else float(strengths[at])
+        ends = (None, None) if spread is None or strength is None else spread.ends(at, strength, rate, tail)
+        found.append(Standing(system, column, rate.value, low, high, strength, *ends, **_counts(pairs, at, its)))
+    return found, note
+
+
+class _Rate(NamedTuple):
+    """A win rate, its variance over items (0 where all say the same, of one item too), and its items and pairs."""
+
+    value: float
+    variance: float
+    items: int
+    pairs: int
+
+
+def _rate(pairs: _Pairs, at: int, its: Bools) -> _Rate:
+    preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[its]
+    value, size = float(preferred.mean()), len(preferred)
+    items, of = np.unique(pairs.item[its], return_inverse=True)
+    away = np.bincount(of, preferred - value)
+    variance = float((away**2).sum()) / size**2 * len(items) / max(1, len(items) - 1)
+    return _Rate(value, variance if variance > _NEAR**2 else 0.0, len(items), size)
+
+
+def _wilson(rate: _Rate, tail: float) -> tuple[float | None, float | None]:
+    """Wilson's interval (1927, as Agresti and Coull 1998 write it) with Student's t; None for one item.
+
+    It counts as many tries as have the variance that the rate has over items: those are the items where each says 0 or
+    1, and more where they differ by less.
+    """
+    if rate.items < 2:
+        return None, None
+    even = rate.value * (1 - rate.value)
+    tries = even / rate.variance if rate.variance else rate.items
+    add = _t(tail, rate.items) ** 2 / tries
+    middle, half = rate.value + add / 2, sqrt(add * even + add**2 / 4)
+    return max(0.0, (middle - half) / (1 + add)), min(1.0, (middle + half) / (1 + add))
+
+
+def _t(tail: float, items: int) -> float:
+    from scipy.special import stdtrit
+
+    return -float(stdtrit(items - 1, tail))
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """Variances of strengths by system: by how items scatter, and as the model has them for independent pairs."""
+
+    over_items: Floats
+    by_model: Floats
+
+    def ends(self, at: int, strength: float, rate: _Rate, tail: float) -> tuple[float | None, float | None]:
+        """A strength's interval: as far as Student's t either way; None for one item."""
+        if rate.items < 2:
+            return None, None
+        variance = float(self.over_items[at]) * rate.items / (rate.items - 1)
+        if not rate.variance:
+            variance = float(self.by_model[at]) * rate.pairs / rate.items
+        away = _t(tail, rate.items) * sqrt(variance)
+        return strength - away, strength + away
+
+
+def _spread(pairs: _Pairs, cells: _Cells, strengths: Floats) -> _Spread:
+    """White's sandwich (1982), with the scores of an item's pairs added up (Liang and Zeger 1986)."""
+    from scipy.sparse import csr_array
+
+    sure = 1 / (1 + np.exp(strengths[cells.b] - strengths[cells.a]))
+    ends = np.eye(len(strengths))[cells.a] - np.eye(len(strengths))[cells.b]
+    inverse = np.linalg.pinv(ends.T @ (((cells.met + 1) * sure * (1 - sure))[:, None] * ends))
+    left = csr_array((pairs.p - sure[cells.of], (pairs.item, cells.of)), shape=(int(pairs.item.max()) + 1, len(sure)))
+    return _Spread(((left @ (ends @ inverse)) ** 2).sum(axis=0), np.diag(inverse).copy())
+
+
+def _counts(pairs: _Pairs, at: int, its: Bools) -> Mapping[str, Any]:
+    sign = np.sign(pairs.p - TIE)[its] * np.where(pairs.a == at, 1, -1)[its]
+    ties = int(pairs.tied[its].sum())
+    return {
+        "n": len(sign),
+        "wins": int((sign > 0).sum()),
+        "losses": int((sign < 0).sum()),
+        "ties": ties,
+        "undecided": int((sign == 0).sum()) - ties,
+        "flip_rate": _mean(pairs.flipped[its]),
+    }
+
+
+def _mean(values: Floats) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
+
+
+def _strengths(cells: _Cells, size: int) -> tuple[Floats | None, str]:
+    """Strengths by system, or why there are none."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = csr_array((np.ones(len(cells.a)), (cells.a, cells.b)), shape=(size, size))
+    groups, _ = connected_components(graph, directed=False)
+    if groups > 1:
+        return None, f"The systems fall into {groups} groups that never met: no strengths."
+    strengths = _fitted(cells, cells.preferred, cells.met, size)
+    return strengths, "The Bradley-Terry fit did not converge: no strengths." if strengths is None else ""
+
+
+def _fitted(cells: _Cells, preferred: Floats, met: Floats, size: int) -> Floats | None:
+    """Bradley-Terry log-odds with one tie added to every cell, mean zero; None unless they solve the likelihood."""
+    import evalica
+
+    ends = [*cells.a.tolist(), *cells.b.tolist()]
+    others = [*cells.b.tolist(), *cells.a.tolist()]
+    wins = np.concatenate([preferred, met - preferred]) + 0.5
+    winners = [evalica.Winner.X] * len(ends)
+    result = evalica.bradley_terry(ends, others, winners, weights=wins.tolist(), tolerance=_TOLERANCE, limit=_LIMIT)
+    odds = result.scores.sort_index().to_numpy(dtype=np.float64)
+    number = np.tile(met + 1, 2)
+    with np.errstate(all="ignore"):
+        left = np.bincount(ends, wins - number * odds[ends] / (odds[ends] + odds[others]), size)
+        solved = np.abs(left) <= _RESIDUAL * np.bincount(ends, number, size)
+        strengths = np.log(odds)
+    return strengths - strengths.mean() if solved.all() and np.isfinite(strengths).all() else None

@@ -11,8 +11,8 @@ from statistics import NormalDist
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats.pairs import TESTED, best_first, differences, pairs, tests
-from judge.stats.resampling import Floats
+from judge.stats.bootstrap import Floats
+from judge.stats.paired_differences import TESTED, best_first, differences, pairs, tests
 from judge.table import Table
 
 ALPHA, POWER = 0.05, 0.8

@@ -15,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats.pairs import MOST, best_first, pairs
-from judge.stats.permutation import Bools, holm
+from judge.stats.bootstrap import Floats
+from judge.stats.paired_differences import MOST, Bools, best_first, holm, pairs
 from judge.stats.power import ALPHA
-from judge.stats.resampling import Floats
 from judge.table import Table
 
 LEAST = 10

@@ -9,12 +9,10 @@ from math import ceil
 import numpy as np
 
 from judge.core.records import Column, Estimate, Failure, Score
-from judge.stats.differences import mean_differences
-from judge.stats.overall import overall
-from judge.stats.pairs import PLACES
-from judge.stats.permutation import holm
+from judge.stats.analyze import overall
+from judge.stats.bootstrap import Floats
+from judge.stats.paired_differences import PLACES, holm, mean_differences
 from judge.stats.power import ALPHA
-from judge.stats.resampling import Floats
 from judge.table import Table
 
 _ITEMS, _SHIFTS = 50, 12  # items that are named, and values of each

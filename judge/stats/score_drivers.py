@@ -1,16 +1,32 @@
-"""What moves the judge: how far its scores go with what a text looks like."""
+"""What the texts of a run look like, for the report's view of what moves the judge.
+
+What moves the judge: how far its scores go with what a text looks like.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
+from math import log
 from typing import Any
 
 import numpy as np
 
-from judge.core.records import Estimate
-from judge.stats.resampling import Floats, draws
+from judge.core.records import Estimate, Sample
+from judge.metrics.text_features import Features, measured
+from judge.stats.bootstrap import Floats, draws
 from judge.table import Table
+
+
+def looks(samples: Sequence[Sample]) -> dict[Text, Looks]:
+    """The length, copying and position of every text; a text without a source has its length alone."""
+    return {(s.item, s.system): _looks(found) for s, found in zip(samples, measured(samples), strict=True)}
+
+
+def _looks(found: Features) -> Looks:
+    length = log(found.words) if found.words else None
+    return Looks(length, None if found.novel2 is None else 1 - found.novel2, found.position)
+
 
 FEWEST = 10
 """Texts below which nothing is said."""

@@ -11,12 +11,21 @@ from math import ceil
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats.differences import mean_differences
-from judge.stats.effect import cliffs_delta
-from judge.stats.pairs import MOST, PLACES, TESTED, Pair, best_first, differences, pairs, tests
-from judge.stats.permutation import holm
+from judge.stats.bootstrap import Floats
+from judge.stats.paired_differences import (
+    MOST,
+    PLACES,
+    TESTED,
+    Pair,
+    best_first,
+    cliffs_delta,
+    differences,
+    holm,
+    mean_differences,
+    pairs,
+    tests,
+)
 from judge.stats.power import ALPHA, detectable, spreads
-from judge.stats.resampling import Floats
 from judge.table import Table
 
 TOO_FEW = "too few items to tell any two systems apart"

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from judge.commands.suite_runs import PAIRS
+from judge.commands.test import PAIRS
 from judge.core.errors import ConfigError, JudgeError, StorageError
+from judge.core.format import count, line
 from judge.core.records import Sample, whole
-from judge.report.format import count, line
 from judge.results.result import Result, load
 from judge.suite.records import Case, Drift, Suite
 from judge.suite.samples import Key

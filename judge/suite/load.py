@@ -1,18 +1,206 @@
-"""Files of cases to `Suite`s. Every mistake is said with its file and line, all of a file's at once."""
+"""What a file says of a case to a `Case`, with everything that can be wrong in it without its criterion and data.
+
+Files of cases to `Suite`s. Every mistake is said with its file and line, all of a file's at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from judge.config import Judge, Plan, split
 from judge.core.errors import ConfigError, DataError
+from judge.core.format import line
+from judge.core.plugins import unknown
+from judge.core.records import Sample
 from judge.data import samples
-from judge.suite.cases import cases_of
-from judge.suite.records import Suite
-from judge.suite.schema import OPTIONS, Spec
-from judge.suite.yaml_source import Written, nearby, unknown_key
+from judge.stats.coefficients import Coefficient
+from judge.suite import expectations
+from judge.suite.records import Agreement, Band, Case, Drift, Expected, Label, Order, Suite
+from judge.suite.schema import OPTIONS, CaseKeys, Expect, Human, Moved, Spec, Written, nearby, unknown_key
+
+_EXPECTS = ("expect", "better", "worse", "human", "drift")
+_COEFFICIENTS: tuple[Coefficient, ...] = ("spearman", "kendall", "pearson")
+
+
+def cases_of(spec: Spec, options: Mapping[str, Any], file: Written) -> tuple[Case, ...]:
+    """The cases in their order, each with its criterion as the file writes it and a name of its own.
+
+    `file` is complained to; what has a mistake is left out. `options` are those of the file.
+    """
+    named = [one.criterion for one in spec.cases if one.criterion]
+    known = list(dict.fromkeys(options.get("criteria") or named))
+    made: list[Case] = []
+    written = [name for name in options.get("criteria") or () if name.endswith(".jinja")]
+    absent = [name for name in written if not (file.path.parent / name).is_file()]
+    for name in absent:
+        file.complain(f"criteria: {name}: no such file{nearby(file.path.parent / name)}", "criteria")
+    for n, keys in enumerate(spec.cases):
+        one = _One(keys, n, file, data="data" in options)
+        criterion, expected = one.criterion(known, sure=not absent), one.expected()
+        texts = one.texts() if expected is not None else None
+        if criterion and expected is not None and texts is not None:
+            at = file.line("cases", n)
+            name = " ".join((keys.name or "").split())
+            made.append(Case(name, at, criterion, expected, one.items, one.systems, texts, keys.undecided))
+    if "criteria" in options and len(made) == len(spec.cases):
+        for name in set(known) - {case.criterion for case in made}:
+            file.complain(f"criteria: no case is about {name}; write one, or leave it out", "criteria")
+    return tuple(_with_names(made, file))
+
+
+class _One:
+    """One case on its way."""
+
+    def __init__(self, keys: CaseKeys, place: int, file: Written, *, data: bool) -> None:
+        self.keys, self._place, self._file, self._data = keys, place, file, data
+        self.items, self.systems = keys.item or (), keys.system or ()
+
+    def _wrong(self, message: str, *loc: str) -> None:
+        self._file.complain(message, "cases", self._place, *loc)
+
+    def criterion(self, known: list[str], *, sure: bool) -> str:
+        """As the file's list or another case writes it; a file may be called by its stem.
+
+        An unknown one is a mistake where all the known ones are `sure` to be there: else it may be meant by another.
+        """
+        name = self.keys.criterion
+        if name is None:
+            if len(known) == 1:
+                return known[0]
+            more = f"; criteria are {', '.join(known)}" if known else ""
+            self._wrong(f"no criterion: write criterion: and a name or a .jinja file{more}")
+            return ""
+        found = name if name in known else next((one for one in known if name == Path(one).stem), "")
+        if not found and not sure:
+            return ""
+        if not found and (near := get_close_matches(name, [Path(one).stem for one in known], n=1)):
+            self._wrong(f"unknown criterion {name!r}; did you mean {near[0]!r}?", "criterion")
+        elif not found:
+            self._wrong(f"{unknown('criterion', name, known)}; the known ones stand in criteria:", "criterion")
+        return found
+
+    def expected(self) -> Expected | None:
+        """What is expected; None, and a complaint, where that is not exactly one thing."""
+        keys = self.keys
+        there = [name for name in _EXPECTS if getattr(keys, name) is not None]
+        things = list(dict.fromkeys("order" if name in ("better", "worse") else name for name in there))
+        if len(things) > 1:
+            at = [f"{name} (line {self._file.line('cases', self._place, name)})" for name in there]
+            self._wrong(
+                f"a case expects one thing, and this one has {' and '.join(at)}; make {len(things)} cases of it"
+            )
+        elif not things:
+            self._wrong("nothing is expected: write expect, better and worse, human, or drift")
+        elif keys.margin is not None and things != ["order"]:
+            self._wrong("margin goes with better and worse", "margin")
+        elif things == ["order"]:
+            return self._order(there)
+        elif keys.expect is not None:
+            return _expect(keys.expect)
+        elif keys.human is not None:
+            return _agreement(keys.human)
+        elif keys.drift is not None:
+            return _drift(keys.drift)
+        return None
+
+    def _order(self, there: list[str]) -> Order | None:
+        better, worse = self.keys.better, self.keys.worse
+        if len(there) < 2:
+            self._wrong(f"{there[0]} stands alone: write better and worse", there[0])
+        elif isinstance(better, dict) != isinstance(worse, dict):
+            self._wrong("better and worse are two systems of the data, or two texts such as {output: ...}", "better")
+        elif isinstance(better, str) and better == worse:
+            self._wrong(f"better and worse are both {better}", "worse")
+        elif isinstance(better, str) and isinstance(worse, str):
+            return Order(better, worse, self.keys.margin or 0.0)
+        else:
+            return Order("better", "worse", self.keys.margin or 0.0)
+        return None
+
+    def texts(self) -> tuple[Sample, ...] | None:
+        """The texts that stand in the case, none where they are the data's; None, and a complaint, for a mistake."""
+        keys = self.keys
+        inline = [name for name in ("text", "better", "worse") if isinstance(getattr(keys, name), dict)]
+        systems = [name for name in ("better", "worse") if isinstance(getattr(keys, name), str)]
+        chosen = [name for name, given in (("item", keys.item), ("system", keys.system)) if given]
+        if inline and systems:
+            self._wrong(f"{systems[0]} names a system of the data; beside text, write {systems[0]}: {{output: ...}}")
+        elif inline and chosen:
+            self._wrong(f"{chosen[0]} chooses texts of the data, and {inline[0]} stands in the case: leave one out")
+        elif {"better", "text"} <= {*inline} and keys.text and "output" in keys.text:
+            self._wrong("output stands in better and worse; leave it out of text", "text", "output")
+        elif inline and keys.human is not None:
+            self._wrong("people's ratings are the data's; leave text out", "text")
+        elif not inline and not self._data:
+            self._wrong("no texts: write text: {output: ...} in the case, or data: with a file at the top")
+        elif systems and keys.system:
+            self._wrong("better and worse name the systems; leave system out", "system")
+        elif inline:
+            return self._inline(inline)
+        else:
+            return ()
+        return None
+
+    def _inline(self, names: list[str]) -> tuple[Sample, ...] | None:
+        """One text, or two that share the columns of `text`."""
+        sides = [name for name in names if name != "text"]
+        shared = self.keys.text or {}
+        found = [self._sample(name, shared | getattr(self.keys, name)) for name in sides or ["text"]]
+        made = tuple(sample for sample in found if sample is not None)
+        return made if len(made) == len(found) else None
+
+    def _sample(self, system: str, columns: Mapping[str, Any]) -> Sample | None:
+        if not isinstance(columns.get("output"), str):
+            self._wrong(f"{system}: write output:, the text to judge", system)
+            return None
+        try:
+            (sample,) = samples.load([{**columns, "item": "text", "system": system}])
+        except DataError as error:
+            self._wrong(f"{system}: {str(error).removeprefix('row 1: ')}", system)
+            return None
+        at = self._file.line("cases", self._place, system)
+        return replace(sample, where=f"{self._file.path}:{at}")
+
+
+def _expect(keys: Expect) -> Band | Label:
+    if keys.label is not None:
+        return Label(keys.label, 1.0 if keys.share is None else keys.share)
+    return Band(keys.min, keys.max)
+
+
+def _agreement(keys: Human) -> Agreement:
+    given: list[tuple[Coefficient, Any]] = [(name, getattr(keys, name)) for name in _COEFFICIENTS]
+    return Agreement({name: least.min for name, least in given if least is not None}, keys.level)
+
+
+def _drift(keys: Moved) -> Drift:
+    return Drift(keys.max_shift, keys.max_drop, keys.max_flips)
+
+
+# Names
+
+
+def _with_names(cases: list[Case], file: Written) -> Iterator[Case]:
+    """Each with a name that no other has, which is also the item of the texts in it."""
+    first: dict[str, int] = {}
+    for case in cases:
+        if case.name in first and case.name:
+            said = f"name: {line(case.name)!r} is already the case at line {first[case.name]}"
+            file.complain_at(f"{said}; every case has a name of its own", case.line)
+        first.setdefault(case.name, case.line)
+    for case in cases:
+        said, n = expectations.of(case).sentence(case, case.expected), 1
+        name = case.name or said
+        while not case.name and name in first:
+            n += 1
+            name = f"{said} ({n})"
+        first[name] = case.line
+        yield replace(case, name=name, texts=tuple(replace(text, item=name) for text in case.texts))
+
 
 SUFFIX = ".judge.yaml"
 _SCRIPTED = "scripted/"

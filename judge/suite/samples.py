@@ -13,14 +13,14 @@ from pathlib import Path
 from judge import criteria as criteria_module
 from judge import text
 from judge.core.errors import ConfigError, CriterionError, DataError
+from judge.core.format import count
 from judge.core.plugins import unknown
 from judge.core.records import Criterion, Sample
 from judge.data import samples
-from judge.report.format import count
 from judge.suite import expectations
 from judge.suite.load import beside
 from judge.suite.records import Case, Order, Suite
-from judge.suite.yaml_source import mistakes
+from judge.suite.schema import mistakes
 
 _NAMED = 20  # items or systems in a message
 Key = tuple[str, str]

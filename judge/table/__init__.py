@@ -7,7 +7,6 @@ type for in `Sample.extra` (dates, tuples) is stored as text or list. All else c
 
 from judge.table.core import Table
 from judge.table.files import RUN, SCORES, store
-from judge.table.journal import JOURNAL, Journal, forget, read_journal, recover
-from judge.table.writer import Writer
+from judge.table.journal import JOURNAL, Journal, Writer, forget, read_journal, recover
 
 __all__ = ["JOURNAL", "RUN", "SCORES", "Journal", "Table", "Writer", "forget", "read_journal", "recover", "store"]

@@ -1,8 +1,7 @@
 """Scripts, sentences and words, for all but the metrics that take sacrebleu's tokens."""
 
 from judge.text import porter
-from judge.text.script import Language, certain_language, is_cjk, language, language_of, tokens
-from judge.text.sentences import sentences
+from judge.text.script import Language, certain_language, is_cjk, language, language_of, sentences, tokens
 from judge.text.tokenizers import (
     TOKENIZERS,
     Tokenizer,

@@ -20,9 +20,20 @@ from judge.audit import audit_samples
 from judge.audit.card import ORIGINAL, PROBES, Card
 from judge.audit.perturbations import CHANGES, NEUTRAL
 from judge.audit.perturbations.injections import ATTACKS, CONTROL
-from judge.commands import audit_plan
-from judge.commands.audit import audit, audit_async, forecast, run
-from judge.commands.audit_plan import DRAWN, MAIN, NATURAL, PAIRS, WORDINGS, ReadyAudit, ready
+from judge.commands import audit as audit_command
+from judge.commands.audit import (
+    DRAWN,
+    MAIN,
+    NATURAL,
+    PAIRS,
+    WORDINGS,
+    ReadyAudit,
+    audit,
+    audit_async,
+    forecast,
+    ready,
+    run,
+)
 from judge.commands.judge_run import judgments
 from judge.config import Budget, plan
 from judge.core.errors import BudgetReached, ConfigError, DataError, DeadlineReached, JudgeError, Refused, StorageError
@@ -155,7 +166,10 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[Card, list[Request]]) -
     drawn = Counter[float]()
     for request in seen:
         drawn[request.params["temperature"]] += request.params.get("n", 0)
-    assert drawn == {0.0: len(PLACES) * len(TWO) * audit_plan.DRAWS, 1.0: len(PLACES) * len(TWO) * audit_plan.DRAWS}
+    assert drawn == {
+        0.0: len(PLACES) * len(TWO) * audit_command.DRAWS,
+        1.0: len(PLACES) * len(TWO) * audit_command.DRAWS,
+    }
     for words in ("Your task is to assess a text", "Read the text below with care"):
         assert sum(request.messages[0]["content"].startswith(words) for request in seen) == len(PLACES) * len(TWO)
     assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, *DRAWN, PAIRS}

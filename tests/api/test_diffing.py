@@ -17,7 +17,7 @@ from judge.commands.diff_criteria import diff, ready, run
 from judge.commands.preparation import prompt
 from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError, DeadlineReached
 from judge.core.records import Choice, Request, Response, Usage
-from judge.execution import token_estimate
+from judge.execution import budget
 from judge.providers import pricing
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.report.views.criterion_diff import PromptDiff, Turned
@@ -183,7 +183,7 @@ def test_tokens_are_the_mean_of_what_would_be_sent(write: Write) -> None:
     assert found is not None
     for name, mean in zip((one, other), found.tokens, strict=True):
         sent = [prompt(name, ROWS, item=r["item"], system=r["system"]) for r in ROWS]
-        assert mean == sum(token_estimate.of(Request("", p.messages)) for p in sent) / len(ROWS)
+        assert mean == sum(budget.of(Request("", p.messages)) for p in sent) / len(ROWS)
 
 
 def test_item_and_system_pick_texts(write: Write) -> None:

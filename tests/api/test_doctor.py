@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from judge import cache as caches
-from judge.commands import doctor, model_check
+from judge.commands import doctor
 from judge.commands.doctor import Diagnosis, Finding
 from judge.config import Plan, plan
 from judge.core.records import Choice, Request, Response
@@ -140,7 +140,7 @@ def test_tokenizers_that_are_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tried(made: Plan) -> dict[str, Finding]:
     """The findings on the one model of a plan."""
-    findings = asyncio.run(model_check.tried(made, model_check.trials(made)))
+    findings = asyncio.run(doctor.tried(made, doctor.trials(made)))
     assert {one.part for one in findings} == {made.model[0].name}
     return {one.name: one for one in findings}
 
@@ -182,12 +182,12 @@ def test_a_server_that_takes_everything(server: Any) -> None:
 
 def test_how_many_requests_is_said_before(server: Any) -> None:
     made = plan(given={"model": ["my-model", "decisions/other", "heuristic"], "base_url": server.url})
-    said = model_check.ahead(model_check.trials(made))
+    said = doctor.ahead(doctor.trials(made))
     assert said.startswith(
         "3 small requests to my-model and 1 small request to decisions/other, for replies of at most 16"
     )
     assert server.bodies == []
-    assert model_check.ahead(model_check.trials(plan(given={"model": "heuristic"}))) == ""
+    assert doctor.ahead(doctor.trials(plan(given={"model": "heuristic"}))) == ""
 
 
 def test_a_model_without_probabilities_is_drawn_from(server: Any) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 import judge
 from judge import config
-from judge.commands.options import LINES
+from judge.commands.public import LINES
 from judge.core.errors import ConfigError, CriterionError, DataError, StorageError
 from judge.execution.progress import Progress
 

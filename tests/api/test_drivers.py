@@ -13,8 +13,7 @@ from judge.core.records import Column, Sample
 from judge.data import samples
 from judge.providers.scripted import ScriptedProvider
 from judge.stats.analyze import conclude
-from judge.stats.looks import looks
-from judge.stats.score_drivers import Looks
+from judge.stats.score_drivers import Looks, looks
 
 SOURCE = "the old mill burned down on friday night"
 ROWS = [

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.draft_steps import draft_steps
 from judge.commands.judge_models import open_judge, opened
+from judge.commands.loaders import draft_steps
 from judge.config import plan
 from judge.core.errors import ConfigError
 from judge.core.records import Request

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.commands.pairing import choose
+from judge.commands.preparation import choose
 from judge.core.errors import ConfigError
 from judge.core.records import IDENTICAL, Sample
 from judge.criteria import load

@@ -12,14 +12,13 @@ import pytest
 
 from judge.cache import opened
 from judge.commands.cost_estimate import dollars, duration, forecast, foresee
-from judge.commands.cost_records import Foreseen
-from judge.commands.count_requests import look
+from judge.commands.count_requests import Foreseen, look
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import Prepared, prepare
 from judge.config import Budget, plan, rank_plan
 from judge.core.errors import BudgetReached, ConfigError
 from judge.core.records import Request, Response, Usage
-from judge.execution import token_estimate
+from judge.execution import budget
 from judge.providers.pricing import DEFAULT_URL, usd
 from judge.providers.scripted import ScriptedProvider
 
@@ -45,7 +44,7 @@ class Asked(ScriptedProvider):
 
     async def complete(self, request: Request) -> Response:
         found = await super().complete(request)
-        usage = Usage(self._real(token_estimate.of(request)), 3 * len(found.choices))
+        usage = Usage(self._real(budget.of(request)), 3 * len(found.choices))
         choices = found.choices if self._logprobs else tuple(replace(one, tokens=None) for one in found.choices)
         return replace(found, choices=choices, usage=usage)
 
@@ -215,7 +214,7 @@ def test_a_document_that_several_prompts_begin_with_can_be_cached(tmp_path: Path
     judge = Asked()
     made = plan(given={"metrics": [], "criteria": [str(file)]})
     (found,) = foresee(prepare(made, rows, providers=[judge])).judges
-    common = token_estimate.estimate(source) // 128 * 128
+    common = budget.estimate(source) // 128 * 128
     expected = (2 * common, common) if common >= 1024 else (0, 0)
     assert (found.ahead.total.shared, found.ahead.total.stored) == expected
     total, money = found.ahead.total, found.money

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import judge
 from judge import criteria
-from judge.commands import prompt_archive
+from judge.commands import run_metadata
 from judge.core.records import Criterion, Sample
 from judge.criteria import bodies
 from judge.criteria.render import Renderer, key
@@ -33,7 +33,7 @@ def made(tmp_path: Path, body: str) -> Criterion:
 
 def kept(criterion: Criterion, samples: Sequence[Sample]) -> dict[str, Any]:
     judgments = [Judgment(sample, criterion) for sample in samples]
-    return prompt_archive.sheets({"": judgments}, {sample.item for sample in samples})
+    return run_metadata.sheets({"": judgments}, {sample.item for sample in samples})
 
 
 def filled(
@@ -111,7 +111,7 @@ def test_a_decision_endpoints_question_stands_apart() -> None:
 
 def test_comparisons_have_a_first_and_a_second_text() -> None:
     one, other = Sample("1", "a", "The first one.", "The source."), Sample("1", "b", "The other one.", "The source.")
-    found = prompt_archive.sheets({"": [Judgment(one, OVERALL, other), Judgment(other, OVERALL, one)]}, {"1"})
+    found = run_metadata.sheets({"": [Judgment(one, OVERALL, other), Judgment(other, OVERALL, one)]}, {"1"})
     assert len(found["sheets"]) == 1
     renderer = Renderer(OVERALL, bodies(OVERALL))
     for pair in ((one, other), (other, one)):
@@ -131,7 +131,7 @@ def test_sheets_end_at_a_size_and_other_items_have_none(tmp_path: Path) -> None:
     assert len(found["sheets"]) == 2
     assert found["asked"]["own"] == {"usual": None, "others": [["0", "s", "", 0], ["1", "s", "", 1]]}
     judgments = [Judgment(sample, COHERENCE) for sample in [Sample("a", "s", "x", "y"), Sample("b", "s", "x", "y")]]
-    assert prompt_archive.sheets({"": judgments}, {"c"}) == {
+    assert run_metadata.sheets({"": judgments}, {"c"}) == {
         "sheets": [],
         "asked": {"coherence": {"usual": None, "others": []}},
     }
@@ -139,7 +139,7 @@ def test_sheets_end_at_a_size_and_other_items_have_none(tmp_path: Path) -> None:
 
 def test_a_panels_judges_are_asked_the_same() -> None:
     judgments = [Judgment(Sample("1", "s", "x", "y"), COHERENCE)]
-    found = prompt_archive.sheets({"/a": judgments, "/b": judgments}, {"1"})
+    found = run_metadata.sheets({"/a": judgments, "/b": judgments}, {"1"})
     assert len(found["sheets"]) == 1
     assert set(found["asked"]) == {"coherence/a", "coherence/b"}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from judge.commands.draft_steps import draft_steps
+from judge.commands.loaders import draft_steps
 from judge.config import plan
 from judge.core.errors import ConfigError, CriterionError, ParseError
 from judge.criteria import load

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from judge import config
-from judge.commands import streaming_run
+from judge.commands import judge_run
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
 from judge.core.errors import DataError
@@ -57,8 +57,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is more than 100 texts is large; 50 are shown."""
     monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MOST_HELD", 100)
     monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MOST_JUDGED", 200)
-    monkeypatch.setattr(streaming_run, "SHOWN", 50)
-    monkeypatch.setattr(streaming_run, "_WINDOW", 600)
+    monkeypatch.setattr(judge_run, "SHOWN", 50)
+    monkeypatch.setattr(judge_run, "_WINDOW", 600)
 
 
 def measured(data: Any, **given: Any) -> Result:
@@ -155,7 +155,7 @@ def test_judged_texts_are_streamed_too(data: Path, monkeypatch: pytest.MonkeyPat
     whole = run("held", ScriptedProvider(by_number, endpoint="here"))
     for name, value in (("_MOST_HELD", 100), ("_MOST_JUDGED", 200)):
         monkeypatch.setattr(sys.modules["judge.commands.preparation"], name, value)
-    monkeypatch.setattr(streaming_run, "_WINDOW", 600)
+    monkeypatch.setattr(judge_run, "_WINDOW", 600)
     asked = ScriptedProvider(by_number, endpoint="here")
     found = run("streamed", asked)
     import pandas as pd

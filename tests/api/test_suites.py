@@ -15,7 +15,7 @@ from judge.core.errors import ConfigError, DataError, JudgeError, Refused, Stora
 from judge.core.records import Response, Usage
 from judge.execution.progress import Progress
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.report.views.suite import summary
+from judge.report.views.suite import suite_summary
 from judge.results.result import Result, load
 from judge.suite.records import Outcome, Verdict
 
@@ -526,7 +526,7 @@ def test_texts_of_the_baseline_that_are_gone_stand_in_the_summary(folder: Path) 
     Path("data.jsonl").write_text("\n".join(data[:-1]), encoding="utf-8")
     fewer = one("one.judge.yaml")
     assert fewer.warnings == ("1 of 16 texts of the baseline gone: item 'barn' of system 'y'.",)
-    assert "1 of 16 texts of the baseline gone" in summary([fewer])
+    assert "1 of 16 texts of the baseline gone" in suite_summary([fewer])
     assert one("one.judge.yaml", cases="band").warnings == ()  # of fewer cases it is known that texts are missing
 
 
@@ -602,7 +602,7 @@ def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None
     assert before.comparison is not None
     assert (after.passed, after.comparison) == (True, None)
     assert after.warnings == ("Not compared with a baseline: there is no run in kept/new.",)
-    assert "Not compared with a baseline" in summary([after])
+    assert "Not compared with a baseline" in suite_summary([after])
     with pytest.raises(ConfigError, match=r"--baseline kepd: no such folder; did you mean 'kept'\?; with --update-bas"):
         one("new.judge.yaml", baseline="kepd")
     drifting = one(

@@ -20,12 +20,12 @@ from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.providers.scripted import ScriptedProvider
-from judge.report.renderers.rated import flat, read
 from judge.report.views.validation import brief
+from judge.results.rated import flat, read
 from judge.results.validation import Validation
-from judge.stats.annotator_agreement import agree
+from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.validity import Rated
+from judge.stats.human_agreement import Rated
 
 SENTENCE = "the old bridge over the river is to be mended before winter and the town will pay for the work"
 WORDS = SENTENCE.split()

@@ -11,12 +11,12 @@ import pytest
 
 from judge.audit.bias import _ratings, _whose, _Within, extractiveness, kin, position, self_preference, verbosity
 from judge.audit.card import ORIGINAL, Evidence, Finding
-from judge.audit.correction import Draft, settle
+from judge.audit.sensitivity import Draft, settle
 from judge.audit.stability import again, scale_use, wording
 from judge.core.records import IDENTICAL, Estimate, Provenance, Sample, Score
 from judge.metrics.text_features import measured
-from judge.stats.differences import mean_differences
-from judge.stats.shares import share
+from judge.stats.bootstrap import share
+from judge.stats.paired_differences import mean_differences
 from judge.table import Table
 
 

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from judge.audit.build_card import assess
+from judge.audit.build_card import assess, noticed, verdicts
 from judge.audit.card import DETECTED, ORIGINAL, Card, Cell, Evidence, Finding
-from judge.audit.summary import noticed, verdicts
 from judge.core.errors import ConfigError
+from judge.core.format import clean
 from judge.core.records import Column, Estimate, Sample
-from judge.report.format import clean
 from judge.report.views.audit import layout
-from judge.stats.shares import share
+from judge.stats.bootstrap import share
 from judge.table import Table
 
 FORMATS = {"console": "txt", "markdown": "md", "json": "json", "html": "html"}

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from judge.audit.bias import attacked
 from judge.audit.card import ORIGINAL
-from judge.audit.injection_damage import attacked
 from judge.audit.perturbations.injections import CONTROL
 from judge.audit.sensitivity import cells
-from judge.stats.shares import share
+from judge.stats.bootstrap import share
 
 
 def test_an_attack_counts_rises_among_texts_that_are_not_at_the_top(make: Any) -> None:

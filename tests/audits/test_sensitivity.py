@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from judge.audit.card import ORIGINAL
 from judge.audit.sensitivity import cells, corrected, enough, step
 from judge.core.records import Estimate
-from judge.stats.permutation import holm, sign_flip
-from judge.stats.shares import share
+from judge.stats.bootstrap import share
+from judge.stats.paired_differences import holm, sign_flip
 
 NAN = float("nan")
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from judge.cli import options, terminal
-from judge.cli.commands import completed
+from judge.cli.terminal import completed
 from judge.core.plugins import METRICS
 
 COMMAND = [sys.executable, "-c", "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()"]

@@ -14,7 +14,7 @@ import pytest
 
 import judge
 from judge.commands import test
-from judge.commands.suite_runs import _MEASURING
+from judge.commands.test import _MEASURING
 from judge.providers.scripted import ScriptedProvider
 
 REPLIES = """

@@ -26,8 +26,7 @@ from judge.core.records import Request, Response, Usage
 from judge.execution.budget import Purse
 from judge.execution.engines import Answer, Context, made
 from judge.execution.engines.batch_api import BatchEngine
-from judge.execution.engines.batch_jobs import Outbox
-from judge.execution.engines.batch_state import Part, Parts
+from judge.execution.engines.batch_jobs import Outbox, Part, Parts
 from judge.execution.progress import Counts
 from judge.execution.retry import Policy, Retrier
 from judge.providers.openai import OpenAIProvider

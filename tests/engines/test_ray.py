@@ -25,7 +25,7 @@ from judge.config import Budget
 from judge.core.errors import ConfigError, JudgeError, MissingExtra, ParseError, Refused, Transient
 from judge.core.records import Choice, Request, Response, Usage
 from judge.execution.budget import Purse
-from judge.execution.engines import Answer, Context, made, ray_cluster, ray_pool
+from judge.execution.engines import Answer, Context, made, ray, ray_cluster
 from judge.execution.engines import ray as of_ray
 from judge.execution.engines.ray_cluster import Spot
 from judge.execution.engines.ray_worker import Hand, Opened, packed, unpacked
@@ -297,17 +297,17 @@ def test_a_lost_node_is_replaced_by_one_that_can_be_reached(monkeypatch: pytest.
     [
         (Opened("n1", "", why="No module named 'judge'"), r"n1 has no judge .*install textjudge"),
         (Opened("n1", "0.0.1"), r"n1 has judge 0\.0\.1, and this is"),
-        (Opened("n1", ray_pool.__version__, why="no key: $X is not set"), r"n1 cannot ask this judge: no key: \$X"),
-        (Opened("n1", ray_pool.__version__, "replay:1"), "n1 would ask replay:1, and not e"),
+        (Opened("n1", ray.__version__, why="no key: $X is not set"), r"n1 cannot ask this judge: no key: \$X"),
+        (Opened("n1", ray.__version__, "replay:1"), "n1 would ask replay:1, and not e"),
     ],
 )
 def test_a_worker_that_cannot_do_the_same_is_named(found: Opened, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        ray_pool._check(found, "e")
+        ray._check(found, "e")
 
 
 def test_a_worker_that_can_is_taken() -> None:
-    ray_pool._check(Opened("n1", ray_pool.__version__, "e"), "e")
+    ray._check(Opened("n1", ray.__version__, "e"), "e")
 
 
 async def collected(hand: Hand, count: int) -> dict[int, Any]:
@@ -466,14 +466,14 @@ def test_a_reply_that_cannot_be_sent_keeps_back_no_other() -> None:
     asyncio.run(go())
 
 
-def crewed(count: int) -> tuple[ray_pool.Crew, list[Any]]:
+def crewed(count: int) -> tuple[ray.Crew, list[Any]]:
     """A crew whose workers have no actors, and they."""
-    one = ray_pool.Crew(ScriptedProvider(lambda _: "4"), Counts())
-    one._workers = [ray_pool._Worker(ray_cluster.Spot("", f"w{n}"), manned=True) for n in range(count)]
+    one = ray.Crew(ScriptedProvider(lambda _: "4"), Counts())
+    one._workers = [ray._Worker(ray_cluster.Spot("", f"w{n}"), manned=True) for n in range(count)]
     return one, list(one._workers)
 
 
-def given(one: ray_pool.Crew, group: str) -> Any:
+def given(one: ray.Crew, group: str) -> Any:
     """Who gets a request of a group; it stays under way."""
     worker = one._picked(group)
     assert worker is not None
@@ -558,7 +558,7 @@ def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(ray_cluster, "leave", lambda: left.append("left"))
 
     async def go() -> None:
-        one = ray_pool.Crew(ScriptedProvider(lambda _: "4"), counts := Counts(awaited="what others have said"))
+        one = ray.Crew(ScriptedProvider(lambda _: "4"), counts := Counts(awaited="what others have said"))
         starting = asyncio.create_task(one.start())
         await asyncio.to_thread(begun.wait)
         assert counts.awaited == "Ray: workers are starting"
@@ -970,7 +970,7 @@ def test_a_provider_that_cannot_be_sent_is_refused_at_once(connected: Any) -> No
 def test_other_versions_are_refused_before_anything_is_sent(
     connected: Any, chat_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_pool, "__version__", "99.0")
+    monkeypatch.setattr(ray, "__version__", "99.0")
     session = Session(OpenAIProvider("m", base_url=chat_server.url))
     with pytest.raises(ConfigError, match=r"the worker on \S+ has judge \S+, and this is 99\.0"):
         session.run(named(3))
@@ -984,7 +984,7 @@ def test_a_worker_without_the_key_is_named_before_anything_is_sent(
     """The cluster was started without it; and nothing that went there has it."""
     monkeypatch.setenv("KEY_OF_THE_RAY_TESTS", KEY)
     provider = OpenAIProvider("m", base_url=chat_server.url, key_env="KEY_OF_THE_RAY_TESTS")
-    assert KEY.encode() not in ray_pool.recipe(provider)
+    assert KEY.encode() not in ray.recipe(provider)
     with pytest.raises(ConfigError, match=r"the worker on \S+ cannot ask this judge: no key: \$KEY_OF_THE_RAY_TESTS"):
         Session(provider).run(named(3))
     assert not chat_server.bodies

@@ -23,7 +23,7 @@ from judge.execution.pending import Judgment, Row
 from judge.execution.progress import Counts
 from judge.execution.retry import Policy, Retrier
 from judge.execution.scheduler import Run
-from judge.metrics.model_requests import Trouble, Wanted
+from judge.metrics.common import Trouble, Wanted
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.scoring.strategies import Settings
 

@@ -14,7 +14,7 @@ from sacrebleu.metrics.bleu import BLEU
 from judge import text
 from judge.core.errors import ConfigError, DataError, MissingExtra
 from judge.core.records import Failure, Sample, Score
-from judge.metrics import bleu, parallel, sacrebleu_tokenizers
+from judge.metrics import bleu, parallel
 from judge.metrics.bleu import Bleu, CorpusBleu
 
 WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "on", "mat", ".", "don't", "9:30"]), min_size=1).map(" ".join)
@@ -113,10 +113,7 @@ def test_tokenizer_by_script(output: str, reference: str, tokenizer: str, needed
 
 def test_without_the_dictionaries_it_is_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "installed", lambda name: False)
-    found = [
-        sacrebleu_tokenizers.tokenizer_for([each])
-        for each in ("a ferry", "渡轮下午到达", "船は港に着いた", "배가 도착했다")
-    ]
+    found = [bleu.tokenizer_for([each]) for each in ("a ferry", "渡轮下午到达", "船は港に着いた", "배가 도착했다")]
     assert found == ["13a", "zh", "char", "char"]
 
 
@@ -279,7 +276,7 @@ def test_wrong_options(options: dict[str, object], said: str) -> None:
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     import sacrebleu.tokenizers.tokenizer_ja_mecab as theirs
 
-    sacrebleu_tokenizers._tokenizer.cache_clear()
+    bleu._tokenizer.cache_clear()
     monkeypatch.setattr(theirs, "MeCab", None)
     with pytest.raises(MissingExtra, match=r"ja-mecab needs .*pip install 'textjudge\[cjk\]'"):
         Bleu(tokenize="ja-mecab")

@@ -11,7 +11,7 @@ from sacrebleu.tokenizers import tokenizer_ja_mecab
 from judge.core import plugins
 from judge.core.errors import MissingExtra
 from judge.core.records import Sample
-from judge.metrics import sacrebleu_tokenizers
+from judge.metrics import bleu
 from judge.metrics.diversity import SelfBleu
 
 
@@ -19,9 +19,9 @@ from judge.metrics.diversity import SelfBleu
 def no_mecab(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As where the extra is not installed."""
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
-    sacrebleu_tokenizers._tokenizer.cache_clear()
+    bleu._tokenizer.cache_clear()
     yield
-    sacrebleu_tokenizers._tokenizer.cache_clear()
+    bleu._tokenizer.cache_clear()
 
 
 @pytest.mark.usefixtures("no_mecab")

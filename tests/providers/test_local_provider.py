@@ -27,10 +27,9 @@ from judge.execution.budget import Purse
 from judge.execution.progress import Counts, Progress
 from judge.providers import Provider
 from judge.providers.transformers import LocalProvider, provider
-from judge.providers.transformers.label_scoring import Scorer
-from judge.providers.transformers.label_tokens import Speller
+from judge.providers.transformers.label_scoring import Scorer, Speller
 from judge.providers.transformers.loading import Found
-from judge.providers.transformers.worker_thread import Desk, Job
+from judge.providers.transformers.provider import Desk, Job
 from judge.scoring import strategies
 
 pytestmark = pytest.mark.torch

@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.core.errors import ConfigError, Refused
-from judge.providers.transformers.label_tokens import Labels, Speller
-from judge.providers.transformers.prefix_tree import WIDTH, Forest, as_key, common
+from judge.providers.transformers.forward import WIDTH, Forest, as_key, common
+from judge.providers.transformers.label_scoring import Labels, Speller
 
 torch = pytest.importorskip("torch", reason="needs the package torch")
 transformers = pytest.importorskip("transformers", reason="needs the package transformers")
 
+from judge.providers.transformers.batching import limits  # noqa: E402
 from judge.providers.transformers.forward import Kept, Trunk  # noqa: E402
 from judge.providers.transformers.label_scoring import GivenUp, Scored, Scorer  # noqa: E402
-from judge.providers.transformers.parity_check import limits  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 

@@ -14,7 +14,7 @@ import pytest
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.results.result import Result
 from judge.stats.analyze import conclude
-from judge.stats.ranking import rankings
+from judge.stats.pairwise import rankings
 from judge.table import Table
 
 HOSTILE = "<script>alert(\"1\")</script></style>\x00 \u202egnp.exe | `x` **b** & 'q'\x1b[31m"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import judge
+from judge.core.format import clean
 from judge.core.records import Column, Failure, Provenance, Request, Sample, Score
-from judge.report.format import clean
 from judge.results.result import Result
-from judge.stats.resampling import means
+from judge.stats.bootstrap import means
 from judge.table import Table
 
 pytestmark = pytest.mark.browser

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from judge.core.records import Estimate
-from judge.report.views import calibration
+from judge.report.views import validation
 from judge.results.result import Result
 from judge.stats.ppi import Calibrated, Powered
 
@@ -27,7 +27,7 @@ def found(systems: str = "abc", **fields: Any) -> Calibrated:
 
 
 def test_every_cell() -> None:
-    (block,) = calibration.blocks([found()])
+    (block,) = validation.blocks([found()])
     means, differences = block.grids
     assert means.heads == ("system", "with the judge", "ratings alone", "rated", "judged", "λ", "worth")
     values = (("3.50", "[3.30, 3.70]"), ("3.50", "[3.10, 3.90]"), ("30", ""), ("1,470", ""), ("0.75", ""), ("120", ""))
@@ -39,41 +39,41 @@ def test_every_cell() -> None:
         "30 ratings and the judge together are worth 120 (median over the systems).",
         "2 of 3 pairs of systems are told apart.",
     )
-    assert "≠ told apart" in calibration.how([found()])
+    assert "≠ told apart" in validation.calibration_note([found()])
 
 
 def test_of_many_differences_those_with_the_best_system() -> None:
     many = found("abcde")
-    assert len(calibration.blocks([many], every=True)[0].grids[1].rows) == 10
-    (block,) = calibration.blocks([many])
+    assert len(validation.blocks([many], every=True)[0].grids[1].rows) == 10
+    (block,) = validation.blocks([many])
     assert [row[0][0] for row in block.grids[1].rows] == ["a ≠ b", "a ≠ c", "a ≠ d", "a ≠ e"]
     assert block.told[1] == "4 of 10 pairs of systems are told apart; shown are the 4 with the best system."
 
 
 def test_differences_are_told_to_be_others_than_those_of_the_means() -> None:
     alone = replace(found(), differences=())
-    assert ["with a λ of its own" in calibration.how([one]) for one in (found(), alone)] == [True, False]
-    assert "wider than that of the ratings alone" in calibration.how([alone])
+    assert ["with a λ of its own" in validation.calibration_note([one]) for one in (found(), alone)] == [True, False]
+    assert "wider than that of the ratings alone" in validation.calibration_note([alone])
 
 
 def test_a_note_is_cut() -> None:
-    (block,) = calibration.blocks([found(note="x" * 9_000)])
+    (block,) = validation.blocks([found(note="x" * 9_000)])
     assert block.told[-1] == f"X{'x' * 298}…."
 
 
 def test_what_is_not_known_has_no_number() -> None:
     bare = Estimate("mean", 5.0, None, None, 12, "all equal")
     one = Calibrated("c", (Powered(bare, bare, 0.0, 40, "a"),), (Powered(bare, bare, 0.0, 40, "a", "b"),), "too few")
-    (block,) = calibration.blocks([one])
+    (block,) = validation.blocks([one])
     assert block.grids[0].rows[0][1:3] == (("5.00", ""), ("5.00", ""))
     assert block.grids[0].rows[0][-1] == ("–", "")
     assert block.grids[1].rows[0][-1] == ("–", "")
     assert block.told == ("0 of 1 pair of systems are told apart.", "Too few.")
-    assert "≠" not in calibration.how([one])
+    assert "≠" not in validation.calibration_note([one])
 
 
 def test_nothing_could_be_estimated() -> None:
-    (block,) = calibration.blocks([Calibrated("c", note="fewer than 10 rated items with a score: a")])
+    (block,) = validation.blocks([Calibrated("c", note="fewer than 10 rated items with a score: a")])
     assert (block.grids, block.told) == ((), ("Fewer than 10 rated items with a score: a.",))
 
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.records import IDENTICAL, Failure, Provenance, Score
-from judge.report.views.pairwise_items import Pair, compared
+from judge.report.views.items import Pair, compared
 from judge.results.result import Result
-from judge.stats.ranking import rankings
+from judge.stats.pairwise import rankings
 
 LABELS = {"c": "c"}
 

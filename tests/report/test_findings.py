@@ -5,7 +5,7 @@ import json
 import pytest
 
 from judge.core.records import IDENTICAL, Failure, Provenance, Score
-from judge.report.views.score_details import finding
+from judge.report.views.items import finding
 
 LABELS = ("1", "2", "3", "4", "5")
 

@@ -12,8 +12,8 @@ import pytest
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.report.renderers.html import MOST_DRAWN, render, summary
 from judge.results.result import Result
-from judge.stats.ranking import Ranking
-from judge.stats.resampling import means
+from judge.stats.bootstrap import means
+from judge.stats.pairwise import Ranking
 from judge.table import Table
 
 VOID = {"meta", "br", "input", "link", "img", "hr"}

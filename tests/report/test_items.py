@@ -10,15 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge.core.format import clean
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
-from judge.report.format import clean
-from judge.report.renderers import item_browser
-from judge.report.renderers.html import render
-from judge.report.renderers.item_browser import Browse
+from judge.report.renderers import html
+from judge.report.renderers.html import Browse, render
 from judge.report.views import items
-from judge.report.views.copied_spans import Source, Words
+from judge.report.views.items import Source, Words, gaps, means, shares
 from judge.report.views.leaderboard import view
-from judge.report.views.rank_gaps import gaps, means, shares
 from judge.results.result import Result
 from judge.table import Table
 
@@ -27,7 +25,7 @@ SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
 def browsed(result: Result) -> Browse:
     shown = view(result)
-    return item_browser.scored(result, shown, list(items.scored(result, shown)))
+    return html.browse_scored(result, shown, list(items.scored(result, shown)))
 
 
 def repeated(output: str, source: str) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import judge
-from judge.commands import streaming_run
+from judge.commands import judge_run
 from judge.core.records import Column, Estimate
 from judge.report.renderers import json as module
 from judge.report.renderers.json import SCHEMA, render, schema
@@ -114,7 +114,7 @@ def test_a_streamed_run_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     path = tmp_path / "data.jsonl"
     path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MOST_HELD", 10)
-    monkeypatch.setattr(streaming_run, "SHOWN", 5)
+    monkeypatch.setattr(judge_run, "SHOWN", 5)
     found = judge.evaluate(path, criteria=[], metrics=["chrf"], out=tmp_path / "run")
     document = _valid(render(found))
     assert document["info"]["streamed"]["texts"] == {"old": 12, "new": 12, "third": 12}

@@ -8,14 +8,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from judge.core.format import line
 from judge.core.records import Column, Estimate, Failure, Sample
-from judge.report.format import line
 from judge.report.renderers.markdown import LIMIT, escape, render
-from judge.report.views.verdict import verdict
+from judge.report.views.leaderboard import verdict
 from judge.results.result import Result
 from judge.stats.correlation import Correlation
-from judge.stats.ranking import rankings
-from judge.stats.validity import Rated, Row
+from judge.stats.human_agreement import Rated, Row
+from judge.stats.pairwise import rankings
 from judge.table import Table
 
 PARSER = MarkdownIt("commonmark").enable("table")

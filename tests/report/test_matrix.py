@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from judge.report.views.correlation_matrix import heats
+from judge.report.views.heat_maps import heats
 from judge.results.result import Result
-from judge.stats.correlation_matrix import Matrix
+from judge.stats.correlation import Matrix
 from judge.table import Table
 
 

@@ -5,8 +5,8 @@ import re
 from dataclasses import replace
 
 from judge.report.renderers.console import render
+from judge.report.views.columns import ALPHA, agreement, groups
 from judge.report.views.leaderboard import view
-from judge.report.views.panel import ALPHA, agreement, groups
 from judge.results.result import Result
 
 

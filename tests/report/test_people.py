@@ -11,12 +11,12 @@ from jsonschema import Draft202012Validator
 import judge
 from judge.core.records import Estimate
 from judge.report.renderers.json import schema
-from judge.report.views.people import how, people
+from judge.report.views.validation import curve_note, people
 from judge.results.result import Result, load
-from judge.stats.annotator_agreement import Agreement
+from judge.stats.agreement import Agreement
 from judge.stats.calibration import Bin, Calibration
 from judge.stats.correlation import Correlation
-from judge.stats.validity import Rated, Row
+from judge.stats.human_agreement import Rated, Row
 
 EVIL = '<script>alert(1)</script>"'
 
@@ -48,7 +48,7 @@ def test_points_are_the_means_on_equal_axes(result: Result) -> None:
     assert curve.points[0].title == "judge 1.00, people 2.00, 2 texts"
     assert curve.told == "Error 20.0% [10.0, 30.0] of the scale; on average 0.50 [0.00, 1.00] points below people."
     assert [tick.label for tick in curve.axis.ticks] == ["1", "2", "3", "4", "5"]
-    assert how(result) == ""
+    assert curve_note(result) == ""
 
 
 def test_the_page_has_it_and_its_names_are_inert(result: Result) -> None:

@@ -14,7 +14,7 @@ from judge.report.renderers.console import render as console
 from judge.report.renderers.html import summary
 from judge.report.views.ranking import ranked
 from judge.results.result import Result, load
-from judge.stats.ranking import Standing, rankings
+from judge.stats.pairwise import Standing, rankings
 from judge.table import Table
 
 FORMATS = {"console": "txt", "markdown": "md", "html": "html", "json": "json", "csv": "csv"}

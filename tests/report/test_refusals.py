@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from judge.providers.server_capabilities import Dialect
-from judge.report.views.refusals import refusals, warnings
+from judge.report.views.provenance import refusals, warnings
 
 
 @pytest.mark.parametrize(

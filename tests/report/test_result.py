@@ -12,7 +12,7 @@ from judge import __version__
 from judge.core.errors import ConfigError, StorageError
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.results.result import Result, load
-from judge.stats.resampling import means
+from judge.stats.bootstrap import means
 from judge.table import Journal, Table
 
 FILES = ["report.html", "report.md", "run.json", "samples.parquet", "scores.parquet"]

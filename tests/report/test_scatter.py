@@ -3,11 +3,11 @@ from __future__ import annotations
 import re
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
-from judge.report.charts.scatter import MOST, scatters
+from judge.report.charts.geometry import MOST, scatters
 from judge.report.renderers.html import render
 from judge.results.result import Result
 from judge.stats.correlation import Correlation
-from judge.stats.validity import Rated, Row
+from judge.stats.human_agreement import Rated, Row
 from judge.table import Table
 
 LABELS = ("1", "2", "3", "4", "5")

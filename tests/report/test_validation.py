@@ -10,13 +10,13 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.core.records import Estimate
-from judge.report.renderers.rated import flat, read
+from judge.results.rated import flat, read
 from judge.results.validation import Validation
-from judge.stats.annotator_agreement import MEASURES, Agreement
+from judge.stats.agreement import MEASURES, Agreement
 from judge.stats.calibration import Bin, Calibration
 from judge.stats.coefficients import COEFFICIENTS
 from judge.stats.correlation import LEVELS, Correlation
-from judge.stats.validity import Rated, Row, Versus
+from judge.stats.human_agreement import Rated, Row, Versus
 
 HOW = "95% percentile bootstrap over items, 1000 resamples, seed 0"
 FORMATS = {"console": "txt", "markdown": "md", "json": "json"}

@@ -9,8 +9,8 @@ import pytest
 
 import judge
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.report.views.ordering import lead
-from judge.report.views.verdict import verdict
+from judge.report.views.columns import lead
+from judge.report.views.leaderboard import verdict
 from judge.results.result import Result
 from judge.stats.analyze import conclude
 

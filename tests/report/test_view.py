@@ -6,7 +6,7 @@ from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.report.views.leaderboard import Standing, view
 from judge.report.views.provenance import about
 from judge.results.result import Result
-from judge.stats.resampling import means
+from judge.stats.bootstrap import means
 from judge.stats.system_differences import compare
 from judge.table import Table
 

@@ -11,7 +11,7 @@ import pytest
 import judge
 from judge.core.records import Estimate
 from judge.results.result import Result
-from judge.stats.resampling import means
+from judge.stats.bootstrap import means
 from judge.stats.score_drivers import Driver, Drivers
 from judge.stats.system_differences import compare
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from judge.core.format import number
 from judge.core.records import Estimate
-from judge.report.format import number
-from judge.report.views.difference_matrix import Wins, wins
+from judge.report.views.heat_maps import Wins, wins
 from judge.report.views.leaderboard import view
 from judge.results.result import Result
 from judge.stats.system_differences import Comparison, Difference, Rank

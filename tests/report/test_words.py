@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.report import format
+from judge.core import format
 
 
 def test_characters_a_terminal_or_page_obeys_are_written_out() -> None:

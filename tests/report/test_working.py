@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.report.views.qags import Line, working, workings
 from judge.results.result import Result
-from judge.stats.resampling import means
+from judge.stats.bootstrap import means
 from judge.table import Table
 
 LINES = [

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judge import config, criteria
-from judge.cache import codec, sqlite_recovery
+from judge.cache import base, sqlite
 from judge.cache.sqlite import DiskCache
 from judge.core.errors import JudgeError
 from judge.core.records import Choice, Column, Provenance, Sample, Scale, Score
@@ -166,7 +166,7 @@ def test_runs_with_a_damaged_file(tmp_path: Path, name: str, data: bytes, at: in
 @given(text=TEXT | VALUES.map(json.dumps))
 def test_rows_of_the_cache(tmp_path: Path, text: str) -> None:
     with suppress(ValueError):  # which every caller takes for absent
-        codec.reply(text)
+        base.reply(text)
     cache = DiskCache(tmp_path)
     with suppress(UnicodeEncodeError):
         cache.put_rows({"k": text}, {"d": text})
@@ -197,4 +197,4 @@ def test_what_is_left_of_a_cache(tmp_path: Path, data: bytes, at: int) -> None:
     file = tmp_path / "cache.db"
     raw = b"SQLite format 3\x00\x02\x00" + bytes(8_000)
     file.write_bytes(raw[:at] + data + raw[at:])
-    assert all(isinstance(row, tuple) for row in sqlite_recovery.rows(file))
+    assert all(isinstance(row, tuple) for row in sqlite.rows(file))

@@ -9,8 +9,7 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.core.records import Request
-from judge.providers.credentials import is_openai, misdirected
-from judge.providers.http_client import Endpoint
+from judge.providers.http_client import Endpoint, is_openai, misdirected
 from judge.providers.openai import OpenAIProvider
 
 REQUEST = Request("m", ({"role": "user", "content": "?"},), {"temperature": 0.0, "max_tokens": 8})

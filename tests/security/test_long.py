@@ -11,7 +11,7 @@ import pytest
 
 from judge.core.errors import ParseError
 from judge.criteria.render import _UNSEEN, fenced, key
-from judge.metrics.qags import reply_parsing
+from judge.metrics.qags import judge_model
 from judge.scoring.parse import spans
 
 WORDS = {
@@ -46,9 +46,9 @@ def test_a_reply_with_many_keys() -> None:
 )
 def test_replies_of_qags(reply: str) -> None:
     for read in (
-        lambda: reply_parsing.themes(reply, "y", ("none",)),
-        lambda: reply_parsing.question(reply, WORDS),
-        lambda: reply_parsing.answer(reply, "Who?", "A text.", WORDS),
+        lambda: judge_model.themes(reply, "y", ("none",)),
+        lambda: judge_model.question(reply, WORDS),
+        lambda: judge_model.answer(reply, "Who?", "A text.", WORDS),
     ):
         try:
             found = read()

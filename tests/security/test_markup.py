@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.report.renderers import suite_markdown as suites
+from judge.report.renderers import suite as suites
 from judge.report.renderers.markdown import escape, summary
 
 HOSTILE = "</summary><img src=x onerror=alert(1)><b>"

@@ -9,9 +9,9 @@ import pytest
 from scipy import stats as scipy_stats
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.stats import panel
+from judge.stats import analyze
 from judge.stats import system_differences as module
-from judge.stats.permutation import holm
+from judge.stats.paired_differences import holm
 from judge.stats.power import detectable
 from judge.stats.system_differences import Comparison, compare
 from judge.table import Table
@@ -289,9 +289,9 @@ def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:
         for k, value in enumerate(row)
         if value is not None
     ]
-    means = [row for row in panel.means(columns, rows) if isinstance(row, Score)]
+    means = [row for row in analyze.panel_means(columns, rows) if isinstance(row, Score)]
     samples = tuple(Sample(f"i{k}", system, "") for system in "ab" for k in range(30))
-    found = compare(Table(samples, (panel.mean_column(columns), *columns), (*means, *rows)), n_resamples=200)
+    found = compare(Table(samples, (analyze.mean_column(columns), *columns), (*means, *rows)), n_resamples=200)
     assert [one.column for one in found] == ["c", "c/x", "c/y"]
     both = [one.differences[0].estimate.value for one in found]
     assert both[0] == pytest.approx((both[1] + both[2]) / 2)

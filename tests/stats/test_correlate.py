@@ -15,12 +15,9 @@ from hypothesis.extra import numpy as arrays
 from scipy import stats
 
 import judge
-from judge.stats.bootstrap import Bootstrap
-from judge.stats.coefficients import COEFFICIENTS, Coefficient, of_means, within
+from judge.stats.bootstrap import Bootstrap, draws
+from judge.stats.coefficients import COEFFICIENTS, Coefficient, of_means, pooled, williams, within
 from judge.stats.correlation import LEVELS, Against, ceiling
-from judge.stats.pooled import pooled
-from judge.stats.resampling import draws
-from judge.stats.williams import williams
 
 NAN = np.nan
 FEW = Bootstrap(n_resamples=200)

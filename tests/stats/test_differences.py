@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from judge.stats import differences
-from judge.stats.differences import expanded, mean_differences, resampled
+from judge.stats import paired_differences
+from judge.stats.paired_differences import expanded, mean_differences, resampled
 
 
 def _scores(n: int, seed: int) -> np.ndarray:
@@ -90,7 +90,7 @@ def test_an_end_at_zero_is_zero_whatever_single_precision_makes_of_it() -> None:
 def test_blocks_do_not_change_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.stack([_scores(25, seed) for seed in range(7)])
     whole = mean_differences(values, n_resamples=300)
-    monkeypatch.setattr(differences, "_HELD", 600)
+    monkeypatch.setattr(paired_differences, "_HELD", 600)
     assert mean_differences(values, n_resamples=300) == whole
 
 

@@ -10,7 +10,7 @@ from scipy.stats import pearsonr
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.stats.analyze import conclude
-from judge.stats.resampling import Floats
+from judge.stats.bootstrap import Floats
 from judge.stats.score_drivers import NAMES, Drivers, Looks, Text, drivers
 from judge.table import Table
 

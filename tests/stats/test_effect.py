@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.stats.effect import cliffs_delta
+from judge.stats.paired_differences import cliffs_delta
 
 values = st.lists(st.integers(1, 5), min_size=1, max_size=15)
 

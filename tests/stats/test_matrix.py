@@ -12,8 +12,7 @@ from scipy import stats
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import COEFFICIENTS
-from judge.stats.correlation import LEVELS, Against
-from judge.stats.correlation_matrix import MOST, Matrix, matrices
+from judge.stats.correlation import LEVELS, MOST, Against, Matrix, matrices
 from judge.table import Table
 
 MADE = Provenance("single")

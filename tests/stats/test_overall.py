@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.stats.overall import NAME, Overall, overall
+from judge.stats.analyze import NAME, Overall, overall
 from judge.table import Table
 
 SINGLE = Provenance("single")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judge.stats import pooled as module
-from judge.stats.pooled import pooled
-from judge.stats.resampling import draws
+from judge.stats import coefficients as module
+from judge.stats.bootstrap import draws
+from judge.stats.coefficients import pooled
 
 
 def data(items: int, systems: int, seed: int = 0) -> tuple[Any, Any]:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judge.core.records import Column, Provenance, Sample, Score
-from judge.stats.permutation import holm
+from judge.stats.bootstrap import Floats
+from judge.stats.paired_differences import holm
 from judge.stats.ppi import LEAST, Calibrated, Powered, calibrate, powered
-from judge.stats.resampling import Floats
 from judge.table import Table
 
 MADE = Provenance("single")

@@ -15,8 +15,8 @@ from scipy.stats import binomtest, norm
 from scipy.stats import t as student
 
 from judge.core.records import Failure, Provenance, Score
-from judge.stats import ranking
-from judge.stats.ranking import Ranking, Standing, rankings
+from judge.stats import pairwise as pairwise_module
+from judge.stats.pairwise import Ranking, Standing, rankings
 
 SINGLE, IDENTICAL = Provenance("single"), Provenance("identical", n=0)
 few = settings(max_examples=25)
@@ -316,7 +316,7 @@ def test_criteria_are_ranked_apart_and_other_rows_are_left_out() -> None:
 
 def test_a_fit_that_did_not_converge_gives_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _random("abcd", 5, seed=1)
-    monkeypatch.setattr(ranking, "_LIMIT", 1)
+    monkeypatch.setattr(pairwise_module, "_LIMIT", 1)
     found = _only(rows, "abcd")
     assert found.note == "The Bradley-Terry fit did not converge: no strengths."
     assert {s.strength for s in found.standings} == {None}

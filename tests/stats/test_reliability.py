@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from judge.stats.annotator_agreement import MEASURES, Measure, agree
+from judge.stats.agreement import MEASURES, Measure, agree
 from judge.stats.bootstrap import Bootstrap
 
 NAN = np.nan

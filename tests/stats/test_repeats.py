@@ -7,7 +7,7 @@ import pytest
 
 from judge.core.records import Column, Provenance, Sample, Scale, Score
 from judge.scoring.expectation import average
-from judge.stats.self_consistency import repeats
+from judge.stats.agreement import repeats
 from judge.table import Table
 
 FIVE = Scale.integers(1, 5)

@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.stats.differences import mean_differences
-from judge.stats.permutation import holm
+from judge.stats.paired_differences import holm, mean_differences
 from judge.stats.run_differences import Moved, Runs, compare_runs
 from judge.table import Table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judge.core.records import Sample
-from judge.stats.ratings_check import strangers, unmatched
+from judge.stats.human_agreement import strangers, unmatched
 
 FIVE = {"relevance": (1.0, 5.0)}
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from judge.report.renderers.suite_console import render
+from judge.report.renderers.suite import render_console
 from judge.suite.records import Outcome
 
 
 def test_golden(outcomes: list[Outcome], golden: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    golden("console.txt", render(outcomes))
+    golden("console.txt", render_console(outcomes))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -22,12 +22,12 @@ def test_no_row_is_wider_than_the_terminal(
     outcomes: list[Outcome], monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    assert max(map(cell_len, render(outcomes).split("\n"))) <= width
+    assert max(map(cell_len, render_console(outcomes).split("\n"))) <= width
 
 
 def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    plain, coloured = render(outcomes), render(outcomes, colour=True)
+    plain, coloured = render_console(outcomes), render_console(outcomes, colour=True)
     assert "\x1b" not in plain
     assert "\x1b[1;31m" in coloured
     stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
@@ -35,7 +35,7 @@ def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome], monkeypat
 
 
 def test_what_is_not_met_has_its_place_and_the_reply(outcomes: list[Outcome]) -> None:
-    text = render(outcomes)
+    text = render_console(outcomes)
     assert "suites/summaries.judge.yaml:8" in text
     assert "reply: Sorry." in text
     assert "suites/stuck.judge.yaml:4: calls.jsonl has no reply" in text
@@ -43,4 +43,4 @@ def test_what_is_not_met_has_its_place_and_the_reply(outcomes: list[Outcome]) ->
 
 
 def test_of_one_suite_the_sentence_stands_once(outcomes: list[Outcome]) -> None:
-    assert render(outcomes[1:2]).count("1 case met.") == 1
+    assert render_console(outcomes[1:2]).count("1 case met.") == 1

@@ -14,7 +14,7 @@ from scipy import stats
 
 from judge.core.records import Column, Provenance, Score
 from judge.criteria import load, sources
-from judge.suite.draws import chance, counts, lead, reading, shares, total
+from judge.suite.evidence import counts, flip_probability, lead, reading, shares, total
 from judge.suite.records import Band
 
 FIVE = {str(n): float(n) for n in range(1, 6)}
@@ -97,23 +97,23 @@ def test_where_it_is_not_known_what_labels_count_there_is_no_interval(made: Any)
     score = made.drawn({"4": 12, "5": 8}, "i", "s")
     assert total([(1.0, reading(score, {}))]).single
     assert total([(1.0, reading(replace(score, value=1.0), FIVE))]).single
-    assert chance(score, Band(4.5), {}) is None
+    assert flip_probability(score, Band(4.5), {}) is None
 
 
 def test_chance_is_the_share_of_single_replies_outside(made: Any) -> None:
     score = made.drawn({"3": 7, "4": 12, "5": 1}, "i", "s")
-    assert chance(score, Band(4), FIVE) == pytest.approx(0.35)
-    assert chance(score, Band(4, 4), FIVE) == pytest.approx(0.4)
-    assert chance(score, Band(None, 3.5), FIVE) == pytest.approx(0.65)
-    assert chance(made.weighed({"4": 0.6, "5": 0.2}, "i", "s"), Band(4.5), FIVE) == pytest.approx(0.75)
-    assert chance(made.single("4", "i", "s"), Band(4), FIVE) is None
+    assert flip_probability(score, Band(4), FIVE) == pytest.approx(0.35)
+    assert flip_probability(score, Band(4, 4), FIVE) == pytest.approx(0.4)
+    assert flip_probability(score, Band(None, 3.5), FIVE) == pytest.approx(0.65)
+    assert flip_probability(made.weighed({"4": 0.6, "5": 0.2}, "i", "s"), Band(4.5), FIVE) == pytest.approx(0.75)
+    assert flip_probability(made.single("4", "i", "s"), Band(4), FIVE) is None
 
 
 @pytest.mark.parametrize("values", [{"fail": 0.0, "pass": 1.0}, {"fail": 1.0, "pass": 0.0}])
 def test_of_two_labels_chance_does_not_depend_on_which_end_is_whose(made: Any, values: dict[str, float]) -> None:
     score = made.drawn({"pass": 15, "fail": 5}, "i", "s", column=PASS)
     assert score.value == 0.75
-    assert chance(score, Band(0.5), values) == pytest.approx(0.25)
+    assert flip_probability(score, Band(0.5), values) == pytest.approx(0.25)
 
 
 @given(some_draws)

@@ -11,17 +11,17 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.report.format import clean, line
-from judge.report.renderers import suite_json, suite_junit
+from judge.core.format import clean, line
+from judge.report.renderers import suite
 from judge.suite.records import Outcome, Suite, Verdict
 
 
 def test_golden(outcomes: list[Outcome], golden: Any) -> None:
-    golden("junit.xml", suite_junit.render(outcomes))
+    golden("junit.xml", suite.render_junit(outcomes))
 
 
 def test_a_parser_reads_the_verdicts(outcomes: list[Outcome]) -> None:
-    root = ElementTree.fromstring(suite_junit.render(outcomes))
+    root = ElementTree.fromstring(suite.render_junit(outcomes))
     assert {name: root.get(name) for name in ("tests", "failures", "errors")} == {
         "tests": "11",
         "failures": "4",
@@ -52,7 +52,7 @@ any_text = st.text(st.characters(codec=None), max_size=40)
 @given(any_text, any_text, st.sampled_from(["failed", "error", "passed"]))
 def test_any_text_is_xml(name: str, said: str, status: Any) -> None:
     verdict = Verdict(name, 1, "band", "c", status, status == "passed", "≥ 4", said, said, detail=f"{said}\n{name}")
-    text = suite_junit.render([Outcome(SUITE, (verdict,))])
+    text = suite.render_junit([Outcome(SUITE, (verdict,))])
     case = ElementTree.fromstring(text.encode()).find(".//testcase")
     assert case is not None
     escaped = line(name, 80).replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
@@ -61,9 +61,9 @@ def test_any_text_is_xml(name: str, said: str, status: Any) -> None:
 
 
 def test_json_is_strict_and_whole(outcomes: list[Outcome], golden: Any) -> None:
-    text = suite_json.render([replace(outcomes[1], verdicts=outcomes[1].verdicts[:1]), outcomes[2]])
+    text = suite.render_json([replace(outcomes[1], verdicts=outcomes[1].verdicts[:1]), outcomes[2]])
     golden("test.json", text)
-    found = json.loads(suite_json.render(outcomes), parse_constant=lambda name: (_ for _ in ()).throw(ValueError(name)))
+    found = json.loads(suite.render_json(outcomes), parse_constant=lambda name: (_ for _ in ()).throw(ValueError(name)))
     assert (found["schema"], found["passed"]) == ("judge.test/1", False)
     first = found["suites"][0]
     assert (first["model"], first["comparison"]["schema"]) == ("small-judge", "judge.compare/1")

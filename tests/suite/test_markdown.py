@@ -8,28 +8,28 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from judge.report.renderers.markdown import LIMIT
-from judge.report.renderers.suite_markdown import render
+from judge.report.renderers.suite import render_markdown
 from judge.suite.records import Outcome
 
 PARSER = MarkdownIt("commonmark").enable("table")
 
 
 def test_golden(outcomes: list[Outcome], golden: Any) -> None:
-    golden("summary.md", render(outcomes))
+    golden("summary.md", render_markdown(outcomes))
 
 
 def test_the_verdict_comes_first_and_what_is_met_is_folded_away(outcomes: list[Outcome]) -> None:
-    page = render(outcomes)
+    page = render_markdown(outcomes)
     assert page.startswith("## ✗ judge test\n\n**3 suites: 1 suite could not be run. 3 of 7 cases not met")
     before, _, folded = page.partition("<details>")
     assert "the bridge is relevant<br>suites/summaries.judge.yaml:5" in before
     assert "the bridge is not bad" not in before
     assert "the bridge is not bad" in folded
-    assert render(outcomes[1:2]).startswith("## ✓ judge test\n\n**1 case met.**\n\n<details>")
+    assert render_markdown(outcomes[1:2]).startswith("## ✓ judge test\n\n**1 case met.**\n\n<details>")
 
 
 def test_nothing_in_a_name_or_reply_becomes_markup(outcomes: list[Outcome]) -> None:
-    page = PARSER.render(render(outcomes))
+    page = PARSER.render(render_markdown(outcomes))
     assert "<script" not in page
     assert "<strong>b</strong>" not in page
     assert "\x1b" not in page
@@ -39,7 +39,7 @@ def test_nothing_in_a_name_or_reply_becomes_markup(outcomes: list[Outcome]) -> N
 def test_every_fold_that_is_opened_is_closed(outcomes: list[Outcome]) -> None:
     many = tuple(replace(outcomes[0].verdicts[k % 8], name=f"case {k}") for k in range(9))
     for number in (1, 30, 200):
-        page = render([replace(outcomes[0], verdicts=many * 20) for _ in range(number)])
+        page = render_markdown([replace(outcomes[0], verdicts=many * 20) for _ in range(number)])
         assert page.count("<details>") == page.count("</details>")
         assert len(page) <= LIMIT
         assert ("The rest is in" in page) == (number > 1)
@@ -47,6 +47,6 @@ def test_every_fold_that_is_opened_is_closed(outcomes: list[Outcome]) -> None:
 
 def test_a_table_of_many_cases_says_what_it_leaves_out(outcomes: list[Outcome]) -> None:
     verdicts = outcomes[0].verdicts[:1] * 1_000
-    page = render([replace(outcomes[0], verdicts=verdicts, comparison=None)])
+    page = render_markdown([replace(outcomes[0], verdicts=verdicts, comparison=None)])
     assert "more rows." in page
     assert len(page) <= LIMIT

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from judge.report.views.comparison import Change
-from judge.report.views.suite import changed, shown, summary, totals
+from judge.report.views.suite import changed, shown, suite_summary, totals
 from judge.suite.records import Outcome, Verdict
 
 PASSED = Verdict("a", 1, "band", "c", "passed", True, "≥ 4", "4.5")
@@ -20,9 +20,9 @@ def test_what_needs_attention_is_said_first(outcomes: list[Outcome]) -> None:
         "3 of 6 cases not met: 1 failed, 1 undecided, 1 without a score. 1 limit not kept: failures. "
         "Worse than the baseline: relevance."
     )
-    assert summary(outcomes[:1]) == told
-    assert summary(outcomes[1:2]) == "1 case met."
-    assert summary(outcomes[2:]) == "The suite could not be run."
+    assert suite_summary(outcomes[:1]) == told
+    assert suite_summary(outcomes[1:2]) == "1 case met."
+    assert suite_summary(outcomes[2:]) == "The suite could not be run."
     assert totals(outcomes) == f"3 suites: 1 suite could not be run. {told.replace('of 6', 'of 7')}"
 
 
@@ -36,7 +36,7 @@ def test_what_needs_attention_is_said_first(outcomes: list[Outcome]) -> None:
     ],
 )
 def test_the_sentence_counts_what_is_not_met(outcomes: list[Outcome], verdicts: list[Verdict], told: str) -> None:
-    assert summary([replace(outcomes[0], verdicts=tuple(verdicts))]).endswith(told)
+    assert suite_summary([replace(outcomes[0], verdicts=tuple(verdicts))]).endswith(told)
 
 
 def test_flaky_cases_are_named_the_likeliest_first(outcomes: list[Outcome]) -> None:

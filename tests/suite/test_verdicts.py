@@ -15,7 +15,7 @@ from scipy import stats
 
 from judge.config import Budget
 from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
-from judge.stats.differences import mean_differences
+from judge.stats.paired_differences import mean_differences
 from judge.stats.run_differences import compare_runs
 from judge.suite.evaluate import against, judge, limits
 from judge.suite.records import Agreement, Band, Case, Drift, Label, Limits, Order, Suite, Verdict

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from judge.audit.perturbations import factual, padding, sentence_level, surface
+from judge.audit.perturbations import factual, sentence_level
 from judge.audit.perturbations.edits import LANGUAGES, Change
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ CHANGES: tuple[Change, ...] = (
     Change("swapped entity", "consistency", LANGUAGES, factual.swapped_entity),
     Change("swapped number", "consistency", LANGUAGES, factual.swapped_number),
     Change("negated sentence", "consistency", LANGUAGES, factual.negated),
-    Change("typos", "fluency", LANGUAGES, surface.typos),
-    Change("dropped function words", "fluency", LANGUAGES, surface.dropped_words),
-    Change("lost casing", "fluency", ("en",), surface.lost_casing),
+    Change("typos", "fluency", LANGUAGES, sentence_level.typos),
+    Change("dropped function words", "fluency", LANGUAGES, sentence_level.dropped_words),
+    Change("lost casing", "fluency", ("en",), sentence_level.lost_casing),
     Change("truncated", "fluency", LANGUAGES, sentence_level.truncated),
     Change("padded", "relevance", LANGUAGES, sentence_level.padded),
     Change("main point dropped", "relevance", LANGUAGES, sentence_level.main_point_dropped),
@@ -32,9 +32,9 @@ CHANGES: tuple[Change, ...] = (
 )
 """What damages a text for the criterion named; names are unique."""
 NEUTRAL: tuple[Change, ...] = (
-    Change("duplicated text", "", LANGUAGES, padding.duplicated),
-    Change("empty phrases", "", LANGUAGES, padding.empty_phrases),
-    Change("copied lead", "", LANGUAGES, padding.copied_lead),
+    Change("duplicated text", "", LANGUAGES, sentence_level.duplicated),
+    Change("empty phrases", "", LANGUAGES, sentence_level.empty_phrases),
+    Change("copied lead", "", LANGUAGES, sentence_level.copied_lead),
 )
 """What makes a text longer or copied without saying more: for biases. Their criterion is empty."""
 

@@ -1,4 +1,7 @@
-"""What is changed in English, and in other languages of its script as far as it applies."""
+"""Names and words of English names: what a name in a text is of.
+
+What is changed in English, and in other languages of its script as far as it applies.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,124 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from judge.audit.perturbations import english_names as known
 from judge.audit.perturbations.edits import Grammar, Name, Place, deleted, listed
 from judge.metrics.qags import english_noun_phrases
+
+WEEKDAYS = listed("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+MONTHS = listed("January February April June July August September October November December")
+DATES = {*WEEKDAYS, *MONTHS, *(f"{day}s" for day in WEEKDAYS), "March", "May", "Christmas", "Easter"}
+COUNTRIES = (
+    "France", "Germany", "Italy", "Spain", "Portugal", "Sweden", "Norway", "Denmark", "Finland", "Poland", "Greece",
+    "Turkey", "Russia", "Ukraine", "China", "Japan", "India", "Pakistan", "Australia", "Canada", "Mexico", "Brazil",
+    "Argentina", "Chile", "Egypt", "Kenya", "Nigeria", "Iran", "Iraq", "Syria", "Israel", "Yemen", "England",
+    "Scotland", "Ireland", "Wales", "Britain", "America", "Austria", "Belgium", "Switzerland", "Hungary", "Vietnam",
+    "Thailand", "Indonesia", "Malaysia", "Nepal", "Libya", "Tunisia", "Morocco", "Cuba", "Colombia", "Peru", "Kuwait",
+)  # fmt: skip
+CITIES = (
+    "London", "Paris", "Berlin", "Rome", "Madrid", "Lisbon", "Vienna", "Prague", "Warsaw", "Moscow", "Athens", "Cairo",
+    "Tokyo", "Beijing", "Delhi", "Mumbai", "Sydney", "Melbourne", "Toronto", "Chicago", "Boston", "Houston", "Dallas",
+    "Seattle", "Manchester", "Liverpool", "Birmingham", "Leeds", "Glasgow", "Edinburgh", "Dublin", "Brussels",
+    "Amsterdam", "Munich", "Hamburg", "Milan", "Barcelona", "Baghdad", "Tehran", "Nairobi", "Los Angeles", "New York",
+    "San Francisco", "Hong Kong", "Bristol", "Cardiff", "Sheffield", "Newcastle",
+)  # fmt: skip
+STATES = (
+    "Alabama", "Alaska", "Arizona", "Arkansas", "California", "Colorado", "Connecticut", "Florida", "Hawaii", "Idaho",
+    "Illinois", "Indiana", "Iowa", "Kansas", "Kentucky", "Louisiana", "Maine", "Maryland", "Massachusetts", "Michigan",
+    "Minnesota", "Mississippi", "Missouri", "Montana", "Nebraska", "Nevada", "New Jersey", "New Mexico", "Ohio",
+    "Oklahoma", "Oregon", "Pennsylvania", "Tennessee", "Texas", "Utah", "Vermont", "Wisconsin", "Wyoming",
+)  # fmt: skip
+CLUBS = (
+    "Arsenal", "Chelsea", "Tottenham", "Everton", "Liverpool", "Southampton", "Sunderland", "Burnley", "Aston Villa",
+    "West Ham", "Crystal Palace", "Manchester United", "Manchester City", "Leicester City", "Hull City", "Stoke City",
+    "Swansea City", "Real Madrid", "Atletico Madrid", "Barcelona", "Bayern Munich", "Borussia Dortmund", "Juventus",
+    "Inter Milan", "Porto", "Ajax", "Celtic", "Rangers", "Newcastle", "Leeds United", "Fulham", "Middlesbrough",
+)  # fmt: skip
+NATIONS = (
+    "British", "English", "Scottish", "Irish", "Spanish", "Polish", "Turkish", "Swedish", "Danish", "Finnish", "French",
+    "Dutch", "German", "Greek", "Italian", "American", "Australian", "Canadian", "Russian", "Ukrainian", "Indian",
+    "Pakistani", "Iranian", "Israeli", "Egyptian", "Mexican", "Brazilian", "Chinese", "Japanese", "Portuguese",
+    "Belgian", "Austrian", "Norwegian", "Swiss", "Welsh", "Nigerian", "Kenyan", "Argentine", "Korean", "Hungarian",
+)  # fmt: skip
+PEOPLE = (
+    "David Carver", "Laura Whitfield", "Peter Langley", "Helen Marsh", "Simon Hargreaves", "Anna Delaney",
+    "Mark Ellison", "Julia Prentice",
+)  # fmt: skip
+LISTED = (
+    {day: "weekday" for day in WEEKDAYS}
+    | {month: "month" for month in MONTHS}
+    | {country: "country" for country in COUNTRIES}
+    | {city: "city" for city in CITIES}
+    | {nation: "nation" for nation in NATIONS}
+    | {state: "state" for state in STATES}
+    | {club: "" if club in CITIES else "club" for club in CLUBS}
+)
+TITLES = frozenset(
+    listed(
+        "Mr Mrs Ms Miss Dr Sir Lady Lord Prof Professor President Prime Minister Senator Governor Mayor Judge "
+        "Captain Detective Inspector Sergeant Officer Chief Constable King Queen Prince Princess Pope Coach "
+        "Manager Director Chancellor Secretary General Commissioner Chairman Reporter Editor Striker "
+        "Midfielder Goalkeeper Defender Star"
+    )
+)
+NOT_PEOPLE = frozenset(
+    listed(
+        "University College School Hospital Airport Church Museum Stadium Arena Centre Center Hotel Prison Palace Zoo "
+        "Street Road Lane Avenue Park Square Bridge River Lake County Island Islands Beach Bay Hill Mountain Valley "
+        "House Ocean Sea Station Tower Yard Cape Coast Port Pacific Atlantic Indies Canyon Creek Falls Fort Mount "
+        "League Cup Championship Championships Open Tour Games Series Festival Award Awards Prize Day Week "
+        "FC AC Real Inter United City Town Rovers Athletic Albion Villa Palace Police Department Council Committee "
+        "Court Party Club Bank Group Company Corporation Corp Inc Ltd Airlines Air Association Agency Office Congress "
+        "Senate Army Navy Force Union Nations Board Times News Post Mail Daily Evening Act Bill Show State States "
+        "Kingdom Empire Republic North South East West New San Santa Los Las Saint St Great Middle World National "
+        "International Royal American Premier Facebook Twitter Instagram YouTube Google Apple Microsoft Amazon Line "
+        "Bus Black White Red Blue Family Foundation Institute Trust Health Human Rights"
+    )
+)
+"""What is no part of a person's name, or may as well be a part of another one."""
+HEADS = frozenset(
+    listed(
+        "University College School Hospital Airport Museum Stadium Arena Hotel Prison Zoo Street Road Lane Avenue "
+        "County Island Islands Beach Valley Ocean Sea League Cup Championship Championships Open Festival Award "
+        "Awards Prize FC Rovers Athletic Albion Police Council Party Company Corporation Airlines Agency Army Navy "
+        "Times Act"
+    )
+)
+"""Last words that tell what a name is of: names of one kind share theirs."""
+NO_NAMES = frozenset(listed("TV UNK DVD CEO PM CCTV DNA GPS IT PC ID II III AM OK God Mr St"))
+MEN = frozenset(
+    listed(
+        "David Peter Simon Mark John James Robert Michael William Richard Thomas Charles Daniel Matthew "
+        "Anthony Steven Paul Andrew Kevin Brian George Edward Ronald Jason Jeffrey Ryan Jacob Gary Eric "
+        "Jonathan Stephen Justin Scott Frank Carlos Jose Steve Chris Tim Tom Joe Jamie Jack Harry Adam Ben "
+        "Luke Nathan Aaron Alan Alex Alexander Allen Andre Andy Antonio Arsene Arthur Barack Barry Bill Billy "
+        "Bob Bobby Brad Bradley Brendan Bruce Bruno Cameron Christopher Craig Cristiano Danny Darren Dave "
+        "Dean Dennis Diego Donald Doug Douglas Dylan Ed Elon Ethan Fernando Francis Gareth Gerard Glenn "
+        "Graham Greg Gregory Henry Howard Hugh Ian Ivan Jeff Jeremy Jerry Jim Jimmy Joel Johnny Jon Jordan "
+        "Jorge Josh Joshua Juan Keith Ken Kenneth Kyle Larry Lee Leo Lewis Liam Lionel Louis Luis Marcus "
+        "Mario Martin Matt Max Mike Mitt Mohammed Muhammad Neil Neymar Nick Nicholas Nigel Norman Oliver "
+        "Oscar Patrick Pedro Pete Phil Philip Rafael Ralph Ray Raymond Rick Ricky Rob Robbie Robin Rod Rodney "
+        "Roger Ron Ronnie Ross Roy Ruben Russell Sam Samuel Sean Sebastian Sergio Stan Stewart Stuart Ted "
+        "Terry Theo Tiger Timothy Todd Tony Trevor Tyler Vincent Vladimir Walter Warren Wayne Wes Zlatan Zac "
+        "Floyd Manny"
+    )
+)
+WOMEN = frozenset(
+    listed(
+        "Laura Helen Anna Julia Mary Patricia Jennifer Linda Elizabeth Barbara Susan Jessica Sarah Karen "
+        "Nancy Lisa Betty Margaret Sandra Ashley Emily Donna Michelle Carol Amanda Melissa Stephanie Rebecca "
+        "Sharon Kate Katie Amy Rachel Emma Nicole Samantha Christine Catherine Maria Diana Becky Jane Alice "
+        "Claire Hannah Sophie Abigail Alexandra Alison Amber Andrea Angela Angelina Ann Anne Annie Beth "
+        "Bethany Brenda Britney Carla Caroline Charlotte Cheryl Chloe Christina Cindy Danielle Dawn Debbie "
+        "Deborah Denise Dorothy Eleanor Ella Ellen Erin Eva Gemma Georgia Gina Grace Hayley Heather Heidi "
+        "Hillary Holly Jacqueline Janet Jean Jenna Jennie Jenny Jill Joan Joanna Joanne Judith Judy Julie "
+        "Karin Kathleen Kathryn Katherine Kathy Katy Kayla Kelly Kendall Kerry Kim Kimberly Kirsten Kirsty "
+        "Kristen Lauren Leah Lily Lindsay Lindsey Lorraine Louise Lucy Lynn Madison Marie Martha Megan "
+        "Melanie Meghan Miley Miranda Miriam Molly Monica Naomi Natalie Natasha Nina Nora Olivia Pamela Paula "
+        "Penelope Pippa Priscilla Rihanna Robyn Rosie Ruth Sally Sara Selena Serena Shannon Sheila Sheryl "
+        "Sienna Sonia Stella Sue Suzanne Sylvia Tanya Tara Taylor Teresa Tina Tracey Tracy Valerie Vanessa "
+        "Venus Veronica Victoria Virginia Wendy Yvonne Zara Zoe"
+    )
+)
 
 
 def _any(words: str) -> str:
@@ -208,34 +326,34 @@ def _bare(match: re.Match[str], small: set[str]) -> str:
     """The run without titles, and without a first word that has a capital only for its place."""
     words = match.group().split()
     first = words[0]
-    if _starts(_before(match)) and (first.lower() in small or (len(words) == 1 and first not in known.LISTED)):
+    if _starts(_before(match)) and (first.lower() in small or (len(words) == 1 and first not in LISTED)):
         words = words[1:]
-    titles = [n for n, word in enumerate(words) if word in known.TITLES]
+    titles = [n for n, word in enumerate(words) if word in TITLES]
     words = words[titles[-1] + 1 :] if titles else words
     while words and (words[0].islower() or english_noun_phrases.is_function(words[0].lower())):
         words = words[1:]
     name = " ".join(words)
-    dated = name not in known.LISTED and not known.DATES.isdisjoint(words)
-    one = len(words) == 1 and (name in known.NOT_PEOPLE or name.lower() in small)
-    return "" if len(name) < 2 or dated or one or words[-1] in known.NO_NAMES else name
+    dated = name not in LISTED and not DATES.isdisjoint(words)
+    one = len(words) == 1 and (name in NOT_PEOPLE or name.lower() in small)
+    return "" if len(name) < 2 or dated or one or words[-1] in NO_NAMES else name
 
 
 def _kind(match: re.Match[str], name: str) -> str:
     """What a name is of; one behind `the` is of a kind of its own. `pair` may be a person's, empty is not known."""
-    if name in known.LISTED:
-        return known.LISTED[name]
+    if name in LISTED:
+        return LISTED[name]
     words = name.split()
     before = _before(match) + match.group().removesuffix(name)
     article = " the" if _the(before) else ""
-    if len(words) > 1 and words[-1] in known.HEADS:
+    if len(words) > 1 and words[-1] in HEADS:
         return words[-1] + article
-    titled = before.split()[-1:] and before.split()[-1].rstrip(".") in known.TITLES
-    if article or len(words) > 3 or any(w in known.NOT_PEOPLE or w[0].islower() or not _PLAIN(w) for w in words):
+    titled = before.split()[-1:] and before.split()[-1].rstrip(".") in TITLES
+    if article or len(words) > 3 or any(w in NOT_PEOPLE or w[0].islower() or not _PLAIN(w) for w in words):
         return ""
     if len(words) == 1:
         return "family" if titled and not name.isupper() else ""
     aged = re.match(r" ?[,(] ?\d\d\b", match.string[match.end() : match.end() + _BESIDE])
-    return "person" if titled or aged or words[0] in known.MEN or words[0] in known.WOMEN else "pair"
+    return "person" if titled or aged or words[0] in MEN or words[0] in WOMEN else "pair"
 
 
 def _fits(before: str, old: str, new: str, after: str) -> bool:
@@ -243,10 +361,10 @@ def _fits(before: str, old: str, new: str, after: str) -> bool:
     if re.search(r"\ban? \Z", before, re.IGNORECASE) and bool(_vowel(old)) != bool(_vowel(new)):
         return False
     first, forename = old.split()[0].title(), new.split()[0]
-    if (first in known.MEN and forename in known.WOMEN) or (first in known.WOMEN and forename in known.MEN):
+    if (first in MEN and forename in WOMEN) or (first in WOMEN and forename in MEN):
         return False
     he, she = (re.search(rf"\b(?:{words})\b", before + after, re.IGNORECASE) for words in ("he|his|him", "she|her"))
-    return not (forename in known.WOMEN and he and not she) and not (forename in known.MEN and she and not he)
+    return not (forename in WOMEN and he and not she) and not (forename in MEN and she and not he)
 
 
 _vowel = re.compile(r"[aeiou]|8|1[18](?!\d)", re.IGNORECASE).match
@@ -261,15 +379,15 @@ GRAMMAR = Grammar(
     number_words=_number_words,
     names=_names,
     peers={
-        "weekday": known.WEEKDAYS,
-        "month": known.MONTHS,
-        "country": known.COUNTRIES,
-        "city": known.CITIES,
-        "nation": known.NATIONS,
-        "person": known.PEOPLE,
-        "family": tuple(name.split()[1] for name in known.PEOPLE),
-        "state": known.STATES,
-        "club": known.CLUBS,
+        "weekday": WEEKDAYS,
+        "month": MONTHS,
+        "country": COUNTRIES,
+        "city": CITIES,
+        "nation": NATIONS,
+        "person": PEOPLE,
+        "family": tuple(name.split()[1] for name in PEOPLE),
+        "state": STATES,
+        "club": CLUBS,
         "University": ("Harvard University", "Yale University", "Oxford University", "Durham University"),
         "Hospital": ("Addenbrooke's Hospital", "Mercy Hospital", "Whittington Hospital"),
         "County": ("Jefferson County", "Orange County", "Franklin County"),

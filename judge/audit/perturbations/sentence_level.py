@@ -1,4 +1,9 @@
-"""Changes by whole sentences, the same in every language."""
+"""Changes that add length or copying and say nothing new: what biases are measured by.
+
+Changes by whole sentences, the same in every language.
+
+Changes inside sentences that leave what they say: typos, missing function words, casing.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,50 @@ from collections.abc import Sequence
 from random import Random
 
 from judge import text
-from judge.audit.perturbations.edits import Span, appended, content, covered, is_finished, sentences, spans
+from judge.audit.perturbations.edits import (
+    Place,
+    Span,
+    apart,
+    appended,
+    content,
+    covered,
+    edited,
+    is_finished,
+    sentences,
+    spans,
+)
+from judge.audit.perturbations.factual import mentions, names
 from judge.audit.perturbations.grammars import of
 from judge.core.records import Sample
+
+
+def duplicated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+    """The whole output twice."""
+    whole = sample.output.strip()
+    return appended(whole, [whole], of(whole).joint) if whole else None
+
+
+def empty_phrases(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+    """As many sentences without content as the output has sentences, as far as there are so many."""
+    whole, grammar = sample.output, of(sample.output)
+    count = min(len(sentences(whole)), len(grammar.empty))
+    added = chance.sample(grammar.empty, count)
+    if whole == whole.lower():
+        added = [one.lower() for one in added]
+    return appended(whole, added, grammar.joint) if count else None
+
+
+def copied_lead(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+    """The source's first sentences, as many as the output has. None where that is all of the source."""
+    source, count = sample.source or "", len(sentences(sample.output))
+    found = sentences(source)
+    if not 0 < count < len(found):
+        return None
+    end = 0
+    for sentence in found[:count]:
+        end = source.index(sentence, end) + len(sentence)
+    return source[:end].strip()
+
 
 _FEWEST_TO_SHUFFLE = 3
 _DONORS = 8  # other items that padding is looked for in
@@ -110,3 +156,39 @@ def duplicated_sentences(sample: Sample, others: Sequence[Sample], chance: Rando
     mark = "\n" if "\n" in whole.strip() else of(whole).joint
     parts = [whole[slice(*place)] for place in places]
     return _refilled(whole, places, [part + mark + part if n in twice else part for n, part in enumerate(parts)])
+
+
+_FEWEST = 2  # slips: a single one may be overlooked
+
+
+def typos(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+    """Words misspelled here and there, never a name or a number. None where fewer than two words can be."""
+    whole, grammar = sample.output, of(sample.output)
+    given = [name.text for one in (sample.source, whole) if one for name in names(grammar, one)]
+    kept = [span for found in mentions(whole, given).values() for span in found]
+    kept += [place[:2] for place in grammar.number_words(whole)]
+    places = [
+        place
+        for place in apart(grammar.misspelled(whole, chance))
+        if all(place.end <= start or place.start >= end for start, end in kept)
+    ]
+    return _some(whole, places, max(_FEWEST, round(len(whole) / grammar.typo_every)), chance)
+
+
+def dropped_words(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+    """Half of the function words that leave a gap (articles, particles, josa, 的) left out, at least two."""
+    places = apart(of(sample.output).droppable(sample.output))
+    return _some(sample.output, places, max(_FEWEST, (len(places) + 1) // 2), chance)
+
+
+def _some(whole: str, places: Sequence[Place], wanted: int, chance: Random) -> str | None:
+    """The text edited at some of the places, drawn by chance; None where there are too few."""
+    if len(places) < _FEWEST:
+        return None
+    return edited(whole, chance.sample(places, min(wanted, len(places))), chance)
+
+
+def lost_casing(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+    """All in small letters. None where there are not two capitals to lose."""
+    cased = text.language([sample.output]) == "en" and sum(map(str.isupper, sample.output)) >= _FEWEST
+    return sample.output.lower() if cased else None

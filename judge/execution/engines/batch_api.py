@@ -13,11 +13,10 @@ from typing import Any, Self
 
 from judge.core.errors import ConfigError, DeadlineReached, ProviderError, Refused, Transient
 from judge.core.records import Request, Response
-from judge.execution import token_estimate
+from judge.execution import budget
 from judge.execution.budget import Purse
 from judge.execution.engines import Ask, Context, Done, local
-from judge.execution.engines.batch_jobs import LATEST, SOONEST, Outbox
-from judge.execution.engines.batch_state import FOLDER, Part, Parts
+from judge.execution.engines.batch_jobs import FOLDER, LATEST, SOONEST, Outbox, Part, Parts
 from judge.providers import Traits
 from judge.providers.batch_api import Batch
 from judge.providers.pricing import BATCH
@@ -232,7 +231,7 @@ class BatchEngine:
             return
         part = out.held.pop(0)
         if part.batch and alone:
-            why, read = out.states[part.name].why, sum(map(token_estimate.of, part.wanted.values()))
+            why, read = out.states[part.name].why, sum(map(budget.of, part.wanted.values()))
             takes = _takes(why) or read // 2
             out.most_tokens = min(out.most_tokens or takes, takes)
             if read > out.most_tokens and len(part.wanted) > 1:

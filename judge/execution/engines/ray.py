@@ -1,15 +1,378 @@
-"""Requests on a Ray cluster: the run stays in this process, and workers on other machines ask its judge."""
+"""Workers on a Ray cluster as this process sees them: what each is asked, what comes back, and who takes its place.
+
+Requests on a Ray cluster: the run stays in this process, and workers on other machines ask its judge.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import itertools
+import pickle
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Self
+from typing import Any, Self
 
-from judge.core.errors import MissingExtra
+from judge.core.errors import ConfigError, JudgeError, MissingExtra, Refused, Transient
 from judge.core.records import Request, Response
-from judge.execution.engines import Ask, Context, Done, local, ray_cluster
-from judge.execution.engines.ray_pool import Crew, recipe
+from judge.core.version import __version__
+from judge.execution.engines import Ask, Context, Done, local, ray_cluster, ray_worker
+from judge.execution.engines.ray_cluster import Spot
+from judge.execution.engines.ray_worker import Opened, Reply
+from judge.execution.progress import Counts
+from judge.providers import Provider, Traits
+
+_TOGETHER, _PATIENCE = 30.0, 300.0
+"""Seconds for which all workers are waited for, and then one: a cluster that grows on demand starts machines for it."""
+_AT_FIRST, _IN_A_ROW = 3, 12
+"""Deaths without an answer after which a worker has no successor: of all before the first answer, and of one later.
+One request that kills who is asked it is given up before that, by itself."""
+_GROUPS, _AHEAD = 10_000, 8
+"""Groups that are known by their workers, and requests that a worker may have more than twice those of another before
+the other takes some of its groups': about as many as one prefix more is worth."""
+_AGAIN, _LONGEST = 0.1, 5.0
+"""Seconds before a lost worker's place is given to another: the first, and doubled with every death up to the most."""
+_LOOK = 3.0
+"""Seconds between looks whether a node on which a worker is starting is still there."""
+_STARTING = "Ray: workers are starting"
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """One place in the crew. `flying` are the requests it has and `asked` those of them that have yet to be sent.
+
+    `manned` says that its actor takes requests, `deaths` how many in a row have died there without an answer.
+    """
+
+    spot: Spot
+    actor: Any = None
+    node: str = ""
+    manned: bool = False
+    deaths: int = 0
+    flying: dict[int, asyncio.Future[Response]] = field(default_factory=dict)
+    asked: dict[int, Request] = field(default_factory=dict)
+    dropped: list[int] = field(default_factory=list)
+    taught: Any = None
+
+
+class Crew:
+    """Answers requests on workers, each of which has the provider for itself; in one event loop.
+
+    All that is asked in one turn of the loop goes to a worker as one block, and one call brings back all it has
+    answered since. A worker that dies loses the requests it has, which raise Transient, and another takes its place.
+    """
+
+    def __init__(self, provider: Provider, counts: Counts, wanted: int | None = None) -> None:
+        self._provider, self._counts, self._wanted = provider, counts, wanted
+        self._workers: list[_Worker] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._numbers = itertools.count()
+        self._groups: OrderedDict[str, list[_Worker]] = OrderedDict()
+        self._due: dict[_Worker, None] = {}
+        self._news = asyncio.Event()
+        self._over: JudgeError | None = None
+        self._joining: asyncio.Future[None] | None = None
+        self._answered = False
+        self._lost_workers = self._lost_requests = 0
+        self._note = -1
+
+    async def start(self) -> None:
+        """Have the workers ready, if they are not; one of them at least, and the others by and by.
+
+        Raises ConfigError where one that is there by now cannot do this run's work. One that comes later and cannot
+        stops the run where nothing has been answered yet, and is else left out, with a remark.
+        """
+        if self._tasks:
+            return
+        before, self._counts.awaited = self._counts.awaited, _STARTING
+        try:
+            self._joining = asyncio.ensure_future(asyncio.to_thread(ray_cluster.join, self._wanted or 1))
+            await asyncio.shield(self._joining)  # a thread cannot be stopped: `aclose` undoes what it has done
+            ray_cluster.take_back_signals()
+            spots = await asyncio.to_thread(ray_cluster.spots, self._wanted, gpu=Traits.of(self._provider).gpu)
+            self._workers = [_Worker(spot, node=spot.name) for spot in spots]
+            opening = await self._opened()
+        finally:
+            if self._counts.awaited == _STARTING:
+                self._counts.awaited = before
+        keeping = zip(self._workers, opening, strict=True)
+        self._tasks = [asyncio.create_task(self._keep(worker, ready)) for worker, ready in keeping]
+
+    async def _opened(self) -> list[asyncio.Task[None]]:
+        """What opens each worker, once all of them have a place or time is up; one has then. Raises ConfigError."""
+        opening = [asyncio.create_task(self._open(worker)) for worker in self._workers]
+        try:
+            done, _ = await asyncio.wait(opening, timeout=_TOGETHER, return_when=asyncio.FIRST_EXCEPTION)
+            if not done:
+                done, _ = await asyncio.wait(opening, timeout=_PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                raise ConfigError(_no_place(len(opening)))
+            for one in done:
+                await one
+        except BaseException as error:
+            for one in opening:
+                one.cancel()
+            await asyncio.gather(*opening, return_exceptions=True)
+            if isinstance(error, ray_cluster.ray().exceptions.RayError):
+                said = _death(error) or repr(_bare(error))
+                raise ConfigError(f"--engine ray: a worker did not start: {said}") from error
+            raise
+        return opening
+
+    async def complete(self, request: Request) -> Response:
+        """The response of a worker's provider, or the error that it raised. Raises Transient where the worker died."""
+        while (worker := self._picked(request.prefix[0])) is None or self._over is not None:
+            if self._over is not None:
+                raise self._over
+            self._news.clear()
+            try:
+                await asyncio.wait_for(self._news.wait(), _PATIENCE)
+            except TimeoutError:
+                raise Refused(_no_place(len(self._workers)), stops="always") from None
+        number = next(self._numbers)
+        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        worker.flying[number] = answer
+        worker.asked[number] = request
+        self._soon(worker)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            if worker.flying.pop(number, None) is not None and worker.asked.pop(number, None) is None:
+                worker.dropped.append(number)
+                self._soon(worker)
+            raise
+
+    async def aclose(self) -> None:
+        """Let go of the workers, and of the cluster where it was started for them."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for worker in self._workers:
+            self._kill(worker)
+        self._workers = []
+        self._groups.clear()
+        joining, self._joining = self._joining, None
+        if joining is not None:
+            await asyncio.wait([joining])
+            if joining.exception() is None:
+                await asyncio.to_thread(ray_cluster.leave)
+
+    def _picked(self, group: str) -> _Worker | None:
+        """The worker with the least to do, of those that have had this group before; None where there is none at all.
+
+        Whoever has had a group has its prefix at hand, which another would have to read anew. So another gets it only
+        where it stands idle or nearly so beside them: where the least busy of them has over 8 requests more than twice
+        what the least busy of all has. It is then one of those that have had the group.
+        """
+        free = min((worker for worker in self._workers if worker.manned), key=_load, default=None)
+        if free is None or not group:
+            return free
+        had = [worker for worker in self._groups.pop(group, ()) if worker.manned]
+        found = min(had, key=_load, default=None)
+        if found is None or _load(found) > 2 * _load(free) + _AHEAD:
+            found = free
+            had.append(free)
+        self._groups[group] = had
+        if len(self._groups) > _GROUPS:
+            self._groups.popitem(last=False)
+        return found
+
+    def _soon(self, worker: _Worker) -> None:
+        if not self._due:
+            asyncio.get_running_loop().call_soon(self._send)
+        self._due[worker] = None
+
+    def _send(self) -> None:
+        """Give every worker what has come up for it in this turn of the loop."""
+        due, self._due = self._due, {}
+        for worker in due:
+            if not worker.manned:  # it has died in this very turn
+                continue
+            asked, worker.asked = worker.asked, {}
+            dropped, worker.dropped = worker.dropped, []
+            try:
+                taught = Traits.of(self._provider).taught
+                block = ray_worker.packed(asked.items(), dropped, None if taught == worker.taught else taught)
+                worker.actor.take.options(num_returns=0).remote(block)
+                worker.taught = taught
+            except Exception as error:  # noqa: BLE001  (raised by whoever waits for an answer)
+                for number in asked:
+                    _settle(worker.flying.pop(number), error)
+
+    async def _open(self, worker: _Worker) -> None:
+        """Give a place an actor, on another node where its own is no more.
+
+        Raises ConfigError where it cannot do the work there, Refused where no node is left, and Ray's own errors.
+        """
+        ray = ray_cluster.ray()
+        found = None
+        while found is None:
+            spot = worker.spot = await asyncio.to_thread(ray_cluster.near, worker.spot)
+            made = ray.remote(num_cpus=0, num_gpus=spot.gpus)(ray_worker.actor())
+            there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(spot.node, soft=False)
+            worker.actor = made.options(scheduling_strategy=there).remote()
+            worker.taught = Traits.of(self._provider).taught
+            found = await _said(worker.actor.open.remote(__version__, recipe(self._provider)), spot)
+        _check(found, self._provider.endpoint)
+        worker.node, worker.manned = found.node, True
+
+    async def _keep(self, worker: _Worker, opening: asyncio.Task[None]) -> None:
+        """Take a worker's answers, and put another in its place when it dies, until there is no hope for it."""
+        while True:
+            try:
+                await opening
+                self._news.set()
+                while True:
+                    self._take(worker, await worker.actor.answers.remote())
+            except Exception as error:  # noqa: BLE001  (raised by whoever waits for an answer)
+                if (ended := self._buried(worker, error)) is not None:
+                    break
+            await asyncio.sleep(
+                min(_LONGEST, _AGAIN * 2**worker.deaths)
+            )  # Ray takes a while to see that a node is gone
+            opening = asyncio.create_task(self._open(worker))
+        self._workers.remove(worker)
+        if not self._workers or not self._answered:
+            self._over = ended
+        else:
+            self._counts.remarks.append(f"A Ray worker was left out, and {len(self._workers):,} went on: {ended}")
+        self._news.set()
+
+    def _take(self, worker: _Worker, block: bytes) -> None:
+        answers, taught = ray_worker.unpacked(block)
+        if taught is not None:
+            self._provider.taught = worker.taught = taught  # type: ignore[attr-defined]
+        worker.deaths, self._answered = 0, True
+        for number, reply in answers:
+            answer = worker.flying.pop(number, None)
+            if answer is not None:
+                _settle(answer, reply)
+
+    def _buried(self, worker: _Worker, error: Exception) -> JudgeError | None:
+        """Give up what a worker had. An error, where nobody is to take its place."""
+        said, bare = _death(error), _bare(error)
+        ended = bare if isinstance(bare, JudgeError) else None
+        self._kill(worker)
+        lost, worker.flying, worker.asked, worker.dropped = worker.flying, {}, {}, []
+        worker.manned = False
+        if said is not None:
+            worker.deaths += 1
+            self._say(len(lost))
+            deaths = worker.deaths if self._answered else self._lost_workers
+            if deaths >= (_IN_A_ROW if self._answered else _AT_FIRST):
+                ended = Refused(
+                    f"--engine ray: {deaths} workers in a row died before they had answered anything, the last on "
+                    f"{worker.node}: {said} Ray's logs there say more; memory may be short.",
+                    stops="always",
+                )
+        elif ended is None:
+            ended = Refused(f"--engine ray: the worker on {worker.node} failed: {bare!r}", stops="always")
+        for answer in lost.values():
+            _settle(answer, Transient(f"the Ray worker on {worker.node} was lost: {said or bare}"))
+        return ended
+
+    def _say(self, lost: int) -> None:
+        """Have the report say how many workers were lost, in one note for all of them."""
+        self._lost_workers += 1
+        self._lost_requests += lost
+        workers, requests, remarks = self._lost_workers, self._lost_requests, self._counts.remarks
+        if self._note < 0:
+            self._note = len(remarks)
+            remarks.append("")
+        were = "A Ray worker was" if workers == 1 else f"{workers:,} Ray workers were"
+        had = "1 request under way, which was" if requests == 1 else f"{requests:,} requests under way, which were"
+        remarks[self._note] = f"{were} lost, with {had} asked again."
+
+    def _kill(self, worker: _Worker) -> None:
+        actor, worker.actor = worker.actor, None
+        if actor is not None:
+            with suppress(Exception):  # it is dead already, or Ray is
+                ray_cluster.ray().kill(actor)
+
+
+async def _said(opening: Awaitable[tuple[str, str, str, str]], spot: Spot) -> Opened | None:
+    """What a worker says of itself; None where its node is no more. Raises Refused where no node is left."""
+
+    async def waited() -> tuple[str, str, str, str]:
+        return await opening
+
+    task = asyncio.create_task(waited())
+    try:
+        while not (await asyncio.wait([task], timeout=_LOOK))[0]:
+            if await asyncio.to_thread(ray_cluster.near, spot) != spot:
+                return None
+        return Opened(*task.result())
+    finally:
+        task.cancel()
+
+
+def recipe(provider: Provider) -> bytes:
+    """The provider as a worker makes it again. Raises ConfigError where it cannot be sent."""
+    dumps: Callable[..., bytes] = ray_cluster.ray().cloudpickle.dumps
+    try:
+        return dumps(provider, pickle.HIGHEST_PROTOCOL)
+    except JudgeError:
+        raise
+    except Exception as error:  # whatever an object's own pickling raises
+        raise ConfigError(
+            f"--engine ray: {provider.name}/{provider.model} cannot be sent to workers ({error}); give its class "
+            "__reduce__, which says how to make it again, or leave --engine out"
+        ) from error
+
+
+def _check(found: Opened, endpoint: str) -> None:
+    """Raises ConfigError where a worker cannot do what this process would."""
+    at = f"--engine ray: the worker on {found.node}"
+    if not found.version:
+        raise ConfigError(f"{at} has no judge ({found.why}); install textjudge {__version__} there")
+    if found.version != __version__:
+        raise ConfigError(f"{at} has judge {found.version}, and this is {__version__}; install the same on every node")
+    if found.why:
+        raise ConfigError(
+            f"{at} cannot ask this judge: {found.why}\nWorkers have the environment in which Ray was started there."
+        )
+    if found.endpoint != endpoint:
+        raise ConfigError(f"{at} would ask {found.endpoint}, and not {endpoint}: are its files the same as here?")
+
+
+def _load(worker: _Worker) -> int:
+    return len(worker.flying)
+
+
+def _settle(answer: asyncio.Future[Response], reply: Reply) -> None:
+    if answer.done():  # nobody waits for it any more
+        return
+    if isinstance(reply, Exception):
+        answer.set_exception(reply)
+    else:
+        answer.set_result(reply)
+
+
+def _bare(error: BaseException) -> BaseException:
+    """What a program raised on a worker, out of Ray's error around it; any other error as it is."""
+    while isinstance(error, ray_cluster.ray().exceptions.RayTaskError):
+        error = error.cause
+    return error
+
+
+def _death(error: BaseException) -> str | None:
+    """What Ray says of a worker that is no more, in one sentence or two; None for any other error."""
+    error, kind = _bare(error), ray_cluster.ray().exceptions.RayError
+    if not isinstance(error, kind) or type(error) is kind:  # itself it stands for a program's error that has no pickle
+        return None
+    first, *_ = (line.strip() for line in [*str(error).splitlines(), type(error).__name__] if line.strip())
+    _, _, detail = str(error).partition("Worker exit detail:")
+    return detail.partition(" Some common causes")[0].strip() or first
+
+
+def _no_place(workers: int) -> str:
+    return (
+        f"--engine ray: none of {workers} workers had a place within {_PATIENCE:.0f} s: the cluster has no room; "
+        "see ray status"
+    )
 
 
 class RayEngine:

@@ -2,8 +2,7 @@
 
 from judge.metrics.diversity.distinct_n import Distinct, distinct
 from judge.metrics.diversity.pairwise_bleu import PairwiseBleu, pairwise_bleu
-from judge.metrics.diversity.self_bleu import SelfBleu, self_bleu, self_bleu_each
-from judge.metrics.diversity.source_bleu import SourceBleu, source_bleu
+from judge.metrics.diversity.self_bleu import SelfBleu, SourceBleu, self_bleu, self_bleu_each, source_bleu
 
 __all__ = [
     "Distinct",

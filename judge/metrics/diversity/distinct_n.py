@@ -8,11 +8,10 @@ from importlib.metadata import version
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Sample, Score
 from judge.metrics import MetricResult
-from judge.metrics.bleu_options import order, tokens
+from judge.metrics.bleu import order, tokens
 from judge.metrics.common import Unscorable, one_of
-from judge.metrics.diversity import per_system
-from judge.metrics.diversity.cuts import Cut, cut
-from judge.metrics.diversity.ngrams import Corpus, orders, totals
+from judge.metrics.diversity import ngrams
+from judge.metrics.diversity.ngrams import Corpus, Cut, cut, orders, totals
 
 _PER = ("ngrams", "tokens")
 
@@ -47,14 +46,14 @@ class Distinct:
         """
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
-        for system, own in per_system.by_system(samples).items():
+        for system, own in ngrams.by_system(samples).items():
             cuts[system] = cut(self.tokens, [sample.output for sample in own], "distinct")
             rows += self._rows(system, cuts[system].corpus)
         names = [found.name for found in cuts.values()]
         columns = tuple(
             Column(f"distinct{n}", "metric", self._signature(n, names), low=0.0, high=1.0) for n in self.orders
         )
-        said = per_system.notes("distinct", cuts, "they add nothing to it") + per_system.unequal("distinct", rows)
+        said = ngrams.notes("distinct", cuts, "they add nothing to it") + ngrams.unequal("distinct", rows)
         return MetricResult(columns, tuple(rows), said)
 
     def _rows(self, system: str, texts: Corpus) -> list[Score | Failure]:
@@ -65,13 +64,11 @@ class Distinct:
             try:
                 number = _share(texts, kinds, n, self.per)
             except Unscorable as error:
-                rows.append(per_system.failure(system, name, error))
+                rows.append(ngrams.failure(system, name, error))
             else:
-                empty = per_system.blank(texts)
-                note = per_system.count(len(texts.ids), "token") + (
-                    f"; {per_system.count(empty)} without any" if empty else ""
-                )
-                rows.append(per_system.value(system, name, number, n=len(texts.lengths), note=note))
+                empty = ngrams.blank(texts)
+                note = ngrams.count(len(texts.ids), "token") + (f"; {ngrams.count(empty)} without any" if empty else "")
+                rows.append(ngrams.value(system, name, number, n=len(texts.lengths), note=note))
         return rows
 
     def _signature(self, n: int, names: Sequence[str]) -> str:
@@ -99,7 +96,7 @@ def _kinds(texts: Corpus, highest: int) -> list[int]:
 
 
 def _share(texts: Corpus, kinds: Sequence[int], n: int, per: str) -> float:
-    per_system.check_texts(texts)
+    ngrams.check_texts(texts)
     total = int(totals(texts.lengths, n).sum())
     if not total:
         raise Unscorable("NoNgram", f"no text has {n} tokens: there is no {n}-gram to count")

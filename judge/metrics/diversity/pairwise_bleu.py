@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from judge.core.errors import DataError
 from judge.core.records import Column, Failure, Sample, Score
 from judge.metrics import MetricResult
-from judge.metrics.bleu_options import BleuOptions, Settings, options, score
+from judge.metrics.bleu import BleuOptions, Settings, options, score
 from judge.metrics.common import Unscorable, one_of
 from judge.metrics.common import texts as checked
-from judge.metrics.diversity import per_system
-from judge.metrics.diversity.cuts import Cut, cut
-from judge.metrics.diversity.ngrams import Corpus, Grams, Ints, orders, totals
+from judge.metrics.diversity import ngrams
+from judge.metrics.diversity.ngrams import Corpus, Cut, Grams, Ints, cut, orders, totals
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,21 +77,21 @@ class PairwiseBleu:
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         kinds: set[str] = set()
-        for system, own in per_system.by_system(samples).items():
+        for system, own in ngrams.by_system(samples).items():
             kind, groups = self._groups(own)
             kinds.add(kind)
             cuts[system] = own_cut = cut(self.settings.tokens, [t for group in groups for t in group], _NAMES[0])
             try:
                 found = _pairwise(own_cut.corpus, [len(group) for group in groups], self.settings)
             except Unscorable as error:
-                rows += [per_system.failure(system, column, error) for column in _NAMES]
+                rows += [ngrams.failure(system, column, error) for column in _NAMES]
             else:
-                n, note = len(own_cut.corpus.lengths), _note(kind, groups, len(own), per_system.blank(own_cut.corpus))
+                n, note = len(own_cut.corpus.lengths), _note(kind, groups, len(own), ngrams.blank(own_cut.corpus))
                 rows += [
-                    per_system.value(system, column, number, n=n, note=note)
+                    ngrams.value(system, column, number, n=n, note=note)
                     for column, number in zip(_NAMES, (_mean(found.groups), found.pooled), strict=True)
                 ]
-        said = per_system.notes(_NAMES[0], cuts, "each of their pairs counts 0")
+        said = ngrams.notes(_NAMES[0], cuts, "each of their pairs counts 0")
         return MetricResult(self._columns(kinds, cuts.values()), tuple(rows), said)
 
     def _groups(self, samples: Sequence[Sample]) -> tuple[str, list[list[str]]]:
@@ -147,7 +146,7 @@ def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> _Foun
 
     if not groups:
         raise Unscorable("NoSharedSource", "no two texts have one source: leave out groups, or set it to system")
-    per_system.check_texts(texts, least=2)
+    ngrams.check_texts(texts, least=2)
     if (most := max(groups)) > MOST:
         message = (
             f"{most:,} texts in one group have {most * (most - 1):,} pairs: take a sample of up to {MOST:,} texts, "
@@ -267,7 +266,7 @@ def _note(kind: str, groups: Sequence[Sequence[str]], given: int, blanks: int) -
     used = sum(map(len, groups))
     said = ["all texts of the system are one group"]
     if kind == "source":
-        said = [f"mean over {per_system.count(len(groups), 'source')} of two or more texts"]
+        said = [f"mean over {ngrams.count(len(groups), 'source')} of two or more texts"]
     if used < given:
         said.append(f"{given - used:,} alone with their source left out")
     if blanks:

@@ -9,11 +9,11 @@ from itertools import chain
 
 from judge import text
 from judge.core.records import fold
-from judge.metrics.model_requests import Trouble
+from judge.metrics.common import Trouble
 from judge.metrics.qags import english_noun_phrases
 from judge.metrics.qags.answer_candidates import Nouns, clean, languages
 from judge.metrics.qags.english_noun_phrases import Span
-from judge.metrics.qags.protocols import UNANSWERABLE
+from judge.metrics.qags.pipeline import UNANSWERABLE
 from judge.text import porter
 
 GAP = "____"

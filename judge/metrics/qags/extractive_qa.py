@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.core import huggingface, records
 from judge.core.errors import ConfigError
-from judge.metrics.qags.protocols import UNANSWERABLE, Tell, Trouble
+from judge.metrics.qags.pipeline import UNANSWERABLE, Tell, Trouble
 from judge.metrics.qags.weights import Loaded, load, runtime
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 from judge.core.errors import ConfigError
 from judge.metrics.qags.extractive_qa import Reader
-from judge.metrics.qags.protocols import Answers, Questions, Tell
+from judge.metrics.qags.pipeline import Answers, Questions, Tell
 from judge.metrics.qags.question_generation import TEMPLATE, Generator
 from judge.metrics.qags.weights import GENERATOR, READER, locate, runtime
 

@@ -18,8 +18,7 @@ exceptions  files of lines `word stem`, as WordNet's *.exc, looked up before the
 alpha, beta F = P·R / (alpha·R + (1 - alpha)·P); alpha = 1 / (1 + beta²). Default alpha = ½, beta = 1.
 """
 
-from judge.metrics.rouge.metric import Rouge
-from judge.metrics.rouge.scoring import score
+from judge.metrics.rouge.metric import Rouge, score
 from judge.metrics.rouge.variants import RougeScore
 
 __all__ = ["Rouge", "RougeScore", "score"]

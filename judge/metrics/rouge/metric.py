@@ -1,9 +1,17 @@
-"""ROUGE as a metric of `judge`."""
+"""The options of ROUGE, checked.
+
+ROUGE of lists of texts, and of one output.
+
+ROUGE as a metric of `judge`.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from judge import text
@@ -19,14 +27,234 @@ from judge.metrics.common import (
     listed,
     lost,
     no_reference,
+    one_of,
+    paired,
     reference_count,
     references,
+    tokenizer,
+    yes_or_no,
 )
-from judge.metrics.rouge.interning import SCRIPT, script_words, vocabulary
-from judge.metrics.rouge.kinds import Kind
-from judge.metrics.rouge.options import Files, Words, options
-from judge.metrics.rouge.scoring import row
-from judge.metrics.rouge.variants import RougeScore
+from judge.metrics.rouge.sequences import SCRIPT, Rules, Text, Vocabulary, script_words, vocabulary
+from judge.metrics.rouge.variants import (
+    DEFAULT,
+    DEFAULT_OF_SCRIPT,
+    MULTI,
+    Form,
+    Kind,
+    Paper,
+    RougeScore,
+    Script,
+    kinds,
+    together,
+)
+
+Words = str | Path | Collection[str]
+"""A file with a word a line, or the words."""
+Files = str | Path | Sequence[str | Path]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `score` and `Rouge` take, checked. Without a `tokenizer` each row has its own."""
+
+    kinds: tuple[Kind, ...]
+    multi: str
+    script: bool
+    stem: bool
+    tokenizer: str | None
+    stopwords: frozenset[str]
+    exceptions: tuple[tuple[str, str], ...]
+    alpha: float | None
+    form: Form
+
+    def tokenizer_for(self, parts: Sequence[str]) -> str:
+        """The tokenizer of an output and its references."""
+        if self.tokenizer:
+            return self.tokenizer
+        return "en" if all(map(str.isascii, parts)) else text.tokenizer_for(parts)
+
+    def rules(self, tokenizer: str, *, running: bool) -> Rules:
+        return Rules(tokenizer, self.stem, self.stopwords, self.exceptions, running)
+
+
+def options(
+    types: Sequence[str] | None = None,
+    *,
+    stem: bool = True,
+    multi: str | None = None,
+    preset: str | None = None,
+    tokenizer: str | None = None,
+    stopwords: Words | None = None,
+    exceptions: Files | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+) -> Options:
+    """The options of `score`, checked. Raises ConfigError."""
+    script = preset is not None and one_of("rouge.preset", preset, (SCRIPT,)) == SCRIPT
+    standard = DEFAULT_OF_SCRIPT if script else DEFAULT
+    multi = ("pooled" if script else "best_f") if multi is None else one_of("rouge.multi", multi, MULTI)
+    alpha = _alpha(alpha, beta)
+    return Options(
+        kinds=kinds(standard if types is None else types, script=script),
+        multi=multi,
+        script=script,
+        stem=yes_or_no("rouge.stem", stem),
+        tokenizer=_tokenizer(tokenizer, script),
+        stopwords=_stopwords(stopwords),
+        exceptions=_exceptions(exceptions, script and stem),
+        alpha=alpha,
+        form=Script(alpha) if script else Paper(alpha),
+    )
+
+
+def _alpha(alpha: float | None, beta: float | None) -> float | None:
+    if alpha is not None and beta is not None:
+        raise ConfigError("rouge.alpha and rouge.beta say the same of F: give one of them (alpha = 1 / (1 + beta²))")
+    for name, value, most in (("alpha", alpha, 1.0), ("beta", beta, sys.float_info.max)):
+        number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+        if value is not None and not number:
+            raise ConfigError(f"rouge.{name} must be a number from 0 {'to 1' if most == 1 else 'up'}, not {value!r}")
+    return alpha if beta is None else 1 / (1 + beta * beta)
+
+
+def _tokenizer(name: str | None, script: bool) -> str | None:
+    if name is not None and script:
+        raise ConfigError(f"rouge.preset {SCRIPT} has a tokenizer of its own: leave out rouge.tokenizer or the preset")
+    return SCRIPT if script else tokenizer("rouge.tokenizer", name)
+
+
+def _stopwords(words: Words | None) -> frozenset[str]:
+    if words is None:
+        return frozenset()
+    listed = _lines(words, "stopwords") if isinstance(words, str | Path) else words
+    if not isinstance(listed, Collection) or not all(isinstance(word, str) for word in listed):
+        raise ConfigError(
+            "rouge.stopwords are a file with a word a line, or a list of words (in YAML, quote no and on)"
+        )
+    return frozenset(stripped for word in listed if (stripped := word.strip().lower()))
+
+
+def _exceptions(files: Files | None, wanted: bool) -> tuple[tuple[str, str], ...]:
+    if files is None:
+        return ()
+    if not wanted:
+        raise ConfigError(
+            f"rouge.exceptions belong to the stemmer of preset {SCRIPT}: set preset and stem, or leave them out"
+        )
+    listed = [files] if isinstance(files, str | Path) else files
+    if not isinstance(listed, Sequence) or not all(isinstance(file, str | Path) for file in listed):
+        raise ConfigError(f"rouge.exceptions are files with lines `word stem`, not {files!r}")
+    found: dict[str, str] = {}
+    for file in listed:
+        for line in _lines(file, "exceptions"):
+            word, _, stems = line.partition(" ")
+            if stems.strip():
+                found[word.lower()] = stems.split()[0].lower()
+    return tuple(found.items())
+
+
+def _lines(file: str | Path, option: str) -> list[str]:
+    try:
+        return Path(file).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"rouge.{option}: cannot read {file} as text: {error}") from error
+
+
+def row(
+    chosen: Options, words: Vocabulary, output: str, references: Sequence[str], *, empty: bool = False
+) -> list[RougeScore | Unscorable]:
+    """Each type's score of one output, or why it has none.
+
+    References without a token count in ROUGE-1.5.5 alone, and where there are no others only if `empty` says so.
+    """
+    try:
+        read = [words.reference(reference) for reference in references]
+        whole = [reference for reference in read if reference.whole]
+        if not whole and not empty:
+            raise no_tokens(words.rules.tokenizer, len(references))
+        read = read if chosen.script else whole
+        candidate = words.read(output)
+    except Unscorable as error:
+        return [error] * len(chosen.kinds)
+    return [_value(chosen, kind, candidate, read) for kind in chosen.kinds]
+
+
+def _value(chosen: Options, kind: Kind, output: Text, references: Sequence[Text]) -> RougeScore | Unscorable:
+    form = chosen.form
+    try:
+        tallies = [form.tally(kind, reference, output) for reference in references]
+    except Unscorable as error:
+        return error
+    return together(kind, tallies, form, chosen.multi, "best_recall" if chosen.script else "best_f")
+
+
+def no_tokens(tokenizer: str, references: int) -> Unscorable:
+    has = "a reference without any token" if references == 1 else f"{references} references without any token"
+    other = {SCRIPT: "leave out the preset", "char": "there is nothing to compare"}.get(tokenizer, "set tokenizer=char")
+    return Unscorable("NoTokens", f"has {has} by the tokenizer {tokenizer} (and the stopwords): {other}")
+
+
+def score(
+    outputs: Sequence[str],
+    references: Sequence[str] | Sequence[Sequence[str]],
+    types: Sequence[str] | None = None,
+    *,
+    stem: bool = True,
+    multi: str | None = None,
+    preset: str | None = None,
+    tokenizer: str | None = None,
+    stopwords: Words | None = None,
+    exceptions: Files | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+) -> dict[str, list[RougeScore | Failure]]:
+    """ROUGE (Lin 2004) of each output against its reference, or its list of references: values from 0 to 1.
+
+    For each type one `RougeScore(precision, recall, fmeasure)` per output, in order. A text's lines are its sentences.
+    The options are those of `judge.metrics.rouge`. What cannot be scored is a `Failure` whose `item` is the output's
+    place, from 0: no reference, none with a token, a text too long for the type. An output without a token scores 0.
+    Under the preset rouge155 empty texts score 0, as in the script, which dies of an empty reference in ROUGE-W alone.
+
+    Raises ConfigError for options, DataError for lists that do not fit, MissingExtra for a tokenizer.
+    """
+    chosen = options(
+        types,
+        stem=stem,
+        multi=multi,
+        preset=preset,
+        tokenizer=tokenizer,
+        stopwords=stopwords,
+        exceptions=exceptions,
+        alpha=alpha,
+        beta=beta,
+    )
+    return _score(chosen, outputs, references)
+
+
+def _score(
+    chosen: Options, outputs: Sequence[str], references: Sequence[str] | Sequence[Sequence[str]]
+) -> dict[str, list[RougeScore | Failure]]:
+    found: dict[str, list[RougeScore | Failure]] = {kind.name: [] for kind in chosen.kinds}
+    for place, (output, targets) in enumerate(paired(outputs, references)):
+        for (name, column), value in zip(found.items(), _row_of_list(chosen, output, list(targets)), strict=True):
+            if isinstance(value, Unscorable):
+                message = f"output {place} {value}"
+                column.append(Failure(str(place), "", name, stage="metric", error=value.error, message=message))
+            else:
+                column.append(value)
+    return found
+
+
+def _row_of_list(chosen: Options, output: str, targets: list[str]) -> list[RougeScore | Unscorable]:
+    given = targets
+    if not chosen.script:  # which has a place for empty ones
+        targets = [target for target in targets if target.strip()]
+    if not targets:
+        message = "has only blank references" if given else "has no reference"
+        return [Unscorable("NoReference", message)] * len(chosen.kinds)
+    tokenizer = chosen.tokenizer_for([output, *targets])
+    return row(chosen, vocabulary(chosen.rules(tokenizer, running=False)), output, targets, empty=chosen.script)
+
 
 _VALUES = {"p": "precision", "r": "recall", "f": "fmeasure"}
 _METRIC = Provenance(method="metric")

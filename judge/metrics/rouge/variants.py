@@ -1,22 +1,57 @@
-"""From two texts to recall, precision and F: in the form of the paper and rouge-score, and in ROUGE-1.5.5's.
+"""One score from several references.
+
+From two texts to recall, precision and F: in the form of the paper and rouge-score, and in ROUGE-1.5.5's.
 
 A `Tally` is what has been counted of one type for one output and one reference; tallies of several references can
 be pooled before they become numbers.
+
+The types of ROUGE by name: those of the paper and of rouge-score, and those of ROUGE-1.5.5.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from operator import add
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, get_args
 
-from judge.metrics.common import Unscorable
-from judge.metrics.rouge import lcs
-from judge.metrics.rouge.interning import Text
-from judge.metrics.rouge.kinds import Family, Kind
+from judge.core.errors import ConfigError
+from judge.metrics.common import Unscorable, listed
+from judge.metrics.rouge import sequences
+from judge.metrics.rouge.sequences import Text
+
+Multi = Literal["best_f", "best_recall", "pooled", "mean", "jackknife"]
+"""The reference of the best F (rouge-score) or of the best recall (ROUGE-1.5.5 -f B), the first of equals; counts
+added up over all (-f A); the mean over the references; the mean over leaving each reference out once of the best of
+the others (Lin 2004, section 2.1), by F, under ROUGE-1.5.5 by recall.
+"""
+MULTI: tuple[str, ...] = get_args(Multi)
+
+
+def together(kind: Kind, tallies: Sequence[Tally], form: Form, multi: str, best: str) -> RougeScore:
+    """The score of an output from its tallies with each reference; `best` is the jackknife's way to pick one."""
+    if len(tallies) == 1:
+        return form.score(kind, tallies[0])
+    if multi == "pooled":
+        return form.score(kind, pooled(tallies))
+    scores = [form.score(kind, tally) for tally in tallies]
+    if multi == "mean":
+        return _mean(scores)
+    by = best if multi == "jackknife" else multi
+    worth = [form.recall(kind, tally) for tally in tallies] if by == "best_recall" else [s.fmeasure for s in scores]
+    first, *rest = sorted(range(len(scores)), key=worth.__getitem__, reverse=True)  # stable: the first of equals
+    if multi != "jackknife":
+        return scores[first]
+    return _mean([scores[first]] * len(rest) + [scores[rest[0]]])  # the best one is left out once
+
+
+def _mean(scores: Sequence[RougeScore]) -> RougeScore:
+    mean: Callable[[tuple[float, ...]], float] = lambda values: sum(values) / len(values)  # noqa: E731
+    return RougeScore(*map(mean, zip(*scores, strict=True)))
+
 
 _MOST_PAIRS = 4_000_000  # of the words of one text: some seconds, some hundred MB
 _DECIMALS = 5  # that ROUGE-1.5.5 prints, and rounds to before it goes on
@@ -140,7 +175,7 @@ def _even(hits: float, reference: float, output: float) -> Tally:
 def _n(kind: Kind, reference: Text, output: Text) -> Tally:
     n = kind.n
     if n == 1:
-        return _even(lcs.length(reference.ordered, output.ordered), len(reference), len(output))
+        return _even(sequences.length(reference.ordered, output.ordered), len(reference), len(output))
     counts = reference.counts(n)
     shared = Counter(filter(counts.__contains__, output.grams(n)))
     hits = sum(map(min, shared.values(), map(counts.__getitem__, shared)))
@@ -148,11 +183,11 @@ def _n(kind: Kind, reference: Text, output: Text) -> Tally:
 
 
 def _l(kind: Kind, reference: Text, output: Text) -> Tally:
-    return _even(lcs.length(reference.whole, output.whole), len(reference), len(output))
+    return _even(sequences.length(reference.whole, output.whole), len(reference), len(output))
 
 
 def _lsum(kind: Kind, reference: Text, output: Text) -> Tally:
-    return _even(lcs.union_hits(reference, output), len(reference), len(output))
+    return _even(sequences.union_hits(reference, output), len(reference), len(output))
 
 
 def _mead(kind: Kind, reference: Text, output: Text) -> Tally:
@@ -162,15 +197,15 @@ def _mead(kind: Kind, reference: Text, output: Text) -> Tally:
     F both sums by both lengths.
     """
     return Tally(
-        lcs.best_lengths(reference.lines, output.lines),
+        sequences.best_lengths(reference.lines, output.lines),
         len(reference),
-        lcs.best_lengths(output.lines, reference.lines),
+        sequences.best_lengths(output.lines, reference.lines),
         len(output),
     )
 
 
 def _w(kind: Kind, reference: Text, output: Text) -> Tally:
-    found = lcs.weighted(reference.whole, output.whole, kind.weight)
+    found = sequences.weighted(reference.whole, output.whole, kind.weight)
     return _even(found, len(reference) ** kind.weight, len(output) ** kind.weight)
 
 
@@ -216,7 +251,7 @@ def _skip_hits(reference: str, output: str, gap: int | None) -> int:
         gap, shared = None, set(reference) & set(output)
         reference, output = ("".join(filter(shared.__contains__, whole)) for whole in (reference, output))
     if skip_count(max(len(reference), len(output)), gap) > _MOST_PAIRS:
-        raise lcs.too_long("pairs of words" if gap is None else f"pairs of words up to {gap} words apart")
+        raise sequences.too_long("pairs of words" if gap is None else f"pairs of words up to {gap} words apart")
     return _common(_skip_bigrams(reference, gap), _skip_bigrams(output, gap))
 
 
@@ -250,7 +285,7 @@ def _script_w(kind: Kind, reference: Text, output: Text) -> Tally:
 def _marks(line: str, others: Sequence[str], weight: float) -> int:
     marks = 0
     for other in others:
-        marks |= lcs.weighted_path(line, other, weight)
+        marks |= sequences.weighted_path(line, other, weight)
     return marks
 
 
@@ -271,3 +306,78 @@ def _runs(line: str, marks: int, weight: float, remaining: Sequence[Counter[str]
             hits += run**weight
             run = 0
     return hits
+
+
+Family = Literal["n", "l", "lsum", "w", "s", "su", "mead"]
+
+DEFAULT = ("rouge1", "rouge2", "rougeL", "rougeLsum")
+DEFAULT_OF_SCRIPT = ("ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-SU4")
+
+_KNOWN = "rouge1 to rouge9, rougeL, rougeLsum, rougeW, rougeW-1.2, rougeS, rougeS4, rougeSU, rougeSU4, lcs_mead"
+_KNOWN_OF_SCRIPT = "ROUGE-1 to ROUGE-9, ROUGE-L, ROUGE-W-1.2, ROUGE-S*, ROUGE-S4, ROUGE-SU*, ROUGE-SU4"
+_NAME = re.compile(
+    r"rouge(?:(?P<n>[1-9])|(?P<l>L)|(?P<lsum>Lsum)|W(?:-(?P<w>\d+(?:\.\d+)?))?|(?P<s>SU?)(?P<gap>\d+|\*)?)"
+)
+_NAME_OF_SCRIPT = re.compile(
+    r"ROUGE-(?:(?P<n>[1-9])|(?P<l>)(?P<lsum>L)|W-(?P<w>\d+(?:\.\d+)?)|(?P<s>SU?)(?P<gap>\d+|\*))"
+)
+_WEIGHT = 1.2  # that of the paper's and of every published ROUGE-W
+
+
+class Kind(NamedTuple):
+    """One type: `n` words of an n-gram, `gap` words at most between those of a skip-bigram (None: any number),
+    `weight` the exponent of ROUGE-W's f(k) = k^weight.
+    """
+
+    name: str
+    family: Family
+    n: int = 0
+    gap: int | None = None
+    weight: float = 1.0
+
+    @property
+    def by_sentence(self) -> bool:
+        """Whether it matters where sentences end."""
+        return self.family in {"lsum", "mead"}
+
+
+def kinds(names: str | Sequence[str], *, script: bool) -> tuple[Kind, ...]:
+    """The types of these names, a list or a text with commas; `script`: they are ROUGE-1.5.5's. Raises ConfigError."""
+    names = listed(names)
+    if not isinstance(names, Sequence) or not names:
+        raise ConfigError(f"rouge.types are a list of names, not {names!r} (known: {_known(script)})")
+    if len(set(map(str, names))) < len(names):
+        raise ConfigError(f"rouge.types names one twice: {', '.join(map(str, names))}")
+    return tuple(_kind(name, script) for name in names)
+
+
+def _kind(name: str, script: bool) -> Kind:
+    if name == "lcs_mead" and not script:
+        return Kind(name, "mead")
+    match = (_NAME_OF_SCRIPT if script else _NAME).fullmatch(str(name))
+    if match is None:
+        raise ConfigError(_unknown(str(name), script))
+    if match["n"]:
+        return Kind(name, "n", n=int(match["n"]))
+    if match["lsum"]:
+        return Kind(name, "lsum")
+    if match["l"]:
+        return Kind(name, "l")
+    if match["s"]:
+        gap = None if match["gap"] in {None, "*"} else int(match["gap"])
+        return Kind(name, "su" if match["s"] == "SU" else "s", gap=gap)
+    weight = float(match["w"] or _WEIGHT)
+    if not 1 <= weight <= 100:
+        raise ConfigError(f"{name}: the weight is a number from 1, where runs count no more than single words, to 100")
+    return Kind(name, "w", weight=weight)
+
+
+def _unknown(name: str, script: bool) -> str:
+    if script:
+        return f"rouge.types: unknown type {name!r} of rouge155 (known, with any gap or weight: {_known(script)})"
+    hint = "; set preset to rouge155 for the types of ROUGE-1.5.5" if _NAME_OF_SCRIPT.fullmatch(name) else ""
+    return f"rouge.types: unknown type {name!r}{hint} (known, with any gap or weight: {_known(script)})"
+
+
+def _known(script: bool) -> str:
+    return _KNOWN_OF_SCRIPT if script else _KNOWN

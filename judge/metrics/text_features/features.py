@@ -1,21 +1,235 @@
-"""What can be counted about a text and its source: length, copying, repetition, support, surface defects.
+"""What the surface of a text shows: its numbers and names, and where it is not well formed.
+
+A text cut into sentences of words, and a source prepared for many outputs to be compared with.
+
+What can be counted about a text and its source: length, copying, repetition, support, surface defects.
 
 No feature says whether a text is good. None stands where there is nothing to count: no source, no words, no numbers.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import log2
 from typing import Any
 
 from judge import text
-from judge.core.records import Sample
-from judge.metrics.text_features import surface
-from judge.metrics.text_features.source import Prepared, Sentences, content, ngrams
+from judge.core.records import Sample, fold
+from judge.text.script import HAN, HANGUL, KANA
+
+_DIGITS = re.compile(r"\d+").findall  # a run each: tokenized texts have `1 , 250` and `3 . 5`
+_WORD = re.compile(r"[^\W\d_]+").findall
+_FOREIGN = re.compile("[\u30a1-\u30fa\u30fc]{2,}|[A-Za-z\u00c0-\u024f]{2,}").findall
+_CLOSERS = " \t\r\n\"'`”’»›)]}）］｝〉》〕】"
+_ENDS = frozenset(".!?…。！？｡．؟۔।॥።」』")
+_TWICE = re.compile(r"\b([^\W\d_]+)\s+(?=\1\b)", re.IGNORECASE).findall
+_RUN_TWICE = re.compile(rf"([{HAN}{KANA}{HANGUL}]{{3,20}})(?=\1)").findall
+_MAY_DOUBLE = frozenset(("had", "that"))
+_NEVER_LAST = frozenset(
+    ("a", "an", "the", "and", "or", "but", "nor", "than", "because", "while", "if", "whose", "every")
+)
+_FEWEST_WORDS, _FEWEST_LETTERS = 3, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The numbers and words of a source, by which an output's are looked up."""
+
+    numbers: frozenset[str]
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, source: str) -> Known:
+        folded = fold(source)
+        words = _FOREIGN(folded) if _is_cjk(source) else []
+        return cls(frozenset(_DIGITS(folded)), frozenset(map(str.casefold, [*_WORD(folded), *words])))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An output's numbers and names (each occurrence, names casefolded), and its defects."""
+
+    numbers: Sequence[str]
+    names: Sequence[str]
+    no_end: int
+    fragments: int
+    doubled_words: int
+
+    @classmethod
+    def of(cls, output: str, cut: Sentences) -> Look:
+        folded, cjk = fold(output), _is_cjk(output)
+        names = _FOREIGN(folded) if cjk else [name for raw in cut.raw for name in _capitals(fold(raw))]
+        short = sum(is_fragment(raw, words, cjk) for raw, words in zip(cut.raw, cut.each, strict=True))
+        ended = output.rstrip(_CLOSERS)[-1:] in _ENDS
+        return cls(
+            _DIGITS(folded), [*map(str.casefold, names)], int(bool(cut.words) and not ended), short, _doubled(output)
+        )
+
+    def support(self, known: Known) -> tuple[float | None, float | None]:
+        """The share of the numbers and of the names that are known; None of none."""
+        return _share(self.numbers, known.numbers), _share(self.names, known.names)
+
+
+def is_fragment(raw: str, words: Sequence[str], cjk: bool) -> bool:
+    """Whether a sentence is none: too short, or cut off.
+
+    Fewer than three words, or a last one that ends no sentence ("the", "and", "because"); in Japanese, Korean and
+    Chinese fewer than four letters or digits.
+    """
+    if cjk:
+        return sum(map(str.isalnum, raw)) < _FEWEST_LETTERS
+    return len(words) < _FEWEST_WORDS or words[-1] in _NEVER_LAST
+
+
+def _is_cjk(given: str) -> bool:
+    return not given.isascii() and text.language([given]) != "en"
+
+
+def _capitals(sentence: str) -> list[str]:
+    return [word for word in _WORD(sentence)[1:] if word[0].isupper() and len(word) > 1]
+
+
+def _doubled(output: str) -> int:
+    """Words written twice with white space between them, and where there is none, runs of three letters and more."""
+    twice = sum(word.lower() not in _MAY_DOUBLE for word in _TWICE(output))
+    return twice if output.isascii() else twice + len(_RUN_TWICE(output))
+
+
+def _share(found: Sequence[str], known: frozenset[str]) -> float | None:
+    return sum(one in known for one in found) / len(found) if found else None
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+FUNCTION_WORDS = _set(
+    "a an the this that these those some any no each every both all such and or but nor so if than as because while "
+    "although though unless until of to in on at by for with from into onto about over under after before between "
+    "through during against without within up down out off i me my mine myself you your yours he him his himself she "
+    "her hers herself it its itself we us our ours they them their theirs who whom whose which what when where why how "
+    "there here then also just not is am are was were be been being do does did have has had will would shall should "
+    "can could may might must s t n d m ll re ve"
+)
+"""English words that every text is full of; the letters are what a tokenizer leaves of contractions."""
+
+
+def content(words: Iterable[str]) -> Counter[str]:
+    """The words counted, without English function words."""
+    return Counter(word for word in words if word not in FUNCTION_WORDS)
+
+
+def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
+    """All occurrences of n-grams, in order."""
+    return list(zip(*(words[start:] for start in range(n)), strict=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """A text's sentences that hold words, as they are written (`raw`) and as words (`each`)."""
+
+    raw: tuple[str, ...]
+    each: tuple[list[str], ...]
+    words: list[str]
+
+    @classmethod
+    def of(cls, given: str, tokenizer: str) -> Sentences:
+        """The text cut line by line, and each line by its stops."""
+        cut = text.words(tokenizer)
+        found = [(raw, cut(raw)) for line in given.split("\n") for raw in text.sentences(line)]
+        found = [(raw, words) for raw, words in found if words]
+        each = tuple(words for _, words in found)
+        return cls(tuple(raw for raw, _ in found), each, list(chain.from_iterable(each)))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A source's words, counted and indexed."""
+
+    words: list[str]
+    counts: Counter[str]
+    content: Counter[str]
+    pairs: Mapping[tuple[str, ...], Sequence[int]]
+    triples: frozenset[tuple[str, ...]]
+    first: Mapping[str, int]
+    sentences: tuple[frozenset[str], ...]
+    copies: frozenset[frozenset[str]]
+    holding: Mapping[str, Sequence[int]]
+    surface: Known
+
+    @classmethod
+    def of(cls, source: str, tokenizer: str) -> Prepared:
+        """The source, cut by that tokenizer."""
+        cut = Sentences.of(source, tokenizer)
+        words = cut.words
+        pairs: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+        for place, pair in enumerate(ngrams(words, 2)):
+            pairs[pair].append(place)
+        first = {word: place for place, word in zip(range(len(words) - 1, -1, -1), reversed(words), strict=True)}
+        sentences = tuple(dict.fromkeys(map(frozenset, cut.each)))
+        holding: defaultdict[str, list[int]] = defaultdict(list)
+        for number, sentence in enumerate(sentences):
+            for word in sentence:
+                holding[word].append(number)
+        return cls(
+            words=words,
+            counts=Counter(words),
+            content=content(words),
+            pairs=dict(pairs),  # plain: looking for a missing key must not make it
+            triples=frozenset(ngrams(words, 3)),
+            first=first,
+            sentences=sentences,
+            copies=frozenset(sentences),
+            holding=dict(holding),
+            surface=Known.of(source),
+        )
+
+    def fragments(self, words: Sequence[str]) -> list[tuple[int, int]]:
+        """The fragments F(A, S) of Grusky et al. 2018, figure 3: where each starts in the source, and its words.
+
+        From left to right the longest run of the source that goes on at this word, the first of equally long ones.
+        As in the figure, a run within another one that was looked at for the same word is passed over.
+        """
+        found = []
+        at, end = 0, len(words)
+        while at < end:
+            best, where = 0, 0
+            if starts := self.pairs.get((words[at], words[at + 1])) if at + 1 < end else None:
+                best, where = self._longest(words, at, starts)
+            elif (place := self.first.get(words[at])) is not None:
+                best, where = 1, place
+            if best:
+                found.append((where, best))
+            at += best or 1
+        return found
+
+    def _longest(self, words: Sequence[str], at: int, starts: Sequence[int]) -> tuple[int, int]:
+        mine, own, most = self.words, len(self.words), len(words) - at
+        best, where, seen = 0, 0, 0
+        for start in starts:
+            if start < seen:
+                continue
+            room, size = min(most, own - start), 2
+            while size < room and words[at + size] == mine[start + size]:
+                size += 1
+            seen = start + size
+            if size > best:
+                best, where = size, start
+        return best, where
+
+    def nearest(self, sentence: Sequence[str]) -> float:
+        """The best F1 (0–1) of the sentence's different words with those of a sentence here: 2·shared / both."""
+        mine = frozenset(sentence)
+        if mine in self.copies:
+            return 1.0
+        shared = Counter(chain.from_iterable(self.holding.get(word, ()) for word in mine))
+        sizes, size = self.sentences, len(mine)
+        return max((2 * both / (size + len(sizes[number])) for number, both in shared.items()), default=0.0)
+
 
 _COMPARED = (
     "coverage",
@@ -103,7 +317,7 @@ class Measure:
         name = self._tokenizer or text.tokenizer_for([output])
         self.used.add(name)
         cut = Sentences.of(output, name)
-        look = surface.Look.of(output, cut)
+        look = Look.of(output, cut)
         against = self._against(name)
         words, number = cut.words, len(cut.each)
         numbers, entities = look.support(against.surface) if against else (None, None)

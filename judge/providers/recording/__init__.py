@@ -5,10 +5,8 @@ they came from a server also `endpoint`, its address. The first line may be `{"n
 that every report of these replies shows.
 """
 
-from judge.providers.recording.file import Archive, Entry, entries, journals
+from judge.providers.recording.file import Archive, Entry, Recorder, Recording, entries, journals, read
 from judge.providers.recording.format import Call, request_of, server_of
-from judge.providers.recording.memory import Recording, read
-from judge.providers.recording.recorder import Recorder
 
 __all__ = [
     "Archive",

@@ -1,24 +1,105 @@
-"""A recording on disk: its replies are read when they are wanted, and memory holds only where each of them is."""
+"""Why a recording has no reply to a request: what differs from the call that is most like it.
+
+A recording on disk: its replies are read when they are wanted, and memory holds only where each of them is.
+
+A recording in memory: a small one that a program reads whole, or makes by hand.
+
+Taking down replies as they come: a journal beside the recording, and in the end one sorted file.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
+import secrets
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from glob import escape
+from io import FileIO
 from itertools import takewhile
 from pathlib import Path
 from sys import intern
 from typing import IO, NamedTuple, Self
 from weakref import finalize
 
+from rapidfuzz import fuzz
+
 from judge.core import files
 from judge.core.errors import DataError, StorageError
-from judge.core.records import Request, Response
-from judge.providers.recording import format, mismatch
-from judge.providers.recording.format import Call, Line, Strange
+from judge.core.files import held, same, taken
+from judge.core.records import Message, Request, Response
+from judge.providers.recording import format
+from judge.providers.recording.format import Call, Line, Strange, call_of
+
+_SHOWN, _AROUND, _LONGEST = 5, 4, 160
+"""Differences that are shown, words around each, and characters of each."""
+_KEY = re.compile(r" [0-9a-f]{8}(?=>)")
+"""That of a fence around a text: another text has another."""
+
+
+def nearest(request: Request, calls: Iterable[Call]) -> Call:
+    """The call whose messages are most like a request's. Raises ValueError where there is none of its model."""
+    asked = _KEY.sub("", _text(call_of(request)))
+    best, found = -1.0, None
+    for call in calls:
+        if call.model == request.model:
+            # What cannot be better than the best so far is left without being looked at to its end, and counts 0.
+            score = fuzz.ratio(asked, _KEY.sub("", _text(call)), score_cutoff=max(best, 0.0))
+            if score > best:
+                best, found = score, call
+    if found is None:
+        raise ValueError(f"no call of {request.model}")
+    return found
+
+
+def explain(request: Request, models: Sequence[str], near: Call | None, draws: int) -> str:
+    """What to tell of a miss. `near` is the nearest call of the request's model, and `draws` its replies."""
+    asked = call_of(request)
+    if near is None:
+        return f"it holds replies of {', '.join(models) or 'no model'}, none of {asked.model}"
+    if near.messages == asked.messages:
+        return _otherwise(asked, request, near, draws)
+    changes = _changes(_text(near), _text(asked))
+    more = f"\n… {len(changes) - _SHOWN} more places" if len(changes) > _SHOWN else ""
+    return "the prompt most like it differs (- recorded, + asked):\n" + "\n".join(changes[:_SHOWN]) + more
+
+
+def _otherwise(asked: Call, request: Request, call: Call, draws: int) -> str:
+    """What differs between two calls with the same messages."""
+    recorded, wanted = json.loads(call.params), json.loads(asked.params)
+    if recorded == wanted:
+        last = request.draw + int(request.params.get("n", 1))
+        return f"it holds {draws} draws of this prompt, and draw {last} was asked for (--draws {draws})"
+    names = sorted(name for name in {*recorded, *wanted} if recorded.get(name) != wanted.get(name))
+    said = [f"{name} {recorded.get(name, 'none')!s:.60}, not {wanted.get(name, 'none')!s:.60}" for name in names]
+    return f"this prompt was recorded with {'; '.join(said)} (--weighting, --temperature, --max-tokens)"
+
+
+def _text(call: Call) -> str:
+    messages: list[Message] = json.loads(call.messages)
+    return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
+
+
+def _changes(old: str, new: str) -> list[str]:
+    """Where two prompts differ, word by word, with the words around it; the keys of fences say nothing."""
+    before, after = (_KEY.sub("", text).split() for text in (old, new))
+    found = []
+    for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind != "equal":
+            lead, rest = " ".join(before[max(0, i - _AROUND) : i]), " ".join(before[j : j + _AROUND])
+            was, now = (_cut(" ".join(words)) or "(nothing)" for words in (before[i:j], after[k:m]))
+            found.append(f"  … {lead} [- {was}] [+ {now}] {rest} …")
+    return found
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
 
 _BOM = b"\xef\xbb\xbf"
 _JOURNAL = ".part-"
@@ -142,9 +223,9 @@ class Archive:
             key = key if key in self._where else same[0]
             near = self._call(key)
         elif any(one.model == request.model for one in self._where):
-            near = mismatch.nearest(request, (self._call(one) for one in self._where if one.model == request.model))
+            near = nearest(request, (self._call(one) for one in self._where if one.model == request.model))
             key = self._key(near)
-        return mismatch.explain(request, self.models, near, len(self._where.get(key, ())))
+        return explain(request, self.models, near, len(self._where.get(key, ())))
 
     def write(self, path: Path) -> None:
         """Write everything into one file, sorted, whole or not at all. Raises StorageError."""
@@ -280,3 +361,157 @@ def _entries(path: Path, file: IO[bytes]) -> Iterator[Entry]:
                 raise DataError(f"{path}:{number}: {said}") from error
             raise DataError(f"{path}:{number}: {error}") from error
         yield Entry(line, note or "", whole, at, number)
+
+
+@dataclass(slots=True)
+class Recording:
+    """Responses by call and draw."""
+
+    note: str = ""
+    replies: dict[Call, dict[int, Response]] = field(default_factory=dict)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that were asked, sorted."""
+        return tuple(sorted({call.model for call in self.replies}))
+
+    def add(self, request: Request, response: Response) -> None:
+        """Take down the reply to a request for one draw."""
+        if response.choices:
+            self.replies.setdefault(format.call_of(request), {})[request.draw] = response
+
+    def nearest(self, request: Request) -> Call:
+        """The call whose messages are most like a request's. Raises ValueError where there is none."""
+        return nearest(request, self.replies)
+
+    def save(self, path: Path) -> None:
+        """Write the file anew, whole or not at all. Raises StorageError."""
+        with replacing(path) as file:
+            file.write(format.encoded({"note": self.note}) if self.note else b"")
+            for call in sorted(self.replies, key=lambda call: (call.model, format.digest(call), call.params)):
+                file.write(format.write(Line(call, "", self.replies[call])))
+
+
+def read(path: Path) -> Recording:
+    """The recording in a file. Raises DataError, with the line, for what is none."""
+    found = Recording()
+    for entry in entries(path):
+        if entry.line is None:
+            found.note = entry.note
+        else:
+            drawn = found.replies.setdefault(entry.line.call, {})
+            if any(drawn.get(draw, reply) != reply for draw, reply in entry.line.replies.items()):
+                raise twice(path, entry.number)
+            drawn.update(entry.line.replies)
+    return found
+
+
+class Recorder:
+    """Adds replies to a recording, in the place of others to the same call.
+
+    Each reply is in a file before `add` returns, so that a run that is killed loses none: the journal is put into the
+    recording by `close`, or by the next who records there. Several may record into one file at once. `note` is what
+    every report of these replies must say. `taken` are the marks of the calls that were taken down.
+
+    Raises DataError for a file that is no recording, and StorageError for one that cannot be written.
+    """
+
+    def __init__(self, path: Path, note: str = "") -> None:
+        self._path, self._note = path, note
+        self.taken: set[int] = set()
+        self._open = ExitStack()
+        self._journal: Path | None = None
+        self._written = 0
+        self._left: list[bytes] = []
+        if path.exists() and not path.is_file():
+            raise DataError(f"recording {path}: not a file")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with held(path):
+                if not self._gather():
+                    Archive([path]).close()
+        except OSError as error:
+            raise StorageError(f"recording {path}: {error.strerror or error}") from error
+
+    def add(self, request: Request, response: Response) -> None:
+        """Take down the reply to a request for one draw. What cannot be written is tried again by `flush`."""
+        if response.choices:
+            line = format.line_of(request, response)
+            self.taken.add(format.mark(line.call))
+            self._left.append(format.write(line))
+            self._write()
+
+    def flush(self) -> None:
+        """Raises StorageError where replies are not in the file yet; they are kept for the next try."""
+        if error := self._write():
+            raise StorageError(
+                f"recording {self._journal or self._path}: {error.strerror or error}; make room on the disk, or record "
+                "elsewhere, and start the same command again: what is in the cache is recorded without asking"
+            ) from error
+
+    def close(self) -> None:
+        """Put what was taken down into the recording. Raises StorageError and DataError; then it is in the journal."""
+        try:
+            self.flush()
+            if self._journal is None:
+                return
+            with held(self._path):
+                self._gather(self._journal)
+        except OSError as error:
+            raise StorageError(f"recording {self._path}: {error.strerror or error}; {self._kept()}") from error
+        except (StorageError, DataError) as error:
+            raise type(error)(f"{error}; {self._kept()}") from error
+        finally:
+            self._open.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _kept(self) -> str:
+        return (
+            f"what was recorded is in {self._journal}" if self._journal and self._journal.exists() else "not recorded"
+        )
+
+    def _write(self) -> OSError | None:
+        """Append what is left to write, or nothing of it."""
+        try:
+            if self._left:
+                self._append(b"".join(self._left))
+                self._left.clear()
+        except OSError as error:
+            return error
+        return None
+
+    def _append(self, text: bytes) -> None:
+        if self._journal is None:
+            journal = journal_name(self._path, secrets.token_hex(4))
+            self._file = self._open.enter_context(held(journal))
+            self._journal = journal
+            text = (format.encoded({"note": self._note}) if self._note else b"") + text
+        try:
+            while text:
+                text = text[self._file.write(text) or 0 :]
+        except OSError:
+            os.ftruncate(self._file.fileno(), self._written)
+            raise
+        self._written = os.fstat(self._file.fileno()).st_size
+
+    def _gather(self, own: Path | None = None) -> bool:
+        """Put the journals into the recording that nobody writes any more, and one's own. Whether there were any."""
+        with ExitStack() as until:  # they are gone: whoever waits for the lock on one then looks, and makes another
+            found = [one for one in journals(self._path) if one == own or _seized(one, until)]
+            if found:
+                with Archive([self._path, *found]) as whole:
+                    whole.write(self._path)
+                for one in found:
+                    one.unlink()
+        return bool(found)
+
+
+def _seized(journal: Path, until: ExitStack) -> bool:
+    """Lock a journal that nobody writes any more, as long as `until` lasts; False for any other. Raises OSError."""
+    file = until.enter_context(FileIO(journal, "a", opener=files.opener))
+    return taken(file) and same(file, journal)

@@ -1,8 +1,16 @@
-"""The page's charts as files: SVG with its colours in it, and PNG where there is Chromium to draw it."""
+"""SVG as PNG, drawn by the Chromium or Chrome of the machine.
+
+The page's charts as files: SVG with its colours in it, and PNG where there is Chromium to draw it.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import tempfile
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,20 +21,88 @@ from unicodedata import east_asian_width
 
 from markupsafe import Markup
 
-from judge.report.charts.png import pictures
-from judge.report.charts.scatter import scatters
-from judge.report.format import count, line
+from judge.core.errors import ConfigError
+from judge.core.format import count, line
+from judge.report.charts.geometry import scatters
 from judge.report.renderers import html
-from judge.report.views.correlation_matrix import Heat, heats
-from judge.report.views.difference_matrix import Wins, wins
+from judge.report.views.heat_maps import Heat, Wins, heats, wins
 from judge.report.views.leaderboard import View, view
-from judge.report.views.people import people
 from judge.report.views.ranking import Contest, Ranked, ranked
 from judge.report.views.score_drivers import Moved, moved
+from judge.report.views.validation import people
 from judge.results.result import Result
 from judge.table import store
 
-_MOST = 100  # systems in a chart
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+_MOST = 16_000  # pixels a side that Chromium can draw
+_FLAGS = (
+    "--headless",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--virtual-time-budget=10000",
+    "--dump-dom",
+)
+# One page draws them all, as a browser takes a second or two to start. When it has loaded, its images have.
+_PAGE = """<!doctype html><meta charset="utf-8"><body>{images}<script>
+addEventListener("load", () => {{
+  for (const image of [...document.images]) {{
+    const canvas = document.createElement("canvas"), scale = Number(image.dataset.scale);
+    canvas.width = scale * image.width;
+    canvas.height = scale * image.height;
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    image.replaceWith(canvas.toDataURL("image/png"), "\\n");
+  }}
+}});
+</script>"""
+
+
+def pictures(drawings: Sequence[tuple[str, int, int]]) -> list[bytes]:
+    """The PNG of each SVG, which has so many pixels across and down, twice as many where that is not too many.
+
+    Raises ConfigError where there is no browser or it does not draw them.
+    """
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise ConfigError(
+            "png is drawn by Chromium or Chrome, and neither is on the PATH; --format svg needs neither of them"
+        )
+    for _, width, height in drawings:
+        if max(width, height) > _MOST:
+            raise ConfigError(
+                f"{width} × {height} pixels are too many for one PNG; give a folder, or take --format svg"
+            )
+    found = re.findall("data:image/png;base64,([A-Za-z0-9+/=]+)", _dumped(browser, drawings))
+    if len(found) != len(drawings):
+        raise ConfigError(f"{browser} drew {len(found)} of {len(drawings)} charts; take --format svg")
+    return [b64decode(text) for text in found]
+
+
+def _dumped(browser: str, drawings: Sequence[tuple[str, int, int]]) -> str:
+    """The page as the browser leaves it."""
+    images = "".join(
+        f'<img width="{width}" height="{height}" data-scale="{2 if 2 * max(width, height) <= _MOST else 1}" '
+        f'src="data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}">'
+        for svg, width, height in drawings
+    )
+    # A browser refuses its sandbox to root; what it is shown is our own drawing, in which texts are inert.
+    root = ["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        page = Path(folder) / "charts.html"
+        page.write_text(_PAGE.format(images=images), encoding="utf-8")
+        command = [browser, *_FLAGS, *root, f"--user-data-dir={folder}/profile", page.as_uri()]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)  # noqa: S603
+        except subprocess.CalledProcessError as error:
+            raise ConfigError(f"{browser} drew nothing: {error.stderr.strip()[-300:]}") from error
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ConfigError(f"{browser} drew nothing: {error}") from error
+    return done.stdout
+
+
+_MOST_of_svg = 100  # systems in a chart
 _FILE = 150  # bytes of a file's name
 _NAME, _TITLE = 28, 80  # cells of a name, of which a CJK character takes two, and of a title
 _CELL = 7.5  # pixels of such a cell at 13 px
@@ -157,7 +233,7 @@ def _joined(title: str, part: str) -> str:
 
 
 def _bars(name: str, title: str, about: str, plot: html.Plot) -> Figure:
-    rows = plot.rows[:_MOST]
+    rows = plot.rows[:_MOST_of_svg]
     names, left = _names([row.system for row in rows])
     title = _cut(title, _TITLE) + _of_all(len(plot.rows))
     body = _macros().bars(title, plot, list(zip(rows, names, strict=True)), left, _PLOT)
@@ -165,7 +241,7 @@ def _bars(name: str, title: str, about: str, plot: html.Plot) -> Figure:
 
 
 def _spread(name: str, title: str, plot: html.Plot) -> Figure:
-    rows = plot.rows[:_MOST]
+    rows = plot.rows[:_MOST_of_svg]
     names = [_cut(row.system, 20) for row in rows]
     title = f"{_cut(title, _TITLE)}: distribution of scores{_of_all(len(plot.rows))}"
     across = min(_ACROSS, len(rows)) or 1
@@ -239,7 +315,7 @@ def _shaded(text: str, title: str, share: float) -> Cell:
 
 
 def _of_all(systems: int) -> str:
-    return f" (the first {_MOST} of {count(systems, 'system')})" if systems > _MOST else ""
+    return f" (the first {_MOST_of_svg} of {count(systems, 'system')})" if systems > _MOST_of_svg else ""
 
 
 def _names(texts: Sequence[str], extra: int = 0) -> tuple[list[str], int]:

@@ -13,10 +13,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judge.report.format import line, plain
+from judge.core.format import line, plain
 from judge.report.renderers import html
+from judge.report.renderers.console import written
 from judge.report.renderers.markdown import escape
-from judge.report.renderers.terminal import written
 from judge.report.views.comparison import Far, Layout, RunComparison, Section, layout
 
 SCHEMA = "judge.compare/1"

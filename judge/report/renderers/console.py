@@ -1,9 +1,14 @@
-"""The summary for a terminal or a log."""
+"""What is printed on a terminal, written into a text.
+
+The summary for a terminal or a log.
+"""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import StringIO
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -11,16 +16,32 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from judge.report.format import line
-from judge.report.renderers.terminal import written
-from judge.report.views import calibration
-from judge.report.views.leaderboard import Cell, Standing, View, view
-from judge.report.views.panel import ALPHA, Agreed
+from judge.core.format import line
+from judge.report.views import validation
+from judge.report.views.columns import ALPHA, Agreed
+from judge.report.views.leaderboard import Cell, Standing, View, verdict, view
 from judge.report.views.provenance import About
 from judge.report.views.ranking import Contest, Ranked, ranked
 from judge.report.views.score_drivers import told
-from judge.report.views.verdict import verdict
 from judge.results.result import Result
+
+
+def written(*, colour: bool, width: int | None = None) -> tuple[Console, StringIO]:
+    """A console and the text it writes: as wide as the terminal, or 80; without `colour` no escape code."""
+    text = StringIO()
+    console = Console(
+        file=text,
+        width=width or shutil.get_terminal_size((80, 24)).columns,
+        force_terminal=colour,
+        force_jupyter=False,  # which would show the lines in the notebook, and write nothing
+        color_system="standard" if colour else None,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    return console, text
+
 
 _NAME, _HEAD, _GAP = 28, 30, 2  # widest system name, widest column name before folding, padding of a column
 _LEAST = 16  # of a system name, where all columns fit beside it then
@@ -60,7 +81,7 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
         console.print(Text(f"! {banner}", "yellow"))
     if sentence := told(result):
         console.print(Text(f"\n{sentence}"))
-    calibration.show(console, result.calibrated)
+    validation.show(console, result.calibrated)
     _print_agreement(console, shown.agreement)
     _print_failures(console, about)
     _print_facts(console, about)

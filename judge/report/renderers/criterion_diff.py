@@ -14,9 +14,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judge.report.format import chance, clean, count, line, number, percent, plain, signed, span
+from judge.core.format import chance, clean, count, line, number, percent, plain, signed, span
+from judge.report.renderers.console import written
 from judge.report.renderers.markdown import escape, summary
-from judge.report.renderers.terminal import written
 from judge.report.views.criterion_diff import PLACES, Judged, PromptDiff, told
 from judge.stats.correlation import OVER
 

@@ -9,7 +9,7 @@ from dataclasses import fields
 from io import StringIO
 from typing import Any
 
-from judge.report.format import plain
+from judge.core.format import plain
 from judge.report.views.leaderboard import view
 from judge.results.result import Result
 from judge.stats.pairwise import Standing

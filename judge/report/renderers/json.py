@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
+from judge.core.format import plain
 from judge.core.records import Column
-from judge.report.format import plain
-from judge.report.renderers.rated import Criterion, flat
-from judge.report.views.leaderboard import View, view
+from judge.report.views.leaderboard import View, verdict, view
 from judge.report.views.provenance import FailureKind, about
-from judge.report.views.verdict import verdict
+from judge.results.rated import Criterion, flat
 from judge.results.result import Result
-from judge.stats.correlation_matrix import Matrix
-from judge.stats.overall import Overall
+from judge.stats.analyze import Overall
+from judge.stats.correlation import Matrix
 from judge.stats.pairwise import Standing
 from judge.stats.ppi import Calibrated
 from judge.stats.score_drivers import Drivers

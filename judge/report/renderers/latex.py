@@ -9,10 +9,10 @@ from itertools import groupby
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
-from judge.report.format import line
+from judge.core.format import line
 from judge.report.renderers.markdown import upright
+from judge.report.views.columns import ARROWS, Group
 from judge.report.views.leaderboard import Cell, View, view
-from judge.report.views.panel import ARROWS, Group
 from judge.report.views.ranking import Contest, ranked
 from judge.results.result import Result
 

@@ -8,15 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
-from judge.report.format import count, line
-from judge.report.views import calibration, validation
-from judge.report.views.leaderboard import Cell, View, view
-from judge.report.views.panel import ALPHA, ARROWS, Agreed
-from judge.report.views.people import LEVEL
+from judge.core.format import count, line
+from judge.report.views import validation
+from judge.report.views.columns import ALPHA, ARROWS, Agreed
+from judge.report.views.leaderboard import Cell, View, verdict, view
 from judge.report.views.provenance import About
 from judge.report.views.ranking import Contest, Ranked, ranked
 from judge.report.views.score_drivers import Moved, moved
-from judge.report.views.verdict import verdict
+from judge.report.views.validation import LEVEL
 from judge.results.result import Result
 
 LIMIT = 60_000
@@ -222,14 +221,14 @@ def _ends(cell: tuple[str, str]) -> str:
 
 
 def _calibrated(result: Result) -> Iterator[str | _Table]:
-    for block in calibration.blocks(result.calibrated):
-        yield f"### {calibration.TITLE}: {_name(block.name)}"
+    for block in validation.blocks(result.calibrated):
+        yield f"### {validation.TITLE}: {_name(block.name)}"
         for grid in block.grids:
             rows = ([_name(row[0][0]), *(" ".join(cell).rstrip() for cell in row[1:])] for row in grid.rows)
             yield _Table(grid.heads, rows)
         yield escape(" ".join(block.told))
     if result.calibrated:
-        yield escape(calibration.how(result.calibrated))
+        yield escape(validation.calibration_note(result.calibrated))
 
 
 def _agreement(agreement: Sequence[Agreed]) -> list[str | _Table]:

@@ -1,25 +1,313 @@
-"""Outcomes in every format."""
+"""Outcomes for a terminal.
+
+Outcomes for a pull request or a job's summary: what is not met in the open, all else folded away.
+
+Outcomes as JUnit XML, which CI systems read: a test suite for each suite, a test case for each verdict.
+
+Outcomes for a program.
+
+Outcomes in every format.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
-from judge.report.renderers import suite_console, suite_json, suite_junit, suite_markdown
+from judge.core.format import clean, count, line, plain, seconds
+from judge.report.renderers.console import written
+from judge.report.renderers.markdown import LIMIT, escape, summary
+from judge.report.views.comparison import RunComparison
+from judge.report.views.suite import Row, Shown, changed, shown, suite_summary, totals
 from judge.suite.records import Outcome
 
+_STYLES = {"✓": "green", "✗": "bold red", "?": "bold yellow", "!": "bold magenta"}
+_DIFF = {"+": "green", "-": "red"}
+_LINES = 40  # of a prompt's diff
+
+
+def render_console(outcomes: Sequence[Outcome], *, colour: bool = False) -> str:
+    """As wide as the terminal, or 80; without `colour` no escape code. What all suites came to is the last line."""
+    console, text = written(colour=colour)
+    for outcome in outcomes:
+        _print_suite(console, shown(outcome))
+        if outcome.comparison is not None:
+            _print_compared(console, outcome.comparison, colour)
+        console.print()
+    if len(outcomes) > 1:
+        console.print(Text(totals(outcomes), _told(all(one.passed for one in outcomes))))
+    rows = [row.rstrip() for row in text.getvalue().split("\n")]
+    return "\n".join(rows).strip("\n") + "\n"
+
+
+def _told(passed: bool) -> str:
+    return "bold green" if passed else "bold red"
+
+
+def _print_suite(console: Console, suite: Shown) -> None:
+    console.print(Text.assemble((suite.name, "bold"), (f"  {suite.path}", "dim")))
+    console.print(Text.assemble((suite.told, _told(suite.passed)), (f" {seconds(suite.seconds)}", "dim")))
+    if suite.trouble:
+        console.print(Padding(Text(suite.trouble), (0, 0, 0, 2)))
+    if suite.rows:
+        console.print()
+        console.print(_table(suite.rows, console.width))
+    if suite.unmet:
+        console.print(Text("\nNot met", "bold"))
+    for row in suite.unmet:
+        console.print(Padding(Text.assemble((row.where, "dim"), f" {row.name}: {row.state}"), (0, 0, 0, 2)))
+        if row.detail:
+            console.print(Padding(Text(row.detail, "dim"), (0, 0, 0, 4)))
+    if suite.flaky:
+        console.print(Text.assemble(("\nFlaky", "bold"), f": {suite.flaky}: so many single replies say the opposite."))
+    for note in suite.notes:
+        console.print(Text(f"! {note}", "yellow"))
+
+
+def _table(rows: Sequence[Row], width: int) -> Table:
+    """What a verdict says stands below what was found."""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("case", overflow="fold", max_width=width * 2 // 5)
+    table.add_column("expected", overflow="fold", max_width=width // 5)
+    table.add_column("found", overflow="fold")
+    for row in rows:
+        before = f"\nbefore {row.before}" if row.before else ""
+        said = f"\n{row.said}" if row.said else ""
+        found = Text.assemble(row.found, (said, "" if not row.met else "dim"), (before, "dim"))
+        name = Text(row.name, "" if row.met else "bold")
+        table.add_row(Text(row.mark, _STYLES[row.mark]), name, row.expected, found)
+    return table
+
+
+def _print_compared(console: Console, found: RunComparison, colour: bool) -> None:
+    """The runs side by side as `judge compare` shows them, and the lines of the prompts that differ."""
+    console.print(Text("\nAgainst the baseline", "bold"))
+    console.print(Text.from_ansi(found.report("console", colour=colour).rstrip("\n")), soft_wrap=True)
+    for change in found.changes:
+        lines = changed(change)
+        if lines:
+            console.print(Text(f"\nPrompt of {line(', '.join(change.columns))}", "bold"))
+        for text in lines[:_LINES]:
+            console.print(Padding(Text(text, _DIFF.get(text[:1], "dim")), (0, 0, 0, 2)))
+        if len(lines) > _LINES:
+            console.print(Padding(Text(f"… {count(len(lines) - _LINES, 'more line')}", "dim"), (0, 0, 0, 2)))
+
+
+_MOST = 20_000  # characters of a table
+_NAME, _CELL, _SAID = 80, 200, 500
+_REST = "… The rest is in `judge test --format json`.\n"
+
+
+def render_markdown(outcomes: Sequence[Outcome]) -> str:
+    """GitHub-flavoured Markdown of at most 60,000 characters: what does not fit is left out from the end, and said."""
+    page = ""
+    for block in _blocks(outcomes):
+        if len(page) + len(block) + 2 > LIMIT - len(_REST):
+            return f"{page}{_REST}"
+        page += f"{block}\n\n"
+    return page.rstrip("\n") + "\n"
+
+
+def _blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """The verdict, what is not met in all suites, then what is folded away."""
+    laid = [shown(outcome) for outcome in outcomes]
+    mark = "✓" if all(suite.passed for suite in laid) else "✗"
+    yield f"## {mark} judge test"
+    yield f"**{escape(totals(outcomes))}**"
+    for suite in laid:
+        yield from _open(suite, alone=len(laid) == 1)
+    for suite, outcome in zip(laid, outcomes, strict=True):
+        if met := [row for row in suite.rows if row.met]:
+            yield _folded(f"{_name(suite)}: {_parts(met)} met", _grid(met, where=False))
+        if outcome.comparison is not None:
+            yield from _compared(suite, outcome.comparison)
+
+
+def _parts(rows: Sequence[Row]) -> str:
+    """`4 cases, 1 limit, 1 comparison with the baseline`."""
+    kinds = Counter(row.kind if row.kind in ("limit", "baseline") else "case" for row in rows)
+    words = {"case": ("case", ""), "limit": ("limit", ""), "baseline": ("comparison", " with the baseline")}
+    return ", ".join(f"{count(kinds[kind], word)}{more}" for kind, (word, more) in words.items() if kinds[kind])
+
+
+def _title(suite: Shown) -> str:
+    return escape(suite.name, _NAME)
+
+
+def _name(suite: Shown) -> str:
+    return line(suite.name, _NAME)
+
+
+def _open(suite: Shown, *, alone: bool) -> Iterator[str]:
+    if not alone:
+        took = f" ({seconds(suite.seconds)})"
+        yield f"### {'✓' if suite.passed else '✗'} {_title(suite)}\n\n{escape(suite.told)}{took}"
+    if suite.trouble:
+        yield "\n>\n".join(f"> {escape(one)}" for one in suite.trouble.splitlines() if one.strip())
+    if suite.unmet:
+        yield _grid(suite.unmet, where=True)
+    if suite.flaky:
+        yield f"Flaky: {escape(suite.flaky, _SAID)}: so many single replies say the opposite."
+    yield from (f"> {escape(note, _SAID)}" for note in suite.notes)
+
+
+def _grid(rows: Sequence[Row], *, where: bool) -> str:
+    """A row per verdict; `where` has its file and line, and what the judge said, for those that are not met."""
+    heads = ["", "case", "expected", "found", "before", "said"]
+    if not any(row.before for row in rows):
+        heads.remove("before")
+    lines = [heads, ["---"] * len(heads)]
+    lines += [[cell for head, cell in _cells(row, where=where).items() if head in heads] for row in rows]
+    grid = ["| " + " | ".join(cells) + " |" for cells in lines]
+    kept, size = 0, 0
+    while kept < len(grid) and (size := size + len(grid[kept]) + 1) < _MOST:
+        kept += 1
+    more = f"\n\n… {count(len(grid) - kept, 'more row')}." if kept < len(grid) else ""
+    return "\n".join(grid[:kept]) + more
+
+
+def _cells(row: Row, *, where: bool) -> dict[str, str]:
+    name = escape(row.name, _NAME) + (f"<br>{escape(row.where, _CELL)}" if where else "")
+    detail = f"<br>{escape(row.detail, _SAID)}" if where and row.detail else ""
+    return {
+        "": row.mark,
+        "case": name,
+        "expected": escape(row.expected, _CELL),
+        "found": escape(row.found, _CELL),
+        "before": escape(row.before, _CELL),
+        "said": (escape(row.said, _SAID) or ("" if row.met else row.state)) + detail,
+    }
+
+
+def _folded(title: str, text: str) -> str:
+    return f"<details>\n<summary>{summary(title, 2 * _CELL)}</summary>\n\n{text}\n\n</details>"
+
+
+def _compared(suite: Shown, found: RunComparison) -> Iterator[str]:
+    """The prompts' lines that differ, then the runs side by side as `judge compare` shows them, one size smaller."""
+    for change in found.changes:
+        if lines := changed(change):
+            names = ", ".join(change.columns)
+            yield _folded(f"{_name(suite)}: prompt of {line(names, _NAME)}", _fenced("\n".join(lines)))
+    page = re.sub(r"^(#{2,3}) ", r"##\1 ", found.report("markdown"), flags=re.MULTILINE)
+    yield _folded(f"{_name(suite)}: against the baseline", page.rstrip("\n"))
+
+
+def _fenced(text: str) -> str:
+    """A diff as it is, in a fence that is longer than any in it."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}diff\n{text}\n{fence}"
+
+
+# XML 1.0 has no place for these two, escaped or not (section 2.2); controls and lone surrogates `clean` writes out.
+_FORBIDDEN = re.compile("[\ufffe\uffff]")
+
+_MESSAGE = 2_000  # characters of why a suite could not be run
+
+
+def render_junit(outcomes: Sequence[Outcome]) -> str:
+    """A `failure` is a verdict that is not met, an `error` one without a score, or a suite that could not be run."""
+    laid = [shown(outcome) for outcome in outcomes]
+    root = Element("testsuites", _counts(laid))
+    for suite in laid:
+        one = SubElement(root, "testsuite", {"name": _text(suite.name), "file": _text(suite.path)} | _counts([suite]))
+        if suite.trouble:
+            case = SubElement(one, "testcase", {"name": "suite", "classname": _text(suite.name)})
+            error = SubElement(case, "error", {"message": _text(suite.trouble[:_MESSAGE]), "type": "trouble"})
+            error.text = _text(suite.trouble)
+        for row in suite.rows:
+            _case(one, suite, row)
+    indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def _text(text: str) -> str:
+    return _FORBIDDEN.sub(lambda one: f"\\u{ord(one[0]):04x}", clean(text))
+
+
+def _counts(suites: Sequence[Shown]) -> dict[str, str]:
+    lost = [row.mark == "!" for suite in suites for row in suite.unmet]
+    stuck = sum(bool(suite.trouble) for suite in suites)
+    return {
+        "tests": str(sum(len(suite.rows) for suite in suites) + stuck),
+        "failures": str(lost.count(False)),
+        "errors": str(lost.count(True) + stuck),
+        "time": f"{sum(suite.seconds for suite in suites):.3f}",
+    }
+
+
+def _case(suite: Element, of: Shown, row: Row) -> None:
+    path, _, at = row.where.rpartition(":")
+    found = {"name": _text(row.name), "classname": _text(of.name), "file": _text(path), "line": at}
+    case = SubElement(suite, "testcase", found)
+    told = ": ".join(part for part in (row.found, row.said) if part)
+    if row.met:
+        SubElement(case, "system-out").text = _text(told)
+        return
+    kind = "error" if row.mark == "!" else "failure"
+    message = f"expected {row.expected}, found {told}"
+    element = SubElement(case, kind, {"message": _text(message), "type": row.state})
+    element.text = _text("\n".join(part for part in (row.where, message, row.detail) if part))
+
+
+SCHEMA = "judge.test/1"
+
+
+def render_json(outcomes: Sequence[Outcome]) -> str:
+    """Everything, as strict JSON: a number that does not exist is null."""
+    document = {
+        "schema": SCHEMA,
+        "passed": all(outcome.passed for outcome in outcomes),
+        "summary": suite_summary(outcomes),
+        "suites": [_suite(outcome) for outcome in outcomes],
+    }
+    return json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _suite(outcome: Outcome) -> dict[str, Any]:
+    """`comparison` is what `judge compare --format json` prints."""
+    found, run = outcome.comparison, outcome.result or outcome.ranked
+    return {
+        "name": outcome.suite.name,
+        "path": str(outcome.suite.path),
+        "passed": outcome.passed,
+        "summary": suite_summary([outcome]),
+        "trouble": outcome.trouble,
+        "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
+        "warnings": outcome.warnings,
+        "notes": outcome.notes,
+        "model": run and run.info.get("model"),
+        "comparison": None if found is None else json.loads(found.report("json")),
+        "seconds": outcome.seconds,
+    }
+
+
 _RENDER: dict[str, Callable[[Sequence[Outcome]], str]] = {
-    "markdown": suite_markdown.render,
-    "json": suite_json.render,
-    "junit": suite_junit.render,
+    "markdown": render_markdown,
+    "json": render_json,
+    "junit": render_junit,
 }
 
 
 def render(outcomes: Sequence[Outcome], format: str, *, colour: bool) -> str:
     """Raises ConfigError for a format that there is not."""
     if format == "console":
-        return suite_console.render(outcomes, colour=colour)
+        return render_console(outcomes, colour=colour)
     if format not in _RENDER:
         raise ConfigError(plugins.unknown("format", format, ["console", *_RENDER]))
     return _RENDER[format](outcomes)

@@ -8,14 +8,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from judge.audit.bias import FIRST
-from judge.audit.card import DETECTED, FEWEST, TESTABLE, Card, Cell, Finding, mostly
-from judge.audit.correction import is_told
+from judge.audit.build_card import noticed
+from judge.audit.card import (
+    DETECTED,
+    FEWEST,
+    TESTABLE,
+    Card,
+    Cell,
+    Finding,
+    change,
+    interval,
+    mostly,
+    percents,
+    places,
+    share_percent,
+)
+from judge.audit.sensitivity import is_told
 from judge.audit.stability import LABEL
-from judge.audit.summary import noticed
+from judge.core.format import count, line, minus, number, signed
 from judge.core.records import Column, Estimate
 from judge.report.charts import geometry
-from judge.report.format import count, line, minus, number, signed
-from judge.report.views.audit_words import change, interval, percent, percents, places
 from judge.stats.pairwise import TIE
 
 SEEN, UNSEEN = "●", "○"
@@ -292,12 +304,12 @@ def _detail(cell: Cell, columns: Mapping[str, Column]) -> Detail:
         line(cell.criterion),
         line(cell.change),
         (SEEN if noticed(cell) else UNSEEN) if cell.own else "",
-        percent(rate) if rate else "–",
+        share_percent(rate) if rate else "–",
         f"{change(move, digits)}{_mark(cell)}" if move else "–",
         _p(move) if move else "–",
         f"{move.n:,}" if move else "0",
         f"{cell.failed:,}",
-        percent(cell.against) if cell.against else "–",
+        share_percent(cell.against) if cell.against else "–",
     )
 
 
@@ -368,7 +380,7 @@ def _uses(findings: Sequence[Finding]) -> Iterator[Use]:
                 line(one.what.removeprefix(LABEL)),
                 round(100 * one.estimate.value),
                 round(100 * one.estimate.value / tallest, 1),
-                f"{line(one.what.removeprefix(LABEL))}: {percent(one.estimate)}",
+                f"{line(one.what.removeprefix(LABEL))}: {share_percent(one.estimate)}",
             )
             for one in found
         ]

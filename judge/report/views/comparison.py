@@ -11,11 +11,11 @@ from typing import Literal
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
+from judge.core.format import clean, count, decimals, line, number, signed, span
 from judge.core.records import Column, Failure, Score
 from judge.report.charts import geometry
-from judge.report.format import clean, count, decimals, line, number, signed, span
 from judge.results.result import Result
-from judge.stats.overall import NAME as OVERALL
+from judge.stats.analyze import NAME as OVERALL
 from judge.stats.run_differences import Item, Moved, Runs, Shift
 
 FORMATS = ("console", "markdown", "html", "json")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from judge.core.errors import ConfigError
+from judge.core.format import chance, count, decimals, signed, span
 from judge.core.plugins import unknown
 from judge.core.records import Criterion, Estimate
-from judge.report.format import chance, count, decimals, signed, span
 from judge.report.views.comparison import Change, RunComparison
 from judge.stats.correlation import OVER, UNITS, Level
 from judge.stats.power import ALPHA, takes

@@ -1,22 +1,325 @@
-"""The items of the page to open: a source once, every system's text, and what was found for them."""
+"""What was found for one text in one column, as the page shows it: the value, how it was made, the judge's words.
+
+How far a judge and an overlap metric disagree on each text: a key that the page sorts by, no statistic.
+
+Where an output repeats its source: the longest runs of words that stand in both.
+
+The comparisons of one item as the page shows them: pairs of texts, the verdict in each order, flips marked.
+
+The items of the page to open: a source once, every system's text, and what was found for them.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import json
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from urllib.parse import quote
 
-from judge.core.records import ABSTAINED, Column, Failure, Sample, Score
-from judge.report.format import clean, minus, number
-from judge.report.views.copied_spans import Run, Source
+from judge import text as texts
+from judge.core.format import clean, count, minus, number
+from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Sample, Score
+from judge.report.charts import geometry
 from judge.report.views.leaderboard import View
-from judge.report.views.pairwise_items import Compared, compared
 from judge.report.views.provenance import abstained, failed
 from judge.report.views.qags import Line, working
 from judge.report.views.ranking import Ranked
-from judge.report.views.score_details import Finding, finding
 from judge.results.result import Result
+from judge.stats.pairwise import TIE, verdict
+from judge.table import Table
+
+_BRIEF = 24  # characters of a reply that is shown beside the others
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """The replies behind a value, equal ones together: text and how often, the commonest first."""
+
+    texts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def brief(self) -> bool:
+        """Whether all of them can stand in a line."""
+        return all(len(text) <= _BRIEF and "\n" not in text for text, _ in self.texts) and len(self.texts) <= _BRIEF
+
+    @property
+    def total(self) -> int:
+        return sum(n for _, n in self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A value, or the failure to get one (`value` is then empty); `abstained` where a metric declined to give one.
+
+    `path` and `shares` are its distribution, drawn and in words; `facts` say how it was made.
+    """
+
+    value: str
+    path: str
+    shares: str
+    facts: str
+    reason: str
+    replies: Replies
+    failure: Failure | None
+    abstained: bool = False
+
+
+def finding(row: Score | Failure, labels: Sequence[str], places: int) -> Finding:
+    """A row laid out, its value with that many decimals."""
+    if isinstance(row, Failure):
+        drawn = _drawn(row.raw)
+        known = drawn and f"{len(drawn)} draw" in row.message  # else a reply that happens to be a list
+        return Finding("", "", "", "", "", _replies(drawn if known else [row.raw]), row)
+    p = row.provenance
+    path, shares = geometry.spark(p.distribution, labels) if p.distribution else ("", "")
+    drawn = _drawn(p.raw or "") if p.method == "samples" else []
+    replies = _replies(drawn or [p.raw or ""])
+    return Finding(number(row.value, places), path, shares, _how(p, places), p.reason or "", replies, None)
+
+
+def _drawn(raw: str) -> list[str]:
+    """The replies of which a score by samples keeps a JSON list; none where this is something else."""
+    try:
+        found = json.loads(raw) if raw.startswith("[") else []
+    except ValueError:
+        return []
+    return found if all(isinstance(text, str) for text in found) else []
+
+
+def _replies(texts: Sequence[str]) -> Replies:
+    return Replies(tuple(Counter(text.strip() for text in texts if text.strip()).most_common()))
+
+
+def _how(p: Provenance, places: int) -> str:
+    """How a score was made, in a few words."""
+    if p.method in ("panel", IDENTICAL):
+        return p.note or p.method
+    parts = [p.method]
+    if p.method == "samples":
+        asked = round(p.n / p.mass) if p.mass else p.n
+        parts.append(f"{p.n:,} of {asked:,} draws" if asked != p.n else count(p.n, "draw"))
+    elif p.mass is not None:
+        parts.append(f"mass {p.mass:.2f}")
+    ends = [number(end, places) for end in (p.low, p.high) if end is not None]
+    if len(set(ends)) > 1:
+        parts.append(f"bounds {'–'.join(ends)}")
+    if p.entropy is not None:
+        parts.append(f"entropy {p.entropy:.2f}")
+    return ", ".join(parts) + (f"; {p.note}" if p.note else "")
+
+
+Text = tuple[str, str]
+"""An item and a system."""
+
+
+def shares(column: Column, table: Table) -> dict[Text, float]:
+    """A column's values as shares of its scale, or of what they span: 0–1, and 1 is the good end."""
+    values = {(score.item, score.system): score.value for score in table.of(column.name)}
+    low = min(values.values(), default=0.0) if column.low is None else column.low
+    high = max(values.values(), default=1.0) if column.high is None else column.high
+    span = (high - low) or 1.0
+    return {text: (high - v if column.better == "lower" else v - low) / span for text, v in values.items()}
+
+
+def means(each: Sequence[Mapping[Text, float]]) -> dict[Text, float]:
+    """The mean over the columns, of the texts that all of them have."""
+    first, *others = each or [{}]
+    texts = [text for text in first if all(text in other for other in others)]
+    return {text: sum(one[text] for one in each) / len(each) for text in texts}
+
+
+def gaps(judged: Mapping[Text, float], measured: Sequence[Score]) -> dict[Text, float]:
+    """Rank by the judge less rank by the metric, as shares of the texts that have both: -1 to 1, equals share ranks."""
+    by_metric = {(score.item, score.system): score.value for score in measured}
+    both = [text for text in judged if text in by_metric]
+    if len(both) < 2:
+        return {}
+    one, other = (_ranks([values[text] for text in both]) for values in (judged, by_metric))
+    return {text: round(a - b, 3) for text, a, b in zip(both, one, other, strict=True)}
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """0 for the lowest and 1 for the highest, where neither has its equal."""
+    order = sorted(values)
+    last = 2 * (len(order) - 1)
+    return [(bisect_left(order, value) + bisect_right(order, value) - 1) / last for value in values]
+
+
+_LEAST = 3  # words
+_LEAST_CHARACTERS = 6  # where every character of Chinese, Japanese or Korean is a word
+_MOST_PLACES = 50  # at which a run of three words is looked at
+_BY_CHARACTER = ("char", "zh")
+
+Run = tuple[int, int, int, int]
+"""Start and length in the output, then in the source, in UTF-16 units of the texts as the page shows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A text's words, and where each starts and ends in it, in UTF-16 units."""
+
+    words: tuple[str, ...]
+    places: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, text: str, tokenizer: str) -> Words:
+        """The words that can be found again in the text, which is first made as the page shows it."""
+        shown = clean(text)
+        found = list(_found(shown, texts.words(tokenizer)(shown)))
+        if any(character > "\uffff" for character in shown):
+            units = [0, *accumulate(1 + (character > "\uffff") for character in shown)]
+            found = [(word, units[start], units[end]) for word, start, end in found]
+        return cls(tuple(word for word, *_ in found), tuple((start, end) for _, start, end in found))
+
+    def span(self, first: int, size: int) -> tuple[int, int]:
+        """Start and length of so many words."""
+        start = self.places[first][0]
+        return start, self.places[first + size - 1][1] - start
+
+
+class Source:
+    """A source to which outputs are held; `others` are these outputs, as they have a say in the tokenizer."""
+
+    def __init__(self, text: str, others: Sequence[str]) -> None:
+        self._tokenizer = texts.tokenizer_for([text, *others])
+        self._least = _LEAST_CHARACTERS if self._tokenizer in _BY_CHARACTER else _LEAST
+        self._text = Words.of(text, self._tokenizer)
+        self._starts = _starts(self._text.words)
+
+    def runs(self, output: str) -> tuple[Run, ...]:
+        """The output's runs of three words or more that the source has too (of six characters, without words).
+
+        From left to right the longest that begins at this word, the first of equally long ones in the source, as in
+        Grusky et al. 2018, figure 3.
+        """
+        mine, theirs = Words.of(output, self._tokenizer), self._text
+        found, at = [], 0
+        while at + _LEAST <= len(mine.words):
+            where, size = self._longest(mine.words, at)
+            if size >= self._least:
+                found.append((*mine.span(at, size), *theirs.span(where, size)))
+            at += size if size >= self._least else 1
+        return tuple(found)
+
+    def _longest(self, words: Sequence[str], at: int) -> tuple[int, int]:
+        """Where in the source the longest run goes on as the words do from `at`, and its length."""
+        theirs = self._text.words
+        where, most = 0, 0
+        for start in self._starts.get((words[at], words[at + 1], words[at + 2]), ())[:_MOST_PLACES]:
+            size, room = _LEAST, min(len(words) - at, len(theirs) - start)
+            while size < room and words[at + size] == theirs[start + size]:
+                size += 1
+            if size > most:
+                where, most = start, size
+        return where, most
+
+
+def _starts(words: Sequence[str]) -> Mapping[tuple[str, str, str], Sequence[int]]:
+    found = defaultdict(list)
+    for place, three in enumerate(zip(words, words[1:], words[2:], strict=False)):
+        found[three].append(place)
+    return dict(found)
+
+
+def _found(text: str, words: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    """Each word with its place, in order; those that the tokenizer has changed are left out."""
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        lowered = "".join(character.lower()[0] for character in text)
+    at = 0
+    for word in words:
+        start = lowered.find(word, at)
+        if start >= 0:
+            at = start + len(word)
+            yield word, start, at
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer in one order: the system preferred ("" for a tie), how strongly (0–1), and how it was found."""
+
+    first: str
+    preferred: str
+    strength: str
+    found: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two systems' texts on one item. `verdicts` are those with `one` and with `other` shown first.
+
+    `value` is the mean preference for `one` (0–1), "–" where an order lacks its answer.
+    """
+
+    one: str
+    other: str
+    verdicts: tuple[Verdict | None, Verdict | None]
+    value: str
+    flipped: bool
+    identical: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The pairs of one item on one criterion."""
+
+    label: str
+    pairs: tuple[Pair, ...]
+
+    @property
+    def flips(self) -> int:
+        return sum(pair.flipped for pair in self.pairs)
+
+
+def compared(
+    rows: Sequence[Score | Failure], labels: Mapping[str, str], systems: Sequence[str], orders: int
+) -> tuple[Compared, ...]:
+    """One item's rows by column (those of `labels`, in their order), two orders put together."""
+    place = {system: at for at, system in enumerate(systems)}
+    found: dict[str, dict[tuple[str, str], list[Score | Failure | None]]] = {column: {} for column in labels}
+    for row in rows:
+        if row.column in found and {row.system, row.rival} <= place.keys():
+            swapped = place[row.system] > place[row.rival]
+            key = (row.rival, row.system) if swapped else (row.system, row.rival)
+            found[row.column].setdefault(key, [None, None])[swapped] = row
+    return tuple(
+        Compared(
+            labels[column],
+            tuple(
+                _pair(*names, pairs[names], orders)
+                for names in sorted(pairs, key=lambda names: (place[names[0]], place[names[1]]))
+            ),
+        )
+        for column, pairs in found.items()
+    )
+
+
+def _pair(one: str, other: str, answers: Sequence[Score | Failure | None], orders: int) -> Pair:
+    scores = [row if isinstance(row, Score) else None for row in answers]
+    asked = [score for score in scores if score is not None]
+    found = verdict(*scores) if asked else None
+    return Pair(
+        one,
+        other,
+        (_verdict(one, other, answers[0]), _verdict(other, one, answers[1])),
+        number(found.preference, 2) if found and len(asked) >= orders else "–",
+        bool(found and found.flipped),
+        any(score.provenance.method == IDENTICAL for score in asked),
+    )
+
+
+def _verdict(first: str, second: str, row: Score | Failure | None) -> Verdict | None:
+    if row is None:
+        return None
+    found = finding(row, (), 2)
+    if isinstance(row, Failure):
+        return Verdict(first, "", "", found)
+    preferred = "" if row.value == TIE else first if row.value > TIE else second
+    return Verdict(first, preferred, number(max(row.value, 1 - row.value), 2), found)
+
 
 MOST_OUTPUTS = 2000
 MOST_PAIRS = 5000

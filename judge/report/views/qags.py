@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.cells import cell_len
 
+from judge.core.format import line, number
 from judge.core.records import Column, Failure, Sample, Score
-from judge.report.format import line, number
 from judge.results.result import Result
 
 _GAP, _ROOM = "____", 60

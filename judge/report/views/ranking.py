@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from judge.core.format import count, number, percent, span
 from judge.core.records import IDENTICAL
-from judge.report.format import count, number, percent, span
-from judge.report.views.panel import Agreed, agreement, groups
+from judge.report.views.columns import Agreed, agreement, groups
 from judge.report.views.provenance import About, about
 from judge.results.result import Result
 from judge.stats.pairwise import Ranking, Standing

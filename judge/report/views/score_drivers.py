@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from judge.core.format import line, signed, span
 from judge.core.records import Estimate
 from judge.report.charts import geometry
-from judge.report.format import line, signed, span
-from judge.report.views.panel import Group, groups
+from judge.report.views.columns import Group, groups
 from judge.results.result import Result
 from judge.stats.score_drivers import NAMES, Driver, Drivers
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.report.format import clean, count, line
+from judge.core.format import clean, count, line
 from judge.report.views.comparison import Change, Layout, layout
 from judge.suite.records import Kind, Outcome, Status, Verdict
 
@@ -64,7 +64,7 @@ def shown(outcome: Outcome) -> Shown:
     return Shown(
         line(outcome.suite.name, _NAME),
         path,
-        summary([outcome]),
+        suite_summary([outcome]),
         outcome.passed,
         tuple(_row(verdict, path) for verdict in outcome.verdicts),
         _flaky(outcome.verdicts),
@@ -110,7 +110,7 @@ def _flaky(verdicts: Sequence[Verdict]) -> str:
     return ", ".join(named) + (f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else "")
 
 
-def summary(outcomes: Sequence[Outcome]) -> str:
+def suite_summary(outcomes: Sequence[Outcome]) -> str:
     """What needs attention, first: `3 of 12 cases not met: 1 failed, 1 undecided, 1 without a score.`"""
     return " ".join(_sentences(outcomes))
 
@@ -151,7 +151,7 @@ def _names(names: Iterator[str] | Sequence[str]) -> str:
 def totals(outcomes: Sequence[Outcome]) -> str:
     """The summary over several suites, with how many there are."""
     many = f"{count(len(outcomes), 'suite')}: " if len(outcomes) > 1 else ""
-    return f"{many}{summary(outcomes)}"
+    return f"{many}{suite_summary(outcomes)}"
 
 
 def changed(change: Change) -> list[str]:

@@ -1,18 +1,160 @@
-"""A judge against people laid out for reading: tables, and the sentences that the numbers support."""
+"""Prediction-powered estimates as every format shows them: by criterion the systems' means, then their differences.
+
+A judge against people laid out for reading: tables, and the sentences that the numbers support.
+
+The page's view of the judges against people: tables, sentences, and a calibration curve for each judge.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
+from statistics import median
 
-from judge.core.records import Estimate
-from judge.report.format import count, decimals, line, number, percent, span
-from judge.report.views.calibration import Cell, Grid
-from judge.stats.annotator_agreement import MEASURES, TITLES
-from judge.stats.calibration import Calibration
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from judge.core.format import count, decimals, line, number, percent, signed, span
+from judge.core.records import Column, Estimate
+from judge.report.charts import geometry
+from judge.results.result import Result
+from judge.stats.agreement import MEASURES, TITLES
+from judge.stats.calibration import Bin, Calibration
 from judge.stats.coefficients import COEFFICIENTS
 from judge.stats.correlation import CONCLUSIVE, UNITS, Level
-from judge.stats.validity import Rated, Row, Versus
+from judge.stats.human_agreement import Rated, Row, Versus
+from judge.stats.ppi import Calibrated, Powered
+
+TITLE = "On people's scale"
+_HOW = (
+    "Prediction-powered estimates (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's scores of all "
+    "items, less what it is off by on the rated ones. They hold whatever the judge is like, if the rated items were "
+    "drawn at random. λ: how much the judge counts, 0 to 1. Worth: the ratings that alone would give as narrow an "
+    "interval. Fewer than were rated: the judge follows people too little to make up for what estimating λ costs, and "
+    "the interval is wider than that of the ratings alone."
+)
+_DIFFER = (
+    "A difference is estimated and tested by itself, within items and with a λ of its own: it is not that of the means "
+    "above it."
+)
+_APART = "≠ told apart: p < .05 after Holm over the criterion's pairs."
+_NOTE = 300  # characters of what could not be estimated
+_FEW = 6  # pairs of systems; of more, a format that is read from top to bottom shows those with the best one
+_MEANS = ("system", "with the judge", "ratings alone", "rated", "judged", "λ", "worth")
+_DIFFERENCES = ("difference", "with the judge", "ratings alone", "rated", "judged", "λ", "worth", "p")
+
+CalibrationCell = tuple[str, str]
+"""A value, and its interval where it has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table: headings and rows, of which the first cell is a name."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[CalibrationCell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationBlock:
+    """One criterion laid out; `told` are the sentences below its tables."""
+
+    name: str
+    grids: tuple[Grid, ...]
+    told: tuple[str, ...]
+
+
+def blocks(found: Sequence[Calibrated], *, every: bool = False) -> tuple[CalibrationBlock, ...]:
+    """Every criterion laid out, with every difference or, where they are many, those from the best system."""
+    return tuple(_block(one, one.differences if every else _few(one)) for one in found)
+
+
+def calibration_note(found: Sequence[Calibrated]) -> str:
+    """What the numbers are."""
+    marked = any(difference.apart for one in found for difference in one.differences)
+    differ = any(one.differences for one in found)
+    return " ".join([_HOW, *[_DIFFER] * differ, *[_APART] * marked])
+
+
+def show(console: Console, found: Sequence[Calibrated]) -> None:
+    """Print all of them; nothing where there are none."""
+    for block in blocks(found):
+        console.print(Text(f"\n{TITLE}: {block.name}", "bold"))
+        for grid in block.grids:
+            console.print(table(grid))
+        for told in block.told:
+            console.print(Text(told))
+    if found:
+        console.print(Text(calibration_note(found), "dim"))
+
+
+def table(grid: Grid) -> Table:
+    """A grid for a terminal, intervals below their values."""
+    made = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+    for place, head in enumerate(grid.heads):
+        folded = Text(head.replace(" ", "\n") if place else head)
+        made.add_column(folded, justify="right" if place else "left", no_wrap=bool(place), overflow="fold")
+    for row in grid.rows:
+        made.add_row(*(Text.assemble(value, (f"\n{below}" if below else "", "dim")) for value, below in row))
+    return made
+
+
+def _few(found: Calibrated) -> tuple[Powered, ...]:
+    if len(found.differences) <= _FEW:
+        return found.differences
+    return tuple(one for one in found.differences if one.system == found.means[0].system)
+
+
+def _block(found: Calibrated, shown: Sequence[Powered]) -> CalibrationBlock:
+    return CalibrationBlock(line(found.column), tuple(_grids(found, shown)), tuple(_told(found, len(shown))))
+
+
+def _grids(found: Calibrated, shown: Sequence[Powered]) -> Iterator[Grid]:
+    places = decimals([one.estimate.value for one in found.means])
+    if found.means:
+        yield Grid(_MEANS, tuple(((line(one.system), ""), *_cells(one, places)) for one in found.means))
+    if shown:
+        yield Grid(_DIFFERENCES, tuple((_pair(one), *_cells(one, places), (_p(one), "")) for one in shown))
+
+
+def _pair(found: Powered) -> CalibrationCell:
+    return f"{line(found.system)} {'≠' if found.apart else '−'} {line(found.other)}", ""
+
+
+def _cells(found: Powered, places: int) -> tuple[CalibrationCell, ...]:
+    counts = f"{found.estimate.n:,}", f"{found.judged:,}", number(found.weight, 2)
+    worth = "–" if found.worth is None else f"{found.worth:,}"
+    written = signed if found.other else number
+    ends = [_cell(estimate, written, places) for estimate in (found.estimate, found.people)]
+    return (*ends, *((text, "") for text in (*counts, worth)))
+
+
+def _cell(estimate: Estimate, written: Callable[[float, int], str], places: int) -> CalibrationCell:
+    return written(estimate.value, places), span(estimate.low, estimate.high, places)
+
+
+def _p(found: Powered) -> str:
+    """p after Holm, without the 0 before the point."""
+    if found.adjusted is None:
+        return "–"
+    return "<.001" if found.adjusted < 0.001 else number(found.adjusted, 3).removeprefix("0")
+
+
+def _told(found: Calibrated, shown: int) -> Iterator[str]:
+    worth = [(one.estimate.n, one.worth) for one in found.means if one.worth is not None]
+    if worth:
+        rated, alone = (round(median(side)) for side in zip(*worth, strict=True))
+        yield f"{count(rated, 'rating')} and the judge together are worth {alone:,} (median over the systems)."
+    if found.differences:
+        apart = sum(one.apart for one in found.differences)
+        those = f"; shown are the {shown:,} with the best system" if shown < len(found.differences) else ""
+        yield f"{apart:,} of {count(len(found.differences), 'pair')} of systems are told apart{those}."
+    if found.note:
+        yield f"{line(f'{found.note[0].upper()}{found.note[1:]}', _NOTE)}."
+
 
 HEADS = ("Spearman", "Kendall tau-b", "Pearson")
 _LEVELS: Mapping[Level, str] = {
@@ -31,7 +173,7 @@ class Line:
 
     label: str
     kind: str
-    cells: tuple[Cell, ...]
+    cells: tuple[CalibrationCell, ...]
     n: str
     texts: str
 
@@ -50,7 +192,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ValidationBlock:
     """A criterion as text, at the level that could be shown.
 
     `told` says what the correlations support. `agreement` has a row for each judge and for the annotators, None where
@@ -67,13 +209,13 @@ class Block:
     notes: tuple[str, ...]
 
 
-def block(rated: Rated, level: Level) -> Block:
+def block(rated: Rated, level: Level) -> ValidationBlock:
     """Lay a criterion out at a level, or over all texts where that has nothing."""
     shown = _usable(rated, level)
     notes = []
     if shown != level:
         notes.append(f"Nothing at level {level}: {_reason(rated, level)}. Shown is what there is {_LEVELS[shown]}.")
-    return Block(
+    return ValidationBlock(
         title=f"{line(rated.criterion)}: {count(rated.texts, 'text')} rated by people",
         over=f"Correlation {_LEVELS[shown]}",
         unit=f"{UNITS[shown]}s",
@@ -102,10 +244,10 @@ def _line(row: Row, level: Level) -> Line:
     found = [row.correlation.estimates.get((level, name)) for name in COEFFICIENTS]
     n = next((f"{e.n:,}" for e in found if e is not None), "–")
     texts = "" if level == "item" else f"{row.correlation.texts:,}"
-    return Line(line(row.label), row.kind, tuple(map(_cell, found)), n, texts)
+    return Line(line(row.label), row.kind, tuple(map(_cell_of_validation, found)), n, texts)
 
 
-def _cell(found: Estimate | None, places: int = _PLACES) -> Cell:
+def _cell_of_validation(found: Estimate | None, places: int = _PLACES) -> CalibrationCell:
     return ("–", "") if found is None else (number(found.value, places), span(found.low, found.high, places))
 
 
@@ -137,7 +279,7 @@ def told(rated: Rated, level: Level) -> Iterator[str]:
     """What the differences support: a sentence for each judge on the floors, then of the best on each other judge."""
     if not rated.judges:
         yield f"No judge scored {line(rated.criterion)}: the floors stand alone."
-    if few := _few(rated, level):
+    if few := _few_of_validation(rated, level):
         yield few
         return
     for judge in rated.judges:
@@ -173,7 +315,7 @@ def _over_ceiling(judge: Row, ceiling: Row | None, level: Level) -> str:
     )
 
 
-def _few(rated: Rated, level: Level) -> str:
+def _few_of_validation(rated: Rated, level: Level) -> str:
     """That there are too few systems for a verdict between their means; nothing where there are enough."""
     found = [row.correlation.estimates.get((level, "spearman")) for row in rated.rows]
     most = max((e.n for e in found if e is not None), default=CONCLUSIVE)
@@ -230,7 +372,7 @@ def _against(one: Versus, best: str, williams: Estimate | None) -> str:
     turned = Estimate(e.name, sign * e.value, *ends, e.n, e.method)
     apart = turned.low is not None and round(turned.low, _PLACES) > 0
     over = _LEVELS["item" if one.level == "document" else one.level]
-    tested = f"; Williams' test of Pearson {over}: {_p(williams)}" if williams else ""
+    tested = f"; Williams' test of Pearson {over}: {_p_of_validation(williams)}" if williams else ""
     how = "goes with people better than" if apart else "is not told apart from"
     return f"{line(best)} {how} {line(other)}: {_difference(turned)} in Spearman{tested}."
 
@@ -241,7 +383,7 @@ def _williams(rated: Rated, one: Versus) -> Estimate | None:
     return found.pearson if found is not None and found.pearson is not None and found.pearson.p is not None else None
 
 
-def _p(found: Estimate) -> str:
+def _p_of_validation(found: Estimate) -> str:
     return "p < .001" if (found.p or 0.0) < 0.001 else f"p = {number(found.p or 0.0, 3).removeprefix('0')}"
 
 
@@ -258,7 +400,10 @@ def _agreement(rated: Rated) -> Grid | None:
         return None
     return Grid(
         ("agreement", *(TITLES[measure] for measure in measures)),
-        tuple(((name, ""), *(_cell(found.estimates.get(measure)) for measure in measures)) for name, found in rows),
+        tuple(
+            ((name, ""), *(_cell_of_validation(found.estimates.get(measure)) for measure in measures))
+            for name, found in rows
+        ),
     )
 
 
@@ -276,7 +421,7 @@ def _curve(name: str, found: Calibration) -> Curve:
             (f"{number(one.low, 1)}–{number(one.high, 1)}", ""),
             (f"{one.people.n:,}", ""),
             (number(one.value, places), ""),
-            *((text, "") for text in _cell(one.people, places)),
+            *((text, "") for text in _cell_of_validation(one.people, places)),
         )
         for one in found.bins
     )
@@ -295,13 +440,17 @@ def brief(found: Sequence[Rated], level: Level) -> Grid:
     )
 
 
-def _brief(rated: Rated, level: Level) -> Iterator[tuple[Cell, ...]]:
+def _brief(rated: Rated, level: Level) -> Iterator[tuple[CalibrationCell, ...]]:
     floors = [(one.name, one.correlation.estimates.get((level, "spearman"))) for one in _counted(rated, level)]
     name, highest = max(floors, key=lambda one: -2.0 if one[1] is None else one[1].value, default=("", None))
     ceiling = rated.ceiling.correlation.estimates.get((level, "spearman")) if rated.ceiling else None
     best = "–" if highest is None else f"{number(highest.value, _PLACES)} ({line(name)})"
     for row in rated.judges:
-        cells = _cell(row.correlation.estimates.get((level, "spearman"))), (best, ""), (_cell(ceiling)[0], "")
+        cells = (
+            _cell_of_validation(row.correlation.estimates.get((level, "spearman"))),
+            (best, ""),
+            (_cell_of_validation(ceiling)[0], ""),
+        )
         yield (line(rated.criterion), ""), (line(row.name), ""), *cells, (f"{row.correlation.texts:,}", "")
 
 
@@ -343,3 +492,76 @@ def _explained(rated: Sequence[Rated]) -> Iterator[str]:
         )
     if any(len(one.judges) > 2 for one in rated):
         yield "The best judge is held against each other one without a correction for their number."
+
+
+LEVEL: Level = "document"
+_LARGEST = 7.0  # radius of the point that has most texts
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """A bin: the judge's mean to the right, people's up, with its interval, in percent; `title` says it in words."""
+
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    radius: float
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePlot:
+    """A judge's calibration on two equal axes."""
+
+    title: str
+    told: str
+    axis: geometry.Axis
+    points: tuple[CurvePoint, ...]
+
+    @property
+    def label(self) -> str:
+        return f"{self.title}: {'; '.join(point.title for point in self.points)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RatedCriterion:
+    """A criterion."""
+
+    block: ValidationBlock
+    curves: tuple[CurvePlot, ...]
+
+
+def people(result: Result) -> tuple[RatedCriterion, ...]:
+    """Every criterion that people rated, of a run with judges."""
+    return tuple(_shown(one) for one in result.rated)
+
+
+def curve_note(result: Result) -> str:
+    """What the numbers are."""
+    return " ".join(closing(result.rated, LEVEL)) if result.rated else ""
+
+
+def _shown(rated: Rated) -> RatedCriterion:
+    made = block(rated, LEVEL)
+    drawn = [row.calibration for row in rated.judges if row.calibration]
+    return RatedCriterion(
+        made, tuple(_curve_of_people(laid, found) for laid, found in zip(made.curves, drawn, strict=True))
+    )
+
+
+def _curve_of_people(laid: Curve, found: Calibration) -> CurvePlot:
+    along = geometry.axis(Column("", "criterion", "", found.low, found.high), [])
+    most = max(one.people.n for one in found.bins)
+    places = decimals([found.low, found.high])
+    points = tuple(_point(one, along, sqrt(one.people.n / most), places) for one in found.bins)
+    return CurvePlot(laid.judge, f"{laid.told[0].upper()}{laid.told[1:]}.", along, points)
+
+
+def _point(one: Bin, along: geometry.Axis, size: float, places: int) -> CurvePoint:
+    rated = one.people
+    low, high = (None if end is None else round(100 - along.at(end), 2) for end in (rated.low, rated.high))
+    said = f"judge {number(one.value, places)}, people {number(rated.value, places)}, {count(rated.n, 'text')}"
+    return CurvePoint(
+        along.at(one.value), round(100 - along.at(rated.value), 2), low, high, round(_LARGEST * size, 1), said
+    )

@@ -8,14 +8,12 @@ from dataclasses import replace
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Estimate, Sample
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.correlation import LEAST, UNITS, Against, Level, matrix, usual_level
+from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, Against, Level, matrix, usual_level
 from judge.stats.power import LEAST as FEWEST
 from judge.stats.power import takes
-from judge.suite.draws import NEAR
-from judge.suite.expectations.context import Question, Told, about, joined, name, short
-from judge.suite.means import shown, would_take
+from judge.suite.evidence import NEAR, NoScore, named, shown, would_take
+from judge.suite.expectations.context import Question, Told, about, display_name, joined, short
 from judge.suite.records import Agreement, Case, Policy, Status
-from judge.suite.scored import NoScore, named
 
 PLACES = 2
 UNDECIDED: Policy = "fail"
@@ -45,7 +43,7 @@ def decide(asked: Question, agreement: Agreement) -> Told:
     wanted = {*asked.texts}
     rated = [s for s in scored.result.table.samples if (s.item, s.system) in wanted and by in s.human]
     if not rated:
-        raise NoScore(f"none of the texts has a rating by people for {name(by)}")
+        raise NoScore(f"none of the texts has a rating by people for {display_name(by)}")
     lost = [(s.item, s.system, "") for s in rated if scored.score(s.item, s.system) is None]
     lacking, detail = scored.lacking(lost) if lost else ("", "")
     level = agreement.level or usual_level(rated)
@@ -70,8 +68,10 @@ def decide(asked: Question, agreement: Agreement) -> Told:
 def _one(e: Estimate, least: float, level: Level, items: int) -> tuple[Status, str]:
     if e.n < FEWEST:
         return "undecided", f"too few {UNITS[level]}s to tell: {FEWEST} or more"
-    if e.low is None or e.high is None or items < LEAST:  # of two, drawn anew, there are three different resamples
-        return "undecided", f"too few items to tell: {LEAST} or more"
+    if (
+        e.low is None or e.high is None or items < MIN_CORRELATION_ITEMS
+    ):  # of two, drawn anew, there are three different resamples
+        return "undecided", f"too few items to tell: {MIN_CORRELATION_ITEMS} or more"
     if e.low >= least - NEAR:
         return "passed", ""
     if e.high < least - NEAR:

@@ -1,23 +1,221 @@
-"""Whether a criterion's scores are worse than in a baseline run, or go worse with people."""
+"""One criterion in two runs, on the texts that have a score in both.
+
+Whether a criterion's scores go with people's ratings worse than those of a baseline run.
+
+Whether a criterion's scores are worse than in a baseline run, or go worse with people.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from judge.report.format import chance, number
+from judge.core.format import chance, count, number, signed, span
+from judge.core.records import Column, Estimate, Sample
 from judge.results.result import Result
-from judge.stats.permutation import holm
-from judge.stats.power import ALPHA, LEAST
+from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, Level, Values, shifted, usual_level
+from judge.stats.paired_differences import holm
+from judge.stats.power import ALPHA, LEAST, takes
+from judge.stats.power import LEAST as FEWEST
 from judge.stats.run_differences import Moved, Runs, compare_runs
-from judge.suite.expectations.agreement_change import trust, untold, verdict
-from judge.suite.expectations.context import joined, places
-from judge.suite.expectations.paired_runs import Beside, Rescaled, beside, change
-from judge.suite.means import Mean, mean, values
+from judge.suite.evidence import (
+    NEAR,
+    Mean,
+    NoScore,
+    Parts,
+    Scored,
+    Text,
+    columns,
+    ends,
+    mean,
+    named,
+    values,
+    would_take,
+)
+from judge.suite.expectations.agreement import PLACES
+from judge.suite.expectations.context import display_name, joined, places, short
 from judge.suite.records import Drift, Status, Suite, Verdict
-from judge.suite.scored import NoScore, Scored, Text, columns, named
 
-_EXPECTED = "not worse"
+_ANEW = "make the baseline anew with --update-baseline"
+
+
+class Rescaled(NoScore):
+    """A criterion whose scale is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The scores before and after of the `texts` that have both; `of` so many have one after."""
+
+    before: Scored
+    after: Scored
+    texts: Sequence[Text]
+    of: int
+
+    def items(self) -> list[Parts]:
+        """Of each item the difference, after less before, mean over its systems."""
+        by_item: dict[str, list[Parts]] = {}
+        for text in self.texts:
+            sides = [(1, self.after.parts(*text)), (-1, self.before.parts(*text))]
+            by_item.setdefault(text[0], []).append([(sign * c, one) for sign, parts in sides for c, one in parts])
+        return [[(c / len(each), one) for parts in each for c, one in parts] for each in by_item.values()]
+
+    @property
+    def some(self) -> str:
+        """`on 7 of 12 texts`, where it is not all of them."""
+        return "" if len(self.texts) == self.of else f"on {len(self.texts):,} of {count(self.of, 'text')}"
+
+    def mean_before(self) -> float:
+        """Of the items' means."""
+        by_item: dict[str, list[float]] = {}
+        for text in self.texts:
+            by_item.setdefault(text[0], []).extend(score.value for score in [self.before.score(*text)] if score)
+        means = [sum(values) / len(values) for values in by_item.values()]
+        return sum(means) / len(means)
+
+    def changed(self) -> str:
+        """`24 of 36 labels flipped`, or how many values moved where no label did; nothing where none moved."""
+        try:
+            flips, what = len(self.flips()), "label"
+        except NoScore:
+            flips, what = 0, ""
+        if flips:
+            return f"{flips:,} of {count(len(self.texts), what)} flipped"
+        both = [(self.before.score(*text), self.after.score(*text)) for text in self.texts]
+        moved = sum(abs(had.value - has.value) > NEAR for had, has in both if had and has)
+        return f"{moved:,} of {count(len(both), 'score')} moved" if moved else ""
+
+    def flips(self) -> list[Text]:
+        """The texts whose likeliest label is another one. Raises NoScore where scores are made of no labels."""
+        tops = [(text, _top(self.before.shares(*text)), _top(self.after.shares(*text))) for text in self.texts]
+        if not all(before and after for _, before, after in tops):
+            raise NoScore("scores are made of no labels, and nothing can flip: limit the shift")
+        return [text for text, before, after in tops if before != after]
+
+
+def _top(shares: Mapping[str, float]) -> str:
+    return max(shares, key=shares.__getitem__) if shares else ""
+
+
+def beside(before: Result, after: Scored, criterion: str, texts: Sequence[Text]) -> Beside:
+    """Raises NoScore for a criterion that the baseline has not, and where it has fewer than half of the texts scored.
+
+    Rescaled for one that it has on another scale.
+    """
+    try:
+        had = Scored.of(before, criterion, {item for item, _ in texts})
+    except NoScore:
+        raise NoScore(f"{display_name(named(criterion))} is not in the baseline: {_ANEW}") from None
+    was, now = (_scale(column) for column in (had.column, after.column))
+    if was != now:
+        raise Rescaled(f"its scale was {was} and is {now}: {_ANEW}")
+    here = [text for text in texts if after.score(*text)]
+    shared = [text for text in here if had.score(*text)]
+    if not shared:
+        raise NoScore("no text has a score both here and in the baseline")
+    if 2 * len(shared) < len(here):
+        raise NoScore(f"only {len(shared):,} of {count(len(here), 'text')} scored here have a score there: {_ANEW}")
+    return Beside(had, after, shared, len(here))
+
+
+def _scale(column: Column) -> str:
+    if column.low is None or column.high is None:
+        return "open"
+    return f"{short(column.low)} to {short(column.high)}"
+
+
+def change(e: Estimate, places: int) -> str:
+    """`+1.30 [1.00, 1.60]`."""
+    return f"{signed(e.value, places)} {ends(e, places)}".rstrip()
+
+
+_EXPECTED = "goes no worse with people"
+
+
+class Trust(NamedTuple):
+    """Spearman with people before and after, and the difference with its interval, at one level."""
+
+    before: float
+    after: float
+    estimate: Estimate
+    level: Level
+
+
+def trust(result: Result, baseline: Result, criterion: str, *, criteria: int = 1, seed: int = 0) -> Trust | None:
+    """None where too few texts with a score in both runs are rated, or a coefficient is undefined.
+
+    The interval is of a confidence of 1 − .05 / `criteria` (Bonferroni): where there is no p, it decides for each.
+    """
+    rated = [sample for sample in result.table.samples if criterion in sample.human]
+    if len(rated) < MIN_CORRELATION_ITEMS:
+        return None
+    try:
+        old, new = (_values(one, criterion, rated) for one in (baseline, result))
+    except NoScore:
+        return None
+    level = usual_level(rated)
+    found = shifted(rated, criterion, old, new, levels=(level,), seed=seed, confidence=1 - ALPHA / criteria)[0].get(
+        level
+    )
+    if found is None or found.change is None:
+        return None
+    return Trust(found.before.value, found.after.value, found.change, level)
+
+
+def _values(result: Result, criterion: str, rated: list[Sample]) -> Values:
+    scored = Scored.of(result, criterion, {sample.item for sample in rated})
+    return {(s.item, s.system): one.value for s in rated if (one := scored.score(s.item, s.system))}
+
+
+def verdict(criterion: str, line: int, found: Trust, p: float | None, moved: str) -> Verdict:
+    """Not met only where the scores are told to go worse with people; `moved` says what became of the scores.
+
+    `p` is after Holm. Without a test, as over all texts, the interval decides.
+    """
+    e = found.estimate
+    apart = e.low is not None and e.high is not None and (e.low > 0 or e.high < 0)
+    told = p < ALPHA if p is not None else apart
+    how = f" ({chance(p)})" if p is not None else ""
+    few = not told and (e.n < FEWEST or e.low is None or e.high is None)
+    status: Status = "failed" if told and e.value < 0 else "undecided" if few else "passed"
+    if told:
+        said = f"agrees {'better' if e.value > 0 else 'worse'} with people{how}"
+    elif few:
+        said = f"too few {UNITS[found.level]}s to tell: {FEWEST} or more"
+    else:
+        said = f"agreement not told apart{would_take(takes(e), e.n, UNITS[found.level])}"
+    return Verdict(
+        f"{criterion} against the baseline",
+        line,
+        "baseline",
+        criterion,
+        status,
+        status != "failed",
+        _EXPECTED,
+        f"spearman {number(found.after, PLACES)}, {signed(e.value, PLACES)} {span(e.low, e.high, PLACES)}".rstrip(),
+        f"{said}; scores {moved}",
+        estimate=e,
+        before=f"spearman {number(found.before, PLACES)}",
+    )
+
+
+def untold(criterion: str, line: int, moved: str) -> Verdict:
+    """What is said where people rated the texts, and too few, or all scores alike, give no coefficient."""
+    return Verdict(
+        f"{criterion} against the baseline",
+        line,
+        "baseline",
+        criterion,
+        "undecided",
+        True,
+        _EXPECTED,
+        "no coefficient",
+        f"agreement with people not checked: too few rated texts, or scores all alike; {moved}",
+    )
+
+
+_EXPECTED_of_baseline = "not worse"
 _Found = tuple[Beside, Mean]
 
 
@@ -101,7 +299,9 @@ def _verdict(criterion: str, at: int, found: _Found | NoScore, p: float | None) 
     title = f"{criterion} against the baseline"
     if isinstance(found, NoScore):
         unlike: Status = "undecided" if isinstance(found, Rescaled) else "error"
-        return Verdict(title, at, "baseline", criterion, unlike, False, _EXPECTED, "no comparison", found.message)
+        return Verdict(
+            title, at, "baseline", criterion, unlike, False, _EXPECTED_of_baseline, "no comparison", found.message
+        )
     both, move = found
     column = both.after.column
     status, said = _said(both, move, p, -1 if column.better == "lower" else 1)
@@ -113,7 +313,7 @@ def _verdict(criterion: str, at: int, found: _Found | NoScore, p: float | None) 
         criterion,
         status,
         status != "failed",
-        _EXPECTED,
+        _EXPECTED_of_baseline,
         change(move.estimate, decimal),
         joined(said, alike, both.some),
         estimate=move.estimate,

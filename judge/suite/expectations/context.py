@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from judge.core.format import count, decimals, line
 from judge.core.records import Column, Estimate
-from judge.report.format import count, decimals, line
 from judge.results.result import Result
-from judge.suite.draws import Parts
+from judge.suite.evidence import NoScore, Parts, Scored, Text
 from judge.suite.records import Case, Status
-from judge.suite.scored import NoScore, Scored, Text
 
 FLAKY = 0.05, 0.95
 NAME = 60
@@ -119,7 +118,7 @@ def joined(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def name(text: str) -> str:
+def display_name(text: str) -> str:
     return line(text, NAME)
 
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from judge.core.format import number, percent
 from judge.core.records import Criterion, Estimate, Sample
-from judge.report.format import number, percent
-from judge.stats.shares import share as wilson
-from judge.suite.draws import NEAR
-from judge.suite.expectations.context import Question, Told, about, joined, missing, most, name, places, share, short
-from judge.suite.expectations.paired_runs import beside, change
-from judge.suite.means import Mean, mean
+from judge.stats.bootstrap import share as wilson
+from judge.suite.evidence import NEAR, Mean, NoScore, Text, mean
+from judge.suite.expectations.baseline import beside, change
+from judge.suite.expectations.context import (
+    Question,
+    Told,
+    about,
+    display_name,
+    joined,
+    missing,
+    most,
+    places,
+    share,
+    short,
+)
 from judge.suite.records import Case, Drift, Policy, Status
-from judge.suite.scored import NoScore, Text
 
 UNDECIDED: Policy = "pass"
 _WORST: tuple[Status, ...] = ("failed", "undecided", "passed")
@@ -83,7 +92,7 @@ def _kept(one: Mean, limit: _Limit) -> tuple[Status, str]:
 def _counted(flips: Sequence[Text], n: int, limit: float) -> tuple[Status, str]:
     if len(flips) <= limit * n + NEAR:
         return "passed", ""
-    named = most(f"{name(item)} ({name(system)})" for item, system in flips)
+    named = most(f"{display_name(item)} ({display_name(system)})" for item, system in flips)
     return "failed", f"more than {share(limit)} flipped: {named}"
 
 

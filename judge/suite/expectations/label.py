@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from judge.core.errors import ConfigError
+from judge.core.format import line, percent
 from judge.core.plugins import unknown
 from judge.core.records import Criterion, Sample
-from judge.report.format import line, percent
-from judge.stats import shares as of
-from judge.suite.draws import NEAR
-from judge.suite.expectations.context import STATUS, Question, Told, about, flaky, joined, missing, most, name, share
-from judge.suite.means import mean
+from judge.stats import bootstrap as of
+from judge.suite.evidence import NEAR, NoScore, Scored, Text, mean
+from judge.suite.expectations.context import (
+    STATUS,
+    Question,
+    Told,
+    about,
+    display_name,
+    flaky,
+    joined,
+    missing,
+    most,
+    share,
+)
 from judge.suite.records import Case, Label, Policy
-from judge.suite.scored import NoScore, Scored, Text
 
 Shares = Mapping[str, float]
 """By label, in the scale's order."""
@@ -33,7 +42,7 @@ def check(label: Label, criterion: Criterion, texts: Sequence[Sample]) -> None:
 
 def expected(asked: Question, label: Label) -> str:
     many = "" if len(asked.texts) == 1 else " for all" if label.share >= 1 else f" for ≥ {share(label.share)}"
-    return f"label {name(label.label)}{many}"
+    return f"label {display_name(label.label)}{many}"
 
 
 def decide(asked: Question, label: Label) -> Told:
@@ -42,7 +51,7 @@ def decide(asked: Question, label: Label) -> Told:
     lost = [(*text, "") for text in asked.texts if scored.score(*text) is None]
     lacking, detail = missing(scored, lost, [text for text in given if scored.score(*text)])
     if not any(given.values()):
-        raise NoScore(f"scores of {name(scored.column.name)} are made of no labels: expect a band of values")
+        raise NoScore(f"scores of {display_name(scored.column.name)} are made of no labels: expect a band of values")
     if len(given) == 1:
         ((text, shares),) = given.items()
         return _of_one(scored, text, label.label, shares)
@@ -54,7 +63,9 @@ def _of_many(given: Mapping[Text, Shares], label: Label, lacking: str, detail: s
     others = {text: _likeliest(shares) for text, shares in given.items() if _likeliest(shares) != label.label}
     hits, n = len(given) - len(others), len(given)
     met = hits >= label.share * n - NEAR
-    named = most(f"{line(item, 40)} {line(system, 30)}: {name(top)}" for (item, system), top in others.items() if top)
+    named = most(
+        f"{line(item, 40)} {line(system, 30)}: {display_name(top)}" for (item, system), top in others.items() if top
+    )
     said = joined("" if met else named, lacking)
     found = f"{hits:,} of {n:,} ({percent(hits / n)})"
     return Told("passed" if met else "failed", found, said, None, of.share(hits, n), detail=detail)
@@ -72,10 +83,10 @@ def _of_one(scored: Scored, text: Text, label: str, shares: Shares) -> Told:
     (lead,) = mean([scored.leads(*text, label, rival)], 0.0)
     top = _likeliest(shares)
     side = (1 if top == label else -1) if lead.single else lead.told
-    said = "" if side else f"not told apart from {name(rival)}{lead.takes}"
+    said = "" if side else f"not told apart from {display_name(rival)}{lead.takes}"
     odds = None if lead.single else _turned(shares, label, top)
     told = "" if odds is None else f"flaky: {odds:.0%} of single replies say {_other(shares, label, top)}"
-    found = f"{name(top)} ({percent(shares[top])})" if not lead.single else name(top)
+    found = f"{display_name(top)} ({percent(shares[top])})" if not lead.single else display_name(top)
     return Told(STATUS[side], found, joined(said, "one reply" if lead.single else "", told), odds, lead.estimate)
 
 
@@ -89,6 +100,6 @@ def _turned(shares: Shares, label: str, top: str) -> float | None:
 def _other(shares: Shares, label: str, top: str) -> str:
     """What those replies say: the other label, or, where several are left, another one."""
     if top != label:
-        return name(label)
+        return display_name(label)
     others = [one for one, odds in shares.items() if one != label and odds > 0]
-    return name(others[0]) if len(others) == 1 else "another label"
+    return display_name(others[0]) if len(others) == 1 else "another label"

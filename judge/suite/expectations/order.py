@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from judge.core.errors import ConfigError
+from judge.core.format import count
 from judge.core.records import Column, Criterion, Estimate, Sample
-from judge.report.format import count
 from judge.stats.pairwise import verdict
-from judge.suite.draws import NEAR, Parts
+from judge.suite.evidence import NEAR, Mean, NoScore, Parts, Scored, mean
+from judge.suite.expectations.baseline import change
 from judge.suite.expectations.context import (
     STATUS,
     Question,
     Told,
+    display_name,
     joined,
     missing,
-    name,
     places,
     quoted,
     share,
@@ -23,10 +24,7 @@ from judge.suite.expectations.context import (
     stem,
     which,
 )
-from judge.suite.expectations.paired_runs import change
-from judge.suite.means import Mean, mean
 from judge.suite.records import Case, Order, Policy
-from judge.suite.scored import NoScore, Scored
 
 UNDECIDED: Policy = "fail"
 _EVEN = 0.5
@@ -45,7 +43,7 @@ def check(order: Order, criterion: Criterion, texts: Sequence[Sample]) -> None:
 
 
 def expected(asked: Question, order: Order) -> str:
-    better, worse = name(order.better), name(order.worse)
+    better, worse = display_name(order.better), display_name(order.worse)
     if asked.pairwise:
         return f"{better} wins > {share(_EVEN + order.margin)} against {worse}"
     return f"{better} > {worse}{f' + {short(order.margin)}' if order.margin else ''}"
@@ -55,7 +53,7 @@ def decide(asked: Question, order: Order) -> Told:
     scored, pairwise = asked.scored(), asked.pairwise
     both = [item for item, systems in asked.by_item.items() if {order.better, order.worse} <= {*systems}]
     if not both:
-        raise NoScore(f"no item has texts of both {name(order.better)} and {name(order.worse)}")
+        raise NoScore(f"no item has texts of both {display_name(order.better)} and {display_name(order.worse)}")
     of = scored.preference if pairwise else scored.difference
     found = {item: of(item, order.better, order.worse) for item in both}
     items = [parts for parts in found.values() if parts]

@@ -7,11 +7,9 @@ from dataclasses import replace
 
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Criterion, Estimate, Sample
-from judge.suite.draws import NEAR, chance, counts, within
+from judge.suite.evidence import NEAR, Mean, Scored, Text, counts, flip_probability, mean, shown, within
 from judge.suite.expectations.context import Question, Told, about, flaky, joined, of_items, places, short
-from judge.suite.means import Mean, mean, shown
 from judge.suite.records import Band, Case, Policy, Status
-from judge.suite.scored import Scored, Text
 
 UNDECIDED: Policy = "fail"
 
@@ -88,7 +86,7 @@ def _on_scale(e: Estimate, column: Column) -> Estimate:
 
 def _turned(scored: Scored, text: Text, band: Band, estimate: Estimate) -> float | None:
     """The share of single replies that would have turned the verdict, if it is neither few nor nearly all."""
-    each = [chance(one, band, counts(of, scored.result.info)) for one, of in scored.each(*text)]
+    each = [flip_probability(one, band, counts(of, scored.result.info)) for one, of in scored.each(*text)]
     known = [one for one in each if one is not None]
     if not known or len(known) < len(each):
         return None

@@ -14,8 +14,8 @@ import pytest
 
 from judge.core.errors import ConfigError, DataError
 from judge.core.records import Failure, Sample, Score
-from judge.metrics.bertscore import BertScore, BertScoreValue, corrected, embedder, fit, measure, score
-from judge.metrics.bertscore.tokenizing import Facts
+from judge.metrics.bertscore import BertScore, BertScoreValue, corrected, embedder, fit, metric, score
+from judge.metrics.bertscore.encoders import Facts
 
 LIMIT = 8
 
@@ -148,7 +148,7 @@ def test_parts_give_what_the_whole_gives(
     pairs = [(f"w{n} w{n % 7} w{n % 3}", f"w{n % 5} w{n % 2}") for n in range(40)]
     samples = [sample(out, ref, n=n) for n, (out, ref) in enumerate(pairs)]
     whole = BertScore(model=model, layer=2, idf=True).score(samples)
-    monkeypatch.setattr(measure, "_BLOCK_TOKENS", 20)
+    monkeypatch.setattr(metric, "_BLOCK_TOKENS", 20)
     calls: list[tuple[int, int]] = []
     parts = BertScore(
         model=model,

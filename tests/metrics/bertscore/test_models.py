@@ -11,7 +11,7 @@ import pytest
 
 from judge.core.errors import ConfigError, MissingExtra
 from judge.metrics.bertscore import models
-from judge.metrics.bertscore.options import Options
+from judge.metrics.bertscore.models import Options
 
 BASELINE = "LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.4,0.5,0.6\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.metrics.bertscore.windows import Window, windows
+from judge.metrics.bertscore.embedder import Window, windows
 
 
 def test_what_fits_is_one_window() -> None:

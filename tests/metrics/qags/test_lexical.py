@@ -12,7 +12,7 @@ from judge import text
 from judge.metrics.qags import answer_candidates
 from judge.metrics.qags.answer_candidates import Nouns
 from judge.metrics.qags.cloze import GAP, Cloze, Lexical
-from judge.metrics.qags.protocols import UNANSWERABLE, Trouble
+from judge.metrics.qags.pipeline import UNANSWERABLE, Trouble
 
 SOURCE = "Anna Berg sailed to Oslo on Friday. The ferry was three hours late. A storm had closed the harbour of Bergen."
 JAPANESE = "いつもの道を歩いていたら、交番の隣に喫茶店を発見した。静かな店で、コーヒーがおいしかった。"

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from judge import criteria
 from judge.core.errors import ConfigError, ParseError
 from judge.criteria.render import fenced
-from judge.metrics.model_requests import Trouble, Wanted
+from judge.metrics.common import Trouble, Wanted
 from judge.metrics.qags import judge_model
-from judge.metrics.qags.protocols import UNANSWERABLE
+from judge.metrics.qags.pipeline import UNANSWERABLE
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "qags"
 LANGUAGES = ("en", "ja", "ko", "zh")

@@ -15,10 +15,9 @@ from judge import __version__
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import qags
-from judge.metrics.model_requests import Trouble, Wanted
+from judge.metrics.common import Trouble, Wanted
 from judge.metrics.qags import Qags, QagsValue, judge_model, models, score
-from judge.metrics.qags.pipeline import spread
-from judge.metrics.qags.protocols import Asked
+from judge.metrics.qags.pipeline import Asked, spread
 
 SOURCE = "Anna Berg sailed to Oslo on Friday. The ferry was three hours late."
 FAITHFUL = "The ferry was three hours late."

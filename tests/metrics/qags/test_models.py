@@ -13,7 +13,7 @@ from judge.core import huggingface
 from judge.core.errors import ConfigError, MissingExtra
 from judge.metrics.qags import Qags, models, question_generation, weights
 from judge.metrics.qags.extractive_qa import Reader, frame
-from judge.metrics.qags.protocols import UNANSWERABLE, Trouble
+from judge.metrics.qags.pipeline import UNANSWERABLE, Trouble
 from judge.metrics.qags.question_generation import TEMPLATE, Generator
 
 torch = pytest.importorskip("torch")

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from judge import text
 from judge.core.errors import ConfigError, MissingExtra
-from judge.metrics.qags import answer_candidates, pos_taggers
+from judge.metrics.qags import answer_candidates
 from judge.metrics.qags.answer_candidates import Nouns, languages
-from judge.metrics.qags.protocols import Trouble
+from judge.metrics.qags.pipeline import Trouble
 
 NEEDS = {"ja": "ja", "ko": "ko", "zh": "zh-words", "sudachi": "sudachi", "kiwi": "kiwi"}
 BY_WHAT_IS_INSTALLED = answer_candidates._english
@@ -151,8 +151,8 @@ def test_surrogates_and_nul_do_no_harm() -> None:
 def test_wrong_names_and_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="did you mean 'nouns'"):
         Nouns("noun")
-    monkeypatch.setattr(pos_taggers, "find_spec", lambda module: None)
-    pos_taggers._loaded.cache_clear()
+    monkeypatch.setattr(answer_candidates, "find_spec", lambda module: None)
+    answer_candidates._loaded.cache_clear()
     with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[cjk\]'"):
         Nouns("zh")
     with pytest.raises(MissingExtra, match="MeCab and ipadic"):

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from judge.core.errors import ConfigError
-from judge.metrics.rouge.kinds import Kind, kinds
-from judge.metrics.rouge.options import options
+from judge.metrics.rouge.metric import options
+from judge.metrics.rouge.variants import Kind, kinds
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from judge.core.errors import DataError
 from judge.core.records import Failure
-from judge.metrics.rouge import RougeScore, interning, lcs, score, variants
+from judge.metrics.rouge import RougeScore, score, sequences, variants
 
 TYPES = ["rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum"]
 WORDS = ["the", "running", "runs", "cats", "cat", "sat,", "mats.", "no-one", "ran?", "U.S.", "skies", "\n"]
@@ -233,7 +233,7 @@ def test_long_sentences_against_each_other() -> None:
 
 
 def test_more_different_words_than_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interning, "_CHARACTERS", 3)
+    monkeypatch.setattr(sequences, "_CHARACTERS", 3)
     assert one("a b", "b c", "rouge1", stopwords=["q1"]).fmeasure == 0.5
     assert failure("a b", "c d", "rouge1", stopwords=["q2"]).error == "TooManyWords"
 
@@ -241,11 +241,11 @@ def test_more_different_words_than_characters(monkeypatch: pytest.MonkeyPatch) -
 def test_little_is_kept_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = [f"w{n} w{n + 1} w{n + 2}" for n in range(50)]
     references = [f"w{n + 1} w{n + 2} w{n + 3}" for n in range(50)]
-    monkeypatch.setattr(interning, "_MOST_WORDS", 5)
-    monkeypatch.setattr(interning, "_MOST_KEPT", 5)
+    monkeypatch.setattr(sequences, "_MOST_WORDS", 5)
+    monkeypatch.setattr(sequences, "_MOST_KEPT", 5)
     found = score(outputs, references, ["rouge2", "rougeLsum"], stopwords=["q3"])
     assert found == {"rouge2": [(0.5, 0.5, 0.5)] * 50, "rougeLsum": [pytest.approx((2 / 3, 2 / 3, 2 / 3))] * 50}
-    kept = interning.vocabulary(interning.Rules("en", True, frozenset({"q3"})))
+    kept = sequences.vocabulary(sequences.Rules("en", True, frozenset({"q3"})))
     assert len(kept._words) <= 5 + 4
     assert len(kept._kept) <= 2
 
@@ -254,13 +254,13 @@ def test_little_is_kept_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 def test_long_sentences_are_read_in_another_way(output: str, reference: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         before = score([output], [reference], ["rougeLsum"])
-        patch.setattr(interning, "_LONG", 2)
+        patch.setattr(sequences, "_LONG", 2)
         assert score([output], [reference], ["rougeLsum"]) == before
 
 
 def test_limits_do_not_touch_ordinary_texts() -> None:
     """A table of 2,000 words by 2,000, and 2,000 sentences, are no long texts."""
-    assert min(lcs._MOST_CELLS, lcs._MOST_BITS, lcs._MOST_STEPS) >= 2_000 * 2_000
+    assert min(sequences._MOST_CELLS, sequences._MOST_BITS, sequences._MOST_STEPS) >= 2_000 * 2_000
     assert variants.skip_count(2_000, None) <= variants._MOST_PAIRS
 
 
@@ -283,7 +283,7 @@ def test_defaults_and_order() -> None:
     ("kind", "limits"),
     [
         ("rougeLsum", {"_MOST_STEPS": 3}),
-        ("rougeLsum", {"_MOST_WORDS": 3}),
+        ("rougeLsum", {"_MAX_SENTENCE_WORDS": 3}),
         ("rougeLsum", {"_MOST_BITS": 3}),
         ("rougeLsum", {"_MOST_BITS": 3, "_LONG": 1}),
         ("rougeW", {"_MOST_CELLS": 3}),
@@ -292,7 +292,7 @@ def test_defaults_and_order() -> None:
 )
 def test_each_limit(monkeypatch: pytest.MonkeyPatch, kind: str, limits: dict[str, int]) -> None:
     for name, value in limits.items():
-        monkeypatch.setattr(interning if name == "_LONG" else lcs, name, value)
+        monkeypatch.setattr(sequences, name, value)
     assert failure("a b c d", "b a d c", kind).error == "TextTooLong"
 
 

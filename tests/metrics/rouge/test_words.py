@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.metrics.rouge.interning import Rules, Vocabulary, places_of, script_words
+from judge.metrics.rouge.sequences import Rules, Vocabulary, places_of, script_words
 
 
 def plain_rules(text: str) -> list[str]:

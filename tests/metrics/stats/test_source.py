@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.metrics.text_features.source import Prepared, Sentences
+from judge.metrics.text_features.features import Prepared, Sentences
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=14)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.metrics.text_features.source import Sentences
-from judge.metrics.text_features.surface import Known, Look, is_fragment
+from judge.metrics.text_features.features import Known, Look, Sentences, is_fragment
 
 
 def look(output: str) -> Look:

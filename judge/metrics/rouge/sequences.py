@@ -1,0 +1,355 @@
+"""Texts as ROUGE compares them: each different word, stemmed once, is one character, and a text a string of these.
+
+Strings of such characters can be counted, sliced and compared in C.
+
+Longest common subsequences (LCS) of texts: lengths, those of Lin (2004) over sentences, and weighted ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import compress
+from operator import add, ge
+from threading import Lock
+from typing import NamedTuple
+
+from judge import text
+from judge.metrics.common import Unscorable
+from judge.text import porter
+
+SCRIPT = "rouge155"
+"""The tokenizer of ROUGE-1.5.5: runs of A-Z, a-z and 0-9, in lower case. A hyphen and all else ends a word."""
+
+_WORD = re.compile("[A-Za-z0-9]+")
+_LONG_ENOUGH = 3  # a word of more letters is stemmed, in rouge-score and in ROUGE-1.5.5
+_MOST_WORDS = 200_000  # of a vocabulary, after which the next sample begins a fresh one: about 50 MB
+_MOST_KEPT = 400_000  # tokens of references kept with their counts: about 100 MB
+_LONG = 2_000  # words of a sentence, places of all of which are not worth their memory
+_SURROGATES = range(0xD800, 0xE000)
+_CHARACTERS = 0x110000 - len(_SURROGATES)
+
+
+class Rules(NamedTuple):
+    """How a text becomes words: `tokenizer` is a name of judge.text or SCRIPT, `stopwords` go before stemming.
+
+    `exceptions` are (word, stem) pairs that go before the stemmer; of a word listed twice, the last counts.
+    `running` texts are cut by `text.sentences`; of others each line is a sentence.
+    """
+
+    tokenizer: str
+    stem: bool
+    stopwords: frozenset[str] = frozenset()
+    exceptions: tuple[tuple[str, str], ...] = ()
+    running: bool = False
+
+
+class Text:
+    """A text in the characters of one vocabulary: its sentences, all of it, and what has been counted in it."""
+
+    __slots__ = ("_counts", "_grams", "_ordered", "_places", "lines", "whole")
+
+    def __init__(self, lines: tuple[str, ...]) -> None:
+        self.lines = lines
+        self.whole = "".join(lines)
+        self._grams: dict[int, Sequence[str]] = {}
+        self._counts: dict[int, Mapping[str, int]] = {}
+        self._places: Sequence[Mapping[str, int] | None] | None = None
+        self._ordered: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+    @property
+    def ordered(self) -> str:
+        """The words in the order of their characters: two of these have as longest common subsequence what the
+        texts have in common, each word as often as in the poorer of both.
+        """
+        if self._ordered is None:
+            self._ordered = "".join(sorted(self.whole))
+        return self._ordered
+
+    def grams(self, n: int) -> Sequence[str]:
+        """The sequences of n words, across sentences."""
+        if n not in self._grams:
+            whole = self.whole
+            pieces = (whole[start : start + n] for start in range(len(whole) - n + 1))
+            self._grams[n] = list(map(add, whole, whole[1:]) if n == 2 else pieces)
+        return self._grams[n]
+
+    def counts(self, n: int) -> Mapping[str, int]:
+        """How often each of `grams` occurs."""
+        if n not in self._counts:
+            self._counts[n] = Counter(self.grams(n))
+        return self._counts[n]
+
+    def places(self) -> Sequence[Mapping[str, int] | None]:
+        """For each sentence where its words stand, as the bits of a number: the first word is the lowest.
+
+        None for a sentence so long that `places_of` should look for some words only.
+        """
+        if self._places is None:
+            self._places = [_places(line) if len(line) <= _LONG else None for line in self.lines]
+        return self._places
+
+
+def _places(line: str) -> dict[str, int]:
+    bits = powers(len(line))
+    places = dict(zip(line, bits, strict=False))
+    if len(places) < len(line):  # a word stands twice
+        places = dict.fromkeys(places, 0)
+        for word, bit in zip(line, bits, strict=False):
+            places[word] |= bit
+    return places
+
+
+def places_of(wanted: Collection[str], line: str) -> dict[str, int]:
+    """As `Text.places`, of these words."""
+    import numpy as np
+
+    words = np.frombuffer(line.encode("utf-32-le"), dtype="<u4")
+    found = {word: np.packbits(words == ord(word), bitorder="little").tobytes() for word in wanted}
+    return {word: int.from_bytes(bits, "little") for word, bits in found.items()}
+
+
+def powers(count: int) -> Sequence[int]:
+    """1, 2, 4 and so on, at least so many."""
+    return _POWERS if count <= len(_POWERS) else [1 << place for place in range(count)]
+
+
+_POWERS = tuple(1 << place for place in range(256))
+
+
+class Vocabulary:
+    """Words to characters by one set of rules, and the references read with them."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self._words = _Words(rules)
+        self._tokenize = script_words if rules.tokenizer == SCRIPT else text.words(rules.tokenizer)
+        self._kept: dict[str, Text] = {}
+        self._size = 0
+
+    @property
+    def full(self) -> bool:
+        return len(self._words) > _MOST_WORDS
+
+    def read(self, string: str) -> Text:
+        """Raises Unscorable where there are more different words than characters."""
+        lines = text.sentences(string) if self.rules.running else string.split("\n")
+        tokenize, character = self._tokenize, self._words.__getitem__
+        return Text(tuple([line for part in lines if (line := "".join(map(character, tokenize(part))))]))
+
+    def reference(self, string: str) -> Text:
+        """As `read`, but kept, because a reference returns with every system."""
+        if (kept := self._kept.get(string)) is None:
+            kept = self.read(string)
+            self._size += len(kept) + 1
+            if self._size > _MOST_KEPT:
+                self._kept, self._size = {}, len(kept) + 1
+            self._kept[string] = kept
+        return kept
+
+
+def vocabulary(rules: Rules) -> Vocabulary:
+    """The vocabulary of these rules at present. Texts can be compared that the same one read."""
+    shelf = _shelf(rules)
+    if shelf[0].full:
+        shelf[0] = Vocabulary(rules)
+    return shelf[0]
+
+
+@lru_cache(maxsize=8)
+def _shelf(rules: Rules) -> list[Vocabulary]:
+    return [Vocabulary(rules)]
+
+
+def script_words(string: str) -> list[str]:
+    """The tokens of ROUGE-1.5.5."""
+    return " ".join(_WORD.findall(string)).lower().split()
+
+
+class _Words(dict[str, str]):
+    """Words to the characters of their stems, made up on demand; stopwords to nothing."""
+
+    def __init__(self, rules: Rules) -> None:
+        super().__init__()
+        self._stopwords = rules.stopwords
+        self._stem = _stemmer(rules)
+        self._characters: dict[str, str] = {}
+        self._lock = Lock()  # two threads must not give one character to two words
+
+    def __missing__(self, word: str) -> str:
+        with self._lock:
+            stem = self._stem(word)
+            if word in self._stopwords:
+                character = ""
+            elif not (character := self._characters.get(stem, "")):
+                character = self._characters[stem] = _character(len(self._characters))
+            self[word] = character
+        return character
+
+
+def _stemmer(rules: Rules) -> Callable[[str], str]:
+    """Porter's stemmer for the rules that cut English; words of other rules stay whole."""
+    if not rules.stem or rules.tokenizer not in {"en", SCRIPT}:
+        return str
+    porters = porter.stem155 if rules.tokenizer == SCRIPT else porter.stem
+    exceptions = dict(rules.exceptions)
+
+    def stem(word: str) -> str:
+        return exceptions.get(word) or porters(word) if len(word) > _LONG_ENOUGH else word
+
+    return stem
+
+
+def _character(number: int) -> str:
+    if number >= _CHARACTERS:
+        raise Unscorable("TooManyWords", f"has more than {_CHARACTERS:,} different words: shorten the texts")
+    return chr(number if number < _SURROGATES.start else number + len(_SURROGATES))
+
+
+_MOST_CELLS = 20_000_000  # of a table in Python: ten seconds
+_MOST_BITS = 2_000_000_000  # of the rows that one pair of sentences needs: 250 MB
+_MAX_SENTENCE_WORDS = 20_000  # of a sentence of the reference
+_MOST_STEPS = 20_000_000  # of a word or sentence past a sentence: ten seconds
+
+
+def length(one: str, other: str) -> int:
+    """Of the longest common subsequence."""
+    from rapidfuzz.distance import LCSseq
+
+    return LCSseq.similarity(one, other)
+
+
+def too_long(what: str) -> Unscorable:
+    return Unscorable("TextTooLong", f"has texts too long for {what}: shorten them or leave this type out")
+
+
+def union_hits(reference: Text, candidate: Text) -> int:
+    """Words of the reference in the union LCS of its sentences, none more often than the candidate has it.
+
+    Lin 2004, section 3.2, clipped as in ROUGE-1.5.5 and rouge-score: for each sentence of the reference the union,
+    over the sentences of the candidate, of one LCS each. Where several are longest, these follow the table of
+    lengths from its end: along a match, else up in the reference unless going left alone keeps the length. Raises
+    Unscorable.
+    """
+    if reference.lines == candidate.lines:
+        return len(reference)
+    if (
+        len(reference) * len(candidate.lines) > _MOST_STEPS
+        or max(map(len, reference.lines), default=0) > _MAX_SENTENCE_WORDS
+    ):
+        raise too_long("an LCS of each two sentences")
+    hits = [word for line in reference.lines for word in _marked(line, _union(line, candidate))]
+    return length("".join(sorted(hits)), candidate.ordered)
+
+
+def _marked(line: str, places: int) -> Iterator[str]:
+    """The words of a sentence at the places that are set."""
+    return compress(line, map("1".__eq__, reversed(bin(places))))
+
+
+def _union(line: str, candidate: Text) -> int:
+    """A sentence's words, places as bits, on its LCS with one or another sentence of the candidate."""
+    union = 0
+    bits = powers(len(line))
+    for other, places in zip(candidate.lines, candidate.places(), strict=True):
+        if places is None:
+            places = _places_in_long(line, other)
+        found = list(map(places.get, line))
+        rows = list(filter(None, found))
+        if rows and (every := sum(compress(bits, found))) & ~union:
+            union |= every if len(rows) == 1 else _lcs(rows, list(compress(bits, found)), every, len(other))
+    return union
+
+
+def _places_in_long(line: str, other: str) -> dict[str, int]:
+    shared = set(line) & set(other)
+    if len(shared) * len(other) > _MOST_BITS:
+        raise too_long("an LCS of each two sentences")
+    return places_of(shared, other)
+
+
+def _lcs(rows: Sequence[int], bits: Sequence[int], every: int, size: int) -> int:
+    """The words on the LCS: of those in `bits`, together `every`, which stand in the other's `size` words at `rows`.
+
+    The table of LCS lengths is kept row by row in the bits of a number, one of which is 0 where the length grows by
+    one (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"). Rows without a match equal the one before.
+    """
+    if len(rows) * size > _MOST_BITS:
+        raise too_long("an LCS of each two sentences")
+    table = [row := (1 << size) - 1]
+    whole = row
+    for places in rows:
+        both = row & places
+        row = (row + both | row - both) & whole
+        table.append(row)
+    return every if size - row.bit_count() == len(rows) else _path(rows, table, bits)
+
+
+def _path(rows: Sequence[int], table: Sequence[int], bits: Sequence[int]) -> int:
+    """The way back through the table of `_lcs`, row by row; `upto` are the columns not yet left."""
+    path, upto = 0, table[0]
+    for number in range(len(rows) - 1, -1, -1):
+        places = rows[number] & upto
+        if places and (
+            places > upto >> 1 or (table[number] & upto).bit_count() > (table[number + 1] & upto).bit_count()
+        ):
+            path |= bits[number]
+            upto = (1 << places.bit_length() - 1) - 1
+    return path
+
+
+def best_lengths(lines: Sequence[str], others: Sequence[str]) -> int:
+    """Σ over `lines` of the length of the LCS with that of the others which shares the longest. Raises as above."""
+    if len(lines) * len(others) > _MOST_STEPS:
+        raise too_long("an LCS of each two sentences")
+    return sum(max((length(line, other) for other in others), default=0) for line in lines)
+
+
+def weighted(reference: str, candidate: str, weight: float) -> float:
+    """WLCS (Lin 2004, section 4): the weight of a common subsequence, in which a run of k words counts k^weight.
+
+    The paper's dynamic programme: a match continues the diagonal, whatever else would be worth more. Raises
+    Unscorable.
+    """
+    last = deque(_weighted_rows(reference, candidate, weight), maxlen=1)
+    return last[0][0][-1] if last else 0.0
+
+
+def weighted_path(reference: str, candidate: str, weight: float) -> int:
+    """The reference's words, places as bits, on one heaviest common subsequence; ties as in `union_hits`."""
+    up = [ups for _, ups in _weighted_rows(reference, candidate, weight)]
+    path, i, j = 0, len(reference) - 1, len(candidate) - 1
+    while i >= 0 and j >= 0:
+        if reference[i] == candidate[j]:
+            path |= 1 << i
+            i, j = i - 1, j - 1
+        elif up[i][j]:
+            i -= 1
+        else:
+            j -= 1
+    return path
+
+
+def _weighted_rows(reference: str, candidate: str, weight: float) -> Iterator[tuple[list[float], bytes]]:
+    """Each row of the table for a word of the reference: its weights, and where the one above is no smaller."""
+    if len(reference) * len(candidate) > _MOST_CELLS:
+        raise too_long("a weighted LCS")
+    power = [float(k) ** weight for k in range(min(len(reference), len(candidate)) + 1)]
+    above, runs_above = [0.0] * (len(candidate) + 1), [0] * (len(candidate) + 1)
+    for word in reference:
+        row, runs, left = [0.0], [0] * len(above), 0.0
+        for j, other in enumerate(candidate, 1):
+            if word == other:
+                run = runs_above[j - 1]
+                left = above[j - 1] + power[run + 1] - power[run]
+                runs[j] = run + 1
+            elif above[j] > left:
+                left = above[j]
+            row.append(left)
+        yield row, bytes(map(ge, above[1:], row))
+        above, runs_above = row, runs

@@ -1,0 +1,295 @@
+"""A card for a terminal.
+
+A card as Markdown, for a pull request: sentences and matrices in the open, the rest folded away.
+
+A card as one self-contained page without a script.
+
+A card for a program.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from judge.audit.card import Card
+from judge.core.format import line, plain
+from judge.report.renderers import html
+from judge.report.renderers.console import written
+from judge.report.renderers.markdown import LIMIT, escape
+from judge.report.views.audit import OPEN, TOLD, Bias, Detail, Layout, Matrix, Row, ShownCell, layout
+
+_HEAD = ("Data", "Texts", "Judgments", "Language")
+_NAME, _CELL = 22, 14  # columns of a terminal that a change's name and a cell take
+
+
+def render_console(card: Card, *, colour: bool = False) -> str:
+    """As wide as the terminal, or 80; without `colour` no escape code."""
+    console, text = written(colour=colour)
+    shown = layout(card)
+    console.print(Text(shown.title, "bold"))
+    console.print(Text(" · ".join(f"{name}: {text}" for name, text in shown.facts if name in _HEAD), "dim"))
+    for note in shown.notes:
+        console.print(Text(f"! {note}", "yellow"))
+    for sentence in shown.told:
+        console.print(_item(sentence))
+    won = [one for one in shown.attacks if one.move[-1:] in (TOLD, OPEN)]
+    for matrix, details in ((shown.sensitivity, shown.own), (shown.injection, won)):
+        if matrix:
+            _print_matrix(console, matrix, details)
+    _print_biases(console, shown)
+    _print_rest(console, shown)
+    return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
+
+
+def _item(text: str) -> Table:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_row(Text("–"), Text(text, overflow="fold"))
+    return grid
+
+
+def _grid(*heads: str) -> Table:
+    """Names to the left, all else to the right."""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    return table
+
+
+def _print_matrix(console: Console, matrix: Matrix, details: Sequence[Detail]) -> None:
+    console.print(Text(f"\n{matrix.title}", "bold"))
+    for first, last in _chunks(len(matrix.criteria), max(1, (console.width - _NAME) // _CELL)):
+        table = _grid("")
+        for name in matrix.criteria[first:last]:
+            table.add_column(name, justify="right", overflow="fold")
+        for name, cells in matrix.rows:
+            table.add_row(Text(name), *(_cell(cell) for cell in cells[first:last]))
+        console.print(table)
+    if matrix.told:
+        console.print(Text(matrix.told, "dim"))
+    if details:
+        console.print(_details(details))
+
+
+def _chunks(size: int, most: int) -> Iterator[tuple[int, int]]:
+    return ((first, first + most) for first in range(0, size, most))
+
+
+def _cell(cell: ShownCell | None) -> Text:
+    if cell is None:
+        return Text("–")
+    mark = f"{cell.mark} " if cell.mark else ""
+    style = "bold" if cell.own else "" if cell.told else "dim"
+    return Text(f"{mark}{cell.text:>4} {cell.move}{cell.told or ' '}", style)
+
+
+def _details(details: Sequence[Detail]) -> Table:
+    table = _grid("", "")
+    failed = any(one.failed != "0" for one in details)
+    for head in ("moved", "against", "mean change", "n", *(["failed"] if failed else [])):
+        table.add_column(head, justify="right", no_wrap=True)
+    above = ""
+    for one in details:
+        name = f"{one.mark} {one.change}".lstrip()
+        cells = [one.rate, one.against, one.move, one.n, *([one.failed] if failed else [])]
+        table.add_row(Text("" if one.criterion == above else one.criterion), Text(name), *cells)
+        above = one.criterion
+    return table
+
+
+def _print_biases(console: Console, shown: Layout) -> None:
+    if not shown.biases:
+        return
+    console.print(Text("\nBias", "bold"))
+    for bias in shown.biases:
+        criteria = list(dict.fromkeys(row.criterion for group in bias.groups for row in group.rows))
+        for first, last in _chunks(len(criteria), max(1, (console.width - _NAME) // _CELL)):
+            console.print(_bias(bias, criteria[first:last]), "")
+    console.print(Text(shown.biases_how, "dim"))
+    if shown.use:
+        console.print(Text("\nHow often each label is given"))
+        table = _grid("", "")
+        table.show_header = False
+        for one in shown.use:
+            table.add_row(Text(one.criterion), Text(one.told))
+        console.print(table)
+
+
+def _bias(bias: Bias, criteria: Sequence[str]) -> Table:
+    """What was found below each other, the criteria beside each other; below a value its interval."""
+    table = _grid(bias.probe)
+    for name in criteria:
+        table.add_column(name, justify="right", overflow="fold")
+    for group in bias.groups:
+        found = {row.criterion: row for row in group.rows if row.criterion in criteria}
+        if found:
+            of = f"{', '.join(dict.fromkeys(row.n for row in found.values()))}"
+            table.add_row(
+                Text.assemble(group.what, (f"\n{of}", "dim")), *(_found(found.get(name)) for name in criteria)
+            )
+    return table
+
+
+def _found(row: Row | None) -> Text:
+    if row is None:
+        return Text("–")
+    return Text.assemble((f"{row.value}{row.mark or ' '}", "bold" if row.mark else ""), (f"\n{row.interval} ", "dim"))
+
+
+def _print_rest(console: Console, shown: Layout) -> None:
+    for title, rows in (
+        ("Left out", shown.left_out),
+        ("Judgments that failed", shown.failures),
+        ("How it was made", shown.facts),
+    ):
+        if rows:
+            console.print(Text(f"\n{title}", "bold"))
+        for name, text in rows:
+            console.print(Padding(Text.assemble(f"{name}: ", (text, "dim")), (0, 0, 0, 2)))
+    if shown.sensitivity or shown.injection:
+        console.print(Text(f"\n{shown.how}", "dim"))
+
+
+_NAME_of_audit_markdown = 80  # characters of a name
+_REST = "… The rest is in the page of the card.\n"
+
+
+def render_markdown(card: Card) -> str:
+    """GitHub-flavoured, at most 60,000 characters: what does not fit is left out from the end, and said."""
+    page = ""
+    for block in _blocks(layout(card)):
+        if len(page) + len(block) + len(_REST) > LIMIT:
+            return page + _REST
+        page += f"{block}\n\n"
+    return page.rstrip("\n") + "\n"
+
+
+def _blocks(shown: Layout) -> Iterator[str]:
+    yield f"## {escape(shown.title, 200)}"
+    yield from (f"> {escape(note, 500)}" for note in shown.notes)
+    if shown.told:
+        yield "\n".join(f"- {escape(sentence)}" for sentence in shown.told)
+    for matrix, details in ((shown.sensitivity, shown.own), (shown.injection, shown.attacks)):
+        if matrix:
+            yield from _matrix(matrix, details)
+    yield from _biases(shown)
+    for title, rows in (("Left out", shown.left_out), ("Judgments that failed", shown.failures)):
+        if rows:
+            lines = [f"- {escape(name, 200)}: {escape(text, 500)}" for name, text in rows]
+            yield "\n".join([f"### {title}", "", *lines])
+    if shown.facts:
+        yield _folded("How it was made", "\n".join(f"- {name}: {escape(text, 300)}" for name, text in shown.facts))
+    if shown.sensitivity or shown.injection:
+        yield _folded("What the numbers mean", escape(shown.how))
+
+
+def _matrix(matrix: Matrix, details: Sequence[Detail]) -> Iterator[str]:
+    yield f"### {matrix.title}"
+    rows = [
+        (escape(name, _NAME_of_audit_markdown), *(_cell_of_audit_markdown(cell) for cell in cells))
+        for name, cells in matrix.rows
+    ]
+    told = f"\n\nIn brackets: the share that moved the other way. {escape(matrix.told)}".rstrip()
+    yield (
+        _grid_of_audit_markdown(("", *(escape(name, _NAME_of_audit_markdown) for name in matrix.criteria)), rows, 1)
+        + told
+    )
+    cells = [
+        (
+            escape(one.criterion, _NAME_of_audit_markdown),
+            f"{one.mark} {escape(one.change, _NAME_of_audit_markdown)}".lstrip(),
+            *_numbers(one),
+        )
+        for one in details
+    ]
+    heads = ("criterion", "change", "moved", "against", "mean change", "p (Holm)", "texts", "failed")
+    yield _folded(
+        "Its own damage in numbers" if matrix.title == "Sensitivity" else "In numbers",
+        _grid_of_audit_markdown(heads, cells, 2),
+    )
+
+
+def _cell_of_audit_markdown(cell: ShownCell | None) -> str:
+    if cell is None:
+        return "–"
+    text = f"{cell.text}{f' ({cell.against})' if cell.against else ''} {cell.move}{cell.told}"
+    return f"{cell.mark} **{text}**" if cell.own else text
+
+
+def _numbers(one: Detail) -> tuple[str, ...]:
+    return one.rate, one.against, one.move, one.p, one.n, one.failed
+
+
+def _biases(shown: Layout) -> Iterator[str]:
+    if shown.biases:
+        rows = [
+            (
+                escape(bias.probe),
+                escape(group.what, 200) if not place else "",
+                escape(row.criterion, _NAME_of_audit_markdown),
+                f"{f'**{row.value}** {row.mark}' if row.mark else row.value} {row.interval}".rstrip(),
+                row.p,
+                row.n,
+            )
+            for bias in shown.biases
+            for group in bias.groups
+            for place, row in enumerate(group.rows)
+        ]
+        yield "### Bias"
+        yield f"{_grid_of_audit_markdown(('probe', '', 'criterion', 'value', 'p (Holm)', 'n'), rows, 3)}\n\n{escape(shown.biases_how)}"
+    if shown.use:
+        lines = [f"- {escape(one.criterion, _NAME_of_audit_markdown)}: {escape(one.told, 500)}" for one in shown.use]
+        yield _folded("How often each label is given", "\n".join(lines))
+
+
+def _folded(title: str, text: str) -> str:
+    return f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>"
+
+
+def _grid_of_audit_markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> str:
+    """A table whose first columns are names and whose others are numbers."""
+    rule = ["---"] * names + ["---:"] * (len(heads) - names)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
+
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+
+
+def render_html(card: Card) -> str:
+    """The page: no network, no script; readable in the dark and on paper."""
+    own = (TEMPLATES / "card.css").read_text(encoding="utf-8")
+    style = Markup(html.source("report.css") + own)  # noqa: S704  (our own files)
+    page: str = _environment().get_template("card.html.jinja").render(shown=layout(card), style=style)
+    return page
+
+
+@cache
+def _environment() -> Environment:
+    found = Environment(
+        loader=FileSystemLoader([TEMPLATES, html.TEMPLATES]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters["line"] = line
+    return found
+
+
+SCHEMA = "judge.card/1"
+
+
+def render_json(card: Card) -> str:
+    """Everything, as strict JSON: a number that does not exist is null."""
+    return json.dumps(plain({"schema": SCHEMA, **asdict(card)}), ensure_ascii=False, allow_nan=False, indent=1) + "\n"

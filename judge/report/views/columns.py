@@ -1,0 +1,108 @@
+"""A panel of judges as every format shows it: its columns under their criterion, and how far the judges agree.
+
+By which column the systems of a result are put in order, and how its numbers are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from judge.core.format import decimals, number, span
+from judge.core.records import Column, Estimate
+from judge.results.result import Result
+from judge.stats.system_differences import Comparison
+
+ALPHA = "Krippendorff's alpha: 1 is perfect agreement, 0 that of chance; below 0 they disagree more than by chance."
+_MEAN = "panel mean"
+ARROWS = {"higher": "↑", "lower": "↓", "": ""}
+"""The better end of a column, as its heading shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Columns under one heading: a criterion's of a panel, its mean before its judges, or one column alone.
+
+    `parts` are the columns' headings under it, by the columns' names: nothing for a column alone.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    parts: Mapping[str, str]
+
+    @property
+    def better(self) -> Literal["higher", "lower", ""]:
+        """The end that is the good one of all these columns."""
+        return self.columns[0].better
+
+    @property
+    def heading(self) -> str:
+        """The name with an arrow to the better end."""
+        return f"{self.name} {ARROWS[self.better]}".rstrip()
+
+    @property
+    def judged(self) -> bool:
+        """Whether a panel's judges have columns of their own."""
+        return len(self.columns) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """How far a panel's judges agree on one criterion: Krippendorff's alpha over `n` texts."""
+
+    criterion: str
+    alpha: str
+    interval: str
+    n: str
+    estimate: Estimate
+
+
+def groups(result: Result) -> tuple[Group, ...]:
+    """The columns, criteria before metrics, a panel's together; else in the table's order."""
+    together: dict[str, list[Column]] = {}
+    for column in sorted(result.table.columns, key=lambda c: (c.kind != "criterion", bool(c.judge))):
+        together.setdefault(column.criterion if column.judge else column.name, []).append(column)
+    return tuple(
+        Group(name, tuple(columns), {c.name: c.judge or (_MEAN if len(columns) > 1 else "") for c in columns})
+        for name, columns in together.items()
+    )
+
+
+def agreement(result: Result) -> tuple[Agreed, ...]:
+    """The panel's agreement by criterion."""
+    return tuple(
+        Agreed(name, number(e.value, 2), span(e.low, e.high, 2), f"{e.n:,}", e) for name, e in result.agreement.items()
+    )
+
+
+def laid(result: Result) -> tuple[Group, ...]:
+    """The columns as they are shown: the overall score, where there is one, before the criteria and the metrics."""
+    found = groups(result)
+    if result.overall is None:
+        return found
+    column = result.overall.column
+    return (Group(column.name, (column,), {column.name: ""}), *found)
+
+
+def lead(result: Result) -> Comparison | None:
+    """What the systems are ordered by: the overall score, else the first criterion, else the first metric by which the
+    best can be told; where there is none, the first that has values. None where nothing was compared, as in a run that
+    was too large to be held.
+    """
+    by_column = compared(result)
+    columns = [column.name for group in laid(result) for column in group.columns if not column.judge]
+    found = [by_column[name] for name in columns if name in by_column and by_column[name].ranks]
+    return next((one for one in found if one.best), found[0] if found else None)
+
+
+def compared(result: Result) -> Mapping[str, Comparison]:
+    """The comparisons by column."""
+    return {comparison.column: comparison for comparison in result.comparisons}
+
+
+def places(result: Result, column: Column) -> int:
+    """The decimals that a column's numbers are shown with."""
+    if column.low is not None and column.high is not None:
+        return decimals([column.low, column.high])
+    return decimals([e.value for (_, name), e in result.estimates.items() if name == column.name])

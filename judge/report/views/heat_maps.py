@@ -1,0 +1,196 @@
+"""How the columns go with one another, as a heat map for every level.
+
+Every system against every other, column by column: the differences as a matrix, told apart or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from judge.core.format import chance, count, number, signed, span
+from judge.core.records import Column
+from judge.report.views.columns import compared
+from judge.report.views.leaderboard import Standing, View, standing
+from judge.results.result import Result
+from judge.stats.correlation import Matrix
+from judge.stats.paired_differences import MOST
+from judge.stats.power import ALPHA
+from judge.stats.system_differences import Comparison, Difference
+
+_LEVELS = {"item": "Item level", "document": "Document level", "system": "System level"}
+_SAYS = {
+    "item": "over all texts",
+    "document": "between the systems of an item, mean over items",
+    "system": "between the systems' means",
+}
+_UNITS = {"item": "texts", "document": "items", "system": "systems"}
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationCell:
+    """Two columns: Spearman's rho (-1 to 1, None where it is undefined), as text, and it in words with its interval."""
+
+    value: float | None
+    text: str
+    title: str
+
+    @property
+    def side(self) -> str:
+        """Which colour: of those that rise together or of those that do not."""
+        return "" if self.value is None else "won" if self.value > 0 else "lost"
+
+    @property
+    def shade(self) -> int:
+        """How much of the colour, in per cent."""
+        return round(70 * abs(self.value or 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """One level: `cells` are rows and columns in the order of `names`, `told` says what the numbers are."""
+
+    level: str
+    names: tuple[str, ...]
+    cells: tuple[tuple[CorrelationCell, ...], ...]
+    told: str
+
+
+def heats(result: Result) -> tuple[Heat, ...]:
+    """Spearman's rho at each level that has any."""
+    found = {m.level: m for m in result.matrices if m.coefficient == "spearman"}
+    return tuple(_heat(found[level]) for level in _LEVELS if level in found and _says(found[level]))
+
+
+def _says(matrix: Matrix) -> bool:
+    """Whether two different columns have a value."""
+    return any(v is not None for i, row in enumerate(matrix.values) for j, v in enumerate(row) if i != j)
+
+
+def _heat(matrix: Matrix) -> Heat:
+    size = range(len(matrix.names))
+    note = f" {matrix.note[0].upper()}{matrix.note[1:]}." if matrix.note else ""
+    return Heat(
+        _LEVELS[matrix.level],
+        matrix.names,
+        tuple(tuple(_met(matrix, row, column) for column in size) for row in size),
+        f"Spearman's rho {_SAYS[matrix.level]}: 1 where two columns rank alike, −1 where they rank the other way round."
+        f" Point at a cell for its interval.{note}",
+    )
+
+
+def _met(matrix: Matrix, row: int, column: int) -> CorrelationCell:
+    value = matrix.values[row][column]
+    if row == column or value is None:
+        return CorrelationCell(None, "" if row == column else "–", "" if row == column else "not defined")
+    text = number(value, 2)
+    ends = span(matrix.low[row][column], matrix.high[row][column], 2)
+    return CorrelationCell(
+        value, text, f"{text} {ends}".rstrip() + f", {matrix.n[row][column]:,} {_UNITS[matrix.level]}"
+    )
+
+
+_MOST = 100  # rows, where the systems are so many that each is compared with the best one only
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceCell:
+    """A cell: the mean of the row's system less that of the column's, its interval, and won/tied/lost items.
+
+    `side` is who is told to be the better one: the row ("won"), the column ("lost") or neither. `tests` are p after
+    Holm and Cliff's delta, "" where they do not exist.
+    """
+
+    difference: str
+    interval: str
+    record: str
+    side: Literal["won", "lost", ""]
+    tests: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wins:
+    """One column's matrix: `rows` and `columns` are systems, the best first, cells None where two share no item.
+
+    `label` and `part` are the column's as in the table of means, `ranks` the rows' places; `told` says what the numbers
+    are, and what could not be computed.
+    """
+
+    label: str
+    part: str
+    better: Literal["higher", "lower", ""]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    ranks: tuple[Standing, ...]
+    cells: tuple[tuple[DifferenceCell | None, ...], ...]
+    told: str
+
+    @property
+    def title(self) -> str:
+        """The column's name in a list."""
+        return f"{self.label}, {self.part}" if self.part else self.label
+
+
+def wins(result: Result, shown: View) -> tuple[Wins, ...]:
+    """A matrix for each column of which systems were compared, in the order of the table of means."""
+    found = compared(result)
+    return tuple(
+        _wins(found[column.name], column, shown.places[column.name], (group.name, group.parts[column.name]))
+        for group in shown.groups
+        for column in group.columns
+        if column.name in found and found[column.name].differences
+    )
+
+
+def _wins(one: Comparison, column: Column, places: int, label: tuple[str, str]) -> Wins:
+    cells: dict[tuple[str, str], DifferenceCell] = {}
+    for found in one.differences:
+        cells[found.system, found.other] = _met_of_difference_matrix(found, column, places, 1)
+        cells[found.other, found.system] = _met_of_difference_matrix(found, column, places, -1)
+    order = [rank.system for rank in one.ranks]
+    rows, rivals = (order, order) if len(order) <= MOST else (order[1 : _MOST + 1], order[:1])
+    ranks = {rank.system: standing(rank) for rank in one.ranks}
+    return Wins(
+        *label,
+        column.better,
+        rows=tuple(rows),
+        columns=tuple(rivals),
+        ranks=tuple(ranks[system] for system in rows),
+        cells=tuple(tuple(cells.get((row, rival)) for rival in rivals) for row in rows),
+        told=" ".join(_told(one, column, places, len(order))),
+    )
+
+
+def _met_of_difference_matrix(found: Difference, column: Column, places: int, turn: Literal[1, -1]) -> DifferenceCell:
+    """The difference as it stands, or, with `turn` -1, that of the other system less the first."""
+    e = found.estimate
+    low, high = (e.low, e.high) if turn > 0 else (_minus(e.high), _minus(e.low))
+    value, better = turn * e.value, -1 if column.better == "lower" else 1
+    wins, losses = (found.wins, found.losses)[::turn]
+    tests = [chance(found.adjusted)] if found.adjusted is not None else []
+    tests += [f"delta {signed(turn * found.delta, 2)}"] if found.delta is not None else []
+    side: Literal["won", "lost", ""] = "" if not found.apart else "won" if value * better > 0 else "lost"
+    record = f"{wins:,}/{found.ties:,}/{losses:,}"
+    interval = span(low, high, places)
+    return DifferenceCell(signed(value, places), interval, record, side, ", ".join(tests))
+
+
+def _minus(end: float | None) -> float | None:
+    return None if end is None else -end
+
+
+def _told(one: Comparison, column: Column, places: int, systems: int) -> Iterator[str]:
+    sizes = {found.estimate.n for found in one.differences}
+    items = count(sizes.pop(), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
+    yield f"Over {items}: mean of the row's system less that of the column's, 95% interval, items won/tied/lost."
+    if column.better == "lower":
+        yield "Lower is better: an item is won by the lower value, so the better system's difference is below 0."
+    pairs = count(len(one.differences), "pair")
+    yield f"Coloured where the two are told apart: p < {ALPHA:g} by sign-flip test, after Holm over {pairs}."
+    if one.detectable is not None:
+        yield f"Smallest difference that so many items show with 80% power: {number(one.detectable, places)}."
+    if systems > MOST and systems - 1 > _MOST:
+        yield f"Shown are the first {_MOST}."
+    if one.note:
+        yield f"{one.note[0].upper()}{one.note[1:]}."

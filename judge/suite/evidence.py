@@ -1,0 +1,424 @@
+"""What one text's score leaves open, from the replies it was made of: no verdict rests on a number alone.
+
+The mean over a case's items less a limit, and whether it lies above, below or is not told apart from it.
+
+The scores of a result that a case is about, and what is said where there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import fsum, sqrt
+from pathlib import PurePath
+from typing import Any, Literal
+
+import numpy as np
+
+from judge.core.errors import CriterionError
+from judge.core.format import chance, count, line, number, span
+from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Score
+from judge.criteria.template import read_header
+from judge.results.result import Result
+from judge.stats.bootstrap import Floats
+from judge.stats.paired_differences import mean_differences
+from judge.stats.power import ALPHA, LEAST, needed
+from judge.suite.records import Band
+
+NEAR = 1e-9
+"""How far a value may be from a limit by rounding alone."""
+_APART = 1e-6  # how far a mean over labels may be from the value that was stored
+_JUDGED = ("logprobs", "decisions", "samples", "single")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A score as evidence: `low` to `high` is where the value would be, whatever was not seen of the replies.
+
+    That is probability which is on no label, or draws that did not parse; both are None for one reply as it is
+    written, which bounds nothing. `sd` is the standard deviation of the `n` draws (divisor n − 1), where there are two
+    or more and it is known what their labels count.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    sd: float | None = None
+    n: int = 1
+
+
+Parts = Sequence[tuple[float, Reading]]
+"""What is added up to one number: each reading and what it is multiplied by."""
+
+
+def counts(column: Column, info: Mapping[str, Any]) -> Mapping[str, float]:
+    """What each label of a column counts: as its criterion's header in a run's `info` says, else as the labels read.
+
+    Of two labels without a header it is not known which end is whose: `chance` does not depend on it. Nothing where it
+    cannot be known.
+    """
+    of_run = (info.get("criteria") or {}).get(column.criterion or column.name) or {}
+    if found := _declared(next(iter((of_run.get("templates") or {}).values()), "")):
+        return found
+    if len(column.labels) == 2 and column.low is not None and column.high is not None:
+        return dict(zip(column.labels, (column.low, column.high), strict=True))
+    try:
+        return {label: float(label) for label in column.labels}
+    except ValueError:
+        return {}
+
+
+@lru_cache(maxsize=256)
+def _declared(template: str) -> Mapping[str, float]:
+    try:
+        scale = read_header("", template).scale
+    except CriterionError:
+        return {}
+    return dict(zip(scale.labels, scale.values, strict=True))
+
+
+def shares(score: Score) -> dict[str, float]:
+    """The probability of each label in a single reply (adds up to 1), or each label's share of the draws.
+
+    One reply as it is written has the whole; nothing for a score that is made of no labels.
+    """
+    p = score.provenance
+    if p.distribution and (mass := fsum(p.distribution.values())) > 0:
+        return {label: share / mass for label, share in p.distribution.items()}
+    return {p.argmax: 1.0} if p.argmax is not None else {}
+
+
+def reading(score: Score, values: Mapping[str, float]) -> Reading:
+    """The score's value; `values` are what its labels count. One that no judge gave leaves nothing open."""
+    p = score.provenance
+    if p.method not in _JUDGED:
+        return Reading(score.value, score.value, score.value)
+    return _reading(score.value, p, shares(score), values)
+
+
+def lead(score: Score, label: str, rival: str) -> Reading:
+    """By how much a label is likelier than another one: −1 to 1."""
+    found, p = shares(score), score.provenance
+    value = found.get(label, 0.0) - found.get(rival, 0.0)
+    mass = 1.0 if p.mass is None else min(p.mass, 1.0)
+    seen = replace(p, low=value * mass - (1 - mass), high=value * mass + (1 - mass))
+    return _reading(value, seen, found, {label: 1.0, rival: -1.0} | dict.fromkeys(found.keys() - {label, rival}, 0.0))
+
+
+def _reading(value: float, p: Provenance, found: Mapping[str, float], values: Mapping[str, float]) -> Reading:
+    if p.method != "samples":
+        single = p.method == "single" or p.low is None or p.high is None
+        return Reading(value, None, None) if single else Reading(value, p.low, p.high)
+    if p.n < 2 or found.keys() - values.keys():
+        return Reading(value, None, None, n=p.n)
+    counted = {label: values[label] for label in found}
+    mean = fsum(share * counted[label] for label, share in found.items())
+    if len(values) > 2 and abs(mean - value) > _APART:
+        return Reading(value, None, None, n=p.n)
+    squares = fsum(share * (counted[label] - mean) ** 2 for label, share in found.items())
+    low, high = (value if end is None else end for end in (p.low, p.high))
+    return Reading(value, low, high, sqrt(squares * p.n / (p.n - 1)), p.n)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A sum of readings less a limit, with its interval and, of draws, the p of its being 0; `sd` is that of one draw.
+
+    `single`: a reply as it is written is among them, and so there is no interval.
+    """
+
+    estimate: Estimate
+    sd: float | None
+    single: bool
+
+
+def total(parts: Parts, limit: float = 0.0) -> Sum:
+    """Σ c·value − limit. The interval is Student's over the draws, and holds whatever was not seen at its worst.
+
+    The degrees of freedom are those of Welch and Satterthwaite; `n` is the smallest number of draws.
+    """
+    value = fsum(c * one.value for c, one in parts) - limit
+    n = min((one.n for _, one in parts if one.n > 1), default=1)
+    ends = [(c * one.low, c * one.high) for c, one in parts if one.low is not None and one.high is not None]
+    if len(ends) < len(parts):
+        return Sum(Estimate("value", value, None, None, n, "a single reply: no interval"), None, True)
+    drawn = [((c * one.sd) ** 2 / one.n, one.n) for c, one in parts if one.sd]
+    variance = fsum(v for v, _ in drawn)
+    half, p = (0.0, None) if variance <= 0 else _student(value, variance, drawn)
+    low, high = fsum(map(min, ends)) - limit - half, fsum(map(max, ends)) - limit + half
+    how = f"95% interval over {n} draws, Student's t" if n > 1 else "bounds, whatever was not seen of the probability"
+    estimate = Estimate("value", value, min(low, value), max(high, value), n, how, p)
+    return Sum(estimate, sqrt(variance * n) if n > 1 else None, False)
+
+
+def _student(value: float, variance: float, drawn: Sequence[tuple[float, int]]) -> tuple[float, float]:
+    """Half the width of the 95 % interval, and the two-sided p of 0; `drawn` are the variances and their draws."""
+    from scipy.special import stdtr, stdtrit
+
+    error, freedom = sqrt(variance), 1 / fsum((v / variance) ** 2 / (n - 1) for v, n in drawn)
+    return float(stdtrit(freedom, 1 - ALPHA / 2)) * error, 2 * float(stdtr(freedom, -abs(value) / error))
+
+
+def flip_probability(score: Score, band: Band, values: Mapping[str, float]) -> float | None:
+    """The share (0–1) of single replies whose label counts less or more than the band allows.
+
+    `values` are what the labels count. None for one reply as it is written, and where that is not known.
+    """
+    if not score.provenance.distribution or score.provenance.method == IDENTICAL:
+        return None
+    found = shares(score)
+    if found.keys() - values.keys():
+        return None
+    mean = fsum(share * values[label] for label, share in found.items())
+    if abs(mean - score.value) > _APART:
+        if len(values) != 2:
+            return None
+        values = dict(zip(values, reversed(list(values.values())), strict=True))  # the other way round
+    return fsum(share for label, share in found.items() if not within(values[label], band))
+
+
+def within(value: float, band: Band) -> bool:
+    low = band.low is None or value >= band.low - NEAR
+    return low and (band.high is None or value <= band.high + NEAR)
+
+
+_FAR = 100_000  # beyond which no one would go
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over `items` less a limit: `estimate` with `low` and `high` (None for single replies), `n` of `unit`s.
+
+    `sd` is the standard deviation of one unit: of an item's value, or of a draw.
+    """
+
+    estimate: Estimate
+    sd: float | None
+    unit: Literal["item", "draw"]
+    single: bool = False
+    items: int = 1
+
+    @property
+    def few(self) -> str:
+        """Why single replies on several items tell nothing of which is higher, or how far; else nothing."""
+        lone = not self.single or self.items == 1
+        return "" if lone else "too few items for a test, and one reply each: draw more, or add items"
+
+    @property
+    def untested(self) -> str:
+        """Why whole probabilities of several items, too few for a test, show no lead; else nothing."""
+        bare = self.unit == "draw" and self.estimate.n < 2 and self.estimate.p is None
+        return f"no test on fewer than {LEAST} items" if bare and self.items > 1 else ""
+
+    @property
+    def alike(self) -> str:
+        """`5 of 5 draws alike`, `all 12 alike`: what a value without an interval rests on."""
+        e = self.estimate
+        if self.single or e.low != e.high or e.n < 2:
+            return ""
+        return f"all {e.n:,} alike" if self.unit == "item" else f"{e.n:,} of {e.n:,} draws alike"
+
+    @property
+    def side(self) -> int:
+        """1 where all of the interval is above the limit, −1 where it is below; 0 in between. Of one reply its own."""
+        e = self.estimate
+        low, high = (e.value if end is None else end for end in (e.low, e.high))
+        return 1 if low > NEAR else -1 if high < -NEAR else 0
+
+    @property
+    def told(self) -> int:
+        """As `side`, but 0 also where a test was made and does not tell the mean apart from the limit."""
+        p = self.estimate.p
+        return 0 if p is not None and p >= ALPHA else self.side
+
+    def moved(self, by: float) -> Estimate:
+        """The estimate with the limit added again."""
+        e = self.estimate
+        low, high = (None if end is None else end + by for end in (e.low, e.high))
+        method = f"{e.method}; p: of {by:g}" if e.p is not None and by else e.method
+        return replace(e, value=e.value + by, low=low, high=high, method=method)
+
+    @property
+    def tested(self) -> str:
+        """` (p < 0.001)`, or nothing where there was no test."""
+        return "" if self.estimate.p is None else f" ({chance(self.estimate.p)})"
+
+    @property
+    def takes(self) -> str:
+        """` (would take n ≈ 400 items)`, if the mean is what it seems; else why it is not told apart."""
+        e = self.estimate
+        if not self.sd or not e.value:
+            unseen = self.unit == "draw" and e.p is None and e.high != e.low
+            return " (probability that was not seen decides)" if unseen else self.tested
+        return would_take(needed(self.sd, e.value), e.n, self.unit) or self.tested
+
+
+def would_take(n: int | None, there: int, unit: str) -> str:
+    """` (would take n ≈ 400 items)`; nothing where as many are there already, or it is not known."""
+    if n is None or n <= there:
+        return ""
+    return f" (would take n > {_FAR:,} {unit}s)" if n > _FAR else f" (would take n ≈ {_rounded(n):,} {unit}s)"
+
+
+def _rounded(n: int) -> int:
+    """Two digits: it is no more than an estimate."""
+    return round(n, -max(0, len(str(n)) - 2))
+
+
+def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[Mean]:
+    """The mean over items (each a sum of readings) less each limit.
+
+    Six items or more stand for others like them: the interval and p are `mean_differences`'s, over items. Of fewer no
+    test can tell anything about others; what is said is of these texts alone, and the interval is over their draws.
+    """
+    if len(items) < LEAST:
+        parts = [(c / len(items), one) for parts in items for c, one in parts]
+        sums = [total(parts, limit) for limit in limits]
+        return [Mean(one.estimate, one.sd, "draw", one.single, len(items)) for one in sums]
+    found = values(items)
+    rows = np.round(found[None, :] - np.array(limits)[:, None], 9)
+    sd = float(found.std(ddof=1))
+    return [Mean(one, sd, "item", items=len(items)) for one in mean_differences(rows, seed=seed) if one is not None]
+
+
+def values(items: Sequence[Parts]) -> Floats:
+    """Of each item."""
+    return np.array([fsum(c * one.value for c, one in parts) for parts in items])
+
+
+def shown(e: Estimate, places: int) -> str:
+    """`4.62 [4.31, 4.93]`; the value alone where the interval adds nothing to it as it is written."""
+    return f"{number(e.value, places)} {ends(e, places)}".rstrip()
+
+
+def ends(e: Estimate, places: int) -> str:
+    """`[4.31, 4.93]`; nothing where there is no interval, or both ends read the same."""
+    if e.low is None or e.high is None or number(e.low, places) == number(e.high, places):
+        return ""
+    return span(e.low, e.high, places)
+
+
+Text = tuple[str, str]
+"""An item and a system."""
+Row = Score | Failure
+_NAMED = 3  # texts that are named where several lack something
+
+
+class NoScore(Exception):
+    """A case that cannot be decided: why, and what the judge said."""
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.message, self.detail = message, detail
+
+
+def named(criterion: str) -> str:
+    """The name of a criterion that a file names or gives the path of."""
+    return PurePath(criterion).stem
+
+
+def columns(result: Result) -> dict[str, Column]:
+    """By criterion the column that decides: the judge's, or the mean of a panel."""
+    kept = [one for one in result.table.columns if one.kind == "criterion" and not one.judge]
+    return {one.criterion or one.name: one for one in kept}
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One criterion's rows: the deciding `column`, and those of its judges where they are a panel."""
+
+    result: Result
+    column: Column
+    judges: Sequence[Column]
+    rows: dict[tuple[str, str, str], dict[str, Row]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, result: Result | None, criterion: str, items: Collection[str]) -> Scored:
+        """The rows of these items. Raises NoScore for a criterion that was not judged."""
+        name = named(criterion)
+        column = columns(result).get(name) if result else None
+        if result is None or column is None:
+            raise NoScore(f"{line(name)} was not judged in this run")
+        judges = [one for one in result.table.columns if one.judge and one.criterion == name]
+        found = cls(result, column, judges)
+        names = {one.name for one in (column, *judges)}
+        wanted = frozenset(items)
+        rows: Iterable[Row] = (row for name in names for row in result.table.of(name))
+        for every in (rows, (row for row in result.table.failures if row.column in names)):
+            for row in every:
+                if row.item in wanted:
+                    found.rows.setdefault((row.item, row.system, row.rival), {})[row.column] = row
+        return found
+
+    def score(self, item: str, system: str, rival: str = "") -> Score | None:
+        """The deciding score, None where there is none."""
+        row = self.rows.get((item, system, rival), {}).get(self.column.name)
+        return row if isinstance(row, Score) else None
+
+    def each(self, item: str, system: str, rival: str = "") -> list[tuple[Score, Column]]:
+        """The scores that the deciding one was made of, with their columns: a panel's judges', or itself."""
+        score = self.score(item, system, rival)
+        by_column = self.rows.get((item, system, rival), {})
+        judged = [(row, one) for one in self.judges if isinstance(row := by_column.get(one.name), Score)]
+        if score is None or (judged and len(judged) == len(self.judges)):
+            return judged if score else []
+        return [(score, self.column)]
+
+    def parts(self, item: str, system: str, rival: str = "") -> Parts:
+        """The score as readings, a panel's mean as its judges'. Nothing where there is no score."""
+        found = self.each(item, system, rival)
+        return [(1 / len(found), reading(one, counts(of, self.result.info))) for one, of in found]
+
+    def difference(self, item: str, better: str, worse: str) -> Parts:
+        """The score of `better` less that of `worse`, turned where the lower end is the good one; or nothing."""
+        sides = [(1, self.parts(item, better)), (-1, self.parts(item, worse))]
+        sign = -1 if self.column.better == "lower" else 1
+        return [(sign * side * c, one) for side, parts in sides for c, one in parts] if all(p for _, p in sides) else []
+
+    def preference(self, item: str, better: str, worse: str) -> Parts:
+        """How far `better` is preferred (0–1), the mean over both orders; nothing where an order lacks its answer."""
+        first, second = self.parts(item, better, worse), self.parts(item, worse, better)
+        if not (first and second):
+            return []
+        both = [(sign * c / 2, one) for sign, parts in ((1, first), (-1, second)) for c, one in parts]
+        return [*both, (0.5, Reading(1.0, 1.0, 1.0))]
+
+    def shares(self, item: str, system: str) -> dict[str, float]:
+        """The probability of each label in a single reply, the mean over a panel's judges; in the scale's order."""
+        found = [shares(score) for score, _ in self.each(item, system)]
+        order = [label for label in self.column.labels if any(label in one for one in found)]
+        return {label: fsum(one.get(label, 0.0) for one in found) / len(found) for label in order}
+
+    def leads(self, item: str, system: str, label: str, rival: str) -> Parts:
+        """By how much a label is likelier than another."""
+        found = self.each(item, system)
+        return [(1 / len(found), lead(score, label, rival)) for score, _ in found]
+
+    def lacking(self, rows: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
+        """What is said of rows without a score, and the first one's message and reply. Raises NoScore for unasked ones.
+
+        A text that nobody asked about is no failed judgment, and no limit on these covers it.
+        """
+        rows = list(rows)
+        unasked = [row for row in rows if self.column.name not in self.rows.get(row, {})]
+        if unasked:
+            what = ", ".join(f"{line(item, 60)} ({line(system, 60)})" for item, system, _ in unasked[:_NAMED])
+            more = f" and {len(unasked) - _NAMED:,} more" if len(unasked) > _NAMED else ""
+            raise NoScore(f"not judged: {what}{more}")
+        failures = [found for row in rows for found in self._failures(row)]
+        first = failures[0] if failures else None
+        return f"{count(len(rows), 'text')} without a score", told(first) if first else ""
+
+    def _failures(self, row: tuple[str, str, str]) -> Iterator[Failure]:
+        """Those of a panel's judges before that of their mean, which follows from them."""
+        by_column = self.rows.get(row, {})
+        for column in (*self.judges, self.column):
+            if isinstance(found := by_column.get(column.name), Failure):
+                yield found
+
+
+def told(failure: Failure) -> str:
+    """A failure's message, and the reply where there was one."""
+    said = f"{failure.error}: {failure.message}"
+    return f"{said}\nreply: {failure.raw}" if failure.raw and failure.raw not in failure.message else said
