@@ -21,7 +21,7 @@ from judge.core.version import __version__
 
 if TYPE_CHECKING:
     from judge import metrics as metrics
-    from judge.audit.card import Card as Card
+    from judge.audits.card import Card as Card
     from judge.commands.audit import audit as audit
     from judge.commands.audit import audit_async as audit_async
     from judge.commands.compare import compare as compare
@@ -48,24 +48,24 @@ if TYPE_CHECKING:
     from judge.execution.progress import Progress as Progress
     from judge.providers import Provider as Provider
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
-    from judge.report.views.comparison import RunComparison as RunComparison
-    from judge.report.views.criterion_diff import PromptDiff as PromptDiff
+    from judge.results.comparison import RunComparison as RunComparison
+    from judge.results.criterion_diff import PromptDiff as PromptDiff
     from judge.results.result import Result as Result
     from judge.results.validation import Validation as Validation
     from judge.suite.records import Outcomes as Outcomes
 
 _WHERE = {
-    "Card": "judge.audit.card:Card",
+    "Card": "judge.audits.card:Card",
     "Criterion": "judge.core.records:Criterion",
     "Failure": "judge.core.records:Failure",
     "Forecast": "judge.commands.plan:Forecast",
     "JudgeError": "judge.core.errors:JudgeError",
     "Outcomes": "judge.suite.records:Outcomes",
     "Progress": "judge.execution.progress:Progress",
-    "PromptDiff": "judge.report.views.criterion_diff:PromptDiff",
+    "PromptDiff": "judge.results.criterion_diff:PromptDiff",
     "Provider": "judge.providers:Provider",
-    "Result": "judge.report:Result",
-    "RunComparison": "judge.report.views.comparison:RunComparison",
+    "Result": "judge.results.result:Result",
+    "RunComparison": "judge.results.comparison:RunComparison",
     "Sample": "judge.core.records:Sample",
     "Scale": "judge.core.records:Scale",
     "Score": "judge.core.records:Score",
@@ -73,21 +73,21 @@ _WHERE = {
     "Validation": "judge.results.validation:Validation",
     "audit": "judge.commands.audit:audit",
     "audit_async": "judge.commands.audit:audit_async",
-    "compare": "judge.api:compare",
+    "compare": "judge.commands.compare:compare",
     "diff": "judge.commands.diff_criteria:diff",
-    "evaluate": "judge.api:evaluate",
-    "evaluate_async": "judge.api:evaluate_async",
+    "evaluate": "judge.commands.evaluate:evaluate",
+    "evaluate_async": "judge.commands.evaluate:evaluate_async",
     "load_criterion": "judge.commands.loaders:load_criterion",
     "load_result": "judge.commands.loaders:load_result",
     "load_samples": "judge.commands.loaders:load_samples",
     "metrics": "judge.metrics:",
     "plan": "judge.commands.plan:plan",
-    "rank": "judge.api:rank",
-    "rank_async": "judge.api:rank_async",
+    "rank": "judge.commands.evaluate:rank",
+    "rank_async": "judge.commands.evaluate:rank_async",
     "render": "judge.commands.loaders:render",
     "test": "judge.commands.test:test",
     "test_async": "judge.commands.test:test_async",
-    "validate": "judge.api:validate",
+    "validate": "judge.commands.validate:validate",
 }
 __all__ = ["__version__", *_WHERE]
 

@@ -113,7 +113,7 @@ def test_ctrl_c_in_a_notebook_stops_the_run_and_keeps_what_it_had(tmp_path: Path
             loop.run_until_complete(cell())
     finally:
         loop.close()
-    stored = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
+    stored = judge.load_result(tmp_path / "r")
     assert stored.info["status"] == "interrupted"
     assert 0 < len(stored.table.scores) < 2000
     assert not any(t.name.startswith("judge") for t in threading.enumerate())
@@ -126,7 +126,7 @@ def test_awaiting_it(provider: ScriptedProvider) -> None:
 
 def test_what_is_stored_is_what_was_returned(tmp_path: Path, provider: ScriptedProvider) -> None:
     result = judge.evaluate(ROWS, ["relevance"], model=provider, metrics=["bleu"], out=tmp_path / "r")
-    again = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
+    again = judge.load_result(tmp_path / "r")
     assert again.table == result.table
     assert again.estimates == result.estimates
     names = {p.name for p in (tmp_path / "r").iterdir()}
@@ -245,7 +245,7 @@ def test_a_run_that_is_stopped_keeps_what_it_had(tmp_path: Path) -> None:
     provider = ScriptedProvider(lambda _: left.pop() if left else Refused("out of money", stops="always"))
     with pytest.raises(ProviderError):
         judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path / "r", max_concurrency=1)
-    stored = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
+    stored = judge.load_result(tmp_path / "r")
     assert (len(stored.table.scores), stored.info["status"]) == (3, "stopped")
 
 
@@ -260,7 +260,7 @@ def test_an_error_nobody_foresaw_keeps_what_the_run_had(tmp_path: Path, provider
     prepared.metrics["broken"] = Broken()
     with pytest.raises(ZeroDivisionError):
         asyncio.run(run_pipeline(prepared))
-    assert len(judge.report.load(tmp_path / "r").table.scores) == 6  # type: ignore[attr-defined]
+    assert len(judge.load_result(tmp_path / "r").table.scores) == 6
 
 
 def test_a_metric_that_is_no_number_is_a_failure(provider: ScriptedProvider) -> None:
@@ -340,7 +340,7 @@ def test_an_interrupt_does_not_sit_out_a_slow_metric(tmp_path: Path, provider: S
         asyncio.run(interrupted())
     assert not finished.is_set(), "it waited for the metric"
     release.set()
-    stored = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
+    stored = judge.load_result(tmp_path / "r")
     assert (stored.info["status"], len(stored.table.scores)) == ("interrupted", 6)
 
 
@@ -402,7 +402,7 @@ def test_a_run_cut_short_does_not_replace_a_fuller_one(tmp_path: Path, provider:
     poor = ScriptedProvider(lambda _: left.pop() if left else Refused("out of money", stops="always"))
     with pytest.raises(Refused):
         judge.evaluate(ROWS, ["relevance"], model=poor, metrics=[], out=tmp_path / "r", max_concurrency=1)
-    stored = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
+    stored = judge.load_result(tmp_path / "r")
     assert stored.table == before.table
     assert any("cut short" in note for note in stored.info["notes"])
 
@@ -412,7 +412,7 @@ def test_a_run_that_scored_nothing_leaves_an_earlier_one_alone(tmp_path: Path, p
     wrong_key = ScriptedProvider(lambda _: Refused("401", stops="always"))
     with pytest.raises(Refused):
         judge.evaluate(ROWS, ["relevance"], model=wrong_key, metrics=[], out=tmp_path / "r")
-    assert judge.report.load(tmp_path / "r").table == before.table  # type: ignore[attr-defined]
+    assert judge.load_result(tmp_path / "r").table == before.table
     assert not list((tmp_path / "r").glob("*partial*"))
 
 
@@ -432,7 +432,7 @@ def test_an_interrupted_run_keeps_what_it_had(tmp_path: Path) -> None:
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancelled())
-    stored = judge.report.load(tmp_path / "r")  # type: ignore[attr-defined]
+    stored = judge.load_result(tmp_path / "r")
     assert stored.info["status"] == "interrupted"
     assert 3 <= len(stored.table.scores) < 1000
 

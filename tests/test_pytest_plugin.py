@@ -84,7 +84,7 @@ def test_importing_it_loads_nothing_else() -> None:
         "print(*sorted(set(sys.modules) - before))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["judge", "judge.pytest_plugin"]
+    assert done.stdout.split() == ["judge", "judge.core", "judge.core.version", "judge.pytest_plugin"]
 
 
 def test_a_session_that_does_not_use_it_loads_no_more(folder: pytest.Pytester) -> None:
@@ -93,7 +93,8 @@ def test_a_session_that_does_not_use_it_loads_no_more(folder: pytest.Pytester) -
         import sys
 
         def test_nothing(record_property):
-            assert [name for name in sys.modules if name.startswith("judge")] == ["judge", "judge.pytest_plugin"]
+            loaded = sorted(name for name in sys.modules if name.startswith("judge"))
+            assert loaded == ["judge", "judge.core", "judge.core.version", "judge.pytest_plugin"]
         """
     )
     folder.runpytest_subprocess("-W", "error", "--strict-markers").assert_outcomes(passed=1)

@@ -1,4 +1,4 @@
-"""The command line: one short function per subcommand, each a call to `judge.api`.
+"""The command line: one short function per subcommand, each a call to `judge.commands`.
 
 Exit codes: 0 all judged; 1 the run finished and some judgments failed, or something that a suite expects is not met;
 2 it could not run, or had to stop (the message says why); 130 interrupted. Heavy imports stand inside the commands, so

@@ -30,7 +30,7 @@ from judge.cli.run import carried_out
 from judge.cli.terminal import colour, echo, say
 
 if TYPE_CHECKING:
-    from judge.audit.card import Card
+    from judge.audits.card import Card
     from judge.commands.audit import ReadyAudit
     from judge.commands.preparation import Prepared
 
@@ -75,7 +75,7 @@ def audit_command(
     """Try a judge on controlled changes to your texts.
 
     What it notices, what it leans to, what it falls for."""
-    from judge.audit.card import PROBES, check
+    from judge.audits.card import PROBES, check
     from judge.commands.audit import ready
     from judge.config import plan
 

@@ -28,7 +28,7 @@ def compare_command(
 
     On the same texts, with tests. Leaves with 0 also where something did."""
     from judge.commands.compare import compare
-    from judge.report.views.comparison import check
+    from judge.results.comparison import check
 
     check(format)
     found = compare(before, after, seed=seed or 0)

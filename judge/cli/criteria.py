@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from judge.commands.preparation import Prepared
     from judge.config import Plan
     from judge.core.records import Criterion
-    from judge.report.views.criterion_diff import PromptDiff
+    from judge.results.criterion_diff import PromptDiff
 
 _SIDES = ("A", "B")
 """What the two criteria are called where their runs are told of."""
@@ -83,7 +83,7 @@ def diff_command(
     """
     from judge.commands.diff_criteria import ready
     from judge.data import samples
-    from judge.report.views.criterion_diff import check
+    from judge.results.criterion_diff import check
 
     check(format)
     made = _planned(data, given)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from judge import config, criteria
-from judge.audit.audit_samples import Texts, make
-from judge.audit.build_card import assess
-from judge.audit.card import PROBES, Card, Evidence, Probe
+from judge.audits.audit_samples import Texts, make
+from judge.audits.build_card import assess
+from judge.audits.card import PROBES, Card, Evidence, Probe
 from judge.commands import judge_models as of_plan
 from judge.commands import judge_run, prompt_language
 from judge.commands.cost_estimate import dollars, duration, foresee

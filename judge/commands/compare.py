@@ -14,8 +14,8 @@ from judge.core.errors import ConfigError
 from judge.core.format import count, line
 from judge.core.messages import command
 from judge.core.records import Column
-from judge.report.views.comparison import Change, RunComparison
 from judge.report.views.provenance import about
+from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result, load
 from judge.stats.run_differences import compare_runs
 

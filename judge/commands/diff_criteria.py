@@ -38,8 +38,8 @@ from judge.execution import budget
 from judge.execution.pending import Judgment
 from judge.execution.progress import Progress
 from judge.providers import Provider, pricing
-from judge.report.views.comparison import Change
-from judge.report.views.criterion_diff import Agreement, Differing, Judged, PromptDiff, Prompts, RankChange, Turned
+from judge.results.comparison import Change
+from judge.results.criterion_diff import Agreement, Differing, Judged, PromptDiff, Prompts, RankChange, Turned
 from judge.results.result import Result
 from judge.stats.bootstrap import Floats
 from judge.stats.correlation import shifted, usual_level

@@ -34,15 +34,13 @@ from judge.providers import Provider
 from judge.providers.recording import Archive
 from judge.results.result import Result
 from judge.suite import baseline_store, load, samples
-from judge.suite.baseline_store import Baseline
+from judge.suite.baseline_store import PAIRS, Baseline
 from judge.suite.evaluate import against, judge, limits
 from judge.suite.evidence import columns
 from judge.suite.records import Case, Outcome, Outcomes, Policy, Suite, Verdict
 from judge.suite.samples import Key, SuiteTexts
 from judge.table import Table
 
-PAIRS = "pairs"
-"""The folder, in that of a suite's run, of the texts that were compared two by two."""
 _SCRIPTED = "scripted/"
 _READ = ("limit", "where")
 """Keys that say which of the data are read, and mean nothing once they are."""

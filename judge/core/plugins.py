@@ -52,6 +52,18 @@ FORMATS = {
     "latex": "judge.report.renderers.latex:render",
     "svg": "judge.report.charts.svg:render",
 }
+REPORTS = {
+    "card": "judge.report.renderers.audit:render",
+    "comparison": "judge.report.renderers.comparison:render",
+    "criterion_diff": "judge.report.renderers.criterion_diff:render",
+    "outcomes": "judge.report.renderers.suite:render",
+    "validation": "judge.report.renderers.validation:render",
+    "notebook_result": "judge.report.renderers.notebook:of_result",
+    "notebook_comparison": "judge.report.renderers.notebook:of_runs",
+    "notebook_criterion_diff": "judge.report.renderers.notebook:of_prompts",
+    "criterion_diff_sentences": "judge.report.views.criterion_diff:told",
+}
+"""What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
 _BUILT_IN: dict[Kind, dict[str, str]] = {
     "metrics": METRICS,
     "providers": PROVIDERS,
@@ -82,6 +94,12 @@ def load(kind: Kind, name: str) -> Any:
     for point in entry_points(group=f"judge.{kind}", name=name):
         return point.load()
     raise ConfigError(unknown(kind.removesuffix("s"), name, names(kind)))
+
+
+def report(name: str) -> Any:
+    """Return the function of `REPORTS` that has this name."""
+    module, attribute = REPORTS[name].split(":")
+    return getattr(import_module(module), attribute)
 
 
 def unknown(what: str, name: str, known: list[str]) -> str:

@@ -139,7 +139,6 @@ class Result:
         cost stay those of the run. Raises DataError for a column or value that no text has, ConfigError for a run that
         holds no texts.
         """
-        pass  # DROPPED
 
         return part(self, columns)
 
@@ -157,7 +156,6 @@ class Result:
         Rows are matched as the run read them, and what failed, or was left out by `limit` or `where`, is NaN. Raises
         DataError for a frame of other texts or with such a column already, ConfigError for a ranking.
         """
-        pass  # DROPPED
 
         return join(self, frame, prefix)
 
@@ -180,9 +178,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """The verdict, the summary table and what failed, for notebooks."""
-        from judge.report.renderers.notebook import of_result
-
-        return of_result(self)
+        return str(plugins.report("notebook_result")(self))
 
 
 def load(folder: str | Path) -> Result:
@@ -212,7 +208,6 @@ def _size(result: Result) -> int:
 
 
 def _partial(folder: Path) -> Result:
-    from judge.stats.analyze import conclude
 
     table, found = recover(folder)
     # What it had asked and paid for when it was killed, nobody has written down.

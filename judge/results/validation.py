@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table as RichTable
-from rich.text import Text
-
+from judge.core import plugins
 from judge.core.errors import ConfigError
-from judge.core.format import count, line, plain
-from judge.core.plugins import unknown
-from judge.report.renderers import csv, latex
-from judge.report.renderers.console import written
-from judge.report.renderers.markdown import escape
-from judge.report.views import validation as validation_module
-from judge.report.views.validation import FEW, HEADS, Grid, ValidationBlock, closing, told
-from judge.report.views.validation import block as laid_out
-from judge.results.rated import flat
-from judge.stats.correlation import LEVELS, Level
+from judge.core.format import count
+from judge.stats.correlation import LEVELS
 from judge.stats.human_agreement import Rated
 from judge.stats.ppi import Calibrated
+
+FORMATS = ("console", "markdown", "json", "csv", "latex")
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,153 +36,12 @@ class Validation:
         `level` is document, item or system; json and csv have every level. Raises ConfigError for another of either.
         """
         check(format, level)
-        return FORMATS[format](self, level, colour)
+        return str(plugins.report("validation")(self, format, level, colour=colour))
 
 
 def check(format: str, level: str) -> None:
     """Raises ConfigError for a format or level that there is not."""
     if format not in FORMATS:
-        raise ConfigError(unknown("format", format, list(FORMATS)))
+        raise ConfigError(plugins.unknown("format", format, list(FORMATS)))
     if level not in LEVELS:
-        raise ConfigError(f"--level: {unknown('level', level, list(LEVELS))}")
-
-
-# Formats
-
-
-def _console(validation: Validation, level: Level, colour: bool) -> str:
-    """Tables as wide as the terminal, or 80; without `colour` no escape code."""
-    console, text = written(colour=colour)
-    console.print(Text(line(validation.title), "bold"))
-    for note in validation.notes:
-        console.print(Text(f"! {line(note)}", "yellow"))
-    for rated in validation.rated:
-        block = laid_out(rated, level)
-        console.print(Text.assemble("\n", (block.title, "bold"), f"\n{block.over}"))
-        console.print(_table(block))
-        for sentence in block.told:
-            console.print(Text(sentence, "bold" if rated.judges else ""))
-        for title, grid in _below(block):
-            console.print(Text(f"\n{title}" if title else ""))
-            if grid is not None:
-                console.print(validation_module.table(grid))
-        for note in block.notes:
-            console.print(Text(note, "yellow"))
-    console.print(Text.assemble("\n", (" ".join(closing(validation.rated, level)), "dim")))
-    validation_module.show(console, validation.calibrated)
-    return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
-
-
-def _table(block: ValidationBlock) -> RichTable:
-    table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
-    table.add_column("", overflow="fold")
-    for head in (*HEADS, block.unit if block.unit == "texts" else f"{block.unit}\ntexts"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for one in block.lines:
-        cells = [*one.cells, (one.n, one.texts)]
-        table.add_row(
-            Text(one.label), *(Text.assemble(value, (f"\n{below}" if below else "", "dim")) for value, below in cells)
-        )
-    return table
-
-
-def _below(block: ValidationBlock) -> Iterator[tuple[str, Grid | None]]:
-    """The tables below that of correlations as narrow as a terminal: the main measures, the first judge's curve."""
-    if block.agreement is not None:
-        wide = 1 + len(FEW)
-        yield "", Grid(block.agreement.heads[:wide], tuple(row[:wide] for row in block.agreement.rows))
-    for place, curve in enumerate(block.curves):
-        yield curve.title, None if place else curve.bins
-
-
-def _markdown(validation: Validation, level: Level, colour: bool) -> str:
-    found = [f"## {escape(validation.title)}", *(f"> {escape(note)}" for note in validation.notes)]
-    for rated in validation.rated:
-        block = laid_out(rated, level)
-        heads = ["", *HEADS, *dict.fromkeys((block.unit, "texts"))]
-        rows = [heads, ["---", *["---:"] * (len(heads) - 1)]]
-        for one in block.lines:
-            counts = [one.n, one.texts] if one.texts else [one.n]
-            rows.append([escape(one.label), *(" ".join(cell).rstrip() for cell in one.cells), *counts])
-        found += [f"### {escape(block.title)}", escape(block.over) + ":"]
-        found.append("\n".join("| " + " | ".join(cells) + " |" for cells in rows))
-        found += [escape(" ".join(block.told))] if block.told else []
-        found += [_grid(block.agreement)] if block.agreement is not None else []
-        for curve in block.curves:
-            found += [escape(f"{curve.title}:"), _grid(curve.bins)]
-        found += [escape(" ".join(block.notes))] if block.notes else []
-    found.append(escape(" ".join(closing(validation.rated, level))))
-    found += _on_scale(validation.calibrated)
-    return "\n\n".join(found) + "\n"
-
-
-def _on_scale(found: tuple[Calibrated, ...]) -> Iterator[str]:
-    for block in validation_module.blocks(found):
-        yield f"### {validation_module.TITLE}: {escape(block.name)}"
-        for grid in block.grids:
-            yield _grid(grid)
-        yield escape(" ".join(block.told))
-    if found:
-        yield escape(validation_module.calibration_note(found))
-
-
-def _grid(grid: Grid) -> str:
-    rows = [grid.heads, ["---", *["---:"] * (len(grid.heads) - 1)]]
-    rows += [[escape(row[0][0]), *(" ".join(cell).rstrip() for cell in row[1:])] for row in grid.rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
-
-
-def _json(validation: Validation, level: Level, colour: bool) -> str:
-    """Every level and coefficient."""
-    found: dict[str, Any] = {
-        "title": validation.title,
-        "notes": validation.notes,
-        "criteria": [
-            {**asdict(flat(rated)), "told": {level: list(told(rated, level)) for level in LEVELS}}
-            for rated in validation.rated
-        ],
-    }
-    if validation.calibrated:
-        found["calibrated"] = [asdict(one) for one in validation.calibrated]
-    return json.dumps(plain(found), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
-def _latex(validation: Validation, level: Level, colour: bool) -> str:
-    """A table for each criterion, with the coefficients of every judge, floor and annotator at one level."""
-    found = []
-    for place, rated in enumerate(validation.rated, 1):
-        block = laid_out(rated, level)
-        counted = dict.fromkeys((block.unit, "texts"))
-        rows = {one.label: [*one.cells, *((n, "") for n in (one.n, one.texts)[: len(counted)])] for one in block.lines}
-        caption = " ".join([f"{block.title}. {block.over}.", *block.told, *closing([rated], level)])
-        found.append(latex.grid([*HEADS, *counted], rows, caption=caption, label=f"tab:people-{place}"))
-    return latex.begin(list(map(line, validation.notes))) + "\n".join(found)
-
-
-def _csv(validation: Validation, level: Level, colour: bool) -> str:
-    """A row for each judge, floor and annotator, level and coefficient, in full precision."""
-    return csv.written(
-        CELLS,
-        (
-            [rated.criterion, row.name, row.kind, at, name, e.value, e.low, e.high, e.n, row.correlation.texts,
-             row.few.get(at, ""), row.signature, e.method]
-            for rated in validation.rated
-            for row in rated.rows
-            for (at, name), e in row.correlation.estimates.items()
-        ),
-    )  # fmt: skip
-
-
-CELLS = (
-    *("criterion", "name", "kind", "level", "coefficient", "value", "low", "high", "n", "texts"),
-    *("left_out", "signature", "method"),
-)
-"""The columns of the CSV: `n` counts items, texts or systems, `left_out` says why a floor does not count as one."""
-
-FORMATS: Mapping[str, Callable[[Validation, Any, bool], str]] = {
-    "console": _console,
-    "markdown": _markdown,
-    "json": _json,
-    "csv": _csv,
-    "latex": _latex,
-}
+        raise ConfigError(f"--level: {plugins.unknown('level', level, list(LEVELS))}")

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from judge.commands.test import PAIRS
 from judge.core.errors import ConfigError, JudgeError, StorageError
 from judge.core.format import count, line
 from judge.core.records import Sample, whole
@@ -185,3 +184,7 @@ def _text(sample: Sample) -> tuple[str, str]:
 
 def _named(sample: Sample) -> str:
     return f"item {line(sample.item, 60)!r} of system {line(sample.system, 60)!r}"
+
+
+PAIRS = "pairs"
+"""The folder, in that of a suite's run, of the texts that were compared two by two."""

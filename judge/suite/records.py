@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from judge.config import Budget
+from judge.core import plugins
 from judge.core.records import Estimate, Sample
-from judge.report.views.comparison import RunComparison
+from judge.results.comparison import RunComparison
 from judge.results.result import Result
 from judge.stats.coefficients import Coefficient
 from judge.stats.correlation import Level
@@ -201,6 +202,4 @@ class Outcomes(tuple[Outcome, ...]):
 
     def report(self, format: str = "console", *, colour: bool = False) -> str:
         """As console (in `colour` with a terminal's codes), markdown, json or junit. Raises ConfigError for another."""
-        from judge.report.renderers import suite
-
-        return suite.render(self, format, colour=colour)
+        return str(plugins.report("outcomes")(self, format, colour=colour))

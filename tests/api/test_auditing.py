@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import judge
-from judge.audit import audit_samples
-from judge.audit.card import ORIGINAL, PROBES, Card
-from judge.audit.perturbations import CHANGES, NEUTRAL
-from judge.audit.perturbations.injections import ATTACKS, CONTROL
+from judge.audits import audit_samples
+from judge.audits.card import ORIGINAL, PROBES, Card
+from judge.audits.perturbations import CHANGES, NEUTRAL
+from judge.audits.perturbations.injections import ATTACKS, CONTROL
 from judge.commands import audit as audit_command
 from judge.commands.audit import (
     DRAWN,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import judge
+from judge.commands.preparation import prepare
 from judge.config import rank_plan
 from judge.core.errors import ConfigError
 from judge.providers.scripted import ScriptedProvider
@@ -100,4 +101,4 @@ def test_where_there_is_nothing_to_do_it_by_it_costs_nothing(options: Any, messa
 def test_a_ranking_has_no_scores_to_calibrate() -> None:
     made = rank_plan(given={"calibrate": True})
     with pytest.raises(ConfigError, match="this run makes none"):
-        judge.commands.preparation(made, ROWS, providers=[ScriptedProvider(lambda _: "A")])
+        prepare(made, ROWS, providers=[ScriptedProvider(lambda _: "A")])

@@ -11,7 +11,7 @@ import pytest
 import judge
 from judge.core.errors import ConfigError
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.report.views.comparison import Change, RunComparison
+from judge.results.comparison import Change, RunComparison
 
 ROWS = [
     {

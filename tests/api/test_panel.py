@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import judge
+from judge.commands.preparation import prepare
 from judge.config import plan
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
@@ -75,10 +76,10 @@ def test_equal_texts_stay_equal_texts() -> None:
 
 def test_judges_may_have_addresses_of_their_own(chat_server: Any) -> None:
     given = {"model": ["m", {"name": "m", "base_url": chat_server.url}], "base_url": "http://127.0.0.1:9/v1"}
-    prepared = judge.commands.preparation(plan(given=given), ROWS)  # type: ignore[attr-defined]
+    prepared = prepare(plan(given=given), ROWS)
     assert list(prepared.judges) == ["openai/m@127.0.0.1:9/v1", f"openai/m@{chat_server.url[7:]}"]
     both = plan(given={"model": ["m", "decisions/m"], "base_url": chat_server.url})
-    assert list(judge.commands.preparation(both, ROWS).judges) == ["openai/m", "decisions/m"]  # type: ignore[attr-defined]
+    assert list(prepare(both, ROWS).judges) == ["openai/m", "decisions/m"]
 
 
 def test_the_same_judge_twice_is_no_panel() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import judge
 from judge.commands.cost_estimate import forecast
+from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
 from judge.config import rank_plan
 from judge.core.errors import ConfigError, CriterionError, Refused
@@ -140,7 +141,7 @@ def test_what_it_will_ask_is_said_before() -> None:
     assert prepared.notes[-1] == "A sample: 5 of 12 pairs of texts are compared."
     judgments = int(said.split(": ")[1].split()[0])
     assert judgments == len(prepared.pairs.compared)  # type: ignore[union-attr]
-    result = asyncio.run(judge.api.run(prepared))  # type: ignore[attr-defined]
+    result = asyncio.run(run_pipeline(prepared))
     assert result.info["requests"]["sent"] == judgments
 
 

@@ -24,7 +24,7 @@ def test_every_file_is_written_as_the_package_has_it(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "project"
     wrote = start(folder)
     assert names(folder) == {str(path.relative_to(folder)) for path in wrote} == FILES
-    source = Path(criteria.__file__).parents[1] / "starter"
+    source = Path(criteria.__file__).parents[1] / "commands" / "starter"
     assert all(path.read_bytes() == (source / path.relative_to(folder)).read_bytes() for path in wrote)
 
 

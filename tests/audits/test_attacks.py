@@ -7,8 +7,8 @@ import json
 import pytest
 
 from judge import criteria, text
-from judge.audit.perturbations import CHANGES, NEUTRAL
-from judge.audit.perturbations.injections import ATTACKS, CONTROL, Attack, attacked, top
+from judge.audits.perturbations import CHANGES, NEUTRAL
+from judge.audits.perturbations.injections import ATTACKS, CONTROL, Attack, attacked, top
 from judge.core.records import Sample, Scale
 from judge.criteria import bodies
 from judge.criteria.render import Renderer, key

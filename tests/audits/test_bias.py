@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.audit.bias import _ratings, _whose, _Within, extractiveness, kin, position, self_preference, verbosity
-from judge.audit.card import ORIGINAL, Evidence, Finding
-from judge.audit.sensitivity import Draft, settle
-from judge.audit.stability import again, scale_use, wording
+from judge.audits.bias import _ratings, _whose, _Within, extractiveness, kin, position, self_preference, verbosity
+from judge.audits.card import ORIGINAL, Evidence, Finding
+from judge.audits.sensitivity import Draft, settle
+from judge.audits.stability import again, scale_use, wording
 from judge.core.records import IDENTICAL, Estimate, Provenance, Sample, Score
 from judge.metrics.text_features import measured
 from judge.stats.bootstrap import share

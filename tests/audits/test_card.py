@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from judge.audit.build_card import assess, noticed, verdicts
-from judge.audit.card import DETECTED, ORIGINAL, Card, Cell, Evidence, Finding
+from judge.audits.build_card import assess, noticed, verdicts
+from judge.audits.card import DETECTED, ORIGINAL, Card, Cell, Evidence, Finding
 from judge.core.errors import ConfigError
 from judge.core.format import clean
 from judge.core.records import Column, Estimate, Sample

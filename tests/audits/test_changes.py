@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import text
-from judge.audit.perturbations import CHANGES, NEUTRAL, Change, changed, edits, of_language
-from judge.audit.perturbations.grammars import GRAMMARS
+from judge.audits.perturbations import CHANGES, NEUTRAL, Change, changed, edits, of_language
+from judge.audits.perturbations.grammars import GRAMMARS
 from judge.core.records import Sample
 from judge.data import samples as data
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from judge.audit.bias import attacked
-from judge.audit.card import ORIGINAL
-from judge.audit.perturbations.injections import CONTROL
-from judge.audit.sensitivity import cells
+from judge.audits.bias import attacked
+from judge.audits.card import ORIGINAL
+from judge.audits.perturbations.injections import CONTROL
+from judge.audits.sensitivity import cells
 from judge.stats.bootstrap import share
 
 

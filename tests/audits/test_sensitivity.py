@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.audit.card import ORIGINAL
-from judge.audit.sensitivity import cells, corrected, enough, step
+from judge.audits.card import ORIGINAL
+from judge.audits.sensitivity import cells, corrected, enough, step
 from judge.core.records import Estimate
 from judge.stats.bootstrap import share
 from judge.stats.paired_differences import holm, sign_flip

@@ -93,7 +93,7 @@ def test_of_a_finished_run_what_it_kept_is_shown(judge: Callable[..., Any], monk
     measured = judge("qags", "data.jsonl", "--item", "two")
     assert judge("score", "data.jsonl", "--metrics", "qags,source_bleu", "--out", "r", "-q").code == 0
     Path("data.jsonl").unlink()
-    monkeypatch.setattr("judge.api.run", None)
+    monkeypatch.setattr("judge.commands.pipeline.run_pipeline", None)
     stored = judge("qags", "r", "--item", "two", "--system", "x")
     assert (stored.code, stored.out) == (0, measured.out)
     for args, said in (

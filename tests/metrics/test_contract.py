@@ -192,7 +192,7 @@ def test_blank_references_do_not_count(name: str) -> None:
 def test_import_brings_no_package(name: str) -> None:
     heavy = ["numpy", "torch", "nltk", "sacrebleu", "rapidfuzz", "MeCab"]
     code = (
-        f"import sys; from judge import registry; registry.load('metrics', {name!r});"
+        f"import sys; from judge.core import plugins; plugins.load('metrics', {name!r});"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -202,9 +202,9 @@ def test_import_brings_no_package(name: str) -> None:
 @with_each
 def test_nothing_is_written_to_the_terminal(name: str) -> None:
     code = (
-        "from judge import registry; from judge.core.records import Sample;"
+        "from judge.core import plugins; from judge.core.records import Sample;"
         "samples = [Sample(str(n), 'a', f'x {n} .', source='y', references=('y .',)) for n in range(150)];"
-        f"registry.load('metrics', {name!r})().score(samples)"
+        f"plugins.load('metrics', {name!r})().score(samples)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")

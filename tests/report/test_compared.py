@@ -11,7 +11,8 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.report.views.comparison import Change, RunComparison, layout
+from judge.report.views.comparison import layout
+from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.stats.run_differences import compare_runs
 from judge.table import Table

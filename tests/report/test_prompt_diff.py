@@ -11,17 +11,9 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Estimate, Scale
-from judge.report.views.comparison import Change, RunComparison
-from judge.report.views.criterion_diff import (
-    Agreement,
-    Differing,
-    Judged,
-    PromptDiff,
-    Prompts,
-    RankChange,
-    Turned,
-    told,
-)
+from judge.report.views.criterion_diff import told
+from judge.results.comparison import Change, RunComparison
+from judge.results.criterion_diff import Agreement, Differing, Judged, PromptDiff, Prompts, RankChange, Turned
 from judge.results.result import Result
 from judge.stats.run_differences import compare_runs
 from judge.table import Table

@@ -26,7 +26,8 @@ from judge.scoring.strategies import Settings
 from judge.providers.openai import OpenAIProvider
 from judge.core.records import Sample, Score
 from judge.execution.retry import Retrier
-from judge.runner import Judgment, Run
+from judge.execution.pending import Judgment
+from judge.execution.scheduler import Run
 
 criteria = [load("coherence"), load("relevance")]
 

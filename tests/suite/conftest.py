@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.report.views.comparison import Change, RunComparison
+from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.stats.analyze import conclude
 from judge.stats.run_differences import compare_runs

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from judge.report.views.comparison import Change
 from judge.report.views.suite import changed, shown, suite_summary, totals
+from judge.results.comparison import Change
 from judge.suite.records import Outcome, Verdict
 
 PASSED = Verdict("a", 1, "band", "c", "passed", True, "≥ 4", "4.5")

@@ -23,7 +23,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judge.audit.card import Card
+from judge.audits.card import Card
 from judge.core.format import line, plain
 from judge.report.renderers import html
 from judge.report.renderers.console import written
@@ -293,3 +293,10 @@ SCHEMA = "judge.card/1"
 def render_json(card: Card) -> str:
     """Everything, as strict JSON: a number that does not exist is null."""
     return json.dumps(plain({"schema": SCHEMA, **asdict(card)}), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def render(card: Card, format: str, *, colour: bool) -> str:
+    """Render a card as console, markdown, html or json."""
+    if format == "console":
+        return render_console(card, colour=colour)
+    return {"markdown": render_markdown, "html": render_html, "json": render_json}[format](card)

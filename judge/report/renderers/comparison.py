@@ -17,7 +17,8 @@ from judge.core.format import line, plain
 from judge.report.renderers import html
 from judge.report.renderers.console import written
 from judge.report.renderers.markdown import escape
-from judge.report.views.comparison import Far, Layout, RunComparison, Section, layout
+from judge.report.views.comparison import Far, Layout, Section, layout
+from judge.results.comparison import RunComparison
 
 SCHEMA = "judge.compare/1"
 _HEADS = ("before", "after", "change", "p", "↑ = ↓")

@@ -17,7 +17,8 @@ from rich.text import Text
 from judge.core.format import chance, clean, count, line, number, percent, plain, signed, span
 from judge.report.renderers.console import written
 from judge.report.renderers.markdown import escape, summary
-from judge.report.views.criterion_diff import PLACES, Judged, PromptDiff, told
+from judge.report.views.criterion_diff import told
+from judge.results.criterion_diff import PLACES, Judged, PromptDiff
 from judge.stats.correlation import OVER
 
 SCHEMA = "judge.criteria.diff/1"

@@ -10,11 +10,12 @@ from markupsafe import Markup, escape
 from judge.core.format import clean, count
 from judge.core.records import ABSTAINED
 from judge.report.renderers.html import template
-from judge.report.views.comparison import RunComparison, Section, layout
-from judge.report.views.criterion_diff import PromptDiff
+from judge.report.views.comparison import Section, layout
 from judge.report.views.criterion_diff import told as told_of
 from judge.report.views.leaderboard import verdict, view
 from judge.report.views.ranking import ranked
+from judge.results.comparison import RunComparison
+from judge.results.criterion_diff import PromptDiff
 from judge.results.result import Result
 
 _KINDS = 4

@@ -30,8 +30,8 @@ from judge.core.errors import ConfigError
 from judge.core.format import clean, count, line, plain, seconds
 from judge.report.renderers.console import written
 from judge.report.renderers.markdown import LIMIT, escape, summary
-from judge.report.views.comparison import RunComparison
 from judge.report.views.suite import Row, Shown, changed, shown, suite_summary, totals
+from judge.results.comparison import RunComparison
 from judge.suite.records import Outcome
 
 _STYLES = {"✓": "green", "✗": "bold red", "?": "bold yellow", "!": "bold magenta"}

@@ -7,24 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from judge.audit.bias import FIRST
-from judge.audit.build_card import noticed
-from judge.audit.card import (
-    DETECTED,
-    FEWEST,
-    TESTABLE,
-    Card,
-    Cell,
-    Finding,
-    change,
-    interval,
-    mostly,
-    percents,
-    places,
-    share_percent,
-)
-from judge.audit.sensitivity import is_told
-from judge.audit.stability import LABEL
+from judge.audits.bias import FIRST
+from judge.audits.build_card import noticed
+from judge.audits.card import DETECTED, FEWEST, TESTABLE, Card, Cell, Finding, change, interval, mostly, percents, places, share_percent
+from judge.audits.sensitivity import is_told
+from judge.audits.stability import LABEL
 from judge.core.format import count, line, minus, number, signed
 from judge.core.records import Column, Estimate
 from judge.report.charts import geometry

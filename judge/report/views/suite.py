@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.core.format import clean, count, line
-from judge.report.views.comparison import Change, Layout, layout
+from judge.report.views.comparison import Layout, layout
+from judge.results.comparison import Change
 from judge.suite.records import Kind, Outcome, Status, Verdict
 
 _NAMED, _NAME, _SAID, _REPLY, _DIFF = 8, 80, 500, 1_000, 200

@@ -16,7 +16,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from judge.core.errors import ConfigError, DataError
 from judge.core.records import Failure, Sample, Score
-from judge.metrics.diversity import PairwiseBleu, pairwise_bleu
+from judge.metrics.diversity import PairwiseBleu, pairwise, pairwise_bleu
 
 WORDS = ["red", "Red", "boat", "boats", "the", ".", "9:30", "don't", "étage", "\ud800"]
 GROUPS = st.lists(
@@ -65,7 +65,7 @@ def test_is_the_definition(groups: list[list[str]], options: dict[str, Any]) -> 
 def test_blocks_change_nothing(groups: list[list[str]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         whole = pairwise_bleu(groups)
-        patch.setattr(pairwise_bleu, "_PAIRS", 3)
+        patch.setattr(pairwise, "_PAIRS", 3)
         assert pairwise_bleu(groups) == pytest.approx(whole, abs=1e-12)
 
 
@@ -154,7 +154,7 @@ def test_empty_texts_are_said() -> None:
 def test_no_value_is_a_failure(
     texts: list[str], groups: str | None, kind: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairwise_bleu, "MOST", 3)
+    monkeypatch.setattr(pairwise, "MOST", 3)
     rows = PairwiseBleu(groups=groups).score(samples(*texts)).rows
     assert [row.column for row in rows] == ["pairwise_bleu", "pairwise_bleu_corpus"]
     for row in rows:

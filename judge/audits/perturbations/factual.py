@@ -7,19 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from random import Random
 
-from judge.audit.perturbations.edits import (
-    Grammar,
-    Name,
-    Place,
-    Span,
-    apart,
-    content,
-    covered,
-    edited,
-    sentences,
-    spans,
-)
-from judge.audit.perturbations.grammars import of
+from judge.audits.perturbations.edits import Grammar, Name, Place, Span, apart, content, covered, edited, sentences, spans
+from judge.audits.perturbations.grammars import of
 from judge.core.records import Sample
 
 _STRANGERS = 3  # other items whose names are looked at

@@ -6,7 +6,7 @@ import re
 from random import Random
 from typing import NamedTuple
 
-from judge.audit.perturbations.edits import Grammar, Name, Place, deleted, listed
+from judge.audits.perturbations.edits import Grammar, Name, Place, deleted, listed
 
 _FIRST, _VOWELS = 0xAC00, "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
 _FINALS = ["", *"ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ"]

@@ -11,7 +11,7 @@ from math import ceil, log2
 
 import numpy as np
 
-from judge.audit.card import DETECTED, FEWEST, ORIGINAL, Cell, Evidence, Finding, brackets, chance, of
+from judge.audits.card import DETECTED, FEWEST, ORIGINAL, Cell, Evidence, Finding, brackets, chance, of
 from judge.core.records import Column, Estimate
 from judge.stats.bootstrap import Floats, share
 from judge.stats.paired_differences import holm, mean_differences

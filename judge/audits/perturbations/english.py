@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from judge.audit.perturbations.edits import Grammar, Name, Place, deleted, listed
+from judge.audits.perturbations.edits import Grammar, Name, Place, deleted, listed
 from judge.metrics.qags import english_noun_phrases
 
 WEEKDAYS = listed("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")

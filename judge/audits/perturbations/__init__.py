@@ -6,8 +6,8 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from judge.audit.perturbations import factual, sentence_level
-from judge.audit.perturbations.edits import LANGUAGES, Change
+from judge.audits.perturbations import factual, sentence_level
+from judge.audits.perturbations.edits import LANGUAGES, Change
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,20 +12,9 @@ from collections.abc import Sequence
 from random import Random
 
 from judge import text
-from judge.audit.perturbations.edits import (
-    Place,
-    Span,
-    apart,
-    appended,
-    content,
-    covered,
-    edited,
-    is_finished,
-    sentences,
-    spans,
-)
-from judge.audit.perturbations.factual import mentions, names
-from judge.audit.perturbations.grammars import of
+from judge.audits.perturbations.edits import Place, Span, apart, appended, content, covered, edited, is_finished, sentences, spans
+from judge.audits.perturbations.factual import mentions, names
+from judge.audits.perturbations.grammars import of
 from judge.core.records import Sample
 
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from judge.audit.card import ORIGINAL, Probe
-from judge.audit.perturbations import CHANGES, NEUTRAL, Change, changed, of_language
-from judge.audit.perturbations.injections import ATTACKS, attacked
+from judge.audits.card import ORIGINAL, Probe
+from judge.audits.perturbations import CHANGES, NEUTRAL, Change, changed, of_language
+from judge.audits.perturbations.injections import ATTACKS, attacked
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Scale, Score
 from judge.table import Table

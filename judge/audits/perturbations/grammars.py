@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from judge import text
-from judge.audit.perturbations import chinese, english, japanese, korean
-from judge.audit.perturbations.edits import Grammar
+from judge.audits.perturbations import chinese, english, japanese, korean
+from judge.audits.perturbations.edits import Grammar
 from judge.text import Language
 
 GRAMMARS: Mapping[Language, Grammar] = {

@@ -14,9 +14,9 @@ from statistics import fmean
 
 import numpy as np
 
-from judge.audit.card import FEWEST, ORIGINAL, Cell, Evidence, change, of, places, share_percent
-from judge.audit.perturbations.injections import CONTROL
-from judge.audit.sensitivity import Draft, cells, criteria, leans, least, means, moves, untested, varying
+from judge.audits.card import FEWEST, ORIGINAL, Cell, Evidence, change, of, places, share_percent
+from judge.audits.perturbations.injections import CONTROL
+from judge.audits.sensitivity import Draft, cells, criteria, leans, least, means, moves, untested, varying
 from judge.core.format import number
 from judge.core.records import Column, Estimate, Score
 from judge.metrics.text_features import measured

@@ -186,13 +186,8 @@ class Card:
 
     def report(self, format: str = "console", *, colour: bool = False) -> str:
         """As console (in `colour` with a terminal's codes), markdown, html or json. Raises ConfigError for another."""
-        from judge.report.renderers import audit
-
         check(format)
-        if format == "console":
-            return audit.render_console(self, colour=colour)
-        formats = {"markdown": audit.render_markdown, "html": audit.render_html, "json": audit.render_json}
-        return formats[format](self)
+        return str(plugins.report("card")(self, format, colour=colour))
 
 
 def mostly(found: Estimate | None, tested: Estimate | None = None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from random import Random
 
-from judge.audit.perturbations.edits import Grammar, Name, Place, deleted, listed
+from judge.audits.perturbations.edits import Grammar, Name, Place, deleted, listed
 
 _KANJI = "々〆ヶ\u4e00-\u9fff"
 _KATAKANA = "ァ-ヺー"

@@ -13,35 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from judge.audit.bias import (
-    COPIED,
-    COPYING,
-    FIRST,
-    LONGER,
-    attacked,
-    extractiveness,
-    position,
-    self_preference,
-    verbosity,
-)
-from judge.audit.card import (
-    DETECTED,
-    FEWEST,
-    ORIGINAL,
-    Card,
-    Cell,
-    Evidence,
-    Finding,
-    chance,
-    change,
-    listed,
-    mostly,
-    of,
-    places,
-    share_percent,
-)
-from judge.audit.sensitivity import Draft, cells, enough, is_told, moves, settle, step
-from judge.audit.stability import again, scale_use, wording
+from judge.audits.bias import COPIED, COPYING, FIRST, LONGER, attacked, extractiveness, position, self_preference, verbosity
+from judge.audits.card import DETECTED, FEWEST, ORIGINAL, Card, Cell, Evidence, Finding, chance, change, listed, mostly, of, places, share_percent
+from judge.audits.sensitivity import Draft, cells, enough, is_told, moves, settle, step
+from judge.audits.stability import again, scale_use, wording
 from judge.core.format import count, number, percent, signed
 from judge.core.records import Column, Estimate, Failure, Score
 from judge.core.version import __version__

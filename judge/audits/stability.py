@@ -10,8 +10,8 @@ from statistics import stdev
 
 import numpy as np
 
-from judge.audit.card import DETECTED, ORIGINAL, Evidence, change, interval, of, places, share_percent
-from judge.audit.sensitivity import Draft, bounded, criteria, leans, least, means, untested, varying
+from judge.audits.card import DETECTED, ORIGINAL, Evidence, change, interval, of, places, share_percent
+from judge.audits.sensitivity import Draft, bounded, criteria, leans, least, means, untested, varying
 from judge.core.format import line, number
 from judge.core.records import Column, Estimate, Sample, Score
 from judge.stats.agreement import repeats
