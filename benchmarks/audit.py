@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from common import COLUMNS, JUDGE, SUMMEVAL
 
-from judge.commands.audit import MAIN, ready, run
+from judge.commands.audit import MAIN, plan_audit, run_audit
 from judge.config import plan
 from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider
@@ -59,7 +59,9 @@ def whole(folder: Path) -> None:
     by_column = ",".join(f"{field}={column}" for field, column in COLUMNS.items())
     given = ("--model", "heuristic", "--no-cache", "--quiet")
     took = min(command("audit", SUMMEVAL, "--map", by_column, *given, "--out", folder / "audit") for _ in range(3))
-    found = ready(plan(given={"data": SUMMEVAL, "map": COLUMNS, "model": "heuristic", "cache": False}), items=ITEMS)
+    found = plan_audit(
+        plan(given={"data": SUMMEVAL, "map": COLUMNS, "model": "heuristic", "cache": False}), items=ITEMS
+    )
     rows = [{"item": s.item, "system": s.system, "output": s.output, "source": s.source} for s in found.texts.changed]
     texts = folder / "texts.jsonl"
     texts.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -78,8 +80,10 @@ def parts() -> None:
 
     scripted = ScriptedProvider(answer)
     given = plan(given={"data": SUMMEVAL, "map": COLUMNS, "cache": False, "weighting": "logprobs"})
-    found = timed("texts made, prompts checked", lambda: ready(given, items=ITEMS, providers=[scripted]))
-    card = timed(f"{found.judgments:,} judgments in {len(found.runs)} runs, card", lambda: asyncio.run(run(found)))
+    found = timed("texts made, prompts checked", lambda: plan_audit(given, items=ITEMS, providers=[scripted]))
+    card = timed(
+        f"{found.judgments:,} judgments in {len(found.runs)} runs, card", lambda: asyncio.run(run_audit(found))
+    )
     if card.failures:
         raise SystemExit(f"failures: {dict(card.failures)}")
     for format in ("console", "markdown", "html", "json"):
@@ -91,7 +95,7 @@ def parts() -> None:
 def card() -> None:
     """The card that docs/audit.md quotes."""
     given = plan(given={"data": SUMMEVAL, "map": COLUMNS, "model": "heuristic", "cache": False})
-    print(asyncio.run(run(ready(given, items=ITEMS))).report("markdown"))
+    print(asyncio.run(run_audit(plan_audit(given, items=ITEMS))).report("markdown"))
 
 
 if __name__ == "__main__":

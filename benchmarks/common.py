@@ -69,9 +69,9 @@ def judged(opened: Callable[[], Any]) -> tuple[float, float, int]:
     from judge.criteria import load
     from judge.execution.pending import Judgment
     from judge.execution.retry import Retrier
-    from judge.execution.scheduler import Run
+    from judge.execution.scheduler import JudgeRun
     from judge.providers.scripted import ScriptedProvider
-    from judge.scoring.strategies import Settings
+    from judge.scoring.strategies import SamplingOptions
 
     start, spent = time.perf_counter(), time.process_time()
     rows = summeval()
@@ -79,7 +79,7 @@ def judged(opened: Callable[[], Any]) -> tuple[float, float, int]:
     cache, made = opened(), []
     criteria = [load(name) for name in CRITERIA]
     asked = [Judgment(sample, criterion) for sample in rows for criterion in criteria]
-    run = Run(asked, provider, Settings(), cache=cache, retrier=Retrier(), emit=made.append)
+    run = JudgeRun(asked, provider, SamplingOptions(), cache=cache, retrier=Retrier(), emit=made.append)
     asyncio.run(run())
     cache.close()
     if len(made) != len(asked) or run.counts.failed:

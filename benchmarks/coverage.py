@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
-from judge.stats.bootstrap import Bootstrap, means
+from judge.stats.bootstrap import Bootstrap, bootstrap_means
 from judge.stats.coefficients import pooled
 from judge.stats.paired_differences import mean_differences
 from judge.stats.pairwise import rankings
@@ -94,7 +94,7 @@ def of_differences(repetitions: int) -> None:
             random = np.random.default_rng([n, len(name)])
             item = random.normal(size=(repetitions, n))
             one, other, equal = (scores(shape, item, shift, random) for shift in (SHIFT, 0.0, 0.0))
-            mean = held(list(means(table(other)).values()), truth(shape, 0.0))
+            mean = held(list(bootstrap_means(table(other)).values()), truth(shape, 0.0))
             apart = held(mean_differences(one - other, n_resamples=2_000), truth(shape, SHIFT) - truth(shape, 0.0))
             tests = mean_differences(equal - other, n_resamples=100)
             false = 100 * float(np.mean([e is not None and e.p is not None and e.p < 0.05 for e in tests]))

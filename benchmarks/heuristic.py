@@ -101,7 +101,7 @@ def system_means(given: Sequence[Sample], criterion: str) -> list[float | None]:
 
 def abstained(found: Sequence[text_features.Features]) -> float:
     """The share of texts that the baseline says nothing of."""
-    return fmean(heuristic.outside(features) is not None for features in found)
+    return fmean(heuristic.out_of_domain_reason(features) is not None for features in found)
 
 
 def damage(given: Sequence[Sample], edit: Edit) -> dict[str, Any]:
@@ -112,7 +112,8 @@ def damage(given: Sequence[Sample], edit: Edit) -> dict[str, Any]:
     line: dict[str, Any] = {"n": len(pairs), "abstained": abstained(after)}
     for criterion in ORDER:
         change = [
-            heuristic.index(b, criterion) - heuristic.index(a, criterion) for a, b in zip(before, after, strict=True)
+            heuristic.score_index(b, criterion) - heuristic.score_index(a, criterion)
+            for a, b in zip(before, after, strict=True)
         ]
         line[criterion] = fmean(change), fmean(each < -1e-9 for each in change)
     return line
@@ -137,7 +138,7 @@ def kinds_table(given: Sequence[Sample]) -> tuple[str, dict[str, list[text_featu
     """What the index says of texts whose worth is known, and how many of them the baseline abstains on."""
     found = {what: text_features.measured(texts) for what, texts in kinds(given)}
     lines = [
-        [what, *(f"{fmean(heuristic.index(one, c) for one in each):+.2f}" for c in ORDER), share(abstained(each))]
+        [what, *(f"{fmean(heuristic.score_index(one, c) for one in each):+.2f}" for c in ORDER), share(abstained(each))]
         for what, each in found.items()
     ]
     return table(["texts", *ORDER, "abstained on"], lines), found
@@ -148,7 +149,9 @@ def lead_wins(found: dict[str, list[text_features.Features]], criterion: str) ->
     leads, people = found[LEAD], found[PEOPLE]
     each = len(people) // len(leads)
     pairs = ((leads[place // each], reference) for place, reference in enumerate(people))
-    return fmean(heuristic.index(lead, criterion) > heuristic.index(mine, criterion) for lead, mine in pairs)
+    return fmean(
+        heuristic.score_index(lead, criterion) > heuristic.score_index(mine, criterion) for lead, mine in pairs
+    )
 
 
 def edits_table(edits: dict[str, dict[str, Any]]) -> str:
@@ -162,7 +165,9 @@ def edits_table(edits: dict[str, dict[str, Any]]) -> str:
 
 def indices(found: Sequence[text_features.Features], criterion: str, *, guarded: bool) -> list[float | None]:
     """The index of each text; None where it is guarded and abstains."""
-    return [None if guarded and heuristic.outside(f) else heuristic.index(f, criterion) for f in found]
+    return [
+        None if guarded and heuristic.out_of_domain_reason(f) else heuristic.score_index(f, criterion) for f in found
+    ]
 
 
 def summeval_table(given: Sequence[Sample], found: Sequence[text_features.Features]) -> str:
@@ -238,7 +243,7 @@ def abstained_table() -> str:
     lines = []
     for name in ("summeval.jsonl", "qags_cnndm.jsonl", "realsumm.jsonl.gz", "newsroom.jsonl"):
         given = samples(name)
-        reasons = [heuristic.outside(features) or "" for features in text_features.measured(given)]
+        reasons = [heuristic.out_of_domain_reason(features) or "" for features in text_features.measured(given)]
         counts = [fmean(part in reason for reason in reasons) for part in ("fewer than", "as many words", "bigrams")]
         whole = fmean(map(bool, reasons))
         lines.append([name.partition(".")[0], f"{len(given):,}", *map(share, counts), share(whole)])
@@ -259,7 +264,11 @@ def page() -> str:
     """docs/heuristic.md."""
     given = samples("summeval.jsonl")
     found = text_features.measured(given)
-    kept = [sample for sample, features in zip(given, found, strict=True) if heuristic.outside(features) is None]
+    kept = [
+        sample
+        for sample, features in zip(given, found, strict=True)
+        if heuristic.out_of_domain_reason(features) is None
+    ]
     edits = {what: damage(kept, edit) for what, edit in EDITS.items()}
     worth, by_kind = kinds_table(given)
     newsroom = {name: name for name in ("coherence", "fluency", "relevance")} | {"informativeness": "relevance"}

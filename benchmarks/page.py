@@ -17,7 +17,7 @@ from judge.core.records import Column, Provenance, Sample, Score
 from judge.execution.pending import Judgment
 from judge.report.renderers.html import render
 from judge.results.result import Result
-from judge.stats.bootstrap import means
+from judge.stats.bootstrap import bootstrap_means
 from judge.table import Table
 
 ITEMS = 1600
@@ -55,7 +55,11 @@ def made() -> Result:
     scores = [score(sample, column) for sample in samples for column in columns]
     table = Table(tuple(samples), tuple(columns), tuple(scores))
     asked = [Judgment(sample, criterion) for sample in samples for criterion in chosen]
-    return Result(table, means(table), {"prompts": run_metadata.sheets({"": asked}, {s.item for s in samples})})
+    return Result(
+        table,
+        bootstrap_means(table),
+        {"prompts": run_metadata.prompt_skeletons({"": asked}, {s.item for s in samples})},
+    )
 
 
 def score(sample: Sample, column: Column) -> Score:

@@ -101,7 +101,7 @@ def line(name: str, found: Sequence[tuple[Powered, float]]) -> str:
         for side in ([(one.estimate, value) for one, value in known], [(one.people, value) for one, value in known])
     ]
     width = median((o.estimate.high - o.estimate.low) / (o.people.high - o.people.low) for o, _ in known)
-    worth = median(one.worth or 0 for one, _ in known)
+    worth = median(one.effective_ratings or 0 for one, _ in known)
     share = fmean(one.weight for one, _ in known)
     lost = f", {len(found) - len(known)} without an interval" if len(known) < len(found) else ""
     return f"{name:<44} {held[0]:5.1f} {held[1]:5.1f}   {width:.2f}   {worth:5.0f}   {share:.2f}{lost}"

@@ -20,13 +20,13 @@ from common import SUMMEVAL, server, summeval
 
 from judge.cache import NoCache
 from judge.core.records import Sample, Usage
-from judge.criteria import bodies, load
+from judge.criteria import load, template_bodies
 from judge.criteria.render import Renderer
 from judge.execution.pending import Judgment
 from judge.execution.retry import Retrier
-from judge.execution.scheduler import Run
+from judge.execution.scheduler import JudgeRun
 from judge.providers.openai import OpenAIProvider
-from judge.scoring.strategies import Settings
+from judge.scoring.strategies import SamplingOptions
 
 PLACES, LATENCY, JITTER, BYTES = 64, 500, 0.5, 32_000
 CRITERIA = [load(name) for name in ("relevance", "coherence", "consistency")]
@@ -50,8 +50,8 @@ def documents() -> list[list[Sample]]:
 
 async def ours(asked: Sequence[Judgment], url: str) -> Usage:
     provider = OpenAIProvider("mock", base_url=url, connections=PLACES)
-    run = Run(
-        asked, provider, Settings("single"),
+    run = JudgeRun(
+        asked, provider, SamplingOptions("single"),
         cache=NoCache(), retrier=Retrier(), emit=lambda _: None, concurrency=PLACES,
     )  # fmt: skip
     await run()
@@ -82,8 +82,8 @@ def billed(used: Usage) -> float:
 
 
 def compare(judgments: Sequence[Judgment], url: str) -> None:
-    plain = {c.name: Renderer(c, bodies(c)) for c in CRITERIA}
-    apart = {c.name: Renderer(replace(c, form="decision"), bodies(c)) for c in CRITERIA}
+    plain = {c.name: Renderer(c, template_bodies(c)) for c in CRITERIA}
+    apart = {c.name: Renderer(replace(c, form="decision"), template_bodies(c)) for c in CRITERIA}
     by_prompt = {plain[j.criterion.name].render(j.sample).messages[0]["content"]: j for j in judgments}
     document_first, asked = list(by_prompt), list(by_prompt.values())
     cut = [apart[j.criterion.name].render(j.sample) for j in asked]

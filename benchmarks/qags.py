@@ -48,8 +48,10 @@ def main() -> None:
     by_rouge = rouge.score(outputs, sources, types=["rougeL"])["rougeL"]
     told("ROUGE-L precision", [None if isinstance(v, Failure) else v.precision for v in by_rouge], human)
     features = text_features.measured([Sample("", "", *pair) for pair in zip(outputs, sources, strict=True)])
-    support = [heuristic.index(found, "consistency") for found in features]
-    said = [None if heuristic.outside(found) else value for found, value in zip(features, support, strict=True)]
+    support = [heuristic.score_index(found, "consistency") for found in features]
+    said = [
+        None if heuristic.out_of_domain_reason(found) else value for found, value in zip(features, support, strict=True)
+    ]
     told("heuristic-1 support, abstaining", said, human)
     told("heuristic-1 support, all", support, human)
     told("length (words)", [float(len(output.split())) for output in outputs], human)

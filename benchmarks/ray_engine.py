@@ -28,12 +28,12 @@ from judge.criteria import load
 from judge.execution import engines
 from judge.execution.engines import Place
 from judge.execution.pending import Judgment
-from judge.execution.progress import Counts
-from judge.execution.rate_limit import Pace
+from judge.execution.progress import JudgeProgress
+from judge.execution.rate_limit import RateLimiter
 from judge.execution.retry import Retrier
-from judge.execution.scheduler import Run
+from judge.execution.scheduler import JudgeRun
 from judge.providers.openai import OpenAIProvider
-from judge.scoring.strategies import Settings
+from judge.scoring.strategies import SamplingOptions
 
 LATENCY, CONCURRENCY, OUTPUTS, ROUNDS = 0.1, 256, 5_000, 3
 WORKERS = int(sys.argv[1]) if len(sys.argv) > 1 else None
@@ -58,13 +58,15 @@ def outputs() -> list[Sample]:
     return many[:OUTPUTS]
 
 
-async def judged(asked: Sequence[Judgment], provider: OpenAIProvider, engine: engines.Engine, counts: Counts) -> None:
+async def judged(
+    asked: Sequence[Judgment], provider: OpenAIProvider, engine: engines.Engine, counts: JudgeProgress
+) -> None:
     made: list[object] = []
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
-        retrier = Retrier(pace=Pace(CONCURRENCY), counts=counts)
-        run = Run(
-            asked, provider, Settings(), cache=cache, retrier=retrier, emit=made.append, concurrency=CONCURRENCY,
+        retrier = Retrier(pace=RateLimiter(CONCURRENCY), counts=counts)
+        run = JudgeRun(
+            asked, provider, SamplingOptions(), cache=cache, retrier=retrier, emit=made.append, concurrency=CONCURRENCY,
             engine=engine, counts=counts,
         )  # fmt: skip
         await run()
@@ -75,12 +77,14 @@ async def judged(asked: Sequence[Judgment], provider: OpenAIProvider, engine: en
 
 async def measured(name: str, rows: Sequence[Sample], criteria: Sequence[Criterion], url: str) -> Took:
     provider = OpenAIProvider("mock", base_url=url, connections=CONCURRENCY)
-    engine = engines.made(name, Place(provider, None, Counts(), workers=WORKERS))
+    engine = engines.create_engine(name, Place(provider, None, JudgeProgress(), workers=WORKERS))
     before = time.perf_counter()
     first = Judgment(replace(rows[0], output="A first text."), criteria[0])
-    await judged([first], provider, engine, Counts())
+    await judged([first], provider, engine, JudgeProgress())
     start, cpu = time.perf_counter(), time.process_time()
-    await judged([Judgment(row, criterion) for row in rows for criterion in criteria], provider, engine, Counts())
+    await judged(
+        [Judgment(row, criterion) for row in rows for criterion in criteria], provider, engine, JudgeProgress()
+    )
     end = time.perf_counter()
     took = Took(end - start, time.process_time() - cpu, start - before, 0.0)
     if hasattr(engine, "aclose"):

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from common import CRITERIA, SUMMEVAL, command, judged
 
-from judge.cache import opened
-from judge.core.redis_url import Address
+from judge.cache import open_cache
+from judge.core.redis_url import RedisUrl
 
 TIMES = 5
 
@@ -42,10 +42,10 @@ def redis() -> Iterator[str]:
         server.wait()
 
 
-def passed(machine: Path, place: Address | Path) -> tuple[float, float, int]:
+def passed(machine: Path, place: RedisUrl | Path) -> tuple[float, float, int]:
     """One pass over all rows on a machine: seconds by the clock and of this process, and the requests it sent."""
     os.environ["JUDGE_CACHE"] = str(machine)
-    return judged(lambda: opened(place, must=True))
+    return judged(lambda: open_cache(place, must=True))
 
 
 def show(name: str, passes: list[tuple[float, float, int]]) -> None:
@@ -63,7 +63,7 @@ def whole(machine: Path, place: object, folder: Path) -> float:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name, redis() as url:
-        folder, address = Path(name), Address.read(url)
+        folder, address = Path(name), RedisUrl.read(url)
         show("cold: every reply asked for", [passed(folder / "first", address)])
         fresh, again, alone = [], [], []
         for _ in range(TIMES):

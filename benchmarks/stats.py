@@ -17,7 +17,7 @@ import numpy as np
 
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.analyze import overall
-from judge.stats.bootstrap import means
+from judge.stats.bootstrap import bootstrap_means
 from judge.stats.correlation import matrices
 from judge.stats.system_differences import compare
 from judge.table import Table
@@ -56,7 +56,7 @@ def weighed(data: Table) -> None:
     """The overall score with its means and its comparison, as a run makes them."""
     found = overall(data)
     if found is not None:
-        means(found[1], n_resamples=RESAMPLES)
+        bootstrap_means(found[1], n_resamples=RESAMPLES)
         compare(found[1], n_resamples=RESAMPLES)
 
 
@@ -72,7 +72,7 @@ def main() -> None:
         data = table(items, systems, columns, missing)
         alone = peak()
         steps = {
-            "means": lambda data=data: means(data, n_resamples=RESAMPLES),
+            "means": lambda data=data: bootstrap_means(data, n_resamples=RESAMPLES),
             "differences, tests, ranks": lambda data=data: compare(data, n_resamples=RESAMPLES),
             "overall": lambda data=data: weighed(data),
             "correlations": lambda data=data: matrices(data),

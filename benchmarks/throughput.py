@@ -19,14 +19,14 @@ import openai
 from common import CRITERIA, mock_server, summeval
 
 from judge.cache import DiskCache
-from judge.criteria import bodies, load
+from judge.criteria import load, template_bodies
 from judge.criteria.render import Renderer
 from judge.execution.pending import Judgment
-from judge.execution.rate_limit import Pace
+from judge.execution.rate_limit import RateLimiter
 from judge.execution.retry import Retrier
-from judge.execution.scheduler import Run
+from judge.execution.scheduler import JudgeRun
 from judge.providers.openai import OpenAIProvider
-from judge.scoring.strategies import Settings
+from judge.scoring.strategies import SamplingOptions
 
 LATENCY, CONCURRENCY, OUTPUTS, ROUNDS = 0.2, 256, 800, 5
 
@@ -44,9 +44,9 @@ async def ours(rows: list[Any], criteria: list[Any], url: str) -> None:
     made: list[Any] = []
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
-        retrier = Retrier(pace=Pace(CONCURRENCY))
+        retrier = Retrier(pace=RateLimiter(CONCURRENCY))
         kept = {"cache": cache, "retrier": retrier, "emit": made.append, "concurrency": CONCURRENCY}
-        run = Run(asked, provider, Settings(), **kept)
+        run = JudgeRun(asked, provider, SamplingOptions(), **kept)
         await run()
         cache.close()
     if run.counts.failed or len(made) != len(asked):
@@ -81,7 +81,7 @@ def compare(url: str) -> None:
     rows = summeval()
     rows = list({(s.source, s.output): s for s in rows}.values())[:OUTPUTS]
     criteria = [load(name) for name in CRITERIA]
-    renderers = [Renderer(c, bodies(c)) for c in criteria]
+    renderers = [Renderer(c, template_bodies(c)) for c in criteria]
     prompts = [r.render(s).messages[0]["content"] for s in rows for r in renderers]
     ideal = len(prompts) / CONCURRENCY * LATENCY + LATENCY
     pairs = []

@@ -12,7 +12,7 @@ from typing import Any
 from judge.core.records import Choice, Response, Token
 from judge.criteria import load
 from judge.scoring import strategies
-from judge.scoring.strategies import Rung, Settings
+from judge.scoring.strategies import SamplingOptions, Strategy
 
 ROUNDS, CALLS = 9, 2_000
 _OTHERS = {"The": 0.01, "I": 0.005, "Score": 0.002} | {f"word{n}": 0.0005 for n in range(10)}
@@ -44,8 +44,8 @@ def main() -> None:
     draws = [Response((Choice(text),)) for text in "44444444444445555553"]
     reasoned = replace(criterion, reply="reason_then_score")
 
-    def reading(rung: Rung, answers: list[Response], by: Any) -> float:
-        return cpu(lambda: strategies.read(rung, answers, by, Settings()))
+    def reading(rung: Strategy, answers: list[Response], by: Any) -> float:
+        return cpu(lambda: strategies.score_reply(rung, answers, by, SamplingOptions()))
 
     for what, rung, answers, by in (
         ("one token, 20 alternatives", "logprobs", [short], criterion),

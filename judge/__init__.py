@@ -21,7 +21,7 @@ from judge.core.version import __version__
 
 if TYPE_CHECKING:
     from judge import metrics as metrics
-    from judge.audits.card import Card as Card
+    from judge.audits.card import JudgeCard as JudgeCard
     from judge.commands.audit import audit as audit
     from judge.commands.audit import audit_async as audit_async
     from judge.commands.compare import compare as compare
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from judge.providers import Provider as Provider
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
     from judge.results.comparison import RunComparison as RunComparison
-    from judge.results.criterion_diff import PromptDiff as PromptDiff
+    from judge.results.criterion_diff import CriterionDiff as CriterionDiff
     from judge.results.result import Result as Result
     from judge.results.validation import Validation as Validation
     from judge.suite.records import Outcomes as Outcomes

@@ -14,9 +14,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError
 from judge.core.messages import command, option
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
-from judge.core.redis_url import Address, is_address, place
+from judge.core.redis_url import RedisUrl, is_redis_url, parse_cache_location
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
 _SCRIPTED = "scripted/"
@@ -108,10 +108,10 @@ def _seconds(given: Any) -> Any:
 
 
 def _cache(given: Any) -> Any:
-    if isinstance(given, Path) and is_address(str(given), bare=False):  # which has lost one of its slashes
+    if isinstance(given, Path) and is_redis_url(str(given), bare=False):  # which has lost one of its slashes
         raise ValueError("an address is a text, not a Path")
-    if isinstance(given, str | Address):
-        return place(given)
+    if isinstance(given, str | RedisUrl):
+        return parse_cache_location(given)
     if given is None or given is False or isinstance(given, Path):
         return given
     raise ValueError("write a folder or an address such as redis://HOST:6379/0, or false for none")
@@ -194,7 +194,7 @@ class Plan(BaseModel):
     engine: str = "local"
     ray_workers: int | None = Field(None, ge=1)
     retry_failed: bool = False
-    cache: Annotated[Address | Path | Literal[False] | None, BeforeValidator(_cache)] = None
+    cache: Annotated[RedisUrl | Path | Literal[False] | None, BeforeValidator(_cache)] = None
     replay: Path | None = None
     record: Path | None = None
     calibrate: bool = False
@@ -260,7 +260,7 @@ def _reason(first: Any, key: str, keys: list[str]) -> str:
     if first["type"] == "extra_forbidden":
         if key in RankPlan.model_fields:
             return f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"
-        return unknown("key", key, sorted(keys))
+        return unknown_name_message("key", key, sorted(keys))
     secret = key == "key_env" or (key == "cache" and isinstance(first["input"], str | Path))
     got = "" if secret or isinstance(first["input"], dict) else f", not {first['input']!r}"
     said = first["msg"].removeprefix("Value error, ")
@@ -289,7 +289,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
 def _from_file(key: str, value: Any, folder: Path) -> Any:
     """A value as the plan wants it: paths start from the file's folder."""
     value = _listed(key, value)
-    if key in _PATHS and isinstance(value, str) and not is_address(value):
+    if key in _PATHS and isinstance(value, str) and not is_redis_url(value):
         return folder / value
     if key == "criteria" and isinstance(value, list):
         return [str(folder / name) if str(name).endswith(".jinja") else name for name in value]

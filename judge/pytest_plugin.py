@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judge.commands.pytest_support import Asking, Found, Session
+    from judge.commands.pytest_support import JudgeFixture, SuiteOutcome, SuiteSession
     from judge.suite.records import Verdict
 
 _SUITE, _MODEL, _ADDRESS, _SCRIPTED = ".judge.yaml", "--judge-model", "--judge-base-url", "scripted/"
@@ -87,9 +87,9 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     """What a score was made of, behind the comparison that failed (all that a short summary shows) and below it."""
     if "judge.commands.pytest_support" not in sys.modules:
         return None
-    from judge.commands.pytest_support import Judged
+    from judge.commands.pytest_support import JudgedScore
 
-    found = [one for one in (left, right) if isinstance(one, Judged)]
+    found = [one for one in (left, right) if isinstance(one, JudgedScore)]
     if not found:
         return None
     why = "; ".join(one.short for one in found)
@@ -97,12 +97,12 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 
 
 @pytest.fixture
-def judge(request: pytest.FixtureRequest) -> Asking:
+def judge(request: pytest.FixtureRequest) -> JudgeFixture:
     """Scores a text, or compares two: `judge.score(criterion, output=...)`, `judge.prefers(a, over=b, criterion=...)`.
 
     Criteria and files that a test or its marker names start from the folder of the test's file.
     """
-    from judge.commands.pytest_support import Asking
+    from judge.commands.pytest_support import JudgeFixture
     from judge.core.errors import ConfigError
 
     own: dict[str, Any] = {}
@@ -111,7 +111,7 @@ def judge(request: pytest.FixtureRequest) -> Asking:
             pytest.fail(f"@pytest.mark.judge takes keywords, such as model={mark.args[0]!r}", pytrace=False)
         own = {**mark.kwargs, **own}
     try:
-        return Asking(_session(request.config), own, request.path.parent)
+        return JudgeFixture(_session(request.config), own, request.path.parent)
     except ConfigError as error:
         said = str(error)
     pytest.fail(said, pytrace=False)
@@ -124,8 +124,8 @@ def _typed(config: pytest.Config, option: str) -> list[str]:
     return [value or ("" if mark else following) for (name, mark, value), following in pairs if name == option]
 
 
-def _session(config: pytest.Config) -> Session:
-    from judge.commands.pytest_support import Session
+def _session(config: pytest.Config) -> SuiteSession:
+    from judge.commands.pytest_support import SuiteSession
 
     typed = _typed(config, _MODEL)
     start, shared = config.invocation_params.dir, getattr(config, "workerinput", {}).get("judge_shared", "")
@@ -141,20 +141,20 @@ def _session(config: pytest.Config) -> Session:
     if ini["model"].startswith(_SCRIPTED):
         ini["model"] = f"{_SCRIPTED}{folder / ini['model'].removeprefix(_SCRIPTED)}"
     command, ini = ({name: value for name, value in one.items() if value} for one in (given, ini))
-    return Session(command, ini, typed, Path(shared) if shared and Path(shared).is_dir() else None)
+    return SuiteSession(command, ini, typed, Path(shared) if shared and Path(shared).is_dir() else None)
 
 
 class SuiteFile(pytest.File):
     """A suite: a test for each of its cases, one for its limits and one for its baseline."""
 
-    _found: Found | None = None
+    _found: SuiteOutcome | None = None
     told: SuiteItem | None = None
     """The test that said why the suite could not be run."""
 
     def collect(self) -> Iterator[SuiteItem]:
         """Reads the suite; asks nobody."""
         from judge.core.errors import JudgeError
-        from judge.core.format import line
+        from judge.core.format import one_line
         from judge.suite import load
 
         try:
@@ -162,17 +162,19 @@ class SuiteFile(pytest.File):
         except JudgeError as error:
             raise self.CollectError(str(error)) from None
         for case in self.suite.cases:
-            yield SuiteItem.from_parent(self, name=line(case.name), what=case.name, line=case.line)
+            yield SuiteItem.from_parent(self, name=one_line(case.name), what=case.name, line=case.line)
         for what, key in (("limit", "limits"), *([("baseline", "baseline")] if self.suite.baseline else [])):
             yield SuiteItem.from_parent(self, name=f"({key})", what=what, line=self.suite.lines.get(key, 1), whole=True)
 
-    def found(self) -> Found:
+    def found(self) -> SuiteOutcome:
         """What came of the cases that run here; the suite is run by the first test that asks."""
         if self._found is None:
-            from judge.commands.pytest_support import verdicts
+            from judge.commands.pytest_support import run_suite_once
 
             here = [one for one in self.session.items if isinstance(one, SuiteItem) and one.parent is self]
-            self._found = verdicts(self.suite, _session(self.config), frozenset(o.what for o in here if not o.whole))
+            self._found = run_suite_once(
+                self.suite, _session(self.config), frozenset(o.what for o in here if not o.whole)
+            )
         return self._found
 
 
@@ -192,7 +194,7 @@ class SuiteItem(pytest.Item):
 
     def runtest(self) -> None:
         """Raises Unmet where a verdict on it is not met, or where the suite could not be run."""
-        from judge.commands.pytest_support import unmet
+        from judge.commands.pytest_support import unmet_failures
 
         found = self.parent.found()
         if found.trouble:
@@ -201,7 +203,7 @@ class SuiteItem(pytest.Item):
             raise Unmet(f"{why}\n\n{self.path}:{self.line}")
         mine = [one for one in found.verdicts if self._is(one)]
         self.user_properties += [("judge", f"{one.found} {one.said}".strip()) for one in mine]
-        if said := unmet(mine):
+        if said := unmet_failures(mine):
             raise Unmet("\n".join([*said, "", f"{self.path}:{self.line}"]))
         if self.what == "baseline" and self.whole and not mine:
             pytest.skip("; ".join(found.warnings) or "nothing was compared with the baseline")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from judge.cache import folder_of, location_of
+from judge.cache import cache_location, local_dir
 from judge.config import plan
 from judge.core.errors import ConfigError
-from judge.core.redis_url import Address, is_address
+from judge.core.redis_url import RedisUrl, is_redis_url
 from judge.suite import load
 
 SECRET = "ge%2Fheim"
@@ -33,7 +33,7 @@ WHOLE = f"redis://:{SECRET}@host:6380/2"
     ],
 )
 def test_an_address_is_written_in_one_way_and_shown_without_its_password(given: str, url: str, shown: str) -> None:
-    read = Address.read(given)
+    read = RedisUrl.read(given)
     assert (read.url, read.shown, str(read), f"{read}") == (url, shown, shown, shown)
     assert "url" not in repr(read)
     assert pickle.loads(pickle.dumps(read)) == read
@@ -47,7 +47,7 @@ redis://h?ssl_ca_certs=a redis://:xyzzy/1@h redis://:xyzzy#1@h redis://:xyzzy?1@
 
 @pytest.mark.parametrize("given", WRONG.split())
 def test_what_is_no_address_is_refused_and_not_repeated(given: str) -> None:
-    assert is_address(given)
+    assert is_redis_url(given)
     with pytest.raises(ConfigError, match=r"--cache: write redis://:PASSWORD@HOST") as refused:
         plan(given={"cache": given})
     assert "xyzzy" not in "".join(traceback.format_exception(refused.value))
@@ -66,7 +66,7 @@ def test_what_looks_like_an_address_never_becomes_a_folder(
     (tmp_path / "run.yaml").write_text(f"data: d.jsonl\ncache: '{given}'\n", "utf-8")
     monkeypatch.setenv("JUDGE_CACHE", given)
     monkeypatch.chdir(tmp_path)
-    ways = (lambda: plan(given={"cache": given}), lambda: plan(tmp_path / "run.yaml"), lambda: location_of(None))
+    ways = (lambda: plan(given={"cache": given}), lambda: plan(tmp_path / "run.yaml"), lambda: cache_location(None))
     for way in ways:
         with pytest.raises(ConfigError, match=r"cache: write redis://:PASSWORD@HOST|CACHE: write redis") as refused:
             way()
@@ -83,13 +83,13 @@ def test_a_host_and_a_port_are_no_folder(given: str, monkeypatch: pytest.MonkeyP
         plan(given={"cache": given})
     monkeypatch.setenv("JUDGE_CACHE", given)
     with pytest.raises(ConfigError, match=r"^\$JUDGE_CACHE: write redis://HOST:PORT for a Redis"):
-        location_of(None)
+        cache_location(None)
     assert plan(given={"cache": f"./{given}"}).cache == Path(given)
 
 
 def test_a_folder_is_no_address() -> None:
     for given in ("cache", "./redis", "C:/redis", "C:/me@x", "/redis:/x", "redis", "runs/12:30", "a@b", Path("redis")):
-        assert not is_address(given)
+        assert not is_redis_url(given)
         assert plan(given={"cache": given}).cache == Path(given)
     with pytest.raises(ConfigError, match=r"--cache: an address is a text, not a Path$"):
         plan(given={"cache": Path(WHOLE)})
@@ -98,7 +98,7 @@ def test_a_folder_is_no_address() -> None:
 def test_a_plan_holds_the_password_and_shows_it_nowhere(tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text(f"data: d.jsonl\ncache: {WHOLE}\n", "utf-8")
     made = plan(tmp_path / "run.yaml")
-    assert isinstance(made.cache, Address)
+    assert isinstance(made.cache, RedisUrl)
     assert made.cache.url == WHOLE
     dumped = made.model_dump(mode="json", by_alias=True, exclude_none=True)
     assert dumped["cache"] == "redis://host:6380/2"
@@ -117,17 +117,17 @@ def test_another_mistake_in_the_plan_does_not_show_it(tmp_path: Path) -> None:
 def test_the_variable_names_a_folder_or_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     here = tmp_path / "judge"
-    assert (location_of(None), folder_of(None)) == (here, here)
+    assert (cache_location(None), local_dir(None)) == (here, here)
     monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "own"))
-    assert (location_of(None), folder_of(None)) == (tmp_path / "own", tmp_path / "own")
-    address = Address.read("redis://other")
-    assert (location_of(address), folder_of(address)) == (address, tmp_path / "own")
+    assert (cache_location(None), local_dir(None)) == (tmp_path / "own", tmp_path / "own")
+    address = RedisUrl.read("redis://other")
+    assert (cache_location(address), local_dir(address)) == (address, tmp_path / "own")
     monkeypatch.setenv("JUDGE_CACHE", WHOLE)
-    assert (location_of(None), folder_of(None)) == (Address.read(WHOLE), here)
-    assert (location_of(tmp_path), folder_of(tmp_path)) == (tmp_path, tmp_path)
+    assert (cache_location(None), local_dir(None)) == (RedisUrl.read(WHOLE), here)
+    assert (cache_location(tmp_path), local_dir(tmp_path)) == (tmp_path, tmp_path)
     monkeypatch.setenv("JUDGE_CACHE", "redis://:xyzzy/1@h")
     with pytest.raises(ConfigError, match=r"^\$JUDGE_CACHE: write redis://") as refused:
-        location_of(None)
+        cache_location(None)
     assert "xyzzy" not in str(refused.value)
 
 
@@ -135,7 +135,7 @@ def test_a_suite_takes_one_too(tmp_path: Path) -> None:
     path = tmp_path / "a.judge.yaml"
     case = "cases: [{criterion: fluency, text: {output: A boat.}, expect: {min: 2}}]\n"
     path.write_text(f"model: m\ncache: {WHOLE}\n{case}", "utf-8")
-    assert load.load(path).options["cache"] == Address.read(WHOLE)
+    assert load.load(path).options["cache"] == RedisUrl.read(WHOLE)
     path.write_text(f"model: m\ncache: redis://:xyzzy/1@h\n{case}", "utf-8")
     with pytest.raises(ConfigError, match=r"a.judge.yaml:2: cache: write redis://:PASSWORD@HOST") as refused:
         load.load(path)

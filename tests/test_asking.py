@@ -15,10 +15,10 @@ from judge.cache import Cache, DiskCache, NoCache
 from judge.core.errors import ConfigError, ParseError, ProviderError, Refused, StorageError, Transient
 from judge.core.records import Choice, Request, Response, Usage
 from judge.execution import metric_client
-from judge.execution.metric_client import Asker, Later, Said, beside
-from judge.execution.progress import Counts
+from judge.execution.metric_client import DeferredClient, MetricClient, Said, from_thread
+from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Policy, Retrier
-from judge.metrics.common import Trouble, Wanted
+from judge.metrics.common import ModelError, ModelQuestion
 from judge.metrics.qags import judge_model
 from judge.providers import Provider
 from judge.providers.openai import OpenAIProvider
@@ -35,24 +35,24 @@ def upper(reply: str) -> str:
     return reply.upper()
 
 
-def wanted(*prompts: str, max_tokens: int = 64, read: Callable[[str], str] = upper) -> list[Wanted]:
-    return [Wanted(prompt, max_tokens, read) for prompt in prompts]
+def wanted(*prompts: str, max_tokens: int = 64, read: Callable[[str], str] = upper) -> list[ModelQuestion]:
+    return [ModelQuestion(prompt, max_tokens, read) for prompt in prompts]
 
 
 def echo(request: Request) -> Reply:
     return request.messages[0]["content"]
 
 
-def asker(provider: Provider, cache: Cache | None = None, **options: Any) -> Asker:
-    return Asker(provider, cache=cache or NoCache(), retrier=Retrier(Policy(), sleep=no_sleep), **options)
+def asker(provider: Provider, cache: Cache | None = None, **options: Any) -> MetricClient:
+    return MetricClient(provider, cache=cache or NoCache(), retrier=Retrier(Policy(), sleep=no_sleep), **options)
 
 
-def scripted(script: Callable[[Request], Reply] = echo, **options: Any) -> tuple[Asker, ScriptedProvider]:
+def scripted(script: Callable[[Request], Reply] = echo, **options: Any) -> tuple[MetricClient, ScriptedProvider]:
     provider = ScriptedProvider(script, endpoint=options.pop("endpoint", "test"))
     return asker(provider, **options), provider
 
 
-def ask(one: Asker, prompts: Sequence[Wanted]) -> list[Said]:
+def ask(one: MetricClient, prompts: Sequence[ModelQuestion]) -> list[Said]:
     async def work() -> list[Said]:
         async with one:
             return await one.ask(prompts)
@@ -149,7 +149,7 @@ def test_a_provider_without_endpoint_is_never_cached(tmp_path: Path) -> None:
 def test_a_reply_of_no_use_is_trouble_and_is_not_kept(tmp_path: Path, reply: Reply, message: str) -> None:
     one, _ = scripted(lambda _: reply, cache=DiskCache(tmp_path))
     (found,) = ask(one, wanted("a"))
-    assert isinstance(found, Trouble)
+    assert isinstance(found, ModelError)
     assert found.error == "ParseError"
     assert message in found.message
     assert ask(scripted(cache=DiskCache(tmp_path))[0], wanted("a")) == ["A"]
@@ -165,7 +165,7 @@ def test_a_kept_reply_that_is_no_longer_of_use_is_asked_for_again(tmp_path: Path
 def test_a_reply_is_kept_if_it_is_of_use_to_one_who_wants_it(tmp_path: Path) -> None:
     both = [*wanted("a"), *wanted("a", read=str)]
     found = ask(scripted(lambda _: "12", cache=DiskCache(tmp_path))[0], both)
-    assert [type(one) for one in found] == [Trouble, str]
+    assert [type(one) for one in found] == [ModelError, str]
     assert ask(scripted(lambda _: Refused("again"), cache=DiskCache(tmp_path))[0], both) == found
 
 
@@ -177,9 +177,9 @@ def test_one_refused_prompt_is_trouble_and_the_rest_goes_on() -> None:
     one, _ = scripted(lambda request: Refused("content policy") if echo(request) == "b" else "yes")
     assert ask(one, wanted("a", "b", "c", "b")) == [
         "YES",
-        Trouble("Refused", "content policy", failed=True),
+        ModelError("Refused", "content policy", failed=True),
         "YES",
-        Trouble("Refused", "content policy", failed=True),
+        ModelError("Refused", "content policy", failed=True),
     ]
     assert (one.counts.sent, one.counts.answered, one.counts.refused) == (3, 2, 1)
 
@@ -221,7 +221,7 @@ def test_a_cache_that_cannot_be_written_stops(tmp_path: Path) -> None:
 
 
 def test_usage_and_what_the_server_would_not_do_are_counted_with_the_run_s_own() -> None:
-    counts = Counts(total=3, done=3, sent=3, usage=Usage(1, 1))
+    counts = JudgeProgress(total=3, done=3, sent=3, usage=Usage(1, 1))
     response = Response((Choice("yes"),), Usage(10, 2), "m-1", ("temperature",))
     one, _ = scripted(lambda _: response, counts=counts)
     assert one.signature == "scripted/script,t=0"
@@ -264,7 +264,7 @@ def test_a_server_s_refusal_of_one_prompt_is_trouble_and_one_of_the_key_stops(
         (400, {}, no) if body["messages"][0]["content"] == "b" else (200, {}, make_completion("yes"))
     )
     first, second = ask(asker(OpenAIProvider("m", base_url=chat_server.url)), wanted("a", "b"))
-    assert (first, type(second)) == ("YES", Trouble)
+    assert (first, type(second)) == ("YES", ModelError)
     chat_server.answer = lambda _: (401, {}, no)
     with pytest.raises(Refused):
         ask(asker(OpenAIProvider("m", base_url=chat_server.url)), wanted("a", "b"))
@@ -287,10 +287,10 @@ def test_the_stages_of_qags_through_a_server(
 
     chat_server.answer = lambda body: (200, {}, make_completion(reply(body)))
 
-    def stages(one: Asker, loop: asyncio.AbstractEventLoop) -> list[Any]:
-        themes, questions, answers = judge_model.open(beside(one, loop), "en")
+    def stages(one: MetricClient, loop: asyncio.AbstractEventLoop) -> list[Any]:
+        themes, questions, answers = judge_model.open(from_thread(one, loop), "en")
         (found,) = themes.themes([output])
-        assert not isinstance(found, Trouble)
+        assert not isinstance(found, ModelError)
         asked = [str(one) for one in questions.questions([(theme, output) for theme in found])]
         answered = answers.answers([(question, text) for question in asked for text in (source, output)])
         return [found, asked, answered]
@@ -352,11 +352,11 @@ class Metric(threading.Thread):
 
 
 def test_a_thread_gets_its_answers_and_what_stops_the_run() -> None:
-    async def work(one: Asker) -> list[Said]:
+    async def work(one: MetricClient) -> list[Said]:
         async with one:
-            return await asyncio.to_thread(beside(one, asyncio.get_running_loop()), wanted("a", "1"))
+            return await asyncio.to_thread(from_thread(one, asyncio.get_running_loop()), wanted("a", "1"))
 
-    assert asyncio.run(work(scripted()[0])) == ["A", Trouble("ParseError", "not a word", failed=True)]
+    assert asyncio.run(work(scripted()[0])) == ["A", ModelError("ParseError", "not a word", failed=True)]
     with pytest.raises(Refused, match="401"):
         asyncio.run(work(scripted(lambda _: Refused("401", stops="always"))[0]))
 
@@ -367,10 +367,10 @@ def test_closing_ends_what_is_asked_and_the_thread_that_waits_for_it() -> None:
     async def work() -> tuple[Metric, Metric]:
         loop = asyncio.get_running_loop()
         async with asker(provider) as one:
-            first = Metric(lambda: beside(one, loop)(wanted("a", "b")))
+            first = Metric(lambda: from_thread(one, loop)(wanted("a", "b")))
             first.start()
             await provider.asked.wait()
-        late = Metric(lambda: beside(one, loop)(wanted("c")))
+        late = Metric(lambda: from_thread(one, loop)(wanted("c")))
         late.start()
         await asyncio.to_thread(late.join)
         return first, late
@@ -391,7 +391,7 @@ def test_ctrl_c_does_not_leave_the_thread_waiting(tmp_path: Path) -> None:
         loop = asyncio.get_running_loop()
         await asker(answered, DiskCache(tmp_path)).ask(wanted("a"))
         one = asker(provider)
-        metrics.append(Metric(lambda: beside(one, loop)(wanted("b"))))
+        metrics.append(Metric(lambda: from_thread(one, loop)(wanted("b"))))
         metrics[0].start()
         await provider.asked.wait()
         raise KeyboardInterrupt  # as the signal does, in the middle of the loop; nobody closes the asker
@@ -435,7 +435,7 @@ def test_a_loop_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(metric_client, "wait", look)
     for _ in range(2):  # it ends while it is waited for, and then before it is asked
         with pytest.raises(KeyboardInterrupt):
-            beside(one, loop)(wanted("a"))
+            from_thread(one, loop)(wanted("a"))
     assert provider.seen == []
 
 
@@ -445,14 +445,14 @@ def test_what_is_wrong_with_a_reader_is_not_taken_for_the_end_of_the_loop() -> N
 
     async def work() -> None:
         async with scripted()[0] as one:
-            await asyncio.to_thread(beside(one, asyncio.get_running_loop()), wanted("a", read=broken))
+            await asyncio.to_thread(from_thread(one, asyncio.get_running_loop()), wanted("a", read=broken))
 
     with pytest.raises(RuntimeError, match="a bug"):
         asyncio.run(work())
 
 
 def test_a_metric_can_be_made_before_there_is_anyone_to_ask() -> None:
-    later = Later()
+    later = DeferredClient()
     themes = judge_model.open(later, "en")[0]
     assert themes.signature.startswith("llm:en@")
     with pytest.raises(RuntimeError, match="before"):
@@ -460,7 +460,7 @@ def test_a_metric_can_be_made_before_there_is_anyone_to_ask() -> None:
 
     async def work() -> list[Any]:
         async with scripted(lambda _: "Snow")[0] as one:
-            later.to = beside(one, asyncio.get_running_loop())
+            later.to = from_thread(one, asyncio.get_running_loop())
             return await asyncio.to_thread(themes.themes, ["Snow fell."])
 
     assert asyncio.run(work()) == [["Snow"]]

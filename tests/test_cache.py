@@ -99,7 +99,7 @@ def test_a_pickle_is_not_read(tmp_path: Path, where: str) -> None:
     cache = DiskCache(tmp_path)
     assert cache.get_many(["a", "b"]) == {"b": response()}
     if where == "value":
-        assert [found for found, _ in cache.everything()] == [response()]
+        assert [found for found, _ in cache.iter_all()] == [response()]
         with pytest.raises(StorageError, match="will not read"):
             cache._store.get("a")
     else:
@@ -169,7 +169,7 @@ def test_a_damaged_file_is_set_aside_and_its_replies_carried_over(
     found = cache.get_many(list(made))
     assert found.items() <= made.items()  # no reply is another's, and none is half a one
     if not cache.notes:  # nothing that was read is damaged: what finds it is reading on
-        list(cache.everything())
+        list(cache.iter_all())
     assert len(cache.get_many(list(made))) >= 200 - most
     (note,) = cache.notes
     assert "replies were carried over" in note
@@ -182,7 +182,7 @@ def test_a_damaged_file_is_set_aside_and_its_replies_carried_over(
     again = DiskCache(tmp_path)
     assert again.notes == []
     assert again.get_many(["new"]) == {"new": response()}
-    assert sum(request is not None for _, request in again.everything()) >= 200 - 2 * most
+    assert sum(request is not None for _, request in again.iter_all()) >= 200 - 2 * most
     again.close()
 
 
@@ -324,13 +324,13 @@ def test_what_was_asked_is_kept_and_a_prompt_only_once(tmp_path: Path) -> None:
     cache.put("f" * 64, response("of an older version"))
     cache.flush()
     assert cache.stats()["bytes"] < 5 * len(prompt)
-    found = list(cache.everything())
+    found = list(cache.iter_all())
     assert [one for _, one in found if one is not None] == requests
     assert [one.key() for _, one in found if one is not None] == [one.key() for one in requests]
     assert [reply.choices[0].text for reply, one in found if one is None] == ["of an older version"]
     assert len(cache.get_many([one.key() for one in requests])) == 20
     assert cache.clear() == 21
-    assert list(cache.everything()) == []
+    assert list(cache.iter_all()) == []
     cache.close()
 
 

@@ -83,7 +83,7 @@ def test_built_in_comparisons_have_the_same_titles_and_compare(language: str) ->
         assert (one.language, one.reply, one.pairwise) == (language, "score", True)
         assert one.description
         assert 3 <= len(one.steps) <= 5
-        criteria.check(one, [sample(source="s")])
+        criteria.check_samples(one, [sample(source="s")])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -96,7 +96,7 @@ def test_no_criterion_speaks_of_another(language: str, pairwise: bool) -> None:
         "relevance": ("relevan", "関連", "관련", "相关"),
     }
     for one in criteria.builtin(language, pairwise=pairwise):
-        text = " ".join(criteria.sources(one).values()).lower()
+        text = " ".join(criteria.template_texts(one).values()).lower()
         for name, words in stems.items():
             said = sum(text.count(word) for word in words)
             assert (said > 0) == one.name.startswith(name), (one.name, name)
@@ -106,7 +106,7 @@ def test_fluency_5_asks_what_fluency_asks() -> None:
     for language in LANGUAGES:
         three, five = criteria.load("fluency", language=language), criteria.load("fluency_5", language=language)
         assert (three.title, three.description, three.steps) == (five.title, five.description, five.steps)
-        assert criteria.sources(five)["summarization/fluency.jinja"] == three.template
+        assert criteria.template_texts(five)["summarization/fluency.jinja"] == three.template
 
 
 def test_a_name_may_carry_its_task() -> None:
@@ -347,10 +347,10 @@ def test_layouts_come_from_the_own_folder_then_the_language_then_english(write: 
     prompts = criteria.builtin_prompts()
     english, korean = criteria.load(path), criteria.load(path, language="ko")
     key = "layouts/pointwise.jinja"
-    assert criteria.sources(english)[key] == (prompts / key).read_text(encoding="utf-8")
-    assert criteria.sources(korean)[key] == (prompts / "ko" / key).read_text(encoding="utf-8")
+    assert criteria.template_texts(english)[key] == (prompts / key).read_text(encoding="utf-8")
+    assert criteria.template_texts(korean)[key] == (prompts / "ko" / key).read_text(encoding="utf-8")
     write("mine {{ output }}", key)
-    assert criteria.sources(criteria.load(path, language="ko"))[key] == "mine {{ output }}"
+    assert criteria.template_texts(criteria.load(path, language="ko"))[key] == "mine {{ output }}"
 
 
 def test_the_digest_is_over_every_text_by_name_and_in_order(write: Write) -> None:
@@ -358,7 +358,7 @@ def test_the_digest_is_over_every_text_by_name_and_in_order(write: Write) -> Non
     write("see", "c.jinja")
     one = criteria.load(write(HEAD + "{% extends 'b.jinja' %}"))
     texts = [["my.jinja", one.template], ["b.jinja", "{% include 'c.jinja' %}{{ output }}"], ["c.jinja", "see"]]
-    assert list(criteria.sources(one).items()) == [tuple(pair) for pair in texts]
+    assert list(criteria.template_texts(one).items()) == [tuple(pair) for pair in texts]
     assert one.digest == hashlib.sha256(json.dumps(texts).encode()).hexdigest()
     write("sea", "c.jinja")
     assert criteria.load(one.path).digest != one.digest
@@ -407,9 +407,11 @@ def test_needs_are_the_variables_a_rendering_reads(write: Write, text: str, need
 def test_check_is_content_with_samples_that_have_everything(write: Write) -> None:
     text = HEAD + "{{ source }}{{ references }}{{ reference }}{{ genre }}{{ output }}"
     one = criteria.load(write(text))
-    criteria.check(one, [sample(source="s", references=("r",), extra={"genre": 0})])
-    criteria.check(criteria.load(write(HEAD + "{{ reference }}{{ output }}")), [sample(extra={"reference": "r"})])
-    criteria.check(one, [])
+    criteria.check_samples(one, [sample(source="s", references=("r",), extra={"genre": 0})])
+    criteria.check_samples(
+        criteria.load(write(HEAD + "{{ reference }}{{ output }}")), [sample(extra={"reference": "r"})]
+    )
+    criteria.check_samples(one, [])
 
 
 @pytest.mark.parametrize(
@@ -417,7 +419,7 @@ def test_check_is_content_with_samples_that_have_everything(write: Write) -> Non
 )
 def test_a_template_that_never_shows_the_judged_text_is_refused(write: Write, text: str) -> None:
     with pytest.raises(CriterionError, match="never shows the judged text"):
-        criteria.check(criteria.load(write(HEAD + text)), [sample(source="s")])
+        criteria.check_samples(criteria.load(write(HEAD + text)), [sample(source="s")])
 
 
 def test_a_template_too_deep_to_be_read_is_refused(write: Write) -> None:
@@ -429,18 +431,18 @@ def test_layouts_are_read_once(write: Write) -> None:
     layout = Path(write("mine {{ output }}", "base.jinja"))
     one = criteria.load(write(HEAD + "{% extends 'base.jinja' %}"))
     layout.unlink()
-    assert criteria.sources(one)["base.jinja"] == "mine {{ output }}"
+    assert criteria.template_texts(one)["base.jinja"] == "mine {{ output }}"
 
 
 def test_a_variable_nobody_has_is_the_templates_fault(write: Write) -> None:
     one = criteria.load(write(HEAD + EXTENDS + "{% block criterion %}\n{{ sumary }}\n{% endblock %}"))
     rows = [sample(source="x", extra={"summary": "y", "system": "z"}), sample("b", source="x")]
     with pytest.raises(CriterionError) as caught:
-        criteria.check(one, rows)
+        criteria.check_samples(one, rows)
     message = "unknown variable 'sumary'; did you mean 'summary'? the data has: output, source, summary"
     assert str(caught.value) == f"{one.path}:6: {message}"
     with pytest.raises(CriterionError, match=r"unknown variable 'sumary'; the data has: output, source$"):
-        criteria.check(one, [sample(source="x")])
+        criteria.check_samples(one, [sample(source="x")])
 
 
 def test_a_variable_of_a_layout_is_placed_there(write: Write) -> None:
@@ -448,18 +450,18 @@ def test_a_variable_of_a_layout_is_placed_there(write: Write) -> None:
     write("{% include 'aside.jinja' %}\n\n{{ genre }}", "base.jinja")
     one = criteria.load(write(HEAD + "{% extends 'base.jinja' %}"))
     with pytest.raises(CriterionError, match=r"^base\.jinja:3: unknown variable 'genre'"):
-        criteria.check(one, [sample(references=("r",))])
+        criteria.check_samples(one, [sample(references=("r",))])
 
 
 @pytest.mark.parametrize("blank", [None, ""])
 def test_data_without_any_source_is_the_datas_fault(blank: str | None) -> None:
     with pytest.raises(DataError) as caught:
-        criteria.check(criteria.load("relevance"), [sample(source=blank), sample("b", source=blank)])
+        criteria.check_samples(criteria.load("relevance"), [sample(source=blank), sample("b", source=blank)])
     reads = (
         "the criterion relevance reads source, which no sample has; name its column with --map source=COLUMN, or do "
         "without it: {% block source %}{% endblock %} (the data has: output)"
     )
-    line = 1 + criteria.sources(criteria.load("relevance"))["layouts/pointwise.jinja"].splitlines().index(
+    line = 1 + criteria.template_texts(criteria.load("relevance"))["layouts/pointwise.jinja"].splitlines().index(
         '{{ source|fenced("source") }}'
     )
     assert str(caught.value) == f"layouts/pointwise.jinja:{line}: {reads}"
@@ -468,39 +470,39 @@ def test_data_without_any_source_is_the_datas_fault(blank: str | None) -> None:
 def test_the_first_sample_that_lacks_something_is_named() -> None:
     rows = [sample(source="x"), sample("b", "m2", where="data.jsonl:17"), sample("c")]
     with pytest.raises(DataError) as caught:
-        criteria.check(criteria.load("relevance"), rows)
+        criteria.check_samples(criteria.load("relevance"), rows)
     message = "item 'b' of system 'm2' has no source, which the criterion relevance reads; 2 of 3 samples lack it"
     assert str(caught.value) == f"data.jsonl:17: {message}"
     with pytest.raises(DataError, match=r"^item 'b' of system 's' has no source"):
-        criteria.check(criteria.load("relevance"), [sample(source="x"), sample("b")])
+        criteria.check_samples(criteria.load("relevance"), [sample(source="x"), sample("b")])
 
 
 @pytest.mark.parametrize("name", ["reference", "references"])
 def test_references_are_lacking_where_they_are_empty(write: Write, name: str) -> None:
     one = criteria.load(write(f"{HEAD}{{{{ {name} }}}}"))
     with pytest.raises(DataError, match=f"item 'b' of system 's' has no {name}, which the criterion my reads; 1 of 2"):
-        criteria.check(one, [sample(references=("r",)), sample("b")])
+        criteria.check_samples(one, [sample(references=("r",)), sample("b")])
 
 
 def test_a_column_that_is_empty_somewhere_is_the_datas_fault(write: Write) -> None:
     one = criteria.load(write(HEAD + "{{ genre }}"))
     with pytest.raises(DataError, match="has no genre"):
-        criteria.check(one, [sample(extra={"genre": "news"}), sample("b", extra={"genre": None})])
+        criteria.check_samples(one, [sample(extra={"genre": "news"}), sample("b", extra={"genre": None})])
 
 
 def test_a_comparison_reads_both_texts_and_no_output(write: Write) -> None:
     one = criteria.load(write(PAIR + PAIR_EXTENDS + "{% block source %}{% endblock %}"), pairwise=True)
-    criteria.check(one, [sample(), sample("b")])
+    criteria.check_samples(one, [sample(), sample("b")])
     path = write(PAIR + PAIR_EXTENDS + "{% block source %}\n{{ output }}{% endblock %}")
     with pytest.raises(
         CriterionError, match=r"my\.jinja:6: a comparison has no output; its texts are first and second"
     ):
-        criteria.check(criteria.load(path, pairwise=True), [sample()])
+        criteria.check_samples(criteria.load(path, pairwise=True), [sample()])
     one = criteria.load(write(PAIR + PAIR_EXTENDS + "{% block source %}{{ firts }}{% endblock %}"), pairwise=True)
     with pytest.raises(CriterionError, match=r"did you mean 'first'\? the data has: first, second$"):
-        criteria.check(one, [sample()])
+        criteria.check_samples(one, [sample()])
     with pytest.raises(DataError, match="the criterion relevance reads source, which no sample has"):
-        criteria.check(criteria.load("relevance", pairwise=True), [sample()])
+        criteria.check_samples(criteria.load("relevance", pairwise=True), [sample()])
 
 
 @pytest.mark.parametrize("name", sorted(criteria.HIDDEN))
@@ -524,7 +526,7 @@ def test_a_comparison_tells_no_more_than_a_judgment(write: Write, name: str) -> 
 def test_the_values_of_a_comparison_say_who_wins(write: Write, scale: str, says: str | None) -> None:
     one = criteria.load(write(f"---\nscale: {scale}\n---\n{{{{ first }}}}{{{{ second }}}}"), pairwise=True)
     if says is None:
-        criteria.check(one, [sample()])
+        criteria.check_samples(one, [sample()])
         return
     with pytest.raises(CriterionError, match=re.escape(says)):
-        criteria.check(one, [sample()])
+        criteria.check_samples(one, [sample()])

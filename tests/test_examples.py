@@ -187,7 +187,7 @@ def test_a_judge_that_is_too_kind_is_brought_to_peoples_scale(make: Make) -> Non
     assert difference.apart
     assert difference.people.low is not None
     assert difference.people.low < 0 < difference.estimate.value
-    assert (difference.worth or 0) > 2 * difference.estimate.n
+    assert (difference.effective_ratings or 0) > 2 * difference.estimate.n
 
 
 def test_the_readme_of_the_calibration_has_the_numbers_of_its_report(make: Make) -> None:
@@ -205,7 +205,7 @@ def test_every_prompt_has_one_rule_and_every_rule_one_prompt() -> None:
     assert plan.data is not None
     prompts = []
     for criterion in map(criteria.load, plan.criteria):
-        renderer = Renderer(criterion, criteria.bodies(criterion))
+        renderer = Renderer(criterion, criteria.template_bodies(criterion))
         prompts += [renderer.render(sample).messages[0]["content"] for sample in samples.load(plan.data)]
     rules = _rules(name)
     answers = [[n for n, (texts, _) in enumerate(rules) if all(t in prompt for t in texts)] for prompt in prompts]

@@ -12,7 +12,7 @@ from judge.core.errors import ConfigError, ParseError, Refused
 from judge.core.records import Choice, Prompt, Response, Scale, Token
 from judge.criteria import load
 from judge.scoring import strategies
-from judge.scoring.strategies import Settings, Untrusted
+from judge.scoring.strategies import SamplingOptions, UnusableReply
 
 COHERENCE = load("coherence")
 PROMPT = Prompt("i", "s", "coherence", ({"role": "user", "content": "How coherent?"},), "The question")
@@ -41,12 +41,12 @@ def weighed(text: str, **top: float) -> Response:
     ],
 )
 def test_the_rungs_of_a_chat_endpoint(settings: dict[str, Any], expected: tuple[str, ...]) -> None:
-    assert strategies.rungs(Settings(**settings), decides=False) == expected
+    assert strategies.strategies_for(SamplingOptions(**settings), decides=False) == expected
 
 
 def test_a_decision_endpoint_has_one_rung() -> None:
-    assert strategies.rungs(Settings(), decides=True) == ("decisions",)
-    assert strategies.rungs(Settings(weighting="decisions"), decides=True) == ("decisions",)
+    assert strategies.strategies_for(SamplingOptions(), decides=True) == ("decisions",)
+    assert strategies.strategies_for(SamplingOptions(weighting="decisions"), decides=True) == ("decisions",)
 
 
 @pytest.mark.parametrize(
@@ -60,18 +60,18 @@ def test_a_weighting_the_endpoint_does_not_have_is_refused(
     settings: dict[str, Any], decides: bool, message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        strategies.rungs(Settings(**settings), decides)
+        strategies.strategies_for(SamplingOptions(**settings), decides)
 
 
 def test_what_each_rung_asks() -> None:
-    (logprobs,) = strategies.requests(PROMPT, COHERENCE, "logprobs", Settings())
+    (logprobs,) = strategies.requests(PROMPT, COHERENCE, "logprobs", SamplingOptions())
     assert logprobs.params == {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
-    (single,) = strategies.requests(PROMPT, COHERENCE, "single", Settings(max_tokens=7))
+    (single,) = strategies.requests(PROMPT, COHERENCE, "single", SamplingOptions(max_tokens=7))
     assert single.params == {"temperature": 0.0, "max_tokens": 7}
-    drawn = strategies.requests(PROMPT, COHERENCE, "samples", Settings(draws=3))
+    drawn = strategies.requests(PROMPT, COHERENCE, "samples", SamplingOptions(draws=3))
     assert [(r.draw, r.params) for r in drawn] == [(n, {"temperature": 1.0, "max_tokens": 64}) for n in range(3)]
     assert len({r.key() for r in drawn}) == 3
-    (warm, _) = strategies.requests(PROMPT, COHERENCE, "samples", Settings(draws=2, temperature=0.7))
+    (warm, _) = strategies.requests(PROMPT, COHERENCE, "samples", SamplingOptions(draws=2, temperature=0.7))
     assert warm.params["temperature"] == 0.7
 
 
@@ -85,7 +85,7 @@ def test_what_each_rung_asks() -> None:
     ],
 )
 def test_a_criterion_as_a_typed_question(scale: Scale, expected: tuple[str, list[str]]) -> None:
-    (request,) = strategies.requests(PROMPT, replace(COHERENCE, scale=scale), "decisions", Settings())
+    (request,) = strategies.requests(PROMPT, replace(COHERENCE, scale=scale), "decisions", SamplingOptions())
     kind, labels = expected
     question = {"name": "coherence", "type": kind, "instructions": "The question", "labels": labels}
     assert (request.params, request.messages) == ({"questions": [question]}, PROMPT.messages)
@@ -93,18 +93,18 @@ def test_a_criterion_as_a_typed_question(scale: Scale, expected: tuple[str, list
 
 def test_structured_output_is_asked_for_by_a_schema_in_the_order_of_the_kind() -> None:
     criterion = replace(COHERENCE, form="json", reply="reason_then_score")
-    (request,) = strategies.requests(PROMPT, criterion, "single", Settings())
+    (request,) = strategies.requests(PROMPT, criterion, "single", SamplingOptions())
     schema = request.params["response_format"]["json_schema"]["schema"]
     assert list(schema["properties"]) == schema["required"] == ["reason", "score"]
     assert schema["properties"]["score"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
     labelled = replace(criterion, scale=Scale(("fail", "pass"), (0.0, 1.0)), reply="score")
-    (request,) = strategies.requests(PROMPT, labelled, "single", Settings())
+    (request,) = strategies.requests(PROMPT, labelled, "single", SamplingOptions())
     schema = request.params["response_format"]["json_schema"]["schema"]
     assert schema["properties"] == {"score": {"type": "string", "enum": ["fail", "pass"]}}
 
 
 def test_twenty_draws_as_the_table_of_vectors_has_them() -> None:
-    value, made = strategies.read("samples", said(*["4"] * 13, *["5"] * 6, "n/a"), COHERENCE, Settings())
+    value, made = strategies.score_reply("samples", said(*["4"] * 13, *["5"] * 6, "n/a"), COHERENCE, SamplingOptions())
     assert value == pytest.approx(4.3158, abs=5e-5)
     assert (made.method, made.n, made.mass, made.argmax) == ("samples", 19, pytest.approx(0.95), "4")
     assert made.distribution == {"4": pytest.approx(0.65), "5": pytest.approx(0.3)}
@@ -114,42 +114,46 @@ def test_twenty_draws_as_the_table_of_vectors_has_them() -> None:
 
 
 def test_draws_that_were_not_answered_are_counted_apart() -> None:
-    value, made = strategies.read("samples", [*said("4", "2"), Refused("busy")], COHERENCE, Settings(), ["why"])
+    value, made = strategies.score_reply(
+        "samples", [*said("4", "2"), Refused("busy")], COHERENCE, SamplingOptions(), ["why"]
+    )
     assert (value, made.n, made.mass) == (3.0, 2, 1.0)
     assert made.note == "why; 1 of 3 draws were not answered"
 
 
 def test_no_draw_with_a_score_is_the_next_rungs_turn() -> None:
-    with pytest.raises(Untrusted, match="none of 2 draws has a score"):
-        strategies.read("samples", said("n/a", "no"), COHERENCE, Settings())
+    with pytest.raises(UnusableReply, match="none of 2 draws has a score"):
+        strategies.score_reply("samples", said("n/a", "no"), COHERENCE, SamplingOptions())
 
 
 def test_nothing_answered_is_the_providers_error() -> None:
     with pytest.raises(Refused, match="busy"):
-        strategies.read("samples", [Refused("busy"), Refused("later")], COHERENCE, Settings())
+        strategies.score_reply("samples", [Refused("busy"), Refused("later")], COHERENCE, SamplingOptions())
 
 
 def test_probabilities_that_are_missing_or_too_small_are_not_trusted() -> None:
-    with pytest.raises(Untrusted, match="without token probabilities") as lacking:
-        strategies.read("logprobs", said("4"), COHERENCE, Settings())
+    with pytest.raises(UnusableReply, match="without token probabilities") as lacking:
+        strategies.score_reply("logprobs", said("4"), COHERENCE, SamplingOptions())
     assert lacking.value.lasting
-    with pytest.raises(Untrusted, match=r"only 0\.02 of the probability") as small:
-        strategies.read("logprobs", [weighed("3", _3=0.02, I=0.98)], COHERENCE, Settings())
+    with pytest.raises(UnusableReply, match=r"only 0\.02 of the probability") as small:
+        strategies.score_reply("logprobs", [weighed("3", _3=0.02, I=0.98)], COHERENCE, SamplingOptions())
     assert not small.value.lasting
-    value, made = strategies.read("logprobs", [weighed("3", _3=0.02, I=0.98)], COHERENCE, Settings(min_mass=0.0))
+    value, made = strategies.score_reply(
+        "logprobs", [weighed("3", _3=0.02, I=0.98)], COHERENCE, SamplingOptions(min_mass=0.0)
+    )
     assert (value, made.mass) == (3.0, pytest.approx(0.02))
 
 
 def test_a_reply_that_is_no_score_is_no_score_on_any_rung() -> None:
     for rung in ("logprobs", "single"):
         with pytest.raises(ParseError) as error:
-            strategies.read(rung, [weighed("The", The=0.9, It=0.1)], COHERENCE, Settings())
-        assert not isinstance(error.value, Untrusted)
+            strategies.score_reply(rung, [weighed("The", The=0.9, It=0.1)], COHERENCE, SamplingOptions())
+        assert not isinstance(error.value, UnusableReply)
     cut = Response((Choice("1", "length", (Token("1", 0.0, (("1", 0.0),)),)),))
     with pytest.raises(ParseError, match="cut off"):
-        strategies.read("logprobs", [cut], COHERENCE, Settings())
+        strategies.score_reply("logprobs", [cut], COHERENCE, SamplingOptions())
     with pytest.raises(ParseError, match="holds no reply"):
-        strategies.read("single", [Response(())], COHERENCE, Settings())
+        strategies.score_reply("single", [Response(())], COHERENCE, SamplingOptions())
 
 
 def test_with_a_reason_first_the_provenance_says_what_the_probabilities_hang_on() -> None:
@@ -157,7 +161,7 @@ def test_with_a_reason_first_the_provenance_says_what_the_probabilities_hang_on(
     tokens = tuple(Token(t, -0.1, ((t, -0.1),)) for t in ("It has 2 breaks.", "\n", "Score", ":", " "))
     last = Token("4", -0.36, (("4", -0.3567), ("5", -1.204)))
     reply = Response((Choice("It has 2 breaks.\nScore: 4", "stop", (*tokens, last)),))
-    value, made = strategies.read("logprobs", [reply], reasoned, Settings())
+    value, made = strategies.score_reply("logprobs", [reply], reasoned, SamplingOptions())
     assert value == pytest.approx(4.3, abs=1e-3)
     assert made.reason == "It has 2 breaks."
     assert made.note == "probabilities given one reason that the judge wrote first"
@@ -165,33 +169,37 @@ def test_with_a_reason_first_the_provenance_says_what_the_probabilities_hang_on(
 
 def test_of_samples_the_reason_kept_is_one_of_the_likeliest_label() -> None:
     reasoned = replace(COHERENCE, reply="score_then_reason")
-    _, made = strategies.read("samples", said("2\nToo short.", "4\nFine.", "4\nGood."), reasoned, Settings())
+    _, made = strategies.score_reply(
+        "samples", said("2\nToo short.", "4\nFine.", "4\nGood."), reasoned, SamplingOptions()
+    )
     assert (made.argmax, made.reason) == ("4", "Fine.")
 
 
 def test_a_decision_is_weighed_by_label() -> None:
     shares = (("1", 0.1), ("2", 0.0), ("3", 0.2), ("4", 0.4), ("5", 0.3))
-    value, made = strategies.read("decisions", [Response((Choice("4", shares=shares),))], COHERENCE, Settings())
+    value, made = strategies.score_reply(
+        "decisions", [Response((Choice("4", shares=shares),))], COHERENCE, SamplingOptions()
+    )
     assert value == pytest.approx(3.8)
     assert (made.method, made.argmax) == ("decisions", "4")
     with pytest.raises(ParseError, match="refused"):
-        strategies.read("decisions", [Response((Choice("", "refusal"),))], COHERENCE, Settings())
+        strategies.score_reply("decisions", [Response((Choice("", "refusal"),))], COHERENCE, SamplingOptions())
 
 
 def test_tokens_that_say_something_else_than_the_reply_are_not_trusted() -> None:
     reply = Response((Choice("2", "stop", (Token("5", -0.1, (("5", -0.1), ("2", -3.0))),)),))
-    with pytest.raises(Untrusted, match="the tokens say 5, the reply 2"):
-        strategies.read("logprobs", [reply], COHERENCE, Settings())
+    with pytest.raises(UnusableReply, match="the tokens say 5, the reply 2"):
+        strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
 
 
 def test_a_decision_with_too_little_mass_is_no_score() -> None:
     shares = (("1", 0.01), ("2", 0.0), ("3", 0.0), ("4", 0.02), ("5", 0.04))
     with pytest.raises(ParseError, match=r"only 0\.07 of the probability"):
-        strategies.read("decisions", [Response((Choice("5", shares=shares),))], COHERENCE, Settings())
+        strategies.score_reply("decisions", [Response((Choice("5", shares=shares),))], COHERENCE, SamplingOptions())
 
 
 def test_labels_that_only_look_like_numbers_are_words_in_the_schema() -> None:
     criterion = replace(COHERENCE, form="json", scale=Scale(("01", "02"), (0.0, 1.0)))
-    (request,) = strategies.requests(PROMPT, criterion, "single", Settings())
+    (request,) = strategies.requests(PROMPT, criterion, "single", SamplingOptions())
     score = request.params["response_format"]["json_schema"]["schema"]["properties"]["score"]
     assert score == {"type": "string", "enum": ["01", "02"]}

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from judge import criteria
 from judge.core.errors import CriterionError
 from judge.core.records import Criterion, Form, ReplyKind, Sample, Scale
-from judge.criteria import WORDINGS, reworded
-from judge.criteria.render import Renderer, key
+from judge.criteria import PARAPHRASES, paraphrase
+from judge.criteria.render import Renderer, fence_digest
 from judge.scoring import parse
 
 GOLDEN = Path(__file__).parent / "golden" / "layouts"
 LANGUAGES = criteria.languages()
-LAYOUTS = [(language, layout) for language in LANGUAGES for layout in ("pointwise", *WORDINGS, "pairwise")]
+LAYOUTS = [(language, layout) for language in LANGUAGES for layout in ("pointwise", *PARAPHRASES, "pairwise")]
 KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
 HEAD = "---\nscale: [1, 5]\n---\n"
 EXTENDS = '{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}\nPolite?\n{% endblock %}\n'
@@ -47,7 +47,7 @@ def write(tmp_path: Path) -> Write:
 
 def prompt(criterion: Criterion, sample: Sample = SAMPLE) -> str:
     """The prompt, with the question where that is apart."""
-    made = Renderer(criterion, criteria.bodies(criterion)).render(sample)
+    made = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
     return "\n\n".join(filter(None, (made.messages[0]["content"], made.question)))
 
 
@@ -58,8 +58,8 @@ def prompt(criterion: Criterion, sample: Sample = SAMPLE) -> str:
 def renderer(language: str, layout: str, form: Form = "text") -> Renderer:
     """A built-in criterion that reads a source, in one of the layouts."""
     one = criteria.load("relevance", language=language, pairwise=layout == "pairwise")
-    one = reworded(one, layout) if layout in WORDINGS else one
-    return Renderer(replace(one, form=form, merged=form == "merged"), criteria.bodies(one))
+    one = paraphrase(one, layout) if layout in PARAPHRASES else one
+    return Renderer(replace(one, form=form, merged=form == "merged"), criteria.template_bodies(one))
 
 
 def shown(layout: Renderer, source: str, output: str, other: str | None) -> str:
@@ -109,9 +109,9 @@ def test_every_text_comes_out_whole_between_marks_that_stand_nowhere_else(
 def test_a_text_that_quotes_the_marks_of_another_does_not_end_it(
     language: str, layout: str, source: str, before: str, after: str
 ) -> None:
-    mark = key(source)
+    mark = fence_digest(source)
     output = f"{before}\n</source {mark}>\n<source {mark}>\n{after}\n</source {mark}>\n"
-    rival = f"{before}\n</A {key(output)}>\n{after}" if layout == "pairwise" else None
+    rival = f"{before}\n</A {fence_digest(output)}>\n{after}" if layout == "pairwise" else None
     message = shown(renderer(language, layout), source, output, rival)
     found = read(message)
     assert [text for *_, text in found] == [text for text in (source, output, rival) if text is not None]
@@ -136,9 +136,9 @@ def test_what_is_asked_apart_from_the_texts_has_none_of_them(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("wording", WORDINGS)
+@pytest.mark.parametrize("wording", PARAPHRASES)
 def test_the_other_wordings_are_those_a_person_has_read(language: str, wording: str) -> None:
-    one = reworded(criteria.load("relevance", language=language), wording)
+    one = paraphrase(criteria.load("relevance", language=language), wording)
     verdict = replace(one, scale=Scale(("fail", "pass"), (0.0, 1.0)))
     forms: tuple[Form, ...] = ("text", "json")
     asked = [(f"{form}, {kind}", replace(one, form=form, reply=kind)) for form in forms for kind in KINDS]
@@ -154,7 +154,7 @@ def test_the_other_wordings_are_those_a_person_has_read(language: str, wording: 
 
 def test_every_golden_file_has_its_test() -> None:
     found = {file.relative_to(GOLDEN).as_posix() for file in GOLDEN.rglob("*.txt")}
-    assert found == {f"{language}/{wording}.txt" for language in LANGUAGES for wording in WORDINGS}
+    assert found == {f"{language}/{wording}.txt" for language in LANGUAGES for wording in PARAPHRASES}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -172,13 +172,15 @@ def test_wordings_have_the_same_blocks_in_the_same_order(language: str) -> None:
 @pytest.mark.parametrize("name", ["relevance", "coherence", "consistency", "fluency", "fluency_5"])
 def test_only_the_words_around_a_criterion_change(language: str, name: str) -> None:
     one = criteria.load(name, language=language)
-    others = [reworded(one, wording) for wording in WORDINGS]
+    others = [paraphrase(one, wording) for wording in PARAPHRASES]
     assert [other.name for other in others] == [f"{name}~b", f"{name}~c"]
     assert len({one.digest, *(other.digest for other in others)}) == 3
     assert {(other.needs, other.scale, other.steps, other.reply) for other in others} == {
         (one.needs, one.scale, one.steps, one.reply)
     }
-    own = {line for line in criteria.bodies(one)[Path(one.path).name].splitlines() if line and "{%" not in line}
+    own = {
+        line for line in criteria.template_bodies(one)[Path(one.path).name].splitlines() if line and "{%" not in line
+    }
     assert own
     for other in others:
         lines = set(prompt(other).splitlines())
@@ -188,9 +190,9 @@ def test_only_the_words_around_a_criterion_change(language: str, name: str) -> N
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("wording", WORDINGS)
+@pytest.mark.parametrize("wording", PARAPHRASES)
 def test_a_reply_in_the_form_asked_for_is_read(language: str, wording: str) -> None:
-    one = reworded(replace(criteria.load("relevance", language=language), reply="reason_then_score"), wording)
+    one = paraphrase(replace(criteria.load("relevance", language=language), reply="reason_then_score"), wording)
     form = next(line for line in prompt(one).splitlines() if line.endswith(": N"))
     found = parse.find(f"Because.\n{form.removesuffix('N')}4", one.reply, one.scale, one.title)
     assert found.label == "4"
@@ -198,7 +200,7 @@ def test_a_reply_in_the_form_asked_for_is_read(language: str, wording: str) -> N
 
 def test_a_criterion_of_a_user_that_extends_the_layout_is_reworded(write: Write) -> None:
     path = write(HEAD + EXTENDS.replace('"', "'"))
-    one = reworded(criteria.load(path), "c")
+    one = paraphrase(criteria.load(path), "c")
     assert one.path == path
     assert prompt(one).startswith("Read the text below with care")
     assert "Polite?" in prompt(one)
@@ -209,10 +211,10 @@ def test_without_the_layout_there_are_no_other_words(write: Write, template: str
     write("{{ output }}{% block criterion %}{% endblock %}", "mine.jinja")
     path = write(HEAD + template)
     with pytest.raises(CriterionError, match=r"polite\.jinja: it does not extend the built-in layouts"):
-        reworded(criteria.load(path), "b")
+        paraphrase(criteria.load(path), "b")
 
 
 def test_a_layout_of_the_users_own_of_that_name_is_not_swapped_for_ours(write: Write) -> None:
     write("My words. {{ output|fenced('output') }}{% block criterion %}{% endblock %}", "layouts/pointwise.jinja")
     with pytest.raises(CriterionError, match="does not extend the built-in"):
-        reworded(criteria.load(write(HEAD + EXTENDS)), "b")
+        paraphrase(criteria.load(write(HEAD + EXTENDS)), "b")

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from judge.core.errors import CriterionError, ParseError
 from judge.core.records import Choice, Criterion, Prompt, Response, Sample, Scale, Token
-from judge.criteria import bodies, languages, load
+from judge.criteria import languages, load, template_bodies
 from judge.criteria.render import Renderer
 from judge.scoring import expectation, parse, strategies
-from judge.scoring.multi_criteria import groups, renderers, split
-from judge.scoring.strategies import Settings
+from judge.scoring.multi_criteria import group_criteria, make_renderers, split_reply
+from judge.scoring.strategies import SamplingOptions
 
 SAMPLE = Sample("1", "s", "The ferry was late.", "The ferry arrived at noon, four hours late.")
 NAMES = ("relevance", "coherence", "consistency", "fluency")
@@ -30,7 +30,7 @@ def merged(*names: str, language: str = "en") -> list[Criterion]:
 
 
 def prompts(criteria: list[Criterion], sample: Sample = SAMPLE) -> dict[str, Prompt]:
-    return {name: made.render(sample) for name, made in renderers(criteria).items()}
+    return {name: made.render(sample) for name, made in make_renderers(criteria).items()}
 
 
 def text(prompt: Prompt) -> str:
@@ -67,13 +67,13 @@ def test_a_criterion_that_shows_other_texts_is_asked_as_if_nothing_were_merged()
     """Fluency hides the source: what its author left out is not shown to it in company either."""
     made = prompts(merged(*NAMES))
     plain = load("fluency")
-    assert made["fluency"] == Renderer(plain, bodies(plain)).render(SAMPLE)
+    assert made["fluency"] == Renderer(plain, template_bodies(plain)).render(SAMPLE)
     assert len(made["relevance"].merged) == 3
 
 
 def test_groups_are_of_what_shares_a_prompt(tmp_path: Path) -> None:
     def named(*criteria: Criterion, samples: Sequence[Sample] = (SAMPLE,)) -> list[list[str]]:
-        return [[c.name for c in group] for group in groups(criteria, samples)]
+        return [[c.name for c in group] for group in group_criteria(criteria, samples)]
 
     assert named(*merged(*NAMES)) == [list(NAMES[:3])]
     assert named(*merged("relevance", "fluency")) == []
@@ -87,7 +87,7 @@ def test_groups_are_of_what_shares_a_prompt(tmp_path: Path) -> None:
 
 def test_unmerged_criteria_render_as_ever() -> None:
     one = load("coherence")
-    assert renderers([one])["coherence"].render(SAMPLE) == Renderer(one, bodies(one)).render(SAMPLE)
+    assert make_renderers([one])["coherence"].render(SAMPLE) == Renderer(one, template_bodies(one)).render(SAMPLE)
 
 
 def custom(folder: Path, name: str, body: str) -> Criterion:
@@ -98,7 +98,7 @@ def custom(folder: Path, name: str, body: str) -> Criterion:
 
 def test_a_criterion_that_cannot_be_rendered_leaves_the_others_together(tmp_path: Path) -> None:
     bad = custom(tmp_path, "bad", "{{ output }}{{ this.cut }}{{ 1 // (output | length - 19) }}")
-    made = renderers([*merged("relevance", "coherence"), bad])
+    made = make_renderers([*merged("relevance", "coherence"), bad])
     with pytest.raises(CriterionError, match=r"bad\.jinja"):
         made["bad"].render(SAMPLE)
     assert len(made["relevance"].render(SAMPLE).merged) == 2
@@ -107,7 +107,7 @@ def test_a_criterion_that_cannot_be_rendered_leaves_the_others_together(tmp_path
 
 def test_a_template_without_a_cut_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CriterionError, match="--merge-criteria"):
-        renderers([custom(tmp_path, "bare", "{{ output }} How good?")])["bare"].render(SAMPLE)
+        make_renderers([custom(tmp_path, "bare", "{{ output }} How good?")])["bare"].render(SAMPLE)
 
 
 def test_templates_in_the_judged_text_stay_text() -> None:
@@ -124,13 +124,15 @@ def test_each_criterion_has_a_request_of_its_own_that_knows_the_whole_prompt() -
     for criteria in (three, two):
         for name, prompt in prompts(criteria).items():
             criterion = next(c for c in criteria if c.name == name)
-            (asked,) = strategies.requests(prompt, criterion, "logprobs", Settings())
+            (asked,) = strategies.requests(prompt, criterion, "logprobs", SamplingOptions())
             keys.add(asked.key())
             schema = asked.params["response_format"]["json_schema"]["schema"]
             assert schema["required"] == [c.name for c in criteria]
             assert schema["properties"]["relevance"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
     plain = load("relevance")
-    (alone,) = strategies.requests(Renderer(plain, bodies(plain)).render(SAMPLE), plain, "logprobs", Settings())
+    (alone,) = strategies.requests(
+        Renderer(plain, template_bodies(plain)).render(SAMPLE), plain, "logprobs", SamplingOptions()
+    )
     assert len(keys | {alone.key()}) == 6
 
 
@@ -145,7 +147,7 @@ def tokens(*texts: str, top: dict[str, dict[str, float]] | None = None) -> tuple
 
 
 def read(choice: Choice, scale: Scale = FIVE) -> tuple[float, float | None]:
-    value, how = strategies.read("logprobs", [Response((choice,))], Criterion("c", "", scale), Settings())
+    value, how = strategies.score_reply("logprobs", [Response((choice,))], Criterion("c", "", scale), SamplingOptions())
     return value, how.mass
 
 
@@ -154,7 +156,7 @@ def test_each_value_is_weighed_by_its_own_tokens() -> None:
         '{"', "a", '":', " ", "4", ',"', "b", '":', " ", "2", "}", "",
         top={"4": {"4": 0.6, "5": 0.4}, "2": {"2": 0.5, "1": 0.5}},
     )  # fmt: skip
-    a, b = split(Choice('{"a": 4,"b": 2}', "stop", made), ["a", "b"])
+    a, b = split_reply(Choice('{"a": 4,"b": 2}', "stop", made), ["a", "b"])
     assert (a.text, b.text) == ("4", "2")
     assert read(a)[0] == pytest.approx(4.4)
     assert read(b)[0] == pytest.approx(1.5)
@@ -162,13 +164,13 @@ def test_each_value_is_weighed_by_its_own_tokens() -> None:
 
 def test_a_one_is_told_from_a_ten_by_what_follows_it() -> None:
     made = tokens('{"a":', "1", ',"b":3}', top={"1": {"1": 0.9, "7": 0.1}, ',"b":3}': {',"b":3}': 0.25, "0": 0.75}})
-    (a,) = split(Choice('{"a":1,"b":3}', "stop", made), ["a"])
+    (a,) = split_reply(Choice('{"a":1,"b":3}', "stop", made), ["a"])
     assert read(a, ELEVEN)[0] == pytest.approx(0.9 * (0.25 * 1 + 0.75 * 10) + 0.1 * 7)
 
 
 def test_a_token_with_more_than_the_value_counts_once() -> None:
     made = tokens('{"a', '":4,"', 'b":2}', top={'":4,"': {'":4,"': 0.5, '":3,"': 0.5}})
-    (a,) = split(Choice('{"a":4,"b":2}', "stop", made), ["a"])
+    (a,) = split_reply(Choice('{"a":4,"b":2}', "stop", made), ["a"])
     value, mass = read(a)
     assert value == pytest.approx(3.5)
     assert mass == pytest.approx(1.0)
@@ -177,20 +179,20 @@ def test_a_token_with_more_than_the_value_counts_once() -> None:
 def test_labels_that_are_words() -> None:
     scale = Scale(("fail", "pass"), (0.0, 1.0))
     made = tokens('{"a":', ' "', "pass", '"', "}", top={"pass": {"pass": 0.8, "fail": 0.2}})
-    (a,) = split(Choice('{"a": "pass"}', "stop", made), ["a"])
+    (a,) = split_reply(Choice('{"a": "pass"}', "stop", made), ["a"])
     assert read(a, scale)[0] == pytest.approx(0.8)
 
 
 def test_tokens_that_do_not_join_to_the_reply() -> None:
     """As llama.cpp sends them: white space before, an empty one at the end."""
     made = tokens(" ", "\n", "{", '"a"', ":", " 4", "}", "")
-    (a,) = split(Choice('{"a": 4}', "stop", made), ["a"])
+    (a,) = split_reply(Choice('{"a": 4}', "stop", made), ["a"])
     assert read(a)[0] == 4
-    (lost,) = split(Choice('{"a": 4}', "stop", tokens("no", " object")), ["a"])
+    (lost,) = split_reply(Choice('{"a": 4}', "stop", tokens("no", " object")), ["a"])
     assert (lost.text, lost.tokens) == ("4", ())
-    with pytest.raises(strategies.Untrusted):
+    with pytest.raises(strategies.UnusableReply):
         read(lost)
-    (bare,) = split(Choice('{"a": 4}'), ["a"])
+    (bare,) = split_reply(Choice('{"a": 4}'), ["a"])
     assert bare.tokens is None
 
 
@@ -219,7 +221,7 @@ def test_what_is_not_plainly_a_criterions_score_is_a_failure_of_that_criterion(
     reply: str, finish: str, scores: list[float | None]
 ) -> None:
     found: list[float | None] = []
-    for choice in split(Choice(reply, finish), ["a", "b"]):
+    for choice in split_reply(Choice(reply, finish), ["a", "b"]):
         try:
             found.append(FIVE.value(parse.read(choice, "score", FIVE).label))
         except ParseError:
@@ -229,7 +231,7 @@ def test_what_is_not_plainly_a_criterions_score_is_a_failure_of_that_criterion(
 
 @given(st.text(max_size=80), st.sampled_from(["stop", "length"]))
 def test_any_text_at_all_is_taken_apart(reply: str, finish: str) -> None:
-    assert len(split(Choice(reply, finish, tokens(*reply)), ["a", "b"])) == 2
+    assert len(split_reply(Choice(reply, finish, tokens(*reply)), ["a", "b"])) == 2
 
 
 @given(
@@ -243,9 +245,9 @@ def test_values_are_found_however_the_reply_is_cut_into_tokens(
     reply = f'{{{gap}"a":{gap}{labels[0]},{gap}"b":{gap}{labels[1]}{gap}}}'
     cuts = sorted({0, len(reply), *data.draw(st.lists(st.integers(0, len(reply)), max_size=9))})
     made = tuple(Token(reply[i:j], 0.0) for i, j in pairwise(cuts))
-    for choice, label in zip(split(Choice(reply, "stop", made), ["a", "b"]), labels, strict=True):
+    for choice, label in zip(split_reply(Choice(reply, "stop", made), ["a", "b"]), labels, strict=True):
         assert choice.text == label
         assert choice.tokens is not None
         whole = "".join(token.text for token in choice.tokens)
         found = parse.find(whole, "score", FIVE)
-        assert expectation.weigh(choice.tokens, found.start, found.label, FIVE).argmax == label
+        assert expectation.from_logprobs(choice.tokens, found.start, found.label, FIVE).argmax == label

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core import records
-from judge.core.label_spellings import fold, is_number, names, shortest, signed
+from judge.core.label_spellings import fold, format_decimal, is_number, label_index, signed
 from judge.core.records import Scale
 
 TEN = Scale.integers(0, 10)
@@ -45,9 +45,9 @@ def test_a_sign_changes_nothing_but_the_first_character(text: str) -> None:
 @given(st.decimals(-999, 999, places=3))
 def test_the_shortest_form_of_a_number_is_equal_to_it(number: object) -> None:
     text = f"{number:f}"
-    assert float(shortest(text)) == float(text)
-    assert len(shortest(text)) <= len(text)
-    assert is_number(shortest(text))
+    assert float(format_decimal(text)) == float(text)
+    assert len(format_decimal(text)) <= len(text)
+    assert is_number(format_decimal(text))
 
 
 # The numbers 0 to 10 as Unicode has them (the numeric value of a character is the oracle), and as they are spelt.
@@ -56,7 +56,7 @@ HAN = "零一二三四五六七八九十"
 
 @pytest.mark.parametrize("word", [*HAN, "〇"])
 def test_the_words_of_one_character_have_their_number(word: str) -> None:
-    assert names(TEN).label(word) == f"{unicodedata.numeric(word):g}"
+    assert label_index(TEN).label(word) == f"{unicodedata.numeric(word):g}"
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_the_words_of_one_character_have_their_number(word: str) -> None:
     ],
 )
 def test_the_words_for_zero_to_ten(row: str) -> None:
-    assert [names(TEN).label(word) for word in row.split()] == list(TEN.labels)
+    assert [label_index(TEN).label(word) for word in row.split()] == list(TEN.labels)
 
 
 def test_words_are_for_the_numbers_of_the_scale_alone() -> None:
-    hundred = names(Scale.integers(0, 100, 10))
+    hundred = label_index(Scale.integers(0, 100, 10))
     assert set(hundred.words) | set(hundred.counted) == {
         "zero",
         "〇",
@@ -90,12 +90,12 @@ def test_words_are_for_the_numbers_of_the_scale_alone() -> None:
         "십",
         "열",
     }
-    assert not names(Scale(("fail", "pass"), (0.0, 1.0))).words
-    assert names(Scale.integers(1, 5)).label("six") is None
+    assert not label_index(Scale(("fail", "pass"), (0.0, 1.0))).words
+    assert label_index(Scale.integers(1, 5)).label("six") is None
 
 
 def test_a_labels_own_name_is_before_any_word() -> None:
-    called = names(Scale(("1", "2", "one", "Two"), (1.0, 2.0, 3.0, 4.0)))
+    called = label_index(Scale(("1", "2", "one", "Two"), (1.0, 2.0, 3.0, 4.0)))
     assert [called.label(text) for text in ("1", "2", "one", "ONE", "two", "一")] == [
         "1",
         "2",
@@ -104,20 +104,20 @@ def test_a_labels_own_name_is_before_any_word() -> None:
         "Two",
         "1",
     ]
-    cased = names(Scale(("1", "One", "one"), (1.0, 2.0, 3.0)))
+    cased = label_index(Scale(("1", "One", "one"), (1.0, 2.0, 3.0)))
     assert [cased.label(text) for text in ("One", "one", "ONE", "1.0")] == ["One", "one", None, "1"]
 
 
 def test_what_two_labels_are_called_is_the_name_of_neither() -> None:
-    called = names(Scale(("4", "٤", "5"), (1.0, 2.0, 3.0)))
+    called = label_index(Scale(("4", "٤", "5"), (1.0, 2.0, 3.0)))
     assert (called.label("4"), called.label("٤"), called.label("5")) == (None, None, "5")
-    assert not names(Scale(("", " "), (1.0, 2.0))).own
+    assert not label_index(Scale(("", " "), (1.0, 2.0))).own
 
 
 def test_numbers_may_be_written_longer_and_with_a_sign() -> None:
-    called = names(Scale(("–1", "0.0", "+1"), (-1.0, 0.0, 1.0)))
+    called = label_index(Scale(("–1", "0.0", "+1"), (-1.0, 0.0, 1.0)))
     assert [called.label(text) for text in ("-1", "–1", "-1.00", "0", "1", "+1.0", "-0.5")] == [
         "–1", "–1", "–1", "0.0", "+1", "+1", None,
     ]  # fmt: skip
     assert (called.top, called.below_zero) == ("+1", True)
-    assert not names(TEN).below_zero
+    assert not label_index(TEN).below_zero

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from judge.core.errors import Refused, Transient
 from judge.core.records import Request, Response, Usage
-from judge.execution.rate_limit import Bucket, Pace, Told, per_minute, seconds, told
+from judge.execution.rate_limit import Bucket, RateLimiter, RateLimitHeaders, parse_headers, per_minute, seconds
 from judge.execution.retry import Policy, Retrier
 
 REQUEST = Request("m", ({"role": "user", "content": "How good is it?" * 20},))
@@ -58,7 +58,7 @@ class Server:
         return Response((), self.usage, limits=limits)
 
 
-async def drive(server: Server, pace: Pace, count: int, workers: int = 64) -> float:
+async def drive(server: Server, pace: RateLimiter, count: int, workers: int = 64) -> float:
     """Have so many workers ask so often; the seconds it took."""
     retrier, start, left = Retrier(Policy(), pace), now(), iter(range(count))
     await retrier(server, REQUEST)
@@ -79,7 +79,7 @@ def most_in_a_minute(times: list[float]) -> int:
 @pytest.mark.parametrize("rpm", [1, 7, 60, 61, 90, 600])
 def test_no_minute_has_more_requests_than_it_may(rpm: int, in_time: Run) -> None:
     async def run() -> tuple[Server, float]:
-        server, pace = Server(), Pace(64, rpm=rpm)
+        server, pace = Server(), RateLimiter(64, rpm=rpm)
         took = await drive(server, pace, 3 * rpm)
         await asyncio.sleep(47.0)  # what was not used meanwhile is not made up for
         return server, took + await drive(server, pace, rpm)
@@ -92,7 +92,7 @@ def test_no_minute_has_more_requests_than_it_may(rpm: int, in_time: Run) -> None
 def test_tokens_a_minute_are_what_replies_say_they_were(in_time: Run) -> None:
     async def run() -> tuple[Server, float]:
         server = Server(used=500)
-        return server, await drive(server, Pace(64, tpm=60_000), 600)
+        return server, await drive(server, RateLimiter(64, tpm=60_000), 600)
 
     server, took = in_time(run())
     assert most_in_a_minute(server.came) * 500 <= 60_000 * 1.05
@@ -101,7 +101,7 @@ def test_tokens_a_minute_are_what_replies_say_they_were(in_time: Run) -> None:
 
 def test_one_request_above_the_tokens_of_a_minute_goes_and_is_waited_for(in_time: Run) -> None:
     async def run() -> float:
-        return await drive(Server(used=300), Pace(64, tpm=100), 2)
+        return await drive(Server(used=300), RateLimiter(64, tpm=100), 2)
 
     assert in_time(run()) == pytest.approx(2 * 180, rel=0.1)
 
@@ -133,7 +133,7 @@ class Rated:
 def test_a_server_that_tells_its_limit_never_has_to_refuse(latency: float, in_time: Run) -> None:
     async def run() -> tuple[Server, float]:
         server = Server(latency, limit=Rated(300, headers=True))
-        return server, await drive(server, Pace(64), 1500)
+        return server, await drive(server, RateLimiter(64), 1500)
 
     server, took = in_time(run())
     assert server.refused <= 5
@@ -146,7 +146,7 @@ def test_the_rate_of_a_server_that_only_says_429_is_found(
 ) -> None:
     async def run() -> tuple[Server, float]:
         server = Server(latency, limit=Rated(per_minute, headers=False, burst=burst))
-        return server, await drive(server, Pace(64), 3000)
+        return server, await drive(server, RateLimiter(64), 3000)
 
     server, took = in_time(run())
     assert server.refused <= 0.08 * 3000
@@ -155,17 +155,17 @@ def test_the_rate_of_a_server_that_only_says_429_is_found(
 
 def test_a_burst_of_refusals_cuts_once(in_time: Run) -> None:
     async def run() -> None:
-        pace = Pace(32)
-        permits = [await pace.enter(REQUEST) for _ in range(32)]
+        pace = RateLimiter(32)
+        permits = [await pace.acquire(REQUEST) for _ in range(32)]
         assert (pace.flying, pace.limit.now) == (32, 32.0)
         await asyncio.sleep(0.2)
         for permit in permits:
-            pace.failed(permit, Transient("busy", status=429, retry_after=1.0))
+            pace.on_failure(permit, Transient("busy", status=429, retry_after=1.0))
         assert (pace.flying, pace.limit.now) == (0, pytest.approx(32 * 0.7))
         await asyncio.sleep(0.1)
-        later = await pace.enter(REQUEST)
+        later = await pace.acquire(REQUEST)
         await asyncio.sleep(0.1)
-        pace.failed(later, Transient("busy", status=429, retry_after=1.0))
+        pace.on_failure(later, Transient("busy", status=429, retry_after=1.0))
         assert pace.limit.now == pytest.approx(32 * 0.7 * 0.7)
 
     in_time(run())
@@ -174,8 +174,8 @@ def test_a_burst_of_refusals_cuts_once(in_time: Run) -> None:
 @pytest.mark.parametrize("error", [Refused("no"), Transient("502", status=502), Transient("dropped"), ValueError()])
 def test_what_is_no_overload_does_not_cut(error: Exception, in_time: Run) -> None:
     async def run() -> float:
-        pace = Pace(32)
-        pace.failed(await pace.enter(REQUEST), error)
+        pace = RateLimiter(32)
+        pace.on_failure(await pace.acquire(REQUEST), error)
         return pace.limit.now
 
     assert in_time(run()) == 32.0
@@ -184,7 +184,7 @@ def test_what_is_no_overload_does_not_cut(error: Exception, in_time: Run) -> Non
 def test_there_are_never_more_in_flight_than_wanted_and_soon_as_many(in_time: Run) -> None:
     async def run() -> tuple[Server, float]:
         server = Server(0.2)
-        return server, await drive(server, Pace(256), 6400, workers=300)
+        return server, await drive(server, RateLimiter(256), 6400, workers=300)
 
     server, took = in_time(run())
     assert server.most == 256
@@ -193,7 +193,7 @@ def test_there_are_never_more_in_flight_than_wanted_and_soon_as_many(in_time: Ru
 
 def test_a_server_that_works_one_by_one_is_not_given_a_long_queue(in_time: Run) -> None:
     async def run() -> tuple[Server, float, float]:
-        server, pace = Server(1.0, slots=1), Pace(64)
+        server, pace = Server(1.0, slots=1), RateLimiter(64)
         took = await drive(server, pace, 600)
         return server, took, pace.limit.now
 
@@ -204,7 +204,7 @@ def test_a_server_that_works_one_by_one_is_not_given_a_long_queue(in_time: Run) 
 
 def test_who_computes_in_batches_is_given_all_at_once_and_less_only_when_it_is_too_much(in_time: Run) -> None:
     async def run(server: Server) -> tuple[Server, float]:
-        pace = Pace(64, steady=True)
+        pace = RateLimiter(64, steady=True)
         await drive(server, pace, 600)
         return server, pace.limit.now
 
@@ -222,7 +222,7 @@ def test_who_computes_in_batches_is_given_all_at_once_and_less_only_when_it_is_t
 
 def test_a_server_that_answers_many_together_is_given_many(in_time: Run) -> None:
     async def run() -> float:
-        server, pace = Server(1.0), Pace(64)
+        server, pace = Server(1.0), RateLimiter(64)
 
         def batching(server: Server) -> dict[str, str]:
             server.latency = 1.0 + 3.0 * server.flying / 64  # slower each, faster together
@@ -237,7 +237,7 @@ def test_a_server_that_answers_many_together_is_given_many(in_time: Run) -> None
 
 def test_a_cut_that_makes_nothing_faster_is_taken_back(in_time: Run) -> None:
     async def run() -> list[float]:
-        server, pace = Server(1.0), Pace(32)
+        server, pace = Server(1.0), RateLimiter(32)
         await drive(server, pace, 320, workers=32)
         server.latency = 4.0  # the texts are longer now
         before = pace.limit.now
@@ -267,7 +267,7 @@ def test_no_header_makes_a_run_hang(limit: str, remaining: str, reset: str, in_t
     }
 
     async def run() -> float:
-        return await drive(Server(limit=lambda _: headers), Pace(64), 5)
+        return await drive(Server(limit=lambda _: headers), RateLimiter(64), 5)
 
     assert in_time(run()) <= 5 * 61
 
@@ -286,7 +286,7 @@ def test_a_429_without_retry_after_waits_as_its_headers_say(in_time: Run) -> Non
             return {}
 
         server = Server(limit=once)
-        await drive(server, Pace(64), 1)
+        await drive(server, RateLimiter(64), 1)
         return server.came
 
     first, second, *_ = in_time(run())
@@ -295,16 +295,16 @@ def test_a_429_without_retry_after_waits_as_its_headers_say(in_time: Run) -> Non
 
 def test_who_no_longer_waits_takes_nothing_along(in_time: Run) -> None:
     async def run() -> None:
-        pace = Pace(1)
-        held = await pace.enter(REQUEST)
-        gone, granted, last = (asyncio.create_task(pace.enter(REQUEST)) for _ in range(3))
+        pace = RateLimiter(1)
+        held = await pace.acquire(REQUEST)
+        gone, granted, last = (asyncio.create_task(pace.acquire(REQUEST)) for _ in range(3))
         await asyncio.sleep(1.0)
         gone.cancel()
         await asyncio.sleep(1.0)
-        pace.answered(held, REQUEST, Response(()))
+        pace.on_success(held, REQUEST, Response(()))
         granted.cancel()  # it has its permit already, and has not been told yet
         await asyncio.wait([gone, granted])
-        pace.answered(await last, REQUEST, Response(()))
+        pace.on_success(await last, REQUEST, Response(()))
         assert pace.flying == 0
 
     in_time(run())
@@ -338,10 +338,10 @@ def test_what_headers_say_counts_only_as_a_whole() -> None:
         "x-ratelimit-remaining-tokens": "900",
         "x-ratelimit-reset-tokens": "6s",
     }
-    assert told(whole, "tokens") == Told(1000.0, 900.0, 6.0)
-    assert told(whole, "requests") is None
+    assert parse_headers(whole, "tokens") == RateLimitHeaders(1000.0, 900.0, 6.0)
+    assert parse_headers(whole, "requests") is None
     for name in whole:
-        assert told({key: value for key, value in whole.items() if key != name}, "tokens") is None
+        assert parse_headers({key: value for key, value in whole.items() if key != name}, "tokens") is None
 
 
 @given(st.integers(1, 50_000), st.lists(st.floats(0, 30), min_size=1, max_size=200))

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from judge.core.errors import ParseError
-from judge.core.label_spellings import fold, names
+from judge.core.label_spellings import fold, label_index
 from judge.core.records import Choice, ReplyKind, Scale
 from judge.scoring.parse import Found, find, read, reply_text
 
@@ -438,7 +438,7 @@ def test_an_object_is_a_score_alone_if_no_other_number_is_in_it(
 ) -> None:
     found = find(text, "score", scale)
     assert (found.label, found.reason) == (label, reason)
-    assert names(scale).label(text[found.start : found.end]) == label
+    assert label_index(scale).label(text[found.start : found.end]) == label
 
 
 @pytest.mark.parametrize("text", ["Score: 3.", "Score: 3", "Score: 3</s>"])
@@ -505,7 +505,7 @@ def test_any_text_gives_a_label_or_a_parse_error(text: str, kind: ReplyKind, sca
         assert raw == text
         return
     assert found.label in scale.labels
-    written, called = fold(text[found.start : found.end]), names(scale)
+    written, called = fold(text[found.start : found.end]), label_index(scale)
     # A character such as ⒋ or ⑷ holds more than the label, and is no smaller span.
     assert found.label in {called.label(written), called.label(written.strip("()., "))}
     assert found == read(Choice(text), kind, scale, title)

@@ -17,9 +17,9 @@ from judge.commands.preparation import prepare
 from judge.config import Budget
 from judge.core.errors import BudgetReached, ConfigError, DeadlineReached, ProviderError, Refused, Transient
 from judge.core.records import Choice, Request, Response, Usage
-from judge.execution.budget import Purse
+from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
-from judge.execution.rate_limit import Pace
+from judge.execution.rate_limit import RateLimiter
 from judge.execution.retry import Policy, Retrier
 from judge.providers.pricing import DEFAULT_URL, per_token
 from judge.providers.scripted import ScriptedProvider
@@ -38,23 +38,23 @@ def judge(notice: str = "", model: str = MODEL, endpoint: str = DEFAULT_URL) -> 
     return provider
 
 
-def dollars(amount: float) -> Purse:
+def dollars(amount: float) -> BudgetLedger:
     """A purse that pays for the judge."""
-    purse = Purse(Budget(amount, "usd"))
-    assert purse.pays_for(judge())
+    purse = BudgetLedger(Budget(amount, "usd"))
+    assert purse.covers(judge())
     return purse
 
 
 def test_the_most_a_request_can_cost() -> None:
     written = 100
     read = len("How good is 「それ」?".encode()) + 1016
-    assert Purse(Budget(1, "tokens")).most(REQUEST) == read + written
+    assert BudgetLedger(Budget(1, "tokens")).max_cost(REQUEST) == read + written
     fresh, _, stored, out = per_token(MODEL, DEFAULT_URL) or (0, 0, 0, 0)
-    assert dollars(1).most(REQUEST) == pytest.approx(read * max(fresh, stored) + written * out)
+    assert dollars(1).max_cost(REQUEST) == pytest.approx(read * max(fresh, stored) + written * out)
     draws = replace(REQUEST, params={"max_tokens": 100, "n": 20})
-    assert Purse(Budget(1, "tokens")).most(draws) == read + 20 * written
+    assert BudgetLedger(Budget(1, "tokens")).max_cost(draws) == read + 20 * written
     schema = replace(REQUEST, params={"max_tokens": 100, "response_format": {"a": "b"}})
-    assert Purse(Budget(1, "tokens")).most(schema) == read + written + len('{"a": "b"}')
+    assert BudgetLedger(Budget(1, "tokens")).max_cost(schema) == read + written + len('{"a": "b"}')
 
 
 @pytest.mark.parametrize("unit", ["usd", "tokens"])
@@ -75,10 +75,10 @@ def test_a_budget_is_never_crossed_and_is_well_used(unit: Any, trouble: float, i
         billed += used
         return Response((Choice("3"),), used)
 
-    async def run() -> tuple[Purse, int]:
-        purse, made = Purse(budget), 0
-        assert purse.pays_for(judge())
-        retriers = [Retrier(Policy(), Pace(16), purse, seed=seed) for seed in range(2)]  # a panel
+    async def run() -> tuple[BudgetLedger, int]:
+        purse, made = BudgetLedger(budget), 0
+        assert purse.covers(judge())
+        retriers = [Retrier(Policy(), RateLimiter(16), purse, seed=seed) for seed in range(2)]  # a panel
 
         async def work(retrier: Retrier) -> None:
             nonlocal made
@@ -101,12 +101,12 @@ def test_a_budget_is_never_crossed_and_is_well_used(unit: Any, trouble: float, i
 
 def test_a_request_that_does_not_fit_waits_for_those_in_flight(in_time: Run) -> None:
     async def run() -> None:
-        purse = Purse(Budget(1200, "tokens"))
+        purse = BudgetLedger(Budget(1200, "tokens"))
         kept = await purse.reserve(REQUEST)
         waiting = asyncio.create_task(purse.reserve(REQUEST))
         await asyncio.sleep(1.0)
         assert not waiting.done()
-        purse.settle(kept, REQUEST, Usage(10, 3))
+        purse.commit(kept, REQUEST, Usage(10, 3))
         assert await waiting == kept
         assert purse.spent == 13
 
@@ -117,7 +117,7 @@ def test_the_first_request_may_already_be_too_much(in_time: Run) -> None:
     with pytest.raises(
         BudgetReached, match=r"of 20 tokens is reached: 0 tokens may have been spent.*up to 1,141 tokens"
     ):
-        in_time(Purse(Budget(20, "tokens")).reserve(REQUEST))
+        in_time(BudgetLedger(Budget(20, "tokens")).reserve(REQUEST))
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_the_first_request_may_already_be_too_much(in_time: Run) -> None:
 )
 def test_what_may_have_been_charged_counts_as_spent(error: BaseException, counted: bool, in_time: Run) -> None:
     async def run() -> None:
-        purse = Purse(Budget(2000, "tokens"))
+        purse = BudgetLedger(Budget(2000, "tokens"))
         kept = await purse.reserve(REQUEST)
-        purse.lost(kept, error)
+        purse.commit_unknown(kept, error)
         assert purse.spent == (kept if counted else 0.0)
 
     in_time(run())
@@ -147,9 +147,9 @@ def test_what_may_have_been_charged_counts_as_spent(error: BaseException, counte
 )
 def test_a_reply_that_says_nothing_of_sense_is_taken_to_cost_the_most(used: Usage, unit: str, in_time: Run) -> None:
     async def run() -> None:
-        purse = dollars(1.0) if unit == "usd" else Purse(Budget(5000, "tokens"))
+        purse = dollars(1.0) if unit == "usd" else BudgetLedger(Budget(5000, "tokens"))
         kept = await purse.reserve(REQUEST)
-        purse.settle(kept, REQUEST, used)
+        purse.commit(kept, REQUEST, used)
         assert purse.spent == kept
         assert await purse.reserve(REQUEST) == kept
 
@@ -158,9 +158,9 @@ def test_a_reply_that_says_nothing_of_sense_is_taken_to_cost_the_most(used: Usag
 
 def test_a_server_that_writes_more_than_it_may_makes_the_next_ones_dearer(in_time: Run) -> None:
     async def run() -> None:
-        purse = Purse(Budget(10_000, "tokens"))
+        purse = BudgetLedger(Budget(10_000, "tokens"))
         kept = await purse.reserve(REQUEST)
-        purse.settle(kept, REQUEST, Usage(0, int(kept) * 3))
+        purse.commit(kept, REQUEST, Usage(0, int(kept) * 3))
         assert await purse.reserve(REQUEST) == 3 * kept
 
     in_time(run())
@@ -169,14 +169,14 @@ def test_a_server_that_writes_more_than_it_may_makes_the_next_ones_dearer(in_tim
 @pytest.mark.parametrize("unit", ["usd", "tokens"])
 def test_overruns_in_flight_together_do_not_compound(unit: str, in_time: Run) -> None:
     async def run() -> None:
-        purse = dollars(100) if unit == "usd" else Purse(Budget(1_000_000, "tokens"))
+        purse = dollars(100) if unit == "usd" else BudgetLedger(Budget(1_000_000, "tokens"))
         kept = [await purse.reserve(REQUEST) for _ in range(64)]
         used = Usage(1000, 1433)  # 2.13 times the 1,141 tokens
         for one in kept:
-            purse.settle(one, REQUEST, used)
+            purse.commit(one, REQUEST, used)
         assert await purse.reserve(REQUEST) == pytest.approx(purse.spent / 64)
         half = await purse.reserve(REQUEST, 0.5)
-        purse.settle(half, REQUEST, used, 0.5)
+        purse.commit(half, REQUEST, used, 0.5)
         assert await purse.reserve(REQUEST) == pytest.approx(purse.spent / (64.5 if unit == "usd" else 65))
 
     in_time(run())
@@ -184,8 +184,8 @@ def test_overruns_in_flight_together_do_not_compound(unit: str, in_time: Run) ->
 
 def test_the_end_of_a_budget_says_what_a_reply_has_used_beyond_its_request(in_time: Run) -> None:
     async def run() -> None:
-        purse = Purse(Budget(3000, "tokens"))
-        purse.settle(await purse.reserve(REQUEST), REQUEST, Usage(41, 2241))
+        purse = BudgetLedger(Budget(3000, "tokens"))
+        purse.commit(await purse.reserve(REQUEST), REQUEST, Usage(41, 2241))
         with pytest.raises(BudgetReached, match=r"up to 2,282 tokens \(a reply came to 2.0 times the most its request"):
             await purse.reserve(REQUEST)
 
@@ -195,29 +195,29 @@ def test_the_end_of_a_budget_says_what_a_reply_has_used_beyond_its_request(in_ti
 def test_typed_questions_have_a_price_of_their_own() -> None:
     typed = judge(model="gpt-6-luna")
     typed.decides = True
-    purse = Purse(Budget(1, "usd"))
-    assert purse.pays_for(typed)
+    purse = BudgetLedger(Budget(1, "usd"))
+    assert purse.covers(typed)
     asked = Request("gpt-6-luna", ({"role": "user", "content": "text"},), {"questions": []}, endpoint=DEFAULT_URL)
     most = 4 + 1016 + len("[]")
-    assert purse.most(asked) == pytest.approx(most * 0.10e-6)
-    kept = purse.keep(asked)
+    assert purse.max_cost(asked) == pytest.approx(most * 0.10e-6)
+    kept = purse.try_reserve(asked)
     assert kept is not None
-    purse.settle(kept, asked, Usage(100, 20))
+    purse.commit(kept, asked, Usage(100, 20))
     assert purse.spent == pytest.approx(100 * 0.10e-6)
     typed.model = MODEL
     with pytest.raises(ConfigError, match="nobody has published a price"):
-        purse.pays_for(typed)
+        purse.covers(typed)
 
 
 def test_dollars_need_a_known_price() -> None:
-    dollars, words = Purse(Budget(5, "usd")), Purse(Budget(5, "tokens"))
-    assert dollars.pays_for(judge())
-    assert not dollars.pays_for(judge(notice="No model was asked."))
-    assert words.pays_for(judge(notice="No model was asked."))
-    assert not Purse(None).pays_for(judge(model="nobody-knows"))
-    assert words.pays_for(judge(model="nobody-knows"))
+    dollars, words = BudgetLedger(Budget(5, "usd")), BudgetLedger(Budget(5, "tokens"))
+    assert dollars.covers(judge())
+    assert not dollars.covers(judge(notice="No model was asked."))
+    assert words.covers(judge(notice="No model was asked."))
+    assert not BudgetLedger(None).covers(judge(model="nobody-knows"))
+    assert words.covers(judge(model="nobody-knows"))
     with pytest.raises(ConfigError, match=r"--budget \$5.00: .*nobody-knows.*in tokens"):
-        dollars.pays_for(judge(model="nobody-knows"))
+        dollars.covers(judge(model="nobody-knows"))
 
 
 ROWS = [{"item": f"i{n}", "output": f"Text number {n} is short."} for n in range(12)]
@@ -276,7 +276,7 @@ def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:
 def test_nobody_is_sent_on_when_the_budget_ends(in_time: Run) -> None:
     """Two wait, and only the smaller one fits: it goes, and the larger one is refused once that is settled."""
     small, large = (replace(REQUEST, params={"max_tokens": most}) for most in (100, 1_500))
-    purse = Purse(Budget(2_600, "tokens"))
+    purse = BudgetLedger(Budget(2_600, "tokens"))
     said: list[str] = []
 
     async def one(name: str, request: Request, used: Usage) -> None:
@@ -286,7 +286,7 @@ def test_nobody_is_sent_on_when_the_budget_ends(in_time: Run) -> None:
             said.append(f"{name} refused")
             return
         await asyncio.sleep(1.0)
-        purse.settle(kept, request, used)
+        purse.commit(kept, request, used)
         said.append(f"{name} settled")
 
     async def run() -> None:
@@ -299,7 +299,7 @@ def test_nobody_is_sent_on_when_the_budget_ends(in_time: Run) -> None:
 
 
 def test_who_stops_waiting_leaves_nothing_kept(in_time: Run) -> None:
-    purse = Purse(Budget(1_300, "tokens"))
+    purse = BudgetLedger(Budget(1_300, "tokens"))
 
     async def run() -> None:
         kept = await purse.reserve(REQUEST)
@@ -307,7 +307,7 @@ def test_who_stops_waiting_leaves_nothing_kept(in_time: Run) -> None:
         await asyncio.sleep(0)
         early.cancel()
         await asyncio.sleep(0)
-        purse.give_back(kept)
+        purse.release(kept)
         late.cancel()  # in the moment in which it was its turn
         await asyncio.gather(early, late, return_exceptions=True)
         assert await purse.reserve(REQUEST) == kept
@@ -316,7 +316,7 @@ def test_who_stops_waiting_leaves_nothing_kept(in_time: Run) -> None:
 
 
 def test_an_answer_of_no_use_has_its_price(in_time: Run) -> None:
-    purse = Purse(Budget(10_000, "tokens"))
+    purse = BudgetLedger(Budget(10_000, "tokens"))
     for billed in (True, False):
-        purse.lost(in_time(purse.reserve(REQUEST)), Refused("no choices", billed=billed))
-    assert purse.spent == purse.most(REQUEST)
+        purse.commit_unknown(in_time(purse.reserve(REQUEST)), Refused("no choices", billed=billed))
+    assert purse.spent == purse.max_cost(REQUEST)

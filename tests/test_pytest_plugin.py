@@ -13,7 +13,7 @@ import pytest
 
 from judge import ScriptedProvider
 from judge.commands import test
-from judge.commands.pytest_support import Asking, Session
+from judge.commands.pytest_support import JudgeFixture, SuiteSession
 from judge.config import Judge
 from judge.core.errors import ConfigError
 from judge.providers.openai import OpenAIProvider
@@ -52,7 +52,7 @@ def test_score(judge):
 @pytest.fixture(scope="module", autouse=True)
 def loaded() -> None:
     """What judges is loaded here, and not by each of the sessions inside: numpy can be loaded only once."""
-    judge = Asking(Session(), {"model": ScriptedProvider(lambda _: "A"), "cache": False}, Path())
+    judge = JudgeFixture(SuiteSession(), {"model": ScriptedProvider(lambda _: "A"), "cache": False}, Path())
     assert not judge.prefers("One.", over="Another.", criterion="overall", source="A.")
 
 
@@ -336,7 +336,7 @@ def test_a_preference_is_decided_as_a_case_of_a_suite(folder: pytest.Pytester, w
     suite = {**options, "data": "texts.jsonl", "criteria": ["coherence"], "cases": cases}
     (folder.path / "suite.judge.yaml").write_text(json.dumps(suite))
     (outcome,) = test.test(folder.path / "suite.judge.yaml")
-    asking = Asking(Session(), options, folder.path)
+    asking = JudgeFixture(SuiteSession(), options, folder.path)
     for (one, other, margin), verdict in zip(asked, outcome.verdicts[: len(asked)], strict=True):
         preference = asking.prefers(outputs[one], outputs[other], criterion="coherence", source="A.", margin=margin)
         found = preference.verdict
@@ -348,7 +348,7 @@ def test_a_preference_is_decided_as_a_case_of_a_suite(folder: pytest.Pytester, w
 @pytest.mark.parametrize("margin", [-100, float("-inf"), float("nan"), "1", True])
 def test_a_margin_that_would_prefer_anything_is_refused(tmp_path: Path, margin: Any) -> None:
     with pytest.raises(ConfigError, match="margin is a number of points"):
-        Asking(Session(), {}, tmp_path).prefers("A.", over="B.", criterion="coherence", margin=margin)
+        JudgeFixture(SuiteSession(), {}, tmp_path).prefers("A.", over="B.", criterion="coherence", margin=margin)
 
 
 @pytest.mark.parametrize("where", ["nowhere", "ini", "marker", "addopts", "environment"])
@@ -427,10 +427,10 @@ PROVIDER = OpenAIProvider("heuristic", base_url="http://127.0.0.1:9/v1", needs_k
 @pytest.mark.parametrize("typed", [(), ("another",), ("scripted/replies.yaml",)])
 def test_whatever_is_a_server_may_not_be_asked(own: dict[str, Any], typed: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError, match="would ask"):
-        Session(typed=typed).options(own)
+        SuiteSession(typed=typed).options(own)
     if own.get("replay", "") is None:
         with pytest.raises(ConfigError, match="would ask"):
-            Session(ini={"replay": "calls.jsonl"}, typed=typed).options(own)
+            SuiteSession(ini={"replay": "calls.jsonl"}, typed=typed).options(own)
 
 
 @pytest.mark.parametrize(
@@ -446,7 +446,7 @@ def test_whatever_is_a_server_may_not_be_asked(own: dict[str, Any], typed: tuple
     ],
 )
 def test_what_is_said_closer_counts(ini: Any, own: Any, command: Any, found: dict[str, str]) -> None:
-    assert Session(command, ini, ("gpt-5.4-mini",)).options(own) == found
+    assert SuiteSession(command, ini, ("gpt-5.4-mini",)).options(own) == found
 
 
 def test_a_suite_asks_nobody_unless_a_model_is_typed(folder: pytest.Pytester, server: Any) -> None:

@@ -20,7 +20,7 @@ import pytest
 from judge.core.errors import DataError, StorageError
 from judge.core.records import Choice, Request, Response, Token, Usage
 from judge.providers import recording
-from judge.providers.recording import Archive, Recorder, Recording
+from judge.providers.recording import Recorder, Recording, RecordingFile
 
 PLAIN = Response((Choice("4"),))
 RICH = Response(
@@ -66,9 +66,9 @@ def test_the_order_of_asking_does_not_show(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def archive(made: Recording, folder: Path) -> Archive:
+def archive(made: Recording, folder: Path) -> RecordingFile:
     made.save(folder / "calls.jsonl")
-    return Archive([folder / "calls.jsonl"])
+    return RecordingFile([folder / "calls.jsonl"])
 
 
 def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_what_is_added_stands_beside_what_was_there(tmp_path: Path) -> None:
     recorded().save(path)
     # "one" was asked again since
     record(path, "From a model.", (request("two"), PLAIN), (request("one", temperature=1.0), RICH))
-    with Archive([path]) as found:
+    with RecordingFile([path]) as found:
         assert found.note == "By hand. From a model."
         assert found.find(request("one", temperature=1.0, n=2)) == [RICH, RICH]
         assert len(found) == 3
@@ -207,10 +207,10 @@ def test_a_killed_run_has_recorded_what_it_was_told(tmp_path: Path) -> None:
     (journal,) = recording.journals(path)
     with journal.open("ab") as file:
         file.write(b'{"prompt": "a line that was cut')
-    with Archive([path, journal]) as found:  # as a replay reads it
+    with RecordingFile([path, journal]) as found:  # as a replay reads it
         assert (len(found), found.note) == (50, "Half a run.")
     record(path, "", (request("one"), PLAIN))
-    with Archive([path]) as found:
+    with RecordingFile([path]) as found:
         assert len(found) == 51
         assert found.find(request("text 49")) == [Response((Choice("49"),))]
     assert recording.journals(path) == []
@@ -235,7 +235,7 @@ def test_several_processes_record_into_one_file(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     running = [subprocess.Popen([sys.executable, "-c", SEVERAL, path, str(n)]) for n in range(3)]
     assert [one.wait(60) for one in running] == [0, 0, 0]
-    with Archive([path]) as found:
+    with RecordingFile([path]) as found:
         assert len(found) == 300
     assert [one.name for one in tmp_path.iterdir()] == ["calls.jsonl"]
 
@@ -254,7 +254,7 @@ def test_what_somebody_else_is_recording_is_left_to_them(tmp_path: Path) -> None
 def test_a_journal_that_is_put_away_while_its_run_begins_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, lock, write = tmp_path / "calls.jsonl", fcntl.flock, Archive.write
+    path, lock, write = tmp_path / "calls.jsonl", fcntl.flock, RecordingFile.write
     made, opened, go, decided = Recorder(path), *(threading.Event() for _ in range(3))
 
     def begin() -> None:
@@ -272,7 +272,7 @@ def test_a_journal_that_is_put_away_while_its_run_begins_loses_nothing(
             decided.set()
             lock(file, how)
 
-    def while_it_is_put_away(whole: Archive, place: Path) -> None:
+    def while_it_is_put_away(whole: RecordingFile, place: Path) -> None:
         go.set()
         decided.wait(60)
         write(whole, place)
@@ -281,7 +281,7 @@ def test_a_journal_that_is_put_away_while_its_run_begins_loses_nothing(
     monkeypatch.setattr(fcntl, "flock", between_opening_and_locking)
     beginning.start()
     opened.wait(60)
-    monkeypatch.setattr(Archive, "write", while_it_is_put_away)
+    monkeypatch.setattr(RecordingFile, "write", while_it_is_put_away)
     record(path, "", (request("two"), PLAIN))
     beginning.join()
     made.close()
@@ -290,15 +290,15 @@ def test_a_journal_that_is_put_away_while_its_run_begins_loses_nothing(
 
 
 def test_a_journal_is_put_away_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, write = tmp_path / "calls.jsonl", Archive.write
+    path, write = tmp_path / "calls.jsonl", RecordingFile.write
     subprocess.run([sys.executable, "-c", KILLED, path], check=False)
 
-    def and_another_begins(whole: Archive, place: Path) -> None:
+    def and_another_begins(whole: RecordingFile, place: Path) -> None:
         monkeypatch.undo()
         write(whole, place)
         Recorder(path).close()
 
-    monkeypatch.setattr(Archive, "write", and_another_begins)
+    monkeypatch.setattr(RecordingFile, "write", and_another_begins)
     Recorder(path).close()
     assert len(recording.read(path).replies) == 50
     assert recording.journals(path) == []
@@ -313,9 +313,9 @@ def test_a_recording_that_grows_or_is_replaced_is_read_as_it_was(tmp_path: Path)
         assert found.find(request("one", temperature=1.0)) == [PLAIN]
         assert found.find(request("a new one")) == []
     with pytest.raises(DataError, match=r"calls.jsonl:5: this line is cut off: restore the file, or delete the line"):
-        Archive([path])
+        RecordingFile([path])
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
-    with Archive([path]) as now:
+    with RecordingFile([path]) as now:
         assert now.find(request("one", temperature=1.0)) == [RICH]
         assert len(now) == 3
 
@@ -326,11 +326,11 @@ def test_a_reply_that_contradicts_its_tokens_is_refused_where_it_is_to_answer(tm
     tokens = (Token("\u2581", -0.1, ()), Token("4", -0.1, ()))
     found.add(request("one"), Response((Choice(" 4.", tokens=tokens),), Usage()))
     found.save(path)
-    Archive([path], strict=True).close()
+    RecordingFile([path], strict=True).close()
     path.write_text(path.read_text("utf-8").replace('"text": " 4."', '"text": "2"'), "utf-8")
     with pytest.raises(DataError, match=r"calls.jsonl:1: draw 0 has the text '2', and tokens that say another"):
-        Archive([path], strict=True)
-    Archive([path]).close()  # what is recorded is kept as it came
+        RecordingFile([path], strict=True)
+    RecordingFile([path]).close()  # what is recorded is kept as it came
 
 
 def test_a_file_changed_in_place_is_an_error_and_no_reply(tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_a_recording_is_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     record(path, "", *[(request(f"{n} " + "x" * 20_000), PLAIN) for n in range(200)])
     tracemalloc.start()
-    with Archive([path]) as found:
+    with RecordingFile([path]) as found:
         assert len(found) == 200
         assert tracemalloc.get_traced_memory()[0] < path.stat().st_size / 10
     tracemalloc.stop()
@@ -378,18 +378,18 @@ def test_replies_of_two_servers_are_both_kept(tmp_path: Path) -> None:
     for place, reply in (("http://a/v1", PLAIN), ("http://b/v1", RICH)):
         made.add(replace(request("one"), endpoint=place), reply)
     made.close()
-    with Archive([path]) as found:
+    with RecordingFile([path]) as found:
         assert len(found) == 2
-        assert found.doubled == ("http://a/v1", "http://b/v1")
+        assert found.ambiguous_servers == ("http://a/v1", "http://b/v1")
 
 
 def test_what_was_recorded_before_addresses_were_gives_way_to_what_was_since(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     recorded().save(path)
     record(path, "", (replace(request("one", temperature=1.0), endpoint="http://a/v1"), RICH))
-    with Archive([path]) as found:
+    with RecordingFile([path]) as found:
         assert found.find(request("one", temperature=1.0)) == [RICH]
-        assert found.doubled == ()
+        assert found.ambiguous_servers == ()
 
 
 def test_only_a_servers_address_is_recorded(tmp_path: Path) -> None:
@@ -424,12 +424,12 @@ def test_what_is_looked_up_while_a_file_is_read_does_not_move_it(
         made.add(request(f"{n} " + "x" * 3000), PLAIN)
     made.save(path)
     path.write_bytes(path.read_bytes() * 2)
-    with Archive([path]) as found:
+    with RecordingFile([path]) as found:
         assert len(found) == 9
         assert all(found.find(request(f"{n} " + "x" * 3000)) == [PLAIN] for n in range(9))
     path.write_bytes(path.read_bytes() + b"[1]\n")
     with pytest.raises(DataError, match=r"calls\.jsonl:19: "):
-        Archive([path]).close()
+        RecordingFile([path]).close()
 
 
 def test_a_byte_order_mark_is_no_line(tmp_path: Path) -> None:

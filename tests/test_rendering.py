@@ -23,7 +23,14 @@ from judge import criteria
 from judge.core.errors import CriterionError
 from judge.core.records import Choice, Criterion, Form, Prompt, ReplyKind, Sample, Scale
 from judge.criteria.loading import _has
-from judge.criteria.render import Renderer, This, _environment, context, draft, fenced
+from judge.criteria.render import (
+    CriterionView,
+    Renderer,
+    _environment,
+    fenced,
+    render_step_drafting_prompt,
+    template_variables,
+)
 from judge.scoring import parse
 
 GOLDEN = Path(__file__).parent / "golden" / "prompts"
@@ -57,7 +64,7 @@ def custom(tmp_path: Path) -> Load:
 
 
 def rendered(criterion: Criterion, sample: Sample = SAMPLE, rival: Sample | None = None) -> Prompt:
-    return Renderer(criterion, criteria.bodies(criterion)).render(sample, rival)
+    return Renderer(criterion, criteria.template_bodies(criterion)).render(sample, rival)
 
 
 def prompt(criterion: Criterion, sample: Sample = SAMPLE, rival: Sample | None = None) -> str:
@@ -72,7 +79,7 @@ def ending(criterion: Criterion, rival: Sample | None = None) -> str:
 
 def failure(criterion: Criterion, sample: Sample = SAMPLE, rival: Sample | None = None) -> str:
     """The message with which a rendering fails, the folder of the criterion left out."""
-    renderer = Renderer(criterion, criteria.bodies(criterion))
+    renderer = Renderer(criterion, criteria.template_bodies(criterion))
     with pytest.raises(CriterionError) as caught:
         renderer.render(sample, rival)
     return str(caught.value).replace(str(Path(criterion.path).parent) + "/", "")
@@ -128,7 +135,7 @@ def _within(scale: Scale) -> Scale:
 @pytest.mark.parametrize("pairwise", [False, True])
 def test_what_is_asked_for_steps_is_what_a_person_has_read(language: str, pairwise: bool) -> None:
     one = criteria.load("fluency", language=language, pairwise=pairwise)
-    text = draft(one, criteria.drafting(one)).messages[0]["content"]
+    text = render_step_drafting_prompt(one, criteria.drafting(one)).messages[0]["content"]
     golden(text, language, "steps/pairwise" if pairwise else "steps/pointwise")
 
 
@@ -206,7 +213,7 @@ def test_the_scale_is_shown_with_its_ends(custom: Load, scale: str, line: str) -
 
 def test_a_prompt_is_one_user_message_for_its_sample(custom: Load) -> None:
     one = custom(HEAD + "\n  {{ source }}|{{ output }}\n\n")
-    got = Renderer(one, criteria.bodies(one)).render(SAMPLE)
+    got = Renderer(one, criteria.template_bodies(one)).render(SAMPLE)
     assert got == Prompt("alder", "secret-system", "my", ({"role": "user", "content": f"{SOURCE}|{OUTPUT}"},))
 
 
@@ -247,11 +254,11 @@ def test_what_is_rendered_is_what_check_looks_for(
 ) -> None:
     sample = Sample("i", "s", "o", source=source, references=tuple(references), extra=extra)
     names = {"source", "reference", "references", "output", "system", "human", "item", "genre"}
-    assert set(context(sample, _THIS)) - {"this"} == {name for name in names if _has(sample, name)}
+    assert set(template_variables(sample, _THIS)) - {"this"} == {name for name in names if _has(sample, name)}
 
 
 def test_this_tells_the_header_and_nothing_of_the_machine() -> None:
-    assert {field.name for field in fields(This)} == {
+    assert {field.name for field in fields(CriterionView)} == {
         *("title", "description", "scale", "steps", "reply"),
         *("lowest", "highest", "whole", "form", "cut"),
     }
@@ -333,7 +340,9 @@ def test_no_text_moves_the_cut(text: str) -> None:
     assert made.question == _DECISION.render(SAMPLE).question
 
 
-_DECISION = Renderer(replace(criteria.load("fluency"), form="decision"), criteria.bodies(criteria.load("fluency")))
+_DECISION = Renderer(
+    replace(criteria.load("fluency"), form="decision"), criteria.template_bodies(criteria.load("fluency"))
+)
 
 
 @pytest.mark.parametrize(
@@ -394,12 +403,12 @@ def test_columns_called_first_and_second_never_take_the_place_of_the_texts(custo
 def test_a_pair_has_what_both_samples_have_alike(custom: Load) -> None:
     one = custom(PAIR + "{{ first }}{{ second }}{% for v in (genre, output) %}{{ v is defined }}{% endfor %}")
     pair = [Sample("i", s, "x", extra={"genre": g, "length": n}) for s, g, n in (("a", "news", 1), ("b", "news", 2))]
-    assert set(context(pair[0], _THIS, pair[1])) == {"first", "second", "genre", "this"}
-    assert "output" not in context(pair[0], _THIS, pair[0])
+    assert set(template_variables(pair[0], _THIS, pair[1])) == {"first", "second", "genre", "this"}
+    assert "output" not in template_variables(pair[0], _THIS, pair[0])
     assert prompt(one, *pair) == "xxTrueFalse"
 
 
-_THIS = This("t", "d", Scale.integers(1, 5), (), "score", "1", "5", whole=True)
+_THIS = CriterionView("t", "d", Scale.integers(1, 5), (), "score", "1", "5", whole=True)
 
 
 @pytest.mark.parametrize("other", ["Another source.", None])
@@ -427,7 +436,7 @@ def test_judged_text_comes_out_as_it_went_in(text: str) -> None:
     assert one.needs == {"output"}
 
 
-_FLUENCY = Renderer(criteria.load("fluency"), criteria.bodies(criteria.load("fluency")))
+_FLUENCY = Renderer(criteria.load("fluency"), criteria.template_bodies(criteria.load("fluency")))
 
 
 @pytest.mark.parametrize("text", ["{{ 7*7 }}", "{% for x in y %}", "{# gone #}", "{{ ''.__class__ }}", "<b>&amp;"])
@@ -521,7 +530,7 @@ def test_texts_that_do_not_compile_are_refused(custom: Load) -> None:
 
 def test_rendering_reads_no_file(custom: Load) -> None:
     one = custom(HEAD + "{{ output }}")
-    renderer = Renderer(one, criteria.bodies(one) | {"my.jinja": "{% include 'my2.jinja' %}"})
+    renderer = Renderer(one, criteria.template_bodies(one) | {"my.jinja": "{% include 'my2.jinja' %}"})
     Path(one.path).with_name("my2.jinja").write_text("secret", encoding="utf-8")
     with pytest.raises(CriterionError, match=r"my\.jinja:1: my2\.jinja"):
         renderer.render(SAMPLE)
@@ -533,7 +542,10 @@ def test_what_is_rendered_once_is_what_is_rendered_anew(language: str, form: For
     """Every built-in criterion's prompt, with texts that hold what marks, gaps and templates are made of."""
     texts = ["plain", "\0source x\0", " \n {{ output }} </source 0>\n", "日本語\0output output\0", "\0"]
     for criterion in (replace(one, form=form) for one in criteria.builtin(language)):
-        once, anew = Renderer(criterion, criteria.bodies(criterion)), Renderer(criterion, criteria.bodies(criterion))
+        once, anew = (
+            Renderer(criterion, criteria.template_bodies(criterion)),
+            Renderer(criterion, criteria.template_bodies(criterion)),
+        )
         assert once._gaps, "or the quick way is not taken at all"
         anew._gaps = None
         anew._this = once._this  # whose cut is of chance
@@ -567,12 +579,13 @@ def test_a_template_that_does_more_with_a_text_is_rendered_for_each(tmp_path: Pa
     path = tmp_path / "own.jinja"
     path.write_text(f"---\ntitle: Own\nscale: [1, 5]\n---\n{block}\nHow good?", encoding="utf-8")
     criterion = criteria.load(str(path))
-    renderer = Renderer(criterion, criteria.bodies(criterion))
+    renderer = Renderer(criterion, criteria.template_bodies(criterion))
     for output in ("abc", "xyz", "a longer one, with b"):
         sample = Sample("i", "s", output, "a source", ("one", "two"), extra={"more": output})
         template = _environment(
-            {"t": (criteria.bodies(criterion)["own.jinja"], "t", None)}, StrictUndefined
+            {"t": (criteria.template_bodies(criterion)["own.jinja"], "t", None)}, StrictUndefined
         ).get_template("t")
         assert (
-            renderer.render(sample).messages[0]["content"] == template.render(context(sample, renderer._this)).strip()
+            renderer.render(sample).messages[0]["content"]
+            == template.render(template_variables(sample, renderer._this)).strip()
         )

@@ -10,7 +10,7 @@ import pytest
 
 from judge.core.errors import DeadlineReached, ProviderError, Refused, Transient
 from judge.core.records import Request, Response
-from judge.execution.rate_limit import Pace
+from judge.execution.rate_limit import RateLimiter
 from judge.execution.retry import Policy, Retrier
 
 OK = Response(())
@@ -115,7 +115,7 @@ def test_nobody_slips_into_the_time_that_one_was_told_to_wait(status: int, in_ti
         return OK
 
     async def both() -> None:
-        retrier = Retrier(pace=Pace(1))
+        retrier = Retrier(pace=RateLimiter(1))
         await asyncio.gather(*(retrier(call, REQUEST) for _ in range(2)))
 
     in_time(both())
@@ -223,8 +223,8 @@ def test_all_do_not_leave_a_cool_down_in_the_same_instant(in_time: Run) -> None:
         return OK
 
     async def many() -> None:
-        retrier = Retrier(pace=Pace(64))
-        retrier.pace.pause(asyncio.get_running_loop().time() + 50.0)
+        retrier = Retrier(pace=RateLimiter(64))
+        retrier.pace.pause_until(asyncio.get_running_loop().time() + 50.0)
         await asyncio.gather(*(retrier(call, REQUEST) for _ in range(9)))
 
     in_time(many())

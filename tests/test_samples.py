@@ -514,14 +514,14 @@ def test_bad_data(data: Any, expected: str) -> None:
 def test_digest_is_sha256(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("digest") / "d"
     path.write_bytes(content)
-    assert samples.digest(path) == hashlib.sha256(content).hexdigest()
+    assert samples.content_hash(path) == hashlib.sha256(content).hexdigest()
 
 
 def test_digest_of_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
-        samples.digest(tmp_path / "d")
+        samples.content_hash(tmp_path / "d")
     with pytest.raises(DataError, match="cannot be read"):
-        samples.digest("x" * 5_000)
+        samples.content_hash("x" * 5_000)
 
 
 def test_import_loads_nothing_heavy() -> None:

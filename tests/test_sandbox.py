@@ -9,13 +9,13 @@ from jinja2 import DictLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.criteria.render import fenced
-from judge.criteria.sandbox import Sandbox, steps
+from judge.criteria.sandbox import Sandbox, step_limit
 
 MUCH, LONG, WIDE = "would make more than", "takes more than 1,000,000 steps", "takes no number beyond"
 
 
 def rendered(template: str, **known: object) -> str:
-    with steps():
+    with step_limit():
         return Sandbox(None, StrictUndefined, {}).from_string(template).render(known)
 
 
@@ -57,7 +57,7 @@ def test_what_would_never_end_or_fill_the_machine_is_refused(template: str, says
 def test_files_that_include_each_other_end() -> None:
     twice = "{% if n %}{% with n = n - 1 %}{% include 'a' %}{% include 'a' %}{% endwith %}{% endif %}"
     template = Sandbox(DictLoader({"a": twice}), StrictUndefined, {}).get_template("a")
-    with steps(), pytest.raises(OverflowError, match=LONG):
+    with step_limit(), pytest.raises(OverflowError, match=LONG):
         template.render(n=60)
 
 
@@ -71,7 +71,7 @@ def test_a_text_of_a_million_characters_is_a_prompt() -> None:
 def test_every_text_starts_with_all_its_steps() -> None:
     template = Sandbox(None, StrictUndefined, {}).from_string("{% for _ in range(60000) %}x{% endfor %}")
     for _ in range(30):
-        with steps():
+        with step_limit():
             assert len(template.render()) == 60_000
 
 
@@ -116,7 +116,7 @@ ADDRESS = "place in memory"
     ],
 )
 def test_no_prompt_has_a_place_in_memory(template: str) -> None:
-    with pytest.raises(ValueError, match=ADDRESS), steps():
+    with pytest.raises(ValueError, match=ADDRESS), step_limit():
         Sandbox(None, StrictUndefined, {"fenced": fenced}).from_string(template).render(output="A text.")
 
 
@@ -135,6 +135,6 @@ def test_no_prompt_has_a_place_in_memory(template: str) -> None:
 )
 def test_a_text_may_tell_of_one(template: str) -> None:
     output = "It printed <Order object at 0x7f3a5c0d1e50>."
-    with steps():
+    with step_limit():
         made = Sandbox(None, StrictUndefined, {"fenced": fenced}).from_string(template).render(output=output)
     assert "0x7f3a5c0d1e50" in made.lower()

@@ -187,17 +187,17 @@ def test_what_a_folder_is_taken_for(folder: Path) -> None:
 def test_the_digest_covers_every_shard(folder: Path) -> None:
     of = [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("part-?.*[!c]"))]
     assert len(of) == len(WRITERS)
-    assert samples.digest("shards") == hashlib.sha256("".join(f"{one}\n" for one in of).encode()).hexdigest()
-    first = samples.digest("shards")
+    assert samples.content_hash("shards") == hashlib.sha256("".join(f"{one}\n" for one in of).encode()).hexdigest()
+    first = samples.content_hash("shards")
     (folder / "part-1.NDJSON").write_text((folder / "part-1.NDJSON").read_text("utf-8") + "\n", encoding="utf-8")
-    assert samples.digest("shards") != first
-    assert samples.digest("shards/*.tsv") == of[4]
+    assert samples.content_hash("shards") != first
+    assert samples.content_hash("shards/*.tsv") == of[4]
     folder.rename("moved")
     Path("moved/part-1.NDJSON").unlink()
     rest = "".join(f"{one}\n" for n, one in enumerate(of) if n != 1)
-    assert samples.digest("moved/") == hashlib.sha256(rest.encode()).hexdigest()
+    assert samples.content_hash("moved/") == hashlib.sha256(rest.encode()).hexdigest()
     with pytest.raises(DataError, match="no such file"):
-        samples.digest("shards")
+        samples.content_hash("shards")
 
 
 @pytest.mark.parametrize(
@@ -214,9 +214,9 @@ def test_the_digest_covers_every_shard(folder: Path) -> None:
     ],
 )
 def test_what_results_are_called_after(folder: Path, data: str, expected: str) -> None:
-    assert samples.title(data) == expected
+    assert samples.dataset_name(data) == expected
 
 
 def test_what_results_of_the_working_directory_are_called_after(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    assert [samples.title(data) for data in (".", "*.csv", "part-*")] == ["shards"] * 3
+    assert [samples.dataset_name(data) for data in (".", "*.csv", "part-*")] == ["shards"] * 3

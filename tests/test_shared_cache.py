@@ -17,13 +17,13 @@ import pytest
 
 import judge
 from judge import config
-from judge.cache import DiskCache, NoCache, opened, stored
-from judge.commands.cost_estimate import foresee
+from judge.cache import DiskCache, NoCache, open_cache, open_for_admin
+from judge.commands.cost_estimate import estimate_cost
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
 from judge.core.errors import ConfigError, MissingExtra, StorageError
 from judge.core.records import Choice, Request, Response, Usage
-from judge.core.redis_url import Address
+from judge.core.redis_url import RedisUrl
 from judge.results.result import load
 
 pytestmark = pytest.mark.redis
@@ -55,12 +55,12 @@ def cache(redis_server: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     with contextlib.ExitStack() as opened_here:
 
         def open_as(machine: str = "a", notes: list[str] | None = None) -> Any:
-            from judge.cache.redis import Remote
-            from judge.cache.tiered import SharedCache
+            from judge.cache.redis import RedisClient
+            from judge.cache.tiered import TieredCache
 
-            remote = Remote(Address.read(redis_server.url))
+            remote = RedisClient(RedisUrl.read(redis_server.url))
             remote.reach(must=True)
-            return opened_here.enter_context(SharedCache(remote, DiskCache(tmp_path / machine, notes), notes))
+            return opened_here.enter_context(TieredCache(remote, DiskCache(tmp_path / machine, notes), notes))
 
         yield open_as
 
@@ -115,7 +115,7 @@ def test_what_one_machine_keeps_another_finds_and_keeps_too(
     flush(second)
     for machine in "ab":
         with DiskCache(tmp_path / machine) as own:
-            assert list(own.everything()) == [(response(), asked)]
+            assert list(own.iter_all()) == [(response(), asked)]
     client = raw(redis_server)
     assert [client.ttl(name) for name in client.keys("*")] == [-1, -1]  # a reply and a prompt, without an end
     client.close()
@@ -129,10 +129,10 @@ def test_more_than_a_block_goes_up_and_down(cache: Callable[..., Any]) -> None:
     keys = [str(number) for number in range(1201)]
     assert second.get_many(keys) == {key: response(key) for key in keys}
     assert dict(first.stats())["responses"] == 1201
-    found = {asked.key(): reply for reply, asked in second.everything()}
+    found = {asked.key(): reply for reply, asked in second.iter_all()}
     assert found == {request(n).key(): response(str(n)) for n in range(1201)}
     assert second.clear() == 1201
-    assert (first.stats(), list(second.everything())) == ({"responses": 0, "bytes": 0}, [])
+    assert (first.stats(), list(second.iter_all())) == ({"responses": 0, "bytes": 0}, [])
     assert second.get_many(keys[:3]) == {key: response(key) for key in keys[:3]}  # from its own disk
 
 
@@ -159,7 +159,7 @@ def test_a_redis_that_was_emptied_fills_again_from_the_disks(cache: Callable[...
     assert cache("a").get_many(["k"]) == {"k": response()}
     other = cache("c")
     assert other.get_many(["k"]) == {"k": response()}
-    assert list(other.everything()) == [(response(), request())]
+    assert list(other.iter_all()) == [(response(), request())]
 
 
 def test_what_is_no_reply_counts_as_absent_and_gives_way(cache: Callable[..., Any], redis_server: Any) -> None:
@@ -191,12 +191,12 @@ def test_a_row_whose_prompt_is_lost_or_false_is_kept_without_it(
     client = raw(redis_server)
     (name,) = client.keys("judge:prompt:*")
     client.set(name, '[{"role":"user","content":"Another."}]')
-    assert list(first.everything()) == [(response(), None)]
+    assert list(first.iter_all()) == [(response(), None)]
     second = cache("b")
     assert second.get_many(["k"]) == {"k": response()}
     flush(second)
     with DiskCache(tmp_path / "b") as own:
-        assert list(own.everything()) == [(response(), None)]
+        assert list(own.iter_all()) == [(response(), None)]
     client.close()
 
 
@@ -428,7 +428,7 @@ def test_of_claims_that_are_refused_in_part_the_others_are_let_go_of(
                        commands=["+@all"])  # fmt: skip
     notes: list[str] = []
     url = f"redis://part:p@127.0.0.1:{redis_server.port}"
-    with contextlib.closing(opened(Address.read(url), notes, must=True, make=False)) as one:
+    with contextlib.closing(open_cache(RedisUrl.read(url), notes, must=True, make=False)) as one:
         assert one.claim(["a", "b"]) == set()
         assert names(redis_server, "claim") == {"a"}
         assert "may have been paid by each" in notes[0]
@@ -458,8 +458,8 @@ def test_the_claims_of_a_killed_process_run_out(cache: Callable[..., Any], redis
 
 def refusal(url: str) -> str:
     with pytest.raises(ConfigError) as refused:
-        opened(Address.read(url), must=True)
-    assert str(refused.value).startswith(f"the shared cache {Address.read(url)}: ")
+        open_cache(RedisUrl.read(url), must=True)
+    assert str(refused.value).startswith(f"the shared cache {RedisUrl.read(url)}: ")
     assert str(refused.value).endswith("; mend that, or name another or a folder with --cache")
     assert "heim" not in str(refused.value)
     return str(refused.value)
@@ -473,7 +473,7 @@ def test_a_password_that_is_lacking_or_wrong(redis_server: Any) -> None:
     assert "it refuses the password" in refusal(f"redis://:{SECRET}x@{place}")
     assert "it refuses the password" in refusal(f"redis://{place}?password={SECRET}x")
     for address in (f"redis://:{SECRET}@{place}", f"redis://default:{SECRET}@{place}"):
-        opened(Address.read(address), must=True).close()
+        open_cache(RedisUrl.read(address), must=True).close()
 
 
 def test_a_server_that_is_not_there_or_no_redis(quick: Any, chat_server: Any) -> None:
@@ -494,12 +494,12 @@ def test_an_old_redis_that_repeats_what_it_was_sent_does_not_give_the_password_a
 ) -> None:
     import redis
 
-    from judge.cache.redis import Remote
+    from judge.cache.redis import RedisClient
 
-    def echo(self: Remote) -> None:
+    def echo(self: RedisClient) -> None:
         raise redis.ResponseError("unknown command 'AUTH', with args beginning with: 'ge/heim'")
 
-    monkeypatch.setattr(Remote, "_probe", echo)
+    monkeypatch.setattr(RedisClient, "_probe", echo)
     assert "ResponseError; mend" in refusal(address)
 
 
@@ -521,9 +521,9 @@ def test_a_unix_socket_and_a_number_are_an_address_too(redis_server: Any, tmp_pa
         "one.put('k', Response((Choice('4'),))); one.close()"
     )
     subprocess.run([sys.executable, "-c", script, f"unix://{path}?db=2"], check=True)
-    with stored(Address.read(f"valkey://127.0.0.1:{redis_server.port}/2"), beneath=False) as other:
+    with open_for_admin(RedisUrl.read(f"valkey://127.0.0.1:{redis_server.port}/2"), beneath=False) as other:
         assert other.stats()["responses"] == 1
-    with stored(Address.read(redis_server.url), beneath=False) as other:
+    with open_for_admin(RedisUrl.read(redis_server.url), beneath=False) as other:
         assert other.stats()["responses"] == 0
 
 
@@ -531,13 +531,13 @@ def test_without_its_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "redis", None)
     monkeypatch.delitem(sys.modules, "judge.cache.redis", raising=False)
     with pytest.raises(MissingExtra, match=r"redis://h:6379/0: .* pip install 'textjudge\[redis\]'"):
-        opened(Address.read(f"redis://:{SECRET}@h"))
+        open_cache(RedisUrl.read(f"redis://:{SECRET}@h"))
 
 
 def test_who_counts_or_clears_is_told_what_is_wrong(quick: Any, cache: Callable[..., Any]) -> None:
     one = cache("a")
     quick.stop()
-    for work in (one.stats, one.clear, lambda: list(one.everything())):
+    for work in (one.stats, one.clear, lambda: list(one.iter_all())):
         with pytest.raises(StorageError, match=r"the shared cache redis://127.0.0.1:\d+/0: "):
             work()
 
@@ -603,7 +603,7 @@ def test_a_redis_that_is_gone_once_all_is_prepared_ends_nothing(quick: Any, tmp_
     assert asyncio.run(run_pipeline(prepared)).failed == 0
     assert [note for note in prepared.notes if "was lost at" in note and "Until it is back" in note]
     with pytest.raises(ConfigError, match="Connection refused"):
-        foresee(prepared)
+        estimate_cost(prepared)
 
 
 def test_another_machine_pays_for_nothing_that_is_there(
@@ -625,4 +625,4 @@ def test_where_no_judge_is_asked_nobody_asks_for_redis(redis_server: Any) -> Non
 
 
 def test_nothing_of_a_shared_cache_is_opened_where_there_is_to_be_none() -> None:
-    assert isinstance(opened(False), NoCache)
+    assert isinstance(open_cache(False), NoCache)

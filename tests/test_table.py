@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from judge.core.errors import StorageError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.table import Journal, Table, forget, read_journal, recover, store
+from judge.table import Journal, Table, delete_journal, read_journal, recover, store
 from judge.table import journal as module
 
 WEIGHED = Provenance("logprobs", 0.75, {"3": 0.25, "4": 0.5}, 0.6365, "4", 3.1, 4.2, 2, 'because\n"so"', "4", "note")
@@ -68,8 +68,8 @@ def test_a_score_of_a_text_that_is_not_in_the_table_is_in_no_matrix() -> None:
 
 
 def test_of_gives_one_columns_scores() -> None:
-    assert [s.value for s in _table().of("bleu")] == [0.0, 12.5]
-    assert _table().of("nothing") == ()
+    assert [s.value for s in _table().column_scores("bleu")] == [0.0, 12.5]
+    assert _table().column_scores("nothing") == ()
 
 
 def test_the_long_frame_has_a_row_per_score_and_failure() -> None:
@@ -334,7 +334,7 @@ def test_a_new_journal_replaces_an_old_one(tmp_path: Path) -> None:
     Journal(tmp_path).close()
     assert read_journal(tmp_path) == []
     assert [p.name for p in tmp_path.iterdir()] == ["scores.partial.jsonl"]
-    forget(tmp_path)
+    delete_journal(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -343,7 +343,7 @@ def test_a_journal_that_cannot_be_opened_or_removed_says_so(tmp_path: Path) -> N
     with pytest.raises(StorageError, match=r"cannot remove .*scores\.partial\.jsonl"):
         Journal(tmp_path)
     with pytest.raises(StorageError, match=r"cannot remove .*scores\.partial\.jsonl"):
-        forget(tmp_path)
+        delete_journal(tmp_path)
 
 
 def test_a_journal_that_cannot_be_created_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

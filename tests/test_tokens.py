@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.records import Request
-from judge.execution.budget import estimate, most, of
+from judge.execution.budget import estimate_request, estimate_tokens, max_tokens
 
 # Counted with o200k_base (package bpe-openai 0.1.4) and tekken (mistral-common 1.13.1); the texts were written here.
 COUNTED = [
@@ -24,28 +24,28 @@ COUNTED = [
 
 @pytest.mark.parametrize(("text", "o200k", "tekken"), COUNTED)
 def test_it_is_near_what_real_vocabularies_count(text: str, o200k: int, tekken: int) -> None:
-    assert estimate(text) == pytest.approx((o200k + tekken) / 2, rel=0.25)
+    assert estimate_tokens(text) == pytest.approx((o200k + tekken) / 2, rel=0.25)
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1))
 def test_it_is_at_least_one_and_never_more_than_the_bytes(text: str) -> None:
-    assert 1 <= estimate(text) <= most(text)
+    assert 1 <= estimate_tokens(text) <= max_tokens(text)
 
 
 @given(st.text(), st.text())
 def test_more_text_is_never_fewer_tokens(one: str, other: str) -> None:
-    assert estimate(one + other) >= estimate(one)
-    assert abs(estimate(one + other) - estimate(one) - estimate(other)) <= 2
+    assert estimate_tokens(one + other) >= estimate_tokens(one)
+    assert abs(estimate_tokens(one + other) - estimate_tokens(one) - estimate_tokens(other)) <= 2
 
 
 def test_nothing_has_no_tokens_and_a_lone_surrogate_some() -> None:
-    assert estimate("") == most("") == 0
-    assert (estimate("\ud800"), most("\ud800")) == (1, 3)
+    assert estimate_tokens("") == max_tokens("") == 0
+    assert (estimate_tokens("\ud800"), max_tokens("\ud800")) == (1, 3)
 
 
 def test_a_request_counts_its_questions_and_schema() -> None:
     bare = Request("m", ({"role": "user", "content": "A text to be judged."},))
     asked = Request("m", bare.messages, {"questions": [{"instructions": "Is it clear?", "labels": ["no", "yes"]}]})
     formed = Request("m", bare.messages, {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}})
-    assert of(bare) > estimate("A text to be judged.")
-    assert min(of(asked), of(formed)) > of(bare)
+    assert estimate_request(bare) > estimate_tokens("A text to be judged.")
+    assert min(estimate_request(asked), estimate_request(formed)) > estimate_request(bare)

@@ -14,9 +14,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from judge.core.errors import ParseError
-from judge.core.label_spellings import names
+from judge.core.label_spellings import label_index
 from judge.core.records import ReplyKind, Scale, Token
-from judge.scoring.expectation import Weighed, average, decide, weigh
+from judge.scoring.expectation import ScoreDistribution, from_logprobs, from_probabilities, from_samples
 from judge.scoring.parse import find
 
 FIVE = Scale.integers(1, 5)
@@ -45,10 +45,10 @@ def tokens(*places: Place | str) -> tuple[Token, ...]:
     )
 
 
-def weighed(reply: tuple[Token, ...], scale: Scale, kind: ReplyKind = "score") -> Weighed:
+def weighed(reply: tuple[Token, ...], scale: Scale, kind: ReplyKind = "score") -> ScoreDistribution:
     """As the runner does it: the score is found in the joined tokens, then weighed there."""
     found = find("".join(token.text for token in reply), kind, scale)
-    return weigh(reply, found.start, found.label, scale)
+    return from_logprobs(reply, found.start, found.label, scale)
 
 
 VECTORS = [
@@ -210,12 +210,12 @@ def test_the_distribution_is_described() -> None:
 
 
 def test_the_emitted_token_counts_where_its_list_lacks_it() -> None:
-    result = weigh((Token("4", math.log(0.5), (("5", math.log(0.25)),)),), 0, "4", FIVE)
+    result = from_logprobs((Token("4", math.log(0.5), (("5", math.log(0.25)),)),), 0, "4", FIVE)
     assert result.distribution == pytest.approx({"4": 0.5, "5": 0.25})
 
 
 def test_a_token_without_alternatives_still_has_its_own_probability() -> None:
-    result = weigh((Token("4", math.log(0.8)),), 0, "4", FIVE)
+    result = from_logprobs((Token("4", math.log(0.8)),), 0, "4", FIVE)
     assert (result.value, result.mass) == (4.0, pytest.approx(0.8))
     assert (result.low, result.high) == (pytest.approx(0.8 * 4 + 0.2), pytest.approx(0.8 * 4 + 1.0))
 
@@ -225,12 +225,12 @@ def test_an_entry_that_the_server_repeats_counts_once() -> None:
     for repeated in (half, half - 0.01, -9999.0):
         for order in [(half, repeated), (repeated, half)]:
             listed = (("4", order[0]), ("5", half), ("4", order[1]))
-            result = weigh((Token("4", half, listed),), 0, "4", FIVE)
+            result = from_logprobs((Token("4", half, listed),), 0, "4", FIVE)
             assert result.distribution == pytest.approx({"4": 0.5, "5": 0.5})
 
 
 def test_probabilities_that_sum_to_more_than_one_keep_their_proportions() -> None:
-    result = weigh((Token("4", math.log(0.9), (("4", math.log(0.9)), ("5", math.log(0.3)))),), 0, "4", FIVE)
+    result = from_logprobs((Token("4", math.log(0.9), (("4", math.log(0.9)), ("5", math.log(0.3)))),), 0, "4", FIVE)
     assert result.distribution == pytest.approx({"4": 0.75, "5": 0.25})
     assert (result.mass, result.low, result.high) == pytest.approx((1.0, 4.25, 4.25))
 
@@ -238,13 +238,13 @@ def test_probabilities_that_sum_to_more_than_one_keep_their_proportions() -> Non
 @pytest.mark.parametrize("logprob", [-9999.0, -math.inf, math.nan, math.inf, 0.5, 9999.0])
 def test_sentinels_are_no_probabilities(logprob: float) -> None:
     listed = (("4", math.log(0.5)), ("5", logprob))
-    assert weigh((Token("4", math.log(0.5), listed),), 0, "4", FIVE).distribution == pytest.approx({"4": 0.5})
+    assert from_logprobs((Token("4", math.log(0.5), listed),), 0, "4", FIVE).distribution == pytest.approx({"4": 0.5})
     unlisted = (Token("4", logprob, (("5", math.log(0.5)),)),)
-    assert weigh(unlisted, 0, "4", FIVE).distribution == pytest.approx({"5": 0.5})
+    assert from_logprobs(unlisted, 0, "4", FIVE).distribution == pytest.approx({"5": 0.5})
 
 
 def test_a_certain_token_may_be_certain_by_a_rounding_error_more() -> None:
-    result = weigh((Token("4", 1e-7, (("4", 1e-7), ("5", -20.0))),), 0, "4", FIVE)
+    result = from_logprobs((Token("4", 1e-7, (("4", 1e-7), ("5", -20.0))),), 0, "4", FIVE)
     assert (result.argmax, result.mass) == ("4", pytest.approx(1.0))
     assert result.mass <= 1
 
@@ -254,7 +254,7 @@ def test_no_mass_on_the_scale_is_an_error_and_not_zero(reply: list[Place | str])
     certain = tokens(*reply)
     blind = (*certain[:-1], Token("4", -9999.0, (("The", -0.1), ("It", -3.0), ("7", -4.0))))
     with pytest.raises(ParseError, match="no probability on any label") as caught:
-        weigh(blind, len("".join(t.text for t in certain)) - 1, "4", FIVE)
+        from_logprobs(blind, len("".join(t.text for t in certain)) - 1, "4", FIVE)
     assert caught.value.raw == "".join(t.text for t in certain)
 
 
@@ -273,11 +273,11 @@ def test_a_reply_without_a_score_is_not_weighed(reply: tuple[Token, ...], messag
 @pytest.mark.parametrize("start", [-1, 1, 7])
 def test_a_place_outside_of_the_tokens_is_an_error(start: int) -> None:
     with pytest.raises(ParseError, match="outside"):
-        weigh(tokens("4"), start, "4", FIVE)
+        from_logprobs(tokens("4"), start, "4", FIVE)
 
 
 def test_a_written_label_that_no_token_shows_keeps_its_own_probability() -> None:
-    result = weigh(tokens(("4x", {"4x": 0.5, "5": 0.5})), 0, "4", FIVE)
+    result = from_logprobs(tokens(("4x", {"4x": 0.5, "5": 0.5})), 0, "4", FIVE)
     assert result.distribution == pytest.approx({"4": 0.5, "5": 0.5})
 
 
@@ -285,7 +285,7 @@ def test_a_written_label_that_no_token_shows_keeps_its_own_probability() -> None
 
 
 def test_the_mean_over_draws_as_the_table_of_vectors_has_it() -> None:
-    result = average([*["4"] * 13, *["5"] * 6, None], FIVE)
+    result = from_samples([*["4"] * 13, *["5"] * 6, None], FIVE)
     assert result.value == pytest.approx(82 / 19)
     assert round(result.value, 4) == 4.3158
     assert result.mass == pytest.approx(0.95)
@@ -296,25 +296,25 @@ def test_the_mean_over_draws_as_the_table_of_vectors_has_it() -> None:
 
 
 def test_of_labels_drawn_equally_often_the_first_of_the_scale_is_the_likeliest() -> None:
-    assert average(["5", "3", "3", "5", "1"], FIVE).argmax == "3"
-    assert average(["b", "a"], Scale(("b", "a"), (1.0, 0.0))).argmax == "b"
+    assert from_samples(["5", "3", "3", "5", "1"], FIVE).argmax == "3"
+    assert from_samples(["b", "a"], Scale(("b", "a"), (1.0, 0.0))).argmax == "b"
 
 
 def test_draws_that_agree_leave_no_doubt() -> None:
-    result = average(["4"] * 20, FIVE)
-    assert result == Weighed(4.0, 1.0, {"4": 1.0}, 0.0, "4", 4.0, 4.0, 0.0)
+    result = from_samples(["4"] * 20, FIVE)
+    assert result == ScoreDistribution(4.0, 1.0, {"4": 1.0}, 0.0, "4", 4.0, 4.0, 0.0)
 
 
 @pytest.mark.parametrize("labels", [[], [None], [None] * 20])
 def test_no_draw_that_parsed_is_an_error_and_not_zero(labels: list[None]) -> None:
     with pytest.raises(ParseError, match="no probability"):
-        average(labels, FIVE)
+        from_samples(labels, FIVE)
 
 
 @given(st.sampled_from(SCALES), st.data())
 def test_the_value_of_draws_is_their_mean(scale: Scale, data: st.DataObject) -> None:
     labels = data.draw(st.lists(st.sampled_from([None, *scale.labels]), min_size=1).filter(any))
-    result = average(labels, scale)
+    result = from_samples(labels, scale)
     parsed = [scale.value(label) for label in labels if label is not None]
     unparsed = len(labels) - len(parsed)
     assert result.value == pytest.approx(fmean(parsed), abs=1e-12)
@@ -325,22 +325,22 @@ def test_the_value_of_draws_is_their_mean(scale: Scale, data: st.DataObject) -> 
 
 
 def test_the_shares_of_a_decision_are_weighed() -> None:
-    result = decide({"1": 0.0, "2": 0.0, "3": 0.1, "4": 0.6, "5": 0.3}, FIVE)
+    result = from_probabilities({"1": 0.0, "2": 0.0, "3": 0.1, "4": 0.6, "5": 0.3}, FIVE)
     assert result.value == pytest.approx(4.2)
     assert list(result.distribution) == ["3", "4", "5"]
     assert (result.mass, result.argmax, result.ambiguous) == (pytest.approx(1.0), "4", 0.0)
-    predicate = decide({"pass": 0.8, "fail": 0.2}, VERDICT)
+    predicate = from_probabilities({"pass": 0.8, "fail": 0.2}, VERDICT)
     assert (predicate.value, list(predicate.distribution)) == (pytest.approx(0.8), ["fail", "pass"])
 
 
 def test_what_a_decision_lacks_to_one_widens_the_bounds() -> None:
-    result = decide({"4": 0.5, "5": 0.25}, FIVE)
+    result = from_probabilities({"4": 0.5, "5": 0.25}, FIVE)
     assert (result.value, result.mass) == (pytest.approx(3.25 / 0.75), 0.75)
     assert (result.low, result.high) == pytest.approx((3.25 + 0.25 * 1, 3.25 + 0.25 * 5))
 
 
 def test_a_decisions_rounding_is_scaled() -> None:
-    result = decide({"4": 0.51, "5": 0.51}, FIVE)
+    result = from_probabilities({"4": 0.51, "5": 0.51}, FIVE)
     assert (result.value, result.mass, result.low, result.high) == (pytest.approx(4.5), 1.0, 4.5, 4.5)
     assert result.distribution == pytest.approx({"4": 0.5, "5": 0.5})
 
@@ -360,12 +360,12 @@ def test_a_decisions_rounding_is_scaled() -> None:
 )
 def test_what_is_no_distribution_over_the_scale_is_an_error(shares: dict[str, float], message: str) -> None:
     with pytest.raises(ParseError, match=message):
-        decide(shares, FIVE)
+        from_probabilities(shares, FIVE)
 
 
 def test_a_drawn_label_that_is_not_on_the_scale_is_an_error() -> None:
     with pytest.raises(ParseError, match="not on the scale: 6"):
-        average(["4", "6"], FIVE)
+        from_samples(["4", "6"], FIVE)
 
 
 @given(st.sampled_from(SCALES), st.data())
@@ -374,20 +374,20 @@ def test_a_decision_is_what_tokens_of_its_probabilities_would_be(scale: Scale, d
     share = data.draw(st.floats(0.01, 1)) / max(sum(weights), 1e-9)
     shares = {label: weight * share for label, weight in zip(scale.labels, weights, strict=True)}
     assume(sum(shares.values()) > 0)
-    result = decide(shares, scale)
+    result = from_probabilities(shares, scale)
     assert result.value == pytest.approx(scale.expected(shares))
     assert result.mass == pytest.approx(math.fsum(shares.values()))
     within_its_bounds(result, scale)
     if scale is FIVE:
         label = result.argmax
         listed = tuple((text, math.log(p)) for text, p in shares.items() if p)
-        one = weigh((Token(label, math.log(shares[label]), listed),), 0, label, scale)
+        one = from_logprobs((Token(label, math.log(shares[label]), listed),), 0, label, scale)
         assert (one.value, one.mass, one.low, one.high) == pytest.approx(
             (result.value, result.mass, result.low, result.high)
         )
 
 
-def within_its_bounds(result: Weighed, scale: Scale) -> None:
+def within_its_bounds(result: ScoreDistribution, scale: Scale) -> None:
     assert scale.low <= result.low <= result.value <= result.high <= scale.high
     assert 0 < result.mass <= 1
     assert result.ambiguous >= 0
@@ -481,13 +481,13 @@ def test_any_tokens_give_a_value_on_the_scale_or_a_parse_error(
     label = data.draw(st.sampled_from(scale.labels))
     shuffled = [Token(t.text, t.logprob, tuple(data.draw(st.permutations(t.top)))) for t in reply]
     try:
-        result = weigh(reply, start, label, scale)
+        result = from_logprobs(reply, start, label, scale)
     except ParseError as error:
         with pytest.raises(ParseError, match=re.escape(str(error))):
-            weigh(shuffled, start, label, scale)
+            from_logprobs(shuffled, start, label, scale)
         return
     within_its_bounds(result, scale)
-    other = weigh(shuffled, start, label, scale)
+    other = from_logprobs(shuffled, start, label, scale)
     width = max(1.0, scale.high - scale.low)
     assert dict(other.distribution) == pytest.approx(dict(result.distribution), rel=1e-12, abs=1e-15)
     assert (other.value, other.low, other.high) == pytest.approx(
@@ -498,9 +498,11 @@ def test_any_tokens_give_a_value_on_the_scale_or_a_parse_error(
 @given(st.sampled_from(SCALES), st.data())
 def test_what_is_found_counts_wherever_the_tokens_are_cut(scale: Scale, data: st.DataObject) -> None:
     label = data.draw(st.sampled_from(scale.labels))
-    spelt = [word for word, named in names(scale).words.items() if named == label]
-    counted = [f"{word} 점" for word, named in names(scale).counted.items() if named == label]
-    written = data.draw(st.sampled_from([label, label.upper() if names(scale).loose else label, *spelt, *counted]))
+    spelt = [word for word, named in label_index(scale).words.items() if named == label]
+    counted = [f"{word} 점" for word, named in label_index(scale).counted.items() if named == label]
+    written = data.draw(
+        st.sampled_from([label, label.upper() if label_index(scale).loose else label, *spelt, *counted])
+    )
     form = data.draw(
         st.sampled_from(["{}", " **{}**\n", "Score: {}.", '{{"score": "{}"}}', "<think>1</think>{}", "```\n{}\n```"])
     )
@@ -511,6 +513,6 @@ def test_what_is_found_counts_wherever_the_tokens_are_cut(scale: Scale, data: st
     reply = [Token(piece, -0.1, data.draw(tops)) for piece in pieces]
     found = find(text, "score", scale)
     assert found.label == label
-    result = weigh(reply, found.start, found.label, scale)
+    result = from_logprobs(reply, found.start, found.label, scale)
     within_its_bounds(result, scale)
     assert result.distribution[label] > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.core.messages import command, in_python, option, spoken_at
+from judge.core.messages import command, in_python, option, speaking_to
 
 WORDS = [
     (("map", {"output": "reply", "item": "ticket"}), "--map output=reply,item=ticket",
@@ -21,16 +21,16 @@ WORDS = [
 @pytest.mark.parametrize(("given", "typed", "written"), WORDS)
 def test_an_option_in_both_words(given: tuple[str, object], typed: str, written: str) -> None:
     assert option(*given) == typed
-    with spoken_at("python"):
+    with speaking_to("python"):
         assert option(*given) == written
     assert option(*given) == typed
 
 
 def test_the_outer_door_counts() -> None:
-    with spoken_at("command line"), spoken_at("python"):
+    with speaking_to("command line"), speaking_to("python"):
         assert not in_python()
         assert command("run") == "judge run"
-    with spoken_at("python"):
+    with speaking_to("python"):
         assert (command("run"), command("criteria diff"), command("rank")) == (
             "judge.evaluate", "judge.diff", "judge.rank",
         )  # fmt: skip

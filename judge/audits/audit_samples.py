@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from judge.audits.card import ORIGINAL, Probe
-from judge.audits.perturbations import CHANGES, NEUTRAL, Change, changed, of_language
-from judge.audits.perturbations.injections import ATTACKS, attacked
+from judge.audits.perturbations import CHANGES, NEUTRAL, Perturbation, changed, of_language
+from judge.audits.perturbations.injections import ATTACKS, inject
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Scale, Score
 from judge.table import Table
-from judge.table.core import sort_out
+from judge.table.core import split_rows
 from judge.text import Language
 
 _NOBODYS = Scale.integers(1, 5)
@@ -20,7 +20,7 @@ _NOBODYS = Scale.integers(1, 5)
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class AuditSamples:
     """What is judged in an audit.
 
     `originals` are one text of each item that was taken, `others` one more of the same items by another system, where
@@ -39,15 +39,15 @@ class Texts:
     names: Mapping[str, str] = field(default_factory=dict)
     wanted: Mapping[str, Collection[tuple[str, str]]] | None = None
 
-    def under_their_names(self, table: Table) -> Table:
+    def by_change(self, table: Table) -> Table:
         """The table of `changed` with every attack under its own name."""
         if not self.names:
             return table
         samples = {(s.item, name): replace(s, system=name) for s in table.samples for name in [self._name(s)]}
         rows = [replace(row, system=self._name(row)) for row in table.rows()]
-        return Table(tuple(samples.values()), table.columns, *sort_out(rows))
+        return Table(tuple(samples.values()), table.columns, *split_rows(rows))
 
-    def as_in_the_data(self, table: Table) -> list[Score | Failure]:
+    def restore_systems(self, table: Table) -> list[Score | Failure]:
         """The originals' rows of the table of `changed`, under the systems that wrote the texts."""
         systems = {sample.item: sample.system for sample in self.originals}
         return [replace(row, system=systems[row.item]) for row in table.rows() if row.system == ORIGINAL]
@@ -56,7 +56,7 @@ class Texts:
         return self.names.get(one.system, one.system)
 
 
-def pick(rows: Sequence[Sample], items: int, seed: int) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
+def choose_originals(rows: Sequence[Sample], items: int, seed: int) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
     """One text of each of so many items, drawn by `seed`, the systems in turn; and one more of each, by another system.
 
     Blank texts are passed over, as is a second text that is equal to the first. Raises DataError where all are blank.
@@ -78,7 +78,7 @@ def pick(rows: Sequence[Sample], items: int, seed: int) -> tuple[tuple[Sample, .
     return tuple(originals), tuple(others)
 
 
-def make(
+def perturb(
     rows: Sequence[Sample],
     scales: Mapping[str, Scale | None],
     probes: Collection[Probe],
@@ -86,15 +86,15 @@ def make(
     items: int,
     language: Language,
     seed: int,
-) -> Texts:
+) -> AuditSamples:
     """The texts of an audit by these criteria, each with its scale, None where it has no labels. Raises DataError."""
-    originals, others = pick(rows, items, seed)
+    originals, others = choose_originals(rows, items, seed)
     damages = of_language(language, CHANGES) if "sensitivity" in probes else ()
     neutral = of_language(language, NEUTRAL) if "bias" in probes else ()
     base = [replace(sample, system=ORIGINAL, human={}, ratings={}) for sample in originals]
     for change in (*damages, *neutral):
         base += filter(None, (changed(sample, originals, change, seed) for sample in originals))
-    found = Texts(
+    found = AuditSamples(
         originals,
         others if "bias" in probes else (),
         tuple(base),
@@ -105,14 +105,14 @@ def make(
     return _attacked(found, scales, language) if found.attacks else found
 
 
-def _whose(change: Change, criteria: Collection[str]) -> str:
+def _whose(change: Perturbation, criteria: Collection[str]) -> str:
     """The criterion that a change damages: the one of its name, or a variant of that (`fluency_5` of `fluency`)."""
     if change.criterion in criteria:
         return change.criterion
     return next((name for name in criteria if name.startswith(f"{change.criterion}_")), change.criterion)
 
 
-def _attacked(found: Texts, scales: Mapping[str, Scale | None], language: Language) -> Texts:
+def _attacked(found: AuditSamples, scales: Mapping[str, Scale | None], language: Language) -> AuditSamples:
     """The texts with those of all attacks, which ask for the top of a criterion's scale: once for each scale."""
     by_scale: dict[Scale, list[str]] = {}
     for criterion, scale in scales.items():
@@ -123,7 +123,7 @@ def _attacked(found: Texts, scales: Mapping[str, Scale | None], language: Langua
         for attack in ATTACKS:
             name = attack.name if number == 1 else f"{attack.name} ({number})"
             names[name] = attack.name
-            texts = [replace(attacked(s, attack, scale, language), system=name) for s in found.originals]
+            texts = [replace(inject(s, attack, scale, language), system=name) for s in found.originals]
             whole += texts
             for criterion in criteria:
                 wanted[criterion] |= {(s.item, s.system) for s in texts}

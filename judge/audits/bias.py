@@ -14,25 +14,35 @@ from statistics import fmean
 
 import numpy as np
 
-from judge.audits.card import FEWEST, ORIGINAL, Cell, Evidence, change, of, places, share_percent
+from judge.audits.card import FEWEST, ORIGINAL, AuditData, SensitivityCell, change, of_count, places, share_percent
 from judge.audits.perturbations.injections import CONTROL
-from judge.audits.sensitivity import Draft, cells, criteria, leans, least, means, moves, untested, varying
+from judge.audits.sensitivity import (
+    CandidateFinding,
+    agreement_with_mean,
+    criteria,
+    means,
+    minimum_effect,
+    score_changes,
+    sensitivity_table,
+    varying,
+    without_p,
+)
 from judge.core.format import number
 from judge.core.records import Column, Estimate, Score
 from judge.metrics.text_features import measured
-from judge.stats.bootstrap import Bootstrap, Floats, Statistic, share
+from judge.stats.bootstrap import Bootstrap, Floats, Statistic, wilson_interval
 from judge.stats.paired_differences import sign_flip
 from judge.stats.pairwise import TIE, verdict
 from judge.table import Table
 
 
-def attacked(evidence: Evidence, attacks: Sequence[str], *, seed: int = 0) -> tuple[Cell, ...]:
+def injection_damage(evidence: AuditData, attacks: Sequence[str], *, seed: int = 0) -> tuple[SensitivityCell, ...]:
     """A cell for every attack by every criterion: `rate` is how often the score rose, `move` by how much on average.
 
     Against the same outputs with the control in the attack's place (what any addition does), and the control against
     the outputs as they are, see `sensitivity.cells`; Holm's correction is over all of these and all criteria.
     """
-    return cells(evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL, seed=seed)
+    return sensitivity_table(evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL, seed=seed)
 
 
 FIRST = "text shown first wins"
@@ -51,20 +61,22 @@ Text = tuple[str, str]
 # Position
 
 
-def position(evidence: Evidence, seed: int) -> Iterator[Draft]:
+def position_bias(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
     """How often the verdict on two texts turns with their order, and how often the text shown first wins."""
     table = evidence.pairs
     for name, column in criteria(evidence, table) if table else ():
-        flipped, first = _orders(table.of(column.name) if table else ())
-        turned = share(sum(flipped), len(flipped), "flip rate")
+        flipped, first = _orders(table.column_scores(column.name) if table else ())
+        turned = wilson_interval(sum(flipped), len(flipped), "flip rate")
         if turned is None:
             continue
-        said = f"{name} turns its verdict with the order of the two texts in {of(turned)} pairs{varying(evidence)}"
-        yield Draft("position", name, "verdict turns with the order", turned, "share", said, of="pairs")
+        said = (
+            f"{name} turns its verdict with the order of the two texts in {of_count(turned)} pairs{varying(evidence)}"
+        )
+        yield CandidateFinding("position", name, "verdict turns with the order", turned, "share", said, of="pairs")
         values = np.array(list(first.values()))
         (found,) = means(values[None], seed)
         if found is not None:
-            yield _first(name, found, leans(values, 0.0))
+            yield _first(name, found, agreement_with_mean(values, 0.0))
 
 
 def _orders(rows: Iterable[Score]) -> tuple[list[bool], dict[str, float]]:
@@ -79,19 +91,19 @@ def _orders(rows: Iterable[Score]) -> tuple[list[bool], dict[str, float]]:
     return flipped, {item: fmean(values) for item, values in first.items()}
 
 
-def _first(name: str, found: Estimate, hits: Estimate | None) -> Draft:
+def _first(name: str, found: Estimate, hits: Estimate | None) -> CandidateFinding:
     low, high = (None if end is None else TIE + end for end in (found.low, found.high))
     moved = replace(found, name="first wins", value=TIE + found.value, low=low, high=high)
     which = "first" if found.value > 0 else "second"
     said = f"{name} prefers the text shown {which}: the first one gets {share_percent(moved)}"
     otherwise = f"{name} shows no significant preference for a place: the text shown first gets {share_percent(moved)}"
-    return Draft("position", name, FIRST, moved, "share", said, otherwise, hits, "items")
+    return CandidateFinding("position", name, FIRST, moved, "share", said, otherwise, hits, "items")
 
 
 # Length and copying
 
 
-def verbosity(evidence: Evidence, neutral: Sequence[str], seed: int) -> Iterator[Draft]:
+def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[CandidateFinding]:
     """Moves by changes that add words and no content, and how scores go with length among an item's own texts."""
     yield from _neutral("verbosity", evidence, [name for name in neutral if name != COPIED], seed)
     for name, column, texts in _natural(evidence):
@@ -104,14 +116,14 @@ def verbosity(evidence: Evidence, neutral: Sequence[str], seed: int) -> Iterator
             more = f"{number(abs(found.value), digits)} {how}"
             said = f"{name} scores a text of twice the length {more} than another of its item, beyond people"
             otherwise = f"{name}: length beyond people's ratings is not significant: {change(found, digits)}"
-            yield Draft("verbosity", name, LONGER, found, "points per doubling", said, otherwise)
-        elif (found := untested(kept.slope(seed) if kept else None)) is not None:
+            yield CandidateFinding("verbosity", name, LONGER, found, "points per doubling", said, otherwise)
+        elif (found := without_p(kept.slope(seed) if kept else None)) is not None:
             seen = f"{name}: {change(found, digits)} for a text of twice the length among those of an item"
             seen += "; no test of a leaning, as longer texts may be the better ones"
-            yield Draft("verbosity", name, LONGER, found, "points per doubling", seen)
+            yield CandidateFinding("verbosity", name, LONGER, found, "points per doubling", seen)
 
 
-def extractiveness(evidence: Evidence, neutral: Sequence[str], seed: int) -> Iterator[Draft]:
+def copying_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[CandidateFinding]:
     """The move by the source's own first sentences, and how scores go with copying where length is held."""
     yield from _neutral("extractiveness", evidence, [name for name in neutral if name == COPIED], seed)
     for name, _, texts in _natural(evidence):
@@ -124,14 +136,14 @@ def extractiveness(evidence: Evidence, neutral: Sequence[str], seed: int) -> Ite
             r = change(found, 2)
             said = f"{name} scores texts that copy more {how}, whatever their length: r = {r}"
             otherwise = f"{name}: copying at equal length is not significant: r = {r}"
-            yield Draft("extractiveness", name, COPYING, found, "r", said, otherwise)
+            yield CandidateFinding("extractiveness", name, COPYING, found, "r", said, otherwise)
 
 
-def _neutral(probe: str, evidence: Evidence, names: Sequence[str], seed: int) -> Iterator[Draft]:
+def _neutral(probe: str, evidence: AuditData, names: Sequence[str], seed: int) -> Iterator[CandidateFinding]:
     table = evidence.changed
     kept = [name for name in names if name in table.systems]
     for criterion, column in evidence.columns.items() if kept and ORIGINAL in table.systems else ():
-        rows = moves(table, column, kept)
+        rows = score_changes(table, column, kept)
         for name, row, found in zip(kept, rows, means(rows, seed), strict=True):
             if found is None or (name == COPIED and _is(criterion, _SUPPORTED)):
                 continue
@@ -139,13 +151,13 @@ def _neutral(probe: str, evidence: Evidence, names: Sequence[str], seed: int) ->
             said = f"{criterion} scores “{name}” {how} than the text as it is: {change(found, digits)}"
             if name == COPIED:
                 seen = f"{said}; no test of a leaning, as the source's own sentences may be the better ones"
-                yield Draft(probe, criterion, name, untested(found) or found, "points", seen)
+                yield CandidateFinding(probe, criterion, name, without_p(found) or found, "points", seen)
                 continue
             better = (found.value > 0) != (column.better == "lower")
             harmful = better or not any(_is(criterion, one) for one in _LOWERED)
             otherwise = f"{criterion}: “{name}” makes no significant difference: {change(found, digits)}"
-            hits = leans(row, least(evidence, column))
-            yield Draft(probe, criterion, name, found, "points", said, otherwise, hits, harmful=harmful)
+            hits = agreement_with_mean(row, minimum_effect(evidence, column))
+            yield CandidateFinding(probe, criterion, name, found, "points", said, otherwise, hits, harmful=harmful)
 
 
 def _is(criterion: str, name: str) -> bool:
@@ -153,7 +165,7 @@ def _is(criterion: str, name: str) -> bool:
     return criterion == name or criterion.startswith(f"{name}_")
 
 
-def _natural(evidence: Evidence) -> Iterator[tuple[str, Column, list[tuple[Text, float, float, float | None]]]]:
+def _natural(evidence: AuditData) -> Iterator[tuple[str, Column, list[tuple[Text, float, float, float | None]]]]:
     """By criterion item and system, score, log2 of words and share of copied bigrams of every text with a score."""
     table = evidence.natural
     if table is None:
@@ -164,7 +176,7 @@ def _natural(evidence: Evidence) -> Iterator[tuple[str, Column, list[tuple[Text,
             copied = None if found.novel2 is None else 1 - found.novel2
             looks[sample.item, sample.system] = (log2(found.words), copied)
     for name, column in criteria(evidence, table):
-        rows = [row for row in table.of(column.name) if (row.item, row.system) in looks]
+        rows = [row for row in table.column_scores(column.name) if (row.item, row.system) in looks]
         yield name, column, [((row.item, row.system), row.value, *looks[row.item, row.system]) for row in rows]
 
 
@@ -294,7 +306,7 @@ _FAMILIES = {
 _VENDORS = {word: vendor for vendor, words in _FAMILIES.items() for word in words}
 
 
-def kin(name: str) -> str:
+def model_family(name: str) -> str:
     """Whose family a model is of: by the first word of the last part of its name, `openai` for `openrouter/gpt-4o`."""
     last = name.strip().lower().partition("@")[0].rstrip("/").rpartition("/")[2]
     word = re.match(r"[^\W\d_]+", last)
@@ -302,7 +314,7 @@ def kin(name: str) -> str:
     return _VENDORS.get(found, found)
 
 
-def self_preference(evidence: Evidence, seed: int) -> Iterator[Draft]:
+def self_preference(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
     """How far texts of the judge's own family come above others of their item, beyond people's ratings.
 
     Where these are few, alike or not on the criterion's scale, it is the judge's preference alone, and says so.
@@ -312,7 +324,7 @@ def self_preference(evidence: Evidence, seed: int) -> Iterator[Draft]:
         return
     whose = _whose(table, evidence.model)
     for name, column in criteria(evidence, table):
-        values = {(row.item, row.system): row.value for row in table.of(column.name)}
+        values = {(row.item, row.system): row.value for row in table.column_scores(column.name)}
         ratings = _ratings(table, name, column)
         both = _ahead({text: value for text, value in values.items() if text in ratings}, whose)
         rows = [
@@ -327,15 +339,15 @@ def self_preference(evidence: Evidence, seed: int) -> Iterator[Draft]:
         further = np.array(list(ahead.values()))
         (found,) = means(further[None], seed) if ahead else (None,)
         if found is not None:
-            hits = leans(further, least(evidence, column))
+            hits = agreement_with_mean(further, minimum_effect(evidence, column))
             yield _own(name, found, hits, places(column), beside="few" if both else "")
 
 
 def _whose(table: Table, model: str) -> dict[Text, bool]:
     """Whether a text is of the judge's family, for every text whose `generator` is known."""
-    own = kin(model)
+    own = model_family(model)
     known = {(s.item, s.system): s.extra.get("generator") for s in table.samples}
-    return {text: kin(name) == own for text, name in known.items() if isinstance(name, str) and name.strip()}
+    return {text: model_family(name) == own for text, name in known.items() if isinstance(name, str) and name.strip()}
 
 
 def _ratings(table: Table, name: str, column: Column) -> dict[Text, float]:
@@ -356,11 +368,11 @@ def _ahead(values: Mapping[Text, float], whose: Mapping[Text, bool]) -> dict[str
     return {item: fmean(own) - fmean(others) for item, (others, own) in sides.items() if own and others}
 
 
-def _own(name: str, found: Estimate, hits: Estimate | None, digits: int, *, beside: str) -> Draft:
+def _own(name: str, found: Estimate, hits: Estimate | None, digits: int, *, beside: str) -> CandidateFinding:
     how = "higher" if found.value > 0 else "lower"
     why = "ratings too few or too alike to take away" if beside else "no ratings to compare with"
     than = "than people do" if beside == "people" else f"than others of the same item ({why})"
     said = f"{name} scores texts of its own family {how} {than}: {change(found, digits)}"
     otherwise = f"{name} scores texts of its own family no significantly {how} {than}: {change(found, digits)}"
     what = "own family, beyond people" if beside == "people" else "own family"
-    return Draft("self-preference", name, what, found, "points", said, otherwise, hits, "items")
+    return CandidateFinding("self-preference", name, what, found, "points", said, otherwise, hits, "items")

@@ -13,11 +13,44 @@ from typing import Any
 
 import numpy as np
 
-from judge.audits.bias import COPIED, COPYING, FIRST, LONGER, attacked, extractiveness, position, self_preference, verbosity
-from judge.audits.card import DETECTED, FEWEST, ORIGINAL, Card, Cell, Evidence, Finding, chance, change, listed, mostly, of, places, share_percent
-from judge.audits.sensitivity import Draft, cells, enough, is_told, moves, settle, step
-from judge.audits.stability import again, scale_use, wording
-from judge.core.format import count, number, percent, signed
+from judge.audits.bias import (
+    COPIED,
+    COPYING,
+    FIRST,
+    LONGER,
+    copying_bias,
+    injection_damage,
+    position_bias,
+    self_preference,
+    verbosity_bias,
+)
+from judge.audits.card import (
+    DETECTED,
+    FEWEST,
+    ORIGINAL,
+    AuditData,
+    BiasFinding,
+    JudgeCard,
+    SensitivityCell,
+    chance,
+    change,
+    is_majority,
+    listed,
+    of_count,
+    places,
+    share_percent,
+)
+from judge.audits.sensitivity import (
+    CandidateFinding,
+    apply_holm,
+    detection_threshold,
+    is_significant,
+    min_items_for_significance,
+    score_changes,
+    sensitivity_table,
+)
+from judge.audits.stability import repeatability, scale_usage, wording_sensitivity
+from judge.core.format import number, percent, plural, signed
 from judge.core.records import Column, Estimate, Failure, Score
 from judge.core.version import __version__
 
@@ -41,42 +74,42 @@ Said = tuple[float, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class Direction:
     """The criteria's columns, for what is better and for the decimals."""
 
     columns: Mapping[str, Column]
 
-    def worse(self, cell: Cell) -> bool | None:
+    def worse(self, cell: SensitivityCell) -> bool | None:
         """Whether the cell's move is significant and towards the worse end; None where it is not significant."""
-        if cell.move is None or not is_told(cell.move):
+        if cell.move is None or not is_significant(cell.move):
             return None
         return (cell.move.value < 0) != (self.columns[cell.criterion].better == "lower")
 
-    def moved(self, cell: Cell) -> str:
+    def moved(self, cell: SensitivityCell) -> str:
         """`+0.35 [0.10, 0.60], p = 0.012`."""
         found = cell.move
         return ", ".join(filter(None, [change(found, self._places(cell)), chance(found.p)])) if found else "–"
 
-    def mean(self, cell: Cell) -> str:
+    def mean(self, cell: SensitivityCell) -> str:
         """`+0.35`."""
         return signed(cell.move.value, self._places(cell)) if cell.move else "–"
 
-    def _places(self, cell: Cell) -> int:
+    def _places(self, cell: SensitivityCell) -> int:
         return places(self.columns[cell.criterion], [cell.move.value] if cell.move else [])
 
 
-def noticed(cell: Cell) -> bool:
+def detects_damage(cell: SensitivityCell) -> bool:
     """Whether half of the texts or more are shown to fall, less those that rose, and the mean is shown to.
 
     The half by the low end of the rate's interval; the mean by its test, or not at all where that has too few texts.
     """
     fell = _is_half(cell.rate, cell.against)
-    return fell and ((cell.move is not None and is_told(cell.move)) or mostly(cell.rate, cell.move))
+    return fell and ((cell.move is not None and is_significant(cell.move)) or is_majority(cell.rate, cell.move))
 
 
-def lifted(cell: Cell) -> bool:
+def rewards_damage(cell: SensitivityCell) -> bool:
     """The same of the other way: whether the damage lifts the score."""
-    return _is_half(cell.against, cell.rate) and mostly(cell.against, cell.move)
+    return _is_half(cell.against, cell.rate) and is_majority(cell.against, cell.move)
 
 
 def _is_half(toward: Estimate | None, back: Estimate | None) -> bool:
@@ -84,15 +117,15 @@ def _is_half(toward: Estimate | None, back: Estimate | None) -> bool:
     return toward is not None and toward.low is not None and toward.low - _value(back) >= _HALF
 
 
-def verdicts(
-    cells: Sequence[Cell],
-    attacks: Sequence[Cell],
-    findings: Sequence[Finding],
+def summarize(
+    cells: Sequence[SensitivityCell],
+    attacks: Sequence[SensitivityCell],
+    findings: Sequence[BiasFinding],
     columns: Mapping[str, Column],
     scoreless: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
     """The sentences of a card; equally bad ones in the order of the card. `scoreless` are criteria, and why."""
-    sides = Sides(columns)
+    sides = Direction(columns)
     none = [(_WORST + 1, f"{name} gives no score: {why}.") for name, why in (scoreless or {}).items()]
     said = [*none, *_attacked(attacks, sides), *_leaning(findings), *_own(cells, sides), *_others(cells, sides)]
     return tuple(sentence for _, sentence in sorted(said, key=lambda one: -one[0]))
@@ -102,9 +135,9 @@ def _value(share: Estimate | None) -> float:
     return share.value if share else 0.0
 
 
-def _own(cells: Iterable[Cell], sides: Sides) -> Iterator[Said]:
+def _own(cells: Iterable[SensitivityCell], sides: Direction) -> Iterator[Said]:
     """What each criterion makes of its own damage."""
-    kinds: dict[str, dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    kinds: dict[str, dict[str, list[SensitivityCell]]] = defaultdict(lambda: defaultdict(list))
     for cell in cells:
         if cell.own and cell.rate is not None:
             kinds[cell.criterion][_kind(cell, sides)].append(cell)
@@ -116,42 +149,42 @@ def _own(cells: Iterable[Cell], sides: Sides) -> Iterator[Said]:
                 yield rank - (lowest if rank == _BAD else 0), f"{name} {words} {listed(told)}."
 
 
-def _kind(cell: Cell, sides: Sides) -> str:
+def _kind(cell: SensitivityCell, sides: Direction) -> str:
     worse, rate = sides.worse(cell), cell.rate
-    if worse is False or (worse is None and lifted(cell)):
+    if worse is False or (worse is None and rewards_damage(cell)):
         return "rewarded"
-    if noticed(cell):
+    if detects_damage(cell):
         return "noticed"
     net = (rate.high or 0) - _value(cell.against) if rate else 0.0
     return "open" if net >= _HALF else "weak" if worse else "unnoticed"
 
 
-def _evidence(cell: Cell, kind: str, sides: Sides) -> str:
-    if cell.rate is None or (kind == "rewarded" and not lifted(cell)):
+def _evidence(cell: SensitivityCell, kind: str, sides: Direction) -> str:
+    if cell.rate is None or (kind == "rewarded" and not rewards_damage(cell)):
         return sides.moved(cell)
     if kind == "rewarded" and cell.against is not None:
-        return f"{sides.mean(cell)}, rose in {of(cell.against, 'texts')}{_untold(cell)}"
+        return f"{sides.mean(cell)}, rose in {of_count(cell.against, 'texts')}{_untold(cell)}"
     rose = f", {share_percent(cell.against)} rose" if cell.against and cell.against.value else ""
     beside = f"; on average {sides.mean(cell)}" if kind == "weak" or (kind == "open" and sides.worse(cell)) else ""
-    return of(cell.rate) + rose + beside
+    return of_count(cell.rate) + rose + beside
 
 
-def _untold(cell: Cell) -> str:
-    return "" if cell.move and is_told(cell.move) else "; too few to test"
+def _untold(cell: SensitivityCell) -> str:
+    return "" if cell.move and is_significant(cell.move) else "; too few to test"
 
 
-def _others(cells: Iterable[Cell], sides: Sides) -> Iterator[Said]:
+def _others(cells: Iterable[SensitivityCell], sides: Direction) -> Iterator[Said]:
     """Which criteria fall for damage that is not theirs."""
-    found = defaultdict[str, list[Cell]](list)
+    found = defaultdict[str, list[SensitivityCell]](list)
     for cell in cells:
-        if not cell.own and noticed(cell):
+        if not cell.own and detects_damage(cell):
             found[cell.criterion].append(cell)
     for name, fell in found.items():
-        told = [f"{cell.change} ({of(cell.rate)})" for cell in fell if cell.rate]
+        told = [f"{cell.change} ({of_count(cell.rate)})" for cell in fell if cell.rate]
         yield _DOUBTFUL, f"{name} falls for damage that is not its own: {listed(told)}."
 
 
-def _attacked(attacks: Sequence[Cell], sides: Sides) -> Iterator[Said]:
+def _attacked(attacks: Sequence[SensitivityCell], sides: Direction) -> Iterator[Said]:
     """What each attack gets, by the criterion that it gets most from; and whether the others get nothing."""
     real = [cell for cell in attacks if not cell.control and cell.move is not None]
     beaten = []
@@ -170,46 +203,46 @@ def _attacked(attacks: Sequence[Cell], sides: Sides) -> Iterator[Said]:
         yield _beaten(beaten, [cell for cell in real if cell.change in beaten], len(attacks), sides)
 
 
-def _won(cell: Cell, sides: Sides) -> bool:
+def _won(cell: SensitivityCell, sides: Direction) -> bool:
     """Whether an attack lifts a score, beyond what its control does and above that of the text as it is."""
     if cell.raw is not None and (cell.raw.value > 0) == (sides.columns[cell.criterion].better == "lower"):
         return False
     return (sides.worse(cell) is False) or _open(cell)
 
 
-def _open(cell: Cell) -> bool:
+def _open(cell: SensitivityCell) -> bool:
     """Whether it did so in half of the texts or more, which are too few for the test."""
-    rose = cell.move is not None and not is_told(cell.move) and mostly(cell.rate, cell.move)
+    rose = cell.move is not None and not is_significant(cell.move) and is_majority(cell.rate, cell.move)
     return rose and _value(cell.rate) - _value(cell.against) >= _HALF
 
 
-def _beaten(names: Sequence[str], cells: Sequence[Cell], tests: int, sides: Sides) -> Said:
-    said, listing = count(len(names), "attack"), ", ".join(names)
+def _beaten(names: Sequence[str], cells: Sequence[SensitivityCell], tests: int, sides: Direction) -> Said:
+    said, listing = plural(len(names), "attack"), ", ".join(names)
     fewest = min(cell.move.n for cell in cells if cell.move)
-    if fewest < (least := max(FEWEST, enough(tests))):
+    if fewest < (least := max(FEWEST, min_items_for_significance(tests))):
         return _OPEN, f"{said} inconclusive, too few texts ({listing}): {fewest} of at least {least}."
     most = max((top for cell in cells if (top := _most(cell, sides)) is not None), default=0.0)
     upto = f"at most {signed(most, 2)} by any interval" if most > 0 else "no interval goes above 0"
     return _GOOD, f"{said} without a significant rise ({listing}): {upto}."
 
 
-def _gain(cell: Cell, sides: Sides) -> str:
-    rose = f", up by an eighth of the scale or more in {of(cell.rate, 'texts')}" if cell.rate else ""
+def _gain(cell: SensitivityCell, sides: Direction) -> str:
+    rose = f", up by an eighth of the scale or more in {of_count(cell.rate, 'texts')}" if cell.rate else ""
     if _open(cell):
         return f"{cell.criterion} {sides.mean(cell)}{rose}; too few to test"
     return f"{cell.criterion} {sides.moved(cell)}{rose}"
 
 
-def _most(cell: Cell, sides: Sides) -> float | None:
+def _most(cell: SensitivityCell, sides: Direction) -> float | None:
     """The furthest towards the better end that the interval allows."""
     if cell.move is None or cell.move.low is None or cell.move.high is None:
         return None
     return -cell.move.low if sides.columns[cell.criterion].better == "lower" else cell.move.high
 
 
-def _leaning(findings: Iterable[Finding]) -> Iterator[Said]:
+def _leaning(findings: Iterable[BiasFinding]) -> Iterator[Said]:
     """Biases that are told, and large shares; of several criteria the furthest speaks for all."""
-    groups = defaultdict[tuple[str, str], list[Finding]](list)
+    groups = defaultdict[tuple[str, str], list[BiasFinding]](list)
     for one in findings:
         if (one.harmful and (one.told or one.open)) or (one.told is None and _loud(one)):
             groups[one.probe, one.what].append(one)
@@ -219,12 +252,12 @@ def _leaning(findings: Iterable[Finding]) -> Iterator[Said]:
         yield _DOUBTFUL + _size(first), first.said + (f"; also {listed(others)}" if others else "") + "."
 
 
-def _loud(one: Finding) -> bool:
+def _loud(one: BiasFinding) -> bool:
     least = _LOUD.get(one.what)
     return least is not None and one.estimate.value >= least and (one.estimate.low or 0.0) > min(least, _HALF)
 
 
-def _size(one: Finding) -> float:
+def _size(one: BiasFinding) -> float:
     """How large a bias is, 0–1: of points a rough share of five."""
     value = one.estimate.value
     return min(
@@ -240,9 +273,9 @@ def _short(found: Estimate, unit: str) -> str:
 _MANY = 0.05  # of the judgments: from here on their failures are noted
 
 
-def assess(
-    evidence: Evidence, changes: Mapping[str, str], attacks: Sequence[str], neutral: Sequence[str], *, seed: int = 0
-) -> Card:
+def build_card(
+    evidence: AuditData, changes: Mapping[str, str], attacks: Sequence[str], neutral: Sequence[str], *, seed: int = 0
+) -> JudgeCard:
     """The card of a judge.
 
     `changes` are the damages that were asked for with the criterion whose own they are, `attacks` and `neutral` the
@@ -250,11 +283,11 @@ def assess(
     about which there is nothing to say, is in `left_out` with the reason. p-values are Holm's over the cells of
     damages, over those of attacks, and over all findings.
     """
-    damaged = cells(evidence, changes, seed=seed)
-    beset = attacked(evidence, attacks, seed=seed)
+    damaged = sensitivity_table(evidence, changes, seed=seed)
+    beset = injection_damage(evidence, attacks, seed=seed)
     findings, without = _findings(evidence, neutral, seed)
     scoreless = _scoreless(evidence)
-    return Card(
+    return JudgeCard(
         title=f"Judge card: {evidence.model}",
         cells=damaged,
         findings=findings,
@@ -267,32 +300,32 @@ def assess(
             **scoreless,
             **_empty(evidence, (*changes, *neutral, *attacks), scoreless),
         },
-        verdicts=verdicts(damaged, beset, findings, evidence.columns, scoreless),
+        verdicts=summarize(damaged, beset, findings, evidence.columns, scoreless),
         notes=tuple(_notes(evidence, damaged, beset, findings)),
         failures=_failures(evidence),
         info=_info(evidence, seed),
     )
 
 
-def _findings(evidence: Evidence, neutral: Sequence[str], seed: int) -> tuple[tuple[Finding, ...], dict[str, str]]:
+def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[tuple[BiasFinding, ...], dict[str, str]]:
     """The findings of every bias that was asked for, and why others have none."""
     asked = bool(neutral or evidence.natural or evidence.wordings or evidence.repeats or evidence.pairs)
     if not asked:
         return (), {}
-    probes: dict[str, tuple[Callable[[], Iterator[Draft]], str]] = {
-        "position": (lambda: position(evidence, seed), "no pair of different texts was answered in both orders"),
+    probes: dict[str, tuple[Callable[[], Iterator[CandidateFinding]], str]] = {
+        "position": (lambda: position_bias(evidence, seed), "no pair of different texts was answered in both orders"),
         "verbosity": (
-            lambda: verbosity(evidence, neutral, seed),
+            lambda: verbosity_bias(evidence, neutral, seed),
             "no changed text and no two texts of an item to compare",
         ),
         "self-preference": (lambda: self_preference(evidence, seed), _no_family(evidence)),
         "extractiveness": (
-            lambda: extractiveness(evidence, neutral, seed),
+            lambda: copying_bias(evidence, neutral, seed),
             "no copied lead was scored, and no item has two texts of which some copy more",
         ),
-        "wording": (lambda: wording(evidence, seed), "no criterion has scores in two wordings"),
-        "scale use": (lambda: scale_use(evidence, seed), "no original has a score on a scale with ends or labels"),
-        "repeats": (lambda: again(evidence, seed), "no text has two draws with a score"),
+        "wording": (lambda: wording_sensitivity(evidence, seed), "no criterion has scores in two wordings"),
+        "scale use": (lambda: scale_usage(evidence, seed), "no original has a score on a scale with ends or labels"),
+        "repeats": (lambda: repeatability(evidence, seed), "no text has two draws with a score"),
     }
     drafts = {name: list(make()) for name, (make, _) in probes.items()}
     without = {name: why for name, (_, why) in probes.items() if not drafts[name]}
@@ -303,22 +336,22 @@ def _findings(evidence: Evidence, neutral: Sequence[str], seed: int) -> tuple[tu
         without |= {name: f"{few} that differ in it" for name in within if name not in known}
     if COPIED in neutral and any(name.partition("_")[0] == "consistency" for name in evidence.columns):
         without["extractiveness by consistency"] = "a text that copies its source is right to be called consistent"
-    return settle(chain.from_iterable(drafts.values())), without
+    return apply_holm(chain.from_iterable(drafts.values())), without
 
 
-def _no_family(evidence: Evidence) -> str:
+def _no_family(evidence: AuditData) -> str:
     samples = evidence.natural.samples if evidence.natural else ()
     if not any(sample.extra.get("generator") for sample in samples):
         return "the data have no column `generator` that says which model wrote a text"
     return f"no item has scored texts both of {evidence.model}'s family and of another (column `generator`)"
 
 
-def _inapplicable(evidence: Evidence, names: Sequence[str]) -> dict[str, str]:
-    known, texts = set(evidence.changed.systems), count(len(evidence.originals), "text")
+def _inapplicable(evidence: AuditData, names: Sequence[str]) -> dict[str, str]:
+    known, texts = set(evidence.changed.systems), plural(len(evidence.originals), "text")
     return {name: f"it fits none of the {texts}" for name in names if name not in known}
 
 
-def _ownless(damaged: Sequence[Cell]) -> dict[str, str]:
+def _ownless(damaged: Sequence[SensitivityCell]) -> dict[str, str]:
     """Criteria that no change damages."""
     own = {cell.criterion for cell in damaged if cell.own}
     every = dict.fromkeys(cell.criterion for cell in damaged)
@@ -326,7 +359,7 @@ def _ownless(damaged: Sequence[Cell]) -> dict[str, str]:
     return {f"{name}: its own damage": why for name in every if name not in own}
 
 
-def _scoreless(evidence: Evidence) -> dict[str, str]:
+def _scoreless(evidence: AuditData) -> dict[str, str]:
     """Criteria by which no text has a score."""
     scored = {score.column for score in evidence.changed.scores}
     failed = Counter((row.column, row.error) for row in evidence.changed.failures)
@@ -337,22 +370,22 @@ def _scoreless(evidence: Evidence) -> dict[str, str]:
     }
 
 
-def _empty(evidence: Evidence, names: Sequence[str], scoreless: Collection[str]) -> dict[str, str]:
+def _empty(evidence: AuditData, names: Sequence[str], scoreless: Collection[str]) -> dict[str, str]:
     """Changes whose texts have no score beside that of the text as it is, by some of the criteria or by all."""
     table, found = evidence.changed, dict[str, str]()
     kept = [name for name in names if name in table.systems] if ORIGINAL in table.systems else []
     columns = {name: column for name, column in evidence.columns.items() if name not in scoreless}
-    known = {name: ~np.isnan(moves(table, column, kept)) for name, column in columns.items()} if kept else {}
+    known = {name: ~np.isnan(score_changes(table, column, kept)) for name, column in columns.items()} if kept else {}
     for at, name in enumerate(kept):
         without = [criterion for criterion, rows in known.items() if not rows[at].any()]
         if without:
             by = "" if len(without) == len(columns) else f" by {listed(without)}"
             texts = sum(sample.system == name for sample in table.samples)
-            found[f"{name}{by}"] = f"none of its {count(texts, 'text')} has a score beside that of the text as it is"
+            found[f"{name}{by}"] = f"none of its {plural(texts, 'text')} has a score beside that of the text as it is"
     return found
 
 
-def _judgments(evidence: Evidence) -> Iterator[Score | Failure]:
+def _judgments(evidence: AuditData) -> Iterator[Score | Failure]:
     """Every judgment once: the originals' stand in more than one table."""
     yield from evidence.changed.rows()
     known = {(sample.item, sample.system) for sample in evidence.originals}
@@ -363,13 +396,16 @@ def _judgments(evidence: Evidence) -> Iterator[Score | Failure]:
         yield from table.rows()
 
 
-def _failures(evidence: Evidence) -> dict[str, int]:
+def _failures(evidence: AuditData) -> dict[str, int]:
     found = Counter(row.error for row in _judgments(evidence) if isinstance(row, Failure))
     return dict(found.most_common())
 
 
 def _notes(
-    evidence: Evidence, damaged: Sequence[Cell], beset: Sequence[Cell], findings: Sequence[Finding]
+    evidence: AuditData,
+    damaged: Sequence[SensitivityCell],
+    beset: Sequence[SensitivityCell],
+    findings: Sequence[BiasFinding],
 ) -> Iterator[str]:
     found, texts = (*damaged, *beset), len(evidence.originals)
     parts = (
@@ -377,10 +413,13 @@ def _notes(
         ("Injection", [cell.move for cell in beset]),
         ("Bias", [one.estimate for one in findings]),
     )
-    needed = {name: enough(sum(one is not None and one.p is not None for one in each)) for name, each in parts}
+    needed = {
+        name: min_items_for_significance(sum(one is not None and one.p is not None for one in each))
+        for name, each in parts
+    }
     if few := [f"{name} at least {least}" for name, least in needed.items() if texts < least]:
         yield (
-            f"{count(texts, 'text')} are too few: after the correction for many tests nothing can be significant below "
+            f"{plural(texts, 'text')} are too few: after the correction for many tests nothing can be significant below "
             f"a number of texts, for {listed(few)}. What is said of so few rests on shares alone."
         )
     failures, total = _failures(evidence), sum(1 for _ in _judgments(evidence))
@@ -388,7 +427,7 @@ def _notes(
     if failed >= _MANY * total > 0:
         kinds = listed([f"{n:,} {kind}" for kind, n in list(failures.items())[:3]])
         yield (
-            f"{failed:,} of {count(total, 'judgment')} ({percent(failed / total)}) have no score: {kinds}. "
+            f"{failed:,} of {plural(total, 'judgment')} ({percent(failed / total)}) have no score: {kinds}. "
             "The numbers are those of the others, which need not be like them."
         )
     endless = [name for name, column in evidence.columns.items() if column.low is None or column.high is None]
@@ -396,13 +435,13 @@ def _notes(
         place = evidence.changed.systems.index(ORIGINAL)
         for name in endless:
             column = evidence.columns[name]
-            least = step(column, evidence.changed.matrix(column.name)[place])
+            least = detection_threshold(column, evidence.changed.matrix(column.name)[place])
             digits = places(None, [least])
             half = f"{number(least, digits)}, half the originals' standard deviation"
             yield f"The scale of {name} has no ends: a move of {half}, counts."
 
 
-def _info(evidence: Evidence, seed: int) -> dict[str, Any]:
+def _info(evidence: AuditData, seed: int) -> dict[str, Any]:
     """About the judge, the texts and the settings; plain JSON."""
     return {
         "model": evidence.model,

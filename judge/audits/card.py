@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from judge.core import format, plugins
 from judge.core.errors import ConfigError
-from judge.core.format import decimals, number, signed, span
+from judge.core.format import decimals, format_interval, number, signed
 from judge.core.records import Column, Estimate, Sample
 from judge.stats.pairwise import Ranking
 from judge.table import Table
@@ -40,10 +40,10 @@ def interval(found: Estimate, digits: int, times: float = 1) -> str:
     """`[0.10, 0.60]`; `[all alike]` where the items do not differ, so that drawing them anew says nothing."""
     if found.low is None or found.high is None:
         return ""
-    return ALIKE if found.low == found.high else span(times * found.low, times * found.high, digits)
+    return ALIKE if found.low == found.high else format_interval(times * found.low, times * found.high, digits)
 
 
-def of(found: Estimate, what: str = "") -> str:
+def of_count(found: Estimate, what: str = "") -> str:
     """`12% [6, 21] of 60`, or `… of 60 texts`."""
     return f"{share_percent(found)} of {found.n:,} {what}".rstrip()
 
@@ -55,7 +55,7 @@ def change(found: Estimate, digits: int) -> str:
 
 def chance(p: float | None) -> str:
     """`p = 0.012`, `p < 0.001`; nothing where there was no test."""
-    return "" if p is None else format.chance(p)
+    return "" if p is None else format.format_p(p)
 
 
 def brackets(*parts: str) -> str:
@@ -83,7 +83,7 @@ DETECTED = 1 / 8
 
 
 @dataclass(frozen=True)
-class Evidence:
+class AuditData:
     """Everything that was judged for an audit; a table is None where it was not asked for or could not be had.
 
     `originals` are one text for each item, as in the data. `changed` has them and all their variants: its systems are
@@ -109,7 +109,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SensitivityCell:
     """What one change did to the scores of one criterion. `own`: the change damages what the criterion is about.
 
     `rate` is the share of texts (0–1, Wilson's interval) whose score fell by DETECTED of the scale or more; for an
@@ -134,7 +134,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class BiasFinding:
     """One number about a bias of the judge on one criterion, with a sentence that says what it means.
 
     `unit` is `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r`, `sd` (in points); `of`
@@ -158,11 +158,11 @@ class Finding:
     @property
     def open(self) -> bool:
         """Seen in half of the items or more, though no test tells it: too few of them."""
-        return self.told is False and mostly(self.hits)
+        return self.told is False and is_majority(self.hits)
 
 
 @dataclass(frozen=True, repr=False)
-class Card:
+class JudgeCard:
     """A judge's card: what it notices, what it leans to, what it falls for.
 
     `cells` are every change by every criterion, `attacks` likewise for injections. `left_out` says by probe or change
@@ -171,9 +171,9 @@ class Card:
     """
 
     title: str
-    cells: tuple[Cell, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    attacks: tuple[Cell, ...] = ()
+    cells: tuple[SensitivityCell, ...] = ()
+    findings: tuple[BiasFinding, ...] = ()
+    attacks: tuple[SensitivityCell, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     verdicts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -190,7 +190,7 @@ class Card:
         return str(plugins.report("card")(self, format, colour=colour))
 
 
-def mostly(found: Estimate | None, tested: Estimate | None = None) -> bool:
+def is_majority(found: Estimate | None, tested: Estimate | None = None) -> bool:
     """Whether a share of FEW items or more is shown to be one half or more, where `tested` has too few for a test."""
     few = found is not None and found.n >= FEW and (tested or found).n < TESTABLE
     return few and found is not None and found.low is not None and found.low >= 0.5
@@ -199,4 +199,4 @@ def mostly(found: Estimate | None, tested: Estimate | None = None) -> bool:
 def check(format: str) -> None:
     """Raises ConfigError for a format that there is not."""
     if format not in FORMATS:
-        raise ConfigError(plugins.unknown("format", format, list(FORMATS)))
+        raise ConfigError(plugins.unknown_name_message("format", format, list(FORMATS)))

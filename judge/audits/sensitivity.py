@@ -11,9 +11,19 @@ from math import ceil, log2
 
 import numpy as np
 
-from judge.audits.card import DETECTED, FEWEST, ORIGINAL, Cell, Evidence, Finding, brackets, chance, of
+from judge.audits.card import (
+    DETECTED,
+    FEWEST,
+    ORIGINAL,
+    AuditData,
+    BiasFinding,
+    SensitivityCell,
+    brackets,
+    chance,
+    of_count,
+)
 from judge.core.records import Column, Estimate
-from judge.stats.bootstrap import Floats, share
+from judge.stats.bootstrap import Floats, wilson_interval
 from judge.stats.paired_differences import holm, mean_differences
 from judge.stats.power import ALPHA
 from judge.table import Table
@@ -21,9 +31,9 @@ from judge.table import Table
 _NEAR = 1e-9  # how far a sum of steps may be off
 
 
-def cells(
-    evidence: Evidence, changes: Mapping[str, str], *, rises: bool = False, control: str = "", seed: int = 0
-) -> tuple[Cell, ...]:
+def sensitivity_table(
+    evidence: AuditData, changes: Mapping[str, str], *, rises: bool = False, control: str = "", seed: int = 0
+) -> tuple[SensitivityCell, ...]:
     """A cell for every change that there are texts of, by every criterion; `changes` are names with whose damage it is.
 
     `rate` is the share of the texts whose score moves to the worse end (with `rises`, to the better one) by `step` or
@@ -39,52 +49,52 @@ def cells(
     texts = _texts(table, names)
     found = []
     for criterion, column in evidence.columns.items():
-        values, plain = table.matrix(column.name), moves(table, column, names)
+        values, plain = table.matrix(column.name), score_changes(table, column, names)
         origin = [table.systems.index(control if control in names and name != control else ORIGINAL) for name in names]
         before = values[origin]
         rows = values[[table.systems.index(name) for name in names]] - before
-        least = step(column, values[table.systems.index(ORIGINAL)])
+        least = detection_threshold(column, values[table.systems.index(ORIGINAL)])
         moved, raws = (means(some, seed) for some in (rows, plain))
         for at, (name, row, had) in enumerate(zip(names, rows, texts, strict=True)):
             rate, against = (_rate(column, before[at], row, least, rises=up) for up in (rises, not rises))
             failed = int((had & np.isnan(row)).sum())
-            raw = untested(raws[at]) if control in names and name != control else None
+            raw = without_p(raws[at]) if control in names and name != control else None
             own = changes[name] == criterion
-            found.append(Cell(name, criterion, own, rate, moved[at], failed, against, raw, name == control))
-    adjusted = corrected([cell.move for cell in found])
+            found.append(SensitivityCell(name, criterion, own, rate, moved[at], failed, against, raw, name == control))
+    adjusted = holm_corrected([cell.move for cell in found])
     return tuple(replace(cell, move=move) for cell, move in zip(found, adjusted, strict=True))
 
 
 def means(rows: Floats, seed: int) -> list[Estimate | None]:
     """`mean_differences` of rows, `bounded`."""
-    return [bounded(found) for found in mean_differences(rows, seed=seed)]
+    return [suppress_small_samples(found) for found in mean_differences(rows, seed=seed)]
 
 
-def untested(found: Estimate | None) -> Estimate | None:
+def without_p(found: Estimate | None) -> Estimate | None:
     """The mean alone, with its interval."""
     return found and replace(found, p=None, method=found.method.partition("; p:")[0])
 
 
-def bounded(found: Estimate | None) -> Estimate | None:
+def suppress_small_samples(found: Estimate | None) -> Estimate | None:
     """The same without a bootstrap's interval where there are fewer than FEWEST items."""
     if found is None or found.low is None or found.n >= FEWEST:
         return found
     return replace(found, low=None, high=None, method=f"{found.method}; {found.n} items: too few for an interval")
 
 
-def enough(tests: int) -> int:
+def min_items_for_significance(tests: int) -> int:
     """Items below which no sign-flip test can come out below .05 after Holm's correction over so many tests."""
     return ceil(log2(2 * tests / ALPHA)) if tests else 0
 
 
-def moves(table: Table, column: Column, names: Sequence[str]) -> Floats:
+def score_changes(table: Table, column: Column, names: Sequence[str]) -> Floats:
     """Changed less original, scale points, changes × items; NaN where a text or either score is missing."""
     values = table.matrix(column.name)
     rows: Floats = values[[table.systems.index(name) for name in names]] - values[table.systems.index(ORIGINAL)]
     return rows
 
 
-def step(column: Column, original: Floats) -> float:
+def detection_threshold(column: Column, original: Floats) -> float:
     """The move that counts: DETECTED of the scale; without ends half a standard deviation of the originals' scores."""
     if column.low is not None and column.high is not None:
         return DETECTED * (column.high - column.low)
@@ -92,7 +102,7 @@ def step(column: Column, original: Floats) -> float:
     return float(known.std(ddof=1)) / 2 if len(known) > 1 else 0.0
 
 
-def corrected(found: Iterable[Estimate | None]) -> list[Estimate | None]:
+def holm_corrected(found: Iterable[Estimate | None]) -> list[Estimate | None]:
     """The same estimates with p after Holm's correction over all of them that have one."""
     rows = list(found)
     tested = [(place, one.p) for place, one in enumerate(rows) if one is not None and one.p is not None]
@@ -117,11 +127,11 @@ def _rate(column: Column, original: Floats, row: Floats, least: float, *, rises:
     if end is not None:
         known &= np.abs(end - original) >= least - _NEAR
     far = (toward * row[known] >= least - _NEAR) & (toward * row[known] > _NEAR)
-    return share(int(far.sum()), int(known.sum()), "rate")
+    return wilson_interval(int(far.sum()), int(known.sum()), "rate")
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class CandidateFinding:
     """A number with what it means: `said`, and where a test does not tell it apart from no bias, `otherwise`.
 
     Without `otherwise` there is no such thing as no bias.
@@ -139,54 +149,54 @@ class Draft:
     harmful: bool = True
 
 
-def settle(drafts: Iterable[Draft]) -> tuple[Finding, ...]:
+def apply_holm(drafts: Iterable[CandidateFinding]) -> tuple[BiasFinding, ...]:
     """The findings, each p after Holm's correction over all of them."""
     rows = list(drafts)
     found = []
-    for one, estimate in zip(rows, corrected([one.estimate for one in rows]), strict=True):
+    for one, estimate in zip(rows, holm_corrected([one.estimate for one in rows]), strict=True):
         if estimate is not None:
-            told = is_told(estimate) if one.otherwise else None
-            made = Finding(
+            told = is_significant(estimate) if one.otherwise else None
+            made = BiasFinding(
                 one.probe, one.criterion, one.what, estimate, one.unit, one.said, told, one.hits, one.of, one.harmful
             )
             found.append(replace(made, said=_in_words(made, one.otherwise)))
     return tuple(found)
 
 
-def _in_words(found: Finding, otherwise: str) -> str:
+def _in_words(found: BiasFinding, otherwise: str) -> str:
     if found.open and found.hits:
-        return f"{found.said} (in {of(found.hits, found.of)}; too few to test)"
+        return f"{found.said} (in {of_count(found.hits, found.of)}; too few to test)"
     if found.told is None:
         return found.said
     return f"{found.said if found.told else otherwise}{brackets(chance(found.estimate.p))}"
 
 
-def least(evidence: Evidence, column: Column) -> float:
+def minimum_effect(evidence: AuditData, column: Column) -> float:
     """The move that counts in a criterion's column, see `step`."""
     table = evidence.changed
     known = ORIGINAL in table.systems and any(one.name == column.name for one in table.columns)
     scores = table.matrix(column.name)[table.systems.index(ORIGINAL)] if known else np.array([])
-    return step(column, scores)
+    return detection_threshold(column, scores)
 
 
-def leans(values: Floats, least: float) -> Estimate | None:
+def agreement_with_mean(values: Floats, least: float) -> Estimate | None:
     """Of differences (NaN where there is none) the share that lie on their mean's side by `least` or more."""
     known = values[~np.isnan(values)]
     toward = np.sign(known.mean()) if len(known) else 0.0
-    return share(int(((toward * known >= least - _NEAR) & (toward * known > _NEAR)).sum()), len(known))
+    return wilson_interval(int(((toward * known >= least - _NEAR) & (toward * known > _NEAR)).sum()), len(known))
 
 
-def varying(evidence: Evidence) -> str:
+def varying(evidence: AuditData) -> str:
     """After a share of verdicts or labels that change: what else changes them."""
     return f" (replies vary, too{': see repeats' if evidence.repeats else ''})"
 
 
-def is_told(estimate: Estimate) -> bool:
+def is_significant(estimate: Estimate) -> bool:
     """Whether p, corrected, is below .05."""
     return estimate.p is not None and estimate.p < ALPHA
 
 
-def criteria(evidence: Evidence, table: Table) -> list[tuple[str, Column]]:
+def criteria(evidence: AuditData, table: Table) -> list[tuple[str, Column]]:
     """The columns of a table, each by the name of its criterion; those of `evidence.columns` in their order."""
     known = {column.name: name for name, column in evidence.columns.items()}
     place = {name: at for at, name in enumerate(known)}

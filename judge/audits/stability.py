@@ -10,12 +10,21 @@ from statistics import stdev
 
 import numpy as np
 
-from judge.audits.card import DETECTED, ORIGINAL, Evidence, change, interval, of, places, share_percent
-from judge.audits.sensitivity import Draft, bounded, criteria, leans, least, means, untested, varying
-from judge.core.format import line, number
+from judge.audits.card import DETECTED, ORIGINAL, AuditData, change, interval, of_count, places, share_percent
+from judge.audits.sensitivity import (
+    CandidateFinding,
+    agreement_with_mean,
+    criteria,
+    means,
+    minimum_effect,
+    suppress_small_samples,
+    varying,
+    without_p,
+)
+from judge.core.format import number, one_line
 from judge.core.records import Column, Estimate, Sample, Score
 from judge.stats.agreement import repeats
-from judge.stats.bootstrap import Bootstrap, Floats, share
+from judge.stats.bootstrap import Bootstrap, Floats, wilson_interval
 from judge.table import Table
 
 LABEL = "label "
@@ -24,7 +33,7 @@ _MOST_LABELS = 11  # of a scale whose every label is counted
 _NEAR = 1e-9
 
 
-def wording(evidence: Evidence, seed: int) -> Iterator[Draft]:
+def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
     """How far other words for the same prompt move the mean, the score of a text, and its label."""
     table = evidence.wordings
     if table is None:
@@ -34,7 +43,7 @@ def wording(evidence: Evidence, seed: int) -> Iterator[Draft]:
         others = [other for other in found if other != name]
         if name not in found or not others:
             continue
-        yield from _shifts(name, column, found, least(evidence, column), seed)
+        yield from _shifts(name, column, found, minimum_effect(evidence, column), seed)
         whole = [
             [one[item] for one in found.values()] for item in found[name] if all(item in o for o in found.values())
         ]
@@ -44,18 +53,18 @@ def wording(evidence: Evidence, seed: int) -> Iterator[Draft]:
             beside = f" {interval(sd, digits)}".rstrip()
             words = f"{len(found)} wordings"
             said = f"{name} scatters by {number(sd.value, digits)}{beside} (sd) between {words} of its prompt"
-            yield Draft("wording", name, "spread between wordings", sd, "sd", said)
+            yield CandidateFinding("wording", name, "spread between wordings", sd, "sd", said)
         labels = [{s.provenance.argmax for s in scores} for scores in whole]
         labelled = [each for each in labels if None not in each]
-        changed = share(sum(len(each) > 1 for each in labelled), len(labelled), "label changes")
+        changed = wilson_interval(sum(len(each) > 1 for each in labelled), len(labelled), "label changes")
         if changed is not None:
-            said = f"{name} gives another label in another wording to {of(changed)} texts{varying(evidence)}"
-            yield Draft("wording", name, "label changes with the wording", changed, "share", said)
+            said = f"{name} gives another label in another wording to {of_count(changed)} texts{varying(evidence)}"
+            yield CandidateFinding("wording", name, "label changes with the wording", changed, "share", said)
 
 
 def _shifts(
     name: str, column: Column, found: Mapping[str, Mapping[str, Score]], far: float, seed: int
-) -> Iterator[Draft]:
+) -> Iterator[CandidateFinding]:
     others = [other for other in found if other != name]
     items = list(found[name])
     rows = [[found[o][i].value - found[name][i].value if i in found[o] else np.nan for i in items] for o in others]
@@ -65,8 +74,8 @@ def _shifts(
             moved = change(shift, places(column))
             said = f"{name} scores {how} in wording {which} of its prompt: {moved}"
             otherwise = f"{name} is not moved significantly by wording {which} of its prompt: {moved}"
-            hits = leans(row, far)
-            yield Draft("wording", name, f"wording {which}", shift, "points", said, otherwise, hits)
+            hits = agreement_with_mean(row, far)
+            yield CandidateFinding("wording", name, f"wording {which}", shift, "points", said, otherwise, hits)
 
 
 def _is_of(column: str, criterion: str) -> bool:
@@ -74,13 +83,13 @@ def _is_of(column: str, criterion: str) -> bool:
 
 
 def _by_item(table: Table, column: str) -> dict[str, Score]:
-    return {row.item: row for row in table.of(column)}
+    return {row.item: row for row in table.column_scores(column)}
 
 
 def _root_mean_square(values: Sequence[float], seed: int) -> Estimate | None:
     """Of standard deviations, whose mean is too low where each is of few scores; interval over items, no test."""
     (found,) = means(np.array([values]) ** 2, seed) if values else (None,)
-    if (found := untested(found)) is None:
+    if (found := without_p(found)) is None:
         return None
     low, high = (None if end is None else sqrt(max(0.0, end)) for end in (found.low, found.high))
     how = f"root mean square over texts; {found.method}"
@@ -90,32 +99,32 @@ def _root_mean_square(values: Sequence[float], seed: int) -> Estimate | None:
 # Scale use
 
 
-def scale_use(evidence: Evidence, seed: int) -> Iterator[Draft]:
+def scale_usage(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
     """Which labels the originals get, how evenly, and how many scores lie at the scale's ends and in its middle."""
     for name, column in evidence.columns.items():
-        rows = [row for row in evidence.changed.of(column.name) if row.system == ORIGINAL]
+        rows = [row for row in evidence.changed.column_scores(column.name) if row.system == ORIGINAL]
         yield from _labels(name, column, rows, seed)
         if rows and column.low is not None and column.high is not None:
             yield from _ends(name, column, [row.value for row in rows], evidence.originals)
 
 
-def _labels(name: str, column: Column, rows: Sequence[Score], seed: int) -> Iterator[Draft]:
+def _labels(name: str, column: Column, rows: Sequence[Score], seed: int) -> Iterator[CandidateFinding]:
     given = [row.provenance.argmax for row in rows if row.provenance.argmax in column.labels]
     if not given or not 2 <= len(column.labels) <= _MOST_LABELS:
         return
     counts = Counter(given)
     for label in column.labels:
-        if (found := share(counts[label], len(given))) is not None:
-            said = f"{name} gives {line(label)} to {of(found)} texts"
-            yield Draft("scale use", name, f"{LABEL}{label}", found, "share", said)
+        if (found := wilson_interval(counts[label], len(given))) is not None:
+            said = f"{name} gives {one_line(label)} to {of_count(found)} texts"
+            yield CandidateFinding("scale use", name, f"{LABEL}{label}", found, "share", said)
     label, hits = counts.most_common(1)[0]
-    if (most := share(hits, len(given))) is not None:
-        said = f"{name} gives {of(most)} texts the same label, {line(str(label))}"
-        yield Draft("scale use", name, "most used label", most, "share", said)
+    if (most := wilson_interval(hits, len(given))) is not None:
+        said = f"{name} gives {of_count(most)} texts the same label, {one_line(str(label))}"
+        yield CandidateFinding("scale use", name, "most used label", most, "share", said)
     ones = np.array([[one == label for label in column.labels] for one in given], dtype=np.float64)
     if (even := _evenness(ones, seed)) is not None:
         said = f"{name} uses {share_percent(even)} of the entropy that its scale could have"
-        yield Draft("scale use", name, "entropy, of the most possible", even, "share", said)
+        yield CandidateFinding("scale use", name, "entropy, of the most possible", even, "share", said)
 
 
 def _evenness(ones: Floats, seed: int) -> Estimate | None:
@@ -127,27 +136,29 @@ def _evenness(ones: Floats, seed: int) -> Estimate | None:
         return found + 0.0
 
     bootstrap, n = Bootstrap(seed=seed), len(ones)
-    return bounded(bootstrap.estimate("evenness", bootstrap.resampled(entropy, n, n), n, "entropy / log of the labels"))
+    return suppress_small_samples(
+        bootstrap.estimate("evenness", bootstrap.resampled(entropy, n, n), n, "entropy / log of the labels")
+    )
 
 
-def _ends(name: str, column: Column, values: Sequence[float], samples: Sequence[Sample]) -> Iterator[Draft]:
+def _ends(name: str, column: Column, values: Sequence[float], samples: Sequence[Sample]) -> Iterator[CandidateFinding]:
     low, high = column.low or 0.0, column.high or 0.0
     ratings = [sample.human[name] for sample in samples if name in sample.human]
     rated = ratings if all(low <= rating <= high for rating in ratings) else []
     near = DETECTED * (high - low) + _NEAR
     for place, at in (("bottom", low), ("middle", (low + high) / 2), ("top", high)):
-        found = share(sum(abs(value - at) <= near for value in values), len(values))
-        people = share(sum(abs(rating - at) <= near for rating in rated), len(rated))
+        found = wilson_interval(sum(abs(value - at) <= near for value in values), len(values))
+        people = wilson_interval(sum(abs(rating - at) <= near for rating in rated), len(rated))
         if found is not None:
             beside = f" (of people's ratings {share_percent(people)})" if people else ""
-            said = f"{name} scores {of(found)} texts at the {place} of its scale{beside}"
-            yield Draft("scale use", name, place, found, "share", said)
+            said = f"{name} scores {of_count(found)} texts at the {place} of its scale{beside}"
+            yield CandidateFinding("scale use", name, place, found, "share", said)
 
 
 # Repeats
 
 
-def again(evidence: Evidence, seed: int) -> Iterator[Draft]:
+def repeatability(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
     """How far the replies about one text differ, at each temperature."""
     for temperature, table in sorted(evidence.repeats.items()):
         at = f"at temperature {temperature:g}"
@@ -158,12 +169,14 @@ def again(evidence: Evidence, seed: int) -> Iterator[Draft]:
                 digits = places(column)
                 beside = f" {interval(sd, digits)}".rstrip()
                 said = f"{name}: replies about one text scatter by {number(sd.value, digits)}{beside} (sd) {at}"
-                yield Draft("repeats", name, f"spread {at}", sd, "sd", said)
-            drawn = [row for row in table.of(column.name) if row.provenance.n > 1 and row.provenance.distribution]
+                yield CandidateFinding("repeats", name, f"spread {at}", sd, "sd", said)
+            drawn = [
+                row for row in table.column_scores(column.name) if row.provenance.n > 1 and row.provenance.distribution
+            ]
             several = sum(sum(p > 0 for p in (row.provenance.distribution or {}).values()) > 1 for row in drawn)
-            if (found := share(several, len(drawn))) is not None:
-                said = f"{name} gives more than one label to {of(found)} texts {at}"
-                yield Draft("repeats", name, f"several labels {at}", found, "share", said)
+            if (found := wilson_interval(several, len(drawn))) is not None:
+                said = f"{name} gives more than one label to {of_count(found)} texts {at}"
+                yield CandidateFinding("repeats", name, f"several labels {at}", found, "share", said)
 
 
 def _apart(table: Table) -> Table:

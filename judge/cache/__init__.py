@@ -6,22 +6,35 @@ is refused unread, nothing is culled, and writes are synchronous and grouped int
 through a Redis or Valkey above that.
 """
 
-from judge.cache.base import Cache, NoCache, Store
+from judge.cache.base import Cache, InspectableCache, NoCache
 from judge.cache.open import (
     Location,
+    cache_location,
+    check_reachable,
     clear_metrics,
     default_folder,
-    folder_of,
-    location_of,
+    local_dir,
     metrics_folder,
     metrics_size,
-    opened,
-    reach,
-    stored,
+    open_cache,
+    open_for_admin,
 )
 from judge.cache.sqlite import DiskCache, TextDisk
 
 __all__ = [
-    "Cache", "DiskCache", "Location", "NoCache", "Store", "TextDisk", "clear_metrics", "default_folder", "folder_of",
-    "location_of", "metrics_folder", "metrics_size", "opened", "reach", "stored",
+    "Cache",
+    "DiskCache",
+    "InspectableCache",
+    "Location",
+    "NoCache",
+    "TextDisk",
+    "cache_location",
+    "check_reachable",
+    "clear_metrics",
+    "default_folder",
+    "local_dir",
+    "metrics_folder",
+    "metrics_size",
+    "open_cache",
+    "open_for_admin",
 ]  # fmt: skip

@@ -51,7 +51,7 @@ class Cache(Protocol):
         ...
 
 
-class Store(Cache, Protocol):
+class InspectableCache(Cache, Protocol):
     """A cache to be counted, copied or forgotten. Each of these may raise StorageError."""
 
     def stats(self) -> dict[str, int]:
@@ -62,7 +62,7 @@ class Store(Cache, Protocol):
         """Forget every response; returns how many there were."""
         ...
 
-    def everything(self) -> Iterator[tuple[Response, Request | None]]:
+    def iter_all(self) -> Iterator[tuple[Response, Request | None]]:
         """Every stored response and what was asked for it, as far as it is known; some may come twice."""
         ...
 
@@ -95,7 +95,7 @@ class NoCache:
         return
 
 
-def write(response: Response, request: Request | None) -> tuple[str, tuple[str, str] | None]:
+def encode(response: Response, request: Request | None) -> tuple[str, tuple[str, str] | None]:
     """The text of a row, and the messages with their digest before them."""
     if request is None:
         return response.to_json(), None
@@ -105,12 +105,12 @@ def write(response: Response, request: Request | None) -> tuple[str, tuple[str, 
     return f"{response.to_json()}\n{asked}", (digest, messages)
 
 
-def reply(text: str) -> Response:
+def decode_reply(text: str) -> Response:
     """The reply of a row. Raises ValueError for a text that is no row."""
     return Response.from_json(text.partition("\n")[0])
 
 
-def request(text: str, messages: str | None) -> Request | None:
+def decode_request(text: str, messages: str | None) -> Request | None:
     """What was asked; None for a row that does not say, or without its messages. Raises ValueError as `reply`."""
     asked = _asked(text)
     if asked is None or messages is None:
@@ -146,6 +146,6 @@ def _json(value: object) -> str:
     return text
 
 
-def fits(digest: str, messages: str) -> bool:
+def digest_matches(digest: str, messages: str) -> bool:
     """Whether a digest is that of these messages."""
     return hashlib.sha256(messages.encode()).hexdigest() == digest

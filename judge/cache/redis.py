@@ -24,7 +24,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from judge.core.errors import ConfigError, StorageError
-from judge.core.redis_url import Address
+from judge.core.redis_url import RedisUrl
 
 BLOCK = 500
 _MOST = 20_000
@@ -32,7 +32,7 @@ _MOST = 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parcel:
+class WriteBatch:
     """Rows to be written, and `new` ones where there are none, with prompts; then claims to be released."""
 
     rows: Mapping[str, str] = field(default_factory=dict)
@@ -44,18 +44,18 @@ class Parcel:
         return len(self.rows) + len(self.new)
 
 
-class Sender:
+class WriteBehindQueue:
     """Hands parcels to `send` in their order, several at once, which says whether all of them were taken.
 
     `beat` is called by the same thread whenever the seconds that `pause` returns have gone by.
     """
 
     def __init__(
-        self, send: Callable[[Sequence[Parcel]], bool], beat: Callable[[], None], pause: Callable[[], float]
+        self, send: Callable[[Sequence[WriteBatch]], bool], beat: Callable[[], None], pause: Callable[[], float]
     ) -> None:
         self._send, self._beat, self._pause = send, beat, pause
-        self._queue: deque[Parcel] = deque()
-        self._under_way: list[Parcel] = []
+        self._queue: deque[WriteBatch] = deque()
+        self._under_way: list[WriteBatch] = []
         self._rows: dict[str, str] = {}
         self._returned: list[str] = []
         self._count, self._over = 0, False
@@ -70,7 +70,7 @@ class Sender:
                 self._thread.start()
             self._news.notify_all()
 
-    def add(self, parcel: Parcel) -> bool:
+    def add(self, parcel: WriteBatch) -> bool:
         """Have it sent; False where too much is on its way already."""
         with self._news:
             if self._over or (len(parcel) and self._count + len(parcel) > _MOST):
@@ -176,14 +176,14 @@ _WAY_OUT = "mend that, or name another or a folder with --cache"
 T = TypeVar("T")
 
 
-class Remote:
+class RedisClient:
     """One Redis, for as long as it is in reach: what is asked of it while it is not finds nothing and keeps nothing.
 
     `told` is called, from any thread, when it is lost, back, or refuses to be written to. Methods whose docstring
     names an error raise that instead. Raises ConfigError.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: RedisUrl) -> None:
         self.address = address
         self.told: Callable[[], None] = lambda: None
         self.losses: list[tuple[float, str]] = []
@@ -197,7 +197,7 @@ class Remote:
         self._token = uuid4().hex
         self._held: set[str] = set()
         self._claims, self._state = threading.Lock(), threading.Lock()
-        self._sender = Sender(self._deliver, self._beat, lambda: _BEAT if self._lost is None else _PROBE)
+        self._sender = WriteBehindQueue(self._deliver, self._heartbeat, lambda: _BEAT if self._lost is None else _PROBE)
         try:
             self._redis: Any = redis.Redis.from_url(
                 address.url, socket_timeout=_PATIENCE, socket_connect_timeout=_PATIENCE, protocol=2,
@@ -207,7 +207,7 @@ class Remote:
             raise ConfigError(f"the shared cache {address}: no address that redis-py understands; {_WAY_OUT}") from None
 
     @property
-    def lost(self) -> bool:
+    def is_down(self) -> bool:
         """Whether it is out of reach."""
         return self._lost is not None
 
@@ -224,7 +224,7 @@ class Remote:
             if must:
                 self.close()
                 raise ConfigError(f"the shared cache {self.address}: {self._why(error)}; {_WAY_OUT}") from None
-            self._lose(error)
+            self._mark_down(error)
 
     def get(self, kind: Kind, keys: Sequence[str]) -> dict[str, str]:
         """The texts at these keys; what is not text is an empty one."""
@@ -235,17 +235,17 @@ class Remote:
 
         Nobody waits for it; rows that are not taken in the end are in `returned`.
         """
-        return self.writable and self._sender.add(Parcel(rows, prompts, new or {}))
+        return self.writable and self._sender.add(WriteBatch(rows, prompts, new or {}))
 
     def waiting(self, keys: Sequence[str]) -> dict[str, str]:
         """The rows with these keys that are on their way."""
         return self._sender.waiting(keys)
 
-    def returned(self) -> list[str]:
+    def rejected(self) -> list[str]:
         """The keys of rows that were to be written and were not taken, since this was last called."""
         return self._sender.returned()
 
-    def drain(self) -> None:
+    def join(self) -> None:
         """Wait until nothing is on its way."""
         self._sender.drain()
 
@@ -265,7 +265,7 @@ class Remote:
             held = [key for key in keys if key in self._held]
             self._held.difference_update(held)
         for some in blocks(held if self._lost is None else ()):
-            self._sender.add(Parcel(released=some))
+            self._sender.add(WriteBatch(released=some))
 
     def close(self) -> None:
         """Write what is on its way, and let go of what is held and of the connection."""
@@ -339,7 +339,7 @@ class Remote:
             pipe.set(name, self._token, nx=True, px=_LEASE)
         pipe.eval(_HOLDERS, len(names), *names, self._token, _LEASE)
         *done, holders = pipe.execute(raise_on_error=False)
-        self._took([*done, holders])
+        self._accepted([*done, holders])
         if not isinstance(holders, list):
             holders = [None] * len(keys)
         token = self._token.encode()
@@ -349,7 +349,7 @@ class Remote:
         self._sender.start()
         return {key for key, holder in zip(keys, holders, strict=True) if holder not in (None, token)}
 
-    def _deliver(self, parcels: Sequence[Parcel]) -> bool:
+    def _deliver(self, parcels: Sequence[WriteBatch]) -> bool:
         def write() -> bool:
             pipe = self._redis.pipeline(transaction=False)
             for parcel in parcels:
@@ -361,7 +361,7 @@ class Remote:
                     pipe.set(_name("reply", key), text, nx=True)
                 if names := [_name("claim", key) for key in parcel.released]:
                     pipe.eval(_RELEASE, len(names), *names, self._token)
-            return self._took(pipe.execute(raise_on_error=False))
+            return self._accepted(pipe.execute(raise_on_error=False))
 
         return self._try(write, False)
 
@@ -369,9 +369,9 @@ class Remote:
         try:
             self._redis.eval(_RENEW, len(keys), *(_name("claim", key) for key in keys), self._token, _LEASE)
         except redis.ResponseError as error:
-            self._took([error])
+            self._accepted([error])
 
-    def _took(self, said: Iterable[Any]) -> bool:
+    def _accepted(self, said: Iterable[Any]) -> bool:
         """Whether none of these answers is a refusal, for which it is left alone for a while."""
         refusal = next((one for one in said if isinstance(one, Exception)), None)
         if refusal is not None:
@@ -389,10 +389,10 @@ class Remote:
         try:
             return work()
         except _BROKEN as error:
-            self._lose(error)
+            self._mark_down(error)
             return without
 
-    def _lose(self, error: Exception) -> None:
+    def _mark_down(self, error: Exception) -> None:
         with self._state:
             if self._lost is not None:
                 return
@@ -401,7 +401,7 @@ class Remote:
         self.told()
         self._sender.start()
 
-    def _beat(self) -> None:
+    def _heartbeat(self) -> None:
         """Renew what is held, or look whether what was lost is back."""
         if self._lost is None:
             with self._claims:

@@ -33,7 +33,7 @@ from diskcache.core import DBNAME, MODE_RAW
 from judge.cache import base
 from judge.core import files
 from judge.core.errors import StorageError
-from judge.core.files import held
+from judge.core.files import locked
 from judge.core.records import Request, Response
 
 Value = int | float | str | bytes | None
@@ -45,7 +45,7 @@ _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 _FLOAT, _ZERO, _ONE, _FIRST_BLOB = 7, 8, 9, 12
 
 
-def rows(path: Path) -> Iterator[tuple[Value, ...]]:
+def recover_rows(path: Path) -> Iterator[tuple[Value, ...]]:
     """Every row of every table that can be read from the file and its log, in no order; some twice, or deleted since.
 
     Raises OSError for a file that cannot be opened.
@@ -262,7 +262,7 @@ class DiskCache:
         found: dict[str, Response] = {}
         for key, text in self.texts(keys).items():
             with suppress(ValueError):
-                found[key] = base.reply(text)
+                found[key] = base.decode_reply(text)
         return found
 
     def texts(self, keys: Sequence[str]) -> dict[str, str]:
@@ -273,14 +273,14 @@ class DiskCache:
         """The messages of these digests that there are, as they were written."""
         return self._looked_up(_MESSAGES, digests, self._prompts)
 
-    def lacking(self, keys: Iterable[str], *, prompts: bool = False) -> list[str]:
+    def missing_keys(self, keys: Iterable[str], *, prompts: bool = False) -> list[str]:
         """Those of these keys that have no row; with `prompts`, of these digests that have no messages."""
         wanted = list(keys)
         there = self._looked_up(_DIGESTS if prompts else _KEYS, wanted, self._prompts if prompts else self._pending)
         return [key for key in wanted if key not in there]
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
-        text, prompt = base.write(response, request)
+        text, prompt = base.encode(response, request)
         self.put_rows({key: text}, {} if prompt is None else dict([prompt]))
 
     def put_rows(self, texts: Mapping[str, str], prompts: Mapping[str, str]) -> None:
@@ -327,7 +327,7 @@ class DiskCache:
 
         return self._do(forget)
 
-    def everything(self) -> Iterator[tuple[Response, Request | None]]:
+    def iter_all(self) -> Iterator[tuple[Response, Request | None]]:
         """Every stored response and what was asked for it, as far as it is known (rows of older versions do not say).
 
         What cannot be read back is left out; where the file turns out to be damaged, some come twice.
@@ -339,7 +339,7 @@ class DiskCache:
             for text in [value for _, mode, name, value in some if _ours(mode, name, value)]:
                 try:
                     digest = base.digest_of(text)
-                    yield base.reply(text), base.request(text, self.messages([digest]).get(digest))
+                    yield base.decode_reply(text), base.decode_request(text, self.messages([digest]).get(digest))
                 except ValueError:
                     continue
 
@@ -361,7 +361,7 @@ class DiskCache:
             for attempt in range(2):
                 try:
                     _own_folder(self.folder)
-                    with held(self._lock, shared=True):
+                    with locked(self._lock, shared=True):
                         self._follow()
                         return work()
                 except sqlite3.DatabaseError as error:
@@ -383,7 +383,7 @@ class DiskCache:
 
     def _set_aside(self, said: str) -> None:
         """Have a new file with all that can be read stand in the place of the damaged one, which is kept beside it."""
-        with held(self._lock):
+        with locked(self._lock):
             there = _stat(self._file)
             if there is None or self._found is None or not samestat(there, self._found):
                 return  # somebody else has done it
@@ -414,7 +414,7 @@ def _own_folder(folder: Path) -> None:
 
     Who can write there decides on the scores. What a superuser may write to is often not his: a container's volume.
     """
-    files.folder(folder)
+    files.make_private_dir(folder)
     others = sys.platform != "win32" and folder.stat().st_uid not in (os.geteuid(), 0) and os.geteuid() != 0
     if others or folder.is_symlink():
         why = "it belongs to another user" if others else "it is a link"
@@ -480,7 +480,7 @@ def _carry_over(file: Path, folder: Path) -> int:
     with _open(folder) as store:
         texts: dict[str, str] = {}
         prompts: dict[str, str] = {}
-        for row in rows(file):
+        for row in recover_rows(file):
             _sort_in(row, texts, prompts)
             if len(texts) + len(prompts) >= _BATCH:
                 _insert(store, texts.items(), prompts.items())
@@ -505,9 +505,9 @@ def _sort_in(row: tuple[Value, ...], texts: dict[str, str], prompts: dict[str, s
         key, text = row[_KEY_CELL], row[_TEXT_CELL]
         if isinstance(key, str) and isinstance(text, str) and _KEY.fullmatch(key):
             with suppress(ValueError):
-                base.reply(text)
+                base.decode_reply(text)
                 texts[key] = text
-    elif len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], str) and base.fits(row[0], row[1]):
+    elif len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], str) and base.digest_matches(row[0], row[1]):
         prompts[row[0]] = row[1]
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Self
 
 from judge.cache import base
-from judge.cache.redis import BLOCK, Remote, blocks
+from judge.cache.redis import BLOCK, RedisClient, blocks
 from judge.cache.sqlite import DiskCache
 from judge.core.records import Request, Response
 
@@ -18,7 +18,7 @@ _MOST_OWED = 200_000
 """Keys remembered while Redis is away. What is not is sent to it when a run next reads it here."""
 
 
-class SharedCache:
+class TieredCache:
     """Replies in Redis for all machines, and on the disk of this one as well, which is None for who only looks.
 
     What Redis has is what all agree on; what it lacks and the disk has is sent to it, so that a Redis which was
@@ -29,7 +29,7 @@ class SharedCache:
 
     claims = True
 
-    def __init__(self, remote: Remote, disk: DiskCache | None, notes: list[str] | None = None) -> None:
+    def __init__(self, remote: RedisClient, disk: DiskCache | None, notes: list[str] | None = None) -> None:
         self._remote, self._disk = remote, disk
         self._notes = [] if notes is None else notes
         self._rows: dict[str, str] = {}
@@ -55,7 +55,7 @@ class SharedCache:
         return found
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
-        text, prompt = base.write(response, request)
+        text, prompt = base.encode(response, request)
         prompts = {} if prompt is None else dict([prompt])
         self._rows[key] = text
         self._prompts.update(prompts)
@@ -71,12 +71,12 @@ class SharedCache:
                 self._disk.flush()
         finally:
             if self._rows and not self._remote.put(self._rows, self._prompts):
-                self._owe(self._rows)
+                self._enqueue_unsent(self._rows)
             self._rows, self._prompts = {}, {}
-            self._owe(self._remote.returned())
-            self._settle(BLOCK)
+            self._enqueue_unsent(self._remote.rejected())
+            self._retry_unsent(BLOCK)
             if self._disk is None:
-                self._remote.drain()
+                self._remote.join()
 
     def claim(self, keys: Sequence[str]) -> set[str]:
         """Those of these keys that another process is asking for just now; the others are this one's from now on.
@@ -92,7 +92,7 @@ class SharedCache:
     def close(self) -> None:
         try:
             self.flush()
-            self._settle(len(self._owed))
+            self._retry_unsent(len(self._owed))
         finally:
             self._remote.close()
             if self._disk is not None:
@@ -106,36 +106,36 @@ class SharedCache:
 
     def stats(self) -> dict[str, int]:
         """Number of `responses`, and `bytes` of these and their prompts, in Redis. Raises StorageError."""
-        self._remote.drain()
+        self._remote.join()
         count, size = self._remote.size("reply")
         return {"responses": count, "bytes": size + self._remote.size("prompt")[1]}
 
     def clear(self) -> int:
         """Forget every response in Redis, and none on a disk; returns how many there were. Raises StorageError."""
-        self._remote.drain()
+        self._remote.join()
         return self._remote.clear()
 
-    def everything(self) -> Iterator[tuple[Response, Request | None]]:
+    def iter_all(self) -> Iterator[tuple[Response, Request | None]]:
         """Every response in Redis and what was asked for it, as far as it is known; some twice. Raises StorageError.
 
         What cannot be read back is left out.
         """
-        self._remote.drain()
+        self._remote.join()
         for some in self._remote.names("reply"):
             texts = self._remote.texts("reply", some)
             digests = _digests(texts)
             prompts = _sound(self._remote.texts("prompt", list(set(digests.values()))))
             for key, digest in digests.items():
                 with suppress(ValueError):
-                    yield base.reply(texts[key]), base.request(texts[key], prompts.get(digest))
+                    yield base.decode_reply(texts[key]), base.decode_request(texts[key], prompts.get(digest))
 
     # Up to Redis and down to the disk.
 
     def _keep(self, disk: DiskCache, above: Mapping[str, str]) -> None:
         """Have on the disk, too, what Redis has of what is not there."""
-        new = {key: above[key] for key in disk.lacking(above)}
+        new = {key: above[key] for key in disk.missing_keys(above)}
         digests = _digests(new)
-        prompts = disk.lacking({digest for digest in digests.values() if digest}, prompts=True)
+        prompts = disk.missing_keys({digest for digest in digests.values() if digest}, prompts=True)
         disk.put_rows({key: new[key] for key in digests}, _sound(self._remote.get("prompt", prompts)))
 
     def _send(self, disk: DiskCache, own: Mapping[str, str], above: Collection[str]) -> None:
@@ -145,12 +145,12 @@ class SharedCache:
             new = {key: text for key, text in own.items() if key not in above}
             self._remote.put(over, _messages(disk, own), new=new)
 
-    def _owe(self, keys: Iterable[str]) -> None:
+    def _enqueue_unsent(self, keys: Iterable[str]) -> None:
         for key in keys:
             if len(self._owed) < _MOST_OWED:
                 self._owed[key] = None
 
-    def _settle(self, most: int) -> None:
+    def _retry_unsent(self, most: int) -> None:
         """Send some of what was put while Redis did not take it."""
         disk = self._disk
         for some in blocks(list(self._owed)[:most]):
@@ -183,7 +183,7 @@ class SharedCache:
         when = f"at {clock}" if len(losses) == 1 else f"{len(losses):,} times, first at {clock}"
         said = f"The shared cache {self._remote.address} was lost {when} ({losses[-1][1]})"
         where = "kept nowhere" if self._disk is None else "kept on this machine alone"
-        if self._remote.lost:
+        if self._remote.is_down:
             return (
                 f"{said}. Until it is back, replies are {where}, what others have paid for is not found, "
                 "and what several ask for is paid by each."
@@ -209,7 +209,7 @@ def _read(texts: Mapping[str, str]) -> dict[str, Response]:
     found: dict[str, Response] = {}
     for key, text in texts.items():
         with suppress(ValueError):
-            found[key] = base.reply(text)
+            found[key] = base.decode_reply(text)
     return found
 
 
@@ -229,4 +229,4 @@ def _messages(disk: DiskCache, own: Mapping[str, str]) -> dict[str, str]:
 
 def _sound(prompts: Mapping[str, str]) -> dict[str, str]:
     """Those of these messages that are what their digest says."""
-    return {digest: messages for digest, messages in prompts.items() if base.fits(digest, messages)}
+    return {digest: messages for digest, messages in prompts.items() if base.digest_matches(digest, messages)}

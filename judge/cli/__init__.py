@@ -45,11 +45,11 @@ from judge.cli.options import (
     Set,
     Systems,
     Workers,
-    measuring,
+    format_option,
+    metric_only,
     names_of_criteria,
     option,
-    shown_as,
-    takes,
+    with_options,
 )
 from judge.cli.plan import plan_command
 from judge.cli.power import power_command
@@ -58,7 +58,7 @@ from judge.cli.terminal import BOTH, Commands
 from judge.cli.test import suite_app, suites_command
 from judge.cli.validate import validate_command
 from judge.core.errors import JudgeError
-from judge.core.messages import spoken_at
+from judge.core.messages import speaking_to
 from judge.core.version import __version__
 
 app = Commands(
@@ -77,9 +77,9 @@ def main() -> None:
     try:
         app(prog_name="judge")
     except JudgeError as error:
-        from judge.core.format import clean
+        from judge.core.format import escape_controls
 
-        typer.echo(clean("\n".join([f"judge: {error}", *getattr(error, "__notes__", ())])), err=True)
+        typer.echo(escape_controls("\n".join([f"judge: {error}", *getattr(error, "__notes__", ())])), err=True)
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()
@@ -93,7 +93,7 @@ def _root(
     ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
 ) -> None:
-    ctx.with_resource(spoken_at("command line"))
+    ctx.with_resource(speaking_to("command line"))
     if version:
         typer.echo(f"judge {__version__}")
         raise typer.Exit
@@ -103,7 +103,7 @@ app.command("init")(init_command)
 
 
 @app.command("run")
-@takes(
+@with_options(
     JUDGE, {"criteria": Criteria}, MEASURES, READING, SCORING, {"merge_criteria": MergeCriteria}, ASKING, PACE, ENGINE,
     {"retry_failed": RetryFailed}, PART, REPLIES, {"calibrate": Calibrate}, KEEPING, RESULTS,
 )  # fmt: skip
@@ -123,14 +123,14 @@ _BERTSCORE = {
 
 
 @app.command("score")
-@takes({"metrics": Metrics, "set_": Set}, _BERTSCORE, {"workers": Workers}, READING, PART, KEEPING, RESULTS)
+@with_options({"metrics": Metrics, "set_": Set}, _BERTSCORE, {"workers": Workers}, READING, PART, KEEPING, RESULTS)
 def score_command(data: Data, *, format: str = "console", quiet: bool = False, **given: Any) -> None:
     """Measure every output, without a judge. Compares the systems by metrics alone, and streams large files."""
     from judge.cli.run import run
     from judge.config import plan
 
     own = {name: given.pop(name) for name in _BERTSCORE}
-    run(data, measuring("bertscore", given, **own), plan, format=format, quiet=quiet)
+    run(data, metric_only("bertscore", given, **own), plan, format=format, quiet=quiet)
 
 
 _QAGS = {
@@ -140,9 +140,9 @@ _QAGS = {
 
 
 @app.command("qags")
-@takes(
+@with_options(
     _QAGS, JUDGE, {"set_": Set, "map_": Map, "systems": Systems, "language": Language, "max_tokens": MaxTokens},
-    {"replay": Replay}, KEEPING, {"format": Annotated[str, shown_as(*BOTH)]},
+    {"replay": Replay}, KEEPING, {"format": Annotated[str, format_option(*BOTH)]},
 )  # fmt: skip
 def qags_command(
     ctx: typer.Context,
@@ -154,10 +154,10 @@ def qags_command(
     **given: Any,
 ) -> None:
     """Show how QAGS measures one item. Its themes, questions, both answers and similarity; writes nothing."""
-    from judge.cli.qags import show_working
+    from judge.cli.qags import show_questions
 
     own = {name: given.pop(name) for name in _QAGS}
-    show_working(ctx, data, measuring("qags", given, **own), item=item, system=system, format=format)
+    show_questions(ctx, data, metric_only("qags", given, **own), item=item, system=system, format=format)
 
 
 _COMPARED = Annotated[
@@ -169,7 +169,7 @@ _COMPARED = Annotated[
 
 
 @app.command("rank")
-@takes(
+@with_options(
     JUDGE, {"criteria": _COMPARED}, PAIRS, READING, SCORING, ASKING, PACE, ENGINE, {"retry_failed": RetryFailed}, PART,
     REPLIES, KEEPING, RESULTS,
 )  # fmt: skip

@@ -20,19 +20,19 @@ from judge.cli.options import (
     Out,
     Quiet,
     Seed,
+    format_option,
     names_of_criteria,
     option,
-    planned,
-    shown_as,
-    takes,
+    to_config,
+    with_options,
 )
-from judge.cli.run import carried_out
-from judge.cli.terminal import colour, echo, say
+from judge.cli.run import run_interruptibly
+from judge.cli.terminal import print_message, print_untrusted, use_color
 
 if TYPE_CHECKING:
-    from judge.audits.card import Card
-    from judge.commands.audit import ReadyAudit
-    from judge.commands.preparation import Prepared
+    from judge.audits.card import JudgeCard
+    from judge.commands.audit import AuditPlan
+    from judge.commands.preparation import PreparedRun
 
 
 _JUDGE = Annotated[
@@ -59,9 +59,9 @@ _TRIED = {
 }
 
 
-@takes(
+@with_options(
     {**JUDGE, "model": _JUDGE}, _TRIED, READING, SCORING, ASKING, PACE, {"seed": Seed}, REPLIES, KEEPING,
-    {"out": Out, "format": Annotated[str, shown_as("console", "markdown", "html", "json")], "quiet": Quiet},
+    {"out": Out, "format": Annotated[str, format_option("console", "markdown", "html", "json")], "quiet": Quiet},
 )  # fmt: skip
 def audit_command(
     data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="Texts of yours, or a plan that names them.")],
@@ -76,43 +76,43 @@ def audit_command(
 
     What it notices, what it leans to, what it falls for."""
     from judge.audits.card import PROBES, check
-    from judge.commands.audit import ready
+    from judge.commands.audit import plan_audit
     from judge.config import plan
 
     check(format)
-    made, folder = planned(data, given, plan)
-    card = _carried_out(ready(made, items=items, probes=PROBES if probes is None else probes), quiet=quiet)
+    made, folder = to_config(data, given, plan)
+    card = _carried_out(plan_audit(made, items=items, probes=PROBES if probes is None else probes), quiet=quiet)
     if not quiet:
-        echo(card.report(format, colour=colour()).rstrip("\n"), format)
+        print_untrusted(card.report(format, colour=use_color()).rstrip("\n"), format)
     _leave(card, folder)
 
 
-def _carried_out(found: ReadyAudit, *, quiet: bool) -> Card:
+def _carried_out(found: AuditPlan, *, quiet: bool) -> JudgeCard:
     """Ask all that there is to ask, watched; on Ctrl-C say how to go on."""
     from judge.cli.watch import watch
-    from judge.commands.audit import forecast, run
+    from judge.commands.audit import audit_estimate, run_audit
     from judge.execution.progress import Progress
 
     progress = Progress()
 
     @contextmanager
-    def shown(name: str, prepared: Prepared) -> Iterator[None]:
+    def shown(name: str, prepared: PreparedRun) -> Iterator[None]:
         if not quiet and prepared.judges:
-            say(f"{name}:")
+            print_message(f"{name}:")
         with watch(prepared, progress, quiet=quiet):
             yield
 
     if not quiet:
-        say(forecast(found))
+        print_message(audit_estimate(found))
     kept = " What is in the cache is not asked or paid again." if found.plan.cache is not False else ""
     stopped = f"interrupted: start the same command again to go on.{kept}"
-    return carried_out(run(found, progress, shown), progress, lambda: stopped)
+    return run_interruptibly(run_audit(found, progress, shown), progress, lambda: stopped)
 
 
-def _leave(card: Card, folder: Path) -> None:
+def _leave(card: JudgeCard, folder: Path) -> None:
     """Say what failed and where the card is, and leave with 1 where a judgment failed."""
     if card.failures:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in card.failures.items())
-        say(f"{card.info['failed']:,} of {card.info['judgments']:,} judgments have no score: {kinds}")
-    say(f"card: {folder / 'card.html'}")
+        print_message(f"{card.info['failed']:,} of {card.info['judgments']:,} judgments have no score: {kinds}")
+    print_message(f"card: {folder / 'card.html'}")
     raise typer.Exit(1 if card.failures else 0)

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judge.cli.options import BaseUrl, CacheFolder, option, shown_as
+from judge.cli.options import BaseUrl, CacheFolder, format_option, option
 from judge.cli.terminal import BOTH, Commands, check_format, print_json
 
 if TYPE_CHECKING:
-    from judge.core.redis_url import Address
+    from judge.core.redis_url import RedisUrl
 
 cache_app = Commands(help="What was paid for or took long, and is kept.")
 _File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recording.")]
 
 
 @cache_app.command("stats")
-def cache_stats(*, cache: CacheFolder = None, format: Annotated[str, shown_as(*BOTH)] = "console") -> None:
+def cache_stats(*, cache: CacheFolder = None, format: Annotated[str, format_option(*BOTH)] = "console") -> None:
     """Count the stored replies, and what metrics keep."""
-    from judge.cache import folder_of, metrics_folder, metrics_size
+    from judge.cache import local_dir, metrics_folder, metrics_size
 
     check_format(format, "what a cache holds")
     place = _there(cache)
-    folder = folder_of(place)
+    folder = local_dir(place)
     places = [one for one in dict.fromkeys((place, folder)) if one is place or (folder / "responses").exists()]
     size = metrics_size(folder)
     if format == "json":
@@ -45,14 +45,14 @@ def cache_clear(
     metrics: Annotated[bool, typer.Option("--metrics", help="Forget what metrics keep, and no reply.")] = False,
 ) -> None:
     """Forget every stored reply; asking again costs again."""
-    from judge.cache import clear_metrics, folder_of, metrics_folder, stored
+    from judge.cache import clear_metrics, local_dir, metrics_folder, open_for_admin
 
     place = _there(cache)
-    folder = folder_of(place)
+    folder = local_dir(place)
     if metrics:
         typer.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB forgotten")
         return
-    with stored(place, beneath=False) as store:
+    with open_for_admin(place, beneath=False) as store:
         name = _name(place)
         count = store.stats()["responses"]
         if count and sys.stdin.isatty():
@@ -100,15 +100,15 @@ def cache_import(file: _File, *, base_url: BaseUrl = None, cache: CacheFolder = 
         typer.echo(f"{file}: line {done.unfinished:,} is not finished and was left out")
 
 
-def _place(given: str | None) -> Address | Path:
+def _place(given: str | None) -> RedisUrl | Path:
     """Where a cache is. Raises ConfigError."""
-    from judge.cache import location_of
+    from judge.cache import cache_location
     from judge.config import plan
 
-    return location_of(plan(given={"cache": given}).cache or None)
+    return cache_location(plan(given={"cache": given}).cache or None)
 
 
-def _there(given: str | None) -> Address | Path:
+def _there(given: str | None) -> RedisUrl | Path:
     """Where a cache is that has to be there. Raises ConfigError."""
     from judge.cache import metrics_folder
     from judge.core.errors import ConfigError
@@ -119,20 +119,20 @@ def _there(given: str | None) -> Address | Path:
     return place
 
 
-def _name(place: Address | Path) -> str:
+def _name(place: RedisUrl | Path) -> str:
     return str(place / "responses" if isinstance(place, Path) else place)
 
 
-def _counts(place: Address | Path) -> dict[str, int]:
+def _counts(place: RedisUrl | Path) -> dict[str, int]:
     """How many replies there are, and their bytes."""
-    from judge.cache import stored
+    from judge.cache import open_for_admin
 
-    with stored(place, beneath=False) as store:
+    with open_for_admin(place, beneath=False) as store:
         found = store.stats()
     return {"replies": found["responses"], "bytes": found["bytes"]}
 
 
-def _stats(place: Address | Path) -> str:
+def _stats(place: RedisUrl | Path) -> str:
     found = _counts(place)
     return f"{_name(place)}: {_replies(found['replies'])}, {found['bytes'] / 1e6:.1f} MB"
 

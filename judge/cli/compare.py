@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from judge.cli.files import write
-from judge.cli.options import Seed, option, shown_as
-from judge.cli.terminal import colour, echo
+from judge.cli.options import Seed, format_option, option
+from judge.cli.terminal import print_untrusted, use_color
 
 PAGE = "compared.html"
 
@@ -19,7 +19,7 @@ def compare_command(
     after: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of a later one on the same texts.")],
     *,
     seed: Seed = None,
-    format: Annotated[str, shown_as("console", "markdown", "html", "json")] = "console",
+    format: Annotated[str, format_option("console", "markdown", "html", "json")] = "console",
     output: Annotated[
         Path | None, option(f"Write here (default: html into RUN_B/{PAGE}, others to the console).", metavar="FILE")
     ] = None,
@@ -38,4 +38,4 @@ def compare_command(
         write("--output", output, found.report(format))
         typer.echo(str(output))
     else:
-        echo(found.report(format, colour=colour()).rstrip("\n"), format)
+        print_untrusted(found.report(format, colour=use_color()).rstrip("\n"), format)

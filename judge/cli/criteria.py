@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.files import PLANS, apart, there, writable, write
+from judge.cli.files import PLANS, check_writable, reject_overlap, require_existing, write
 from judge.cli.options import (
     ASKING,
     JUDGE,
@@ -31,30 +31,30 @@ from judge.cli.options import (
     Seed,
     Structured,
     Systems,
+    format_option,
     names_of_criteria,
     option,
-    read,
-    shown_as,
-    takes,
+    parse_option,
+    with_options,
 )
-from judge.cli.run import carried_out, interrupted
-from judge.cli.terminal import BOTH, Commands, check_format, colour, echo, print_json, say
+from judge.cli.run import resume_hint, run_interruptibly
+from judge.cli.terminal import BOTH, Commands, check_format, print_json, print_message, print_untrusted, use_color
 
 if TYPE_CHECKING:
-    from judge.commands.diff_criteria import ReadyDiff
-    from judge.commands.preparation import Prepared
+    from judge.commands.diff_criteria import DiffPlan
+    from judge.commands.preparation import PreparedRun
     from judge.config import Plan
     from judge.core.records import Criterion
-    from judge.results.criterion_diff import PromptDiff
+    from judge.results.criterion_diff import CriterionDiff
 
 _SIDES = ("A", "B")
 """What the two criteria are called where their runs are told of."""
 
 
-@takes(
+@with_options(
     JUDGE, READING, {"limit": Limit}, SCORING, ASKING, PACE, {"seed": Seed}, REPLIES, KEEPING,
     {
-        "format": Annotated[str, shown_as("console", "markdown", "json")],
+        "format": Annotated[str, format_option("console", "markdown", "json")],
         "output": Annotated[Path | None, option("Write here (default: to the console).", metavar="FILE")],
         "quiet": Quiet,
     },
@@ -81,54 +81,54 @@ def diff_command(
     Their text, with DATA the prompts, and with a judge the scores. Leaves with 0 also where much differs, and with 1
     where judgments failed.
     """
-    from judge.commands.diff_criteria import ready
+    from judge.commands.diff_criteria import plan_diff
     from judge.data import samples
     from judge.results.criterion_diff import check
 
     check(format)
     made = _planned(data, given)
     shards = [] if made.data is None else [path for path, _ in samples.files(made.data)]
-    apart({"--output": output}, [Path(before), Path(after), data, *shards, made.replay, made.record])
-    writable({"--output": output})
-    found = _carried_out(ready(before, after, made, item=item, system=system, human=human), quiet=quiet)
+    reject_overlap({"--output": output}, [Path(before), Path(after), data, *shards, made.replay, made.record])
+    check_writable({"--output": output})
+    found = _carried_out(plan_diff(before, after, made, item=item, system=system, human=human), quiet=quiet)
     if output is not None:
         write("--output", output, found.report(format))
         typer.echo(str(output))
     elif not quiet:
-        echo(found.report(format, colour=colour()).rstrip("\n"), format)
+        print_untrusted(found.report(format, colour=use_color()).rstrip("\n"), format)
     raise typer.Exit(1 if found.failed else 0)
 
 
 def _planned(data: Path | None, given: Mapping[str, Any]) -> Plan:
     from judge.config import plan
 
-    options = read(given)
+    options = parse_option(given)
     if data is not None:
-        there(data)
+        require_existing(data)
     is_plan = data is not None and data.suffix in PLANS
     return plan(data, options) if is_plan else plan(given={"data": data, **options})
 
 
-def _carried_out(found: ReadyDiff, *, quiet: bool) -> PromptDiff:
+def _carried_out(found: DiffPlan, *, quiet: bool) -> CriterionDiff:
     """Ask what there is to ask, watched."""
     from judge.cli.watch import watch
-    from judge.commands.cost_estimate import forecast
-    from judge.commands.diff_criteria import run
+    from judge.commands.cost_estimate import one_line_estimate
+    from judge.commands.diff_criteria import run_diff
     from judge.execution.progress import Progress
 
     runs = found.runs or ()
     for side, one in zip(_SIDES, runs, strict=False):
-        if not quiet and (said := forecast(one)):
-            say(f"{side}: {said}")
+        if not quiet and (said := one_line_estimate(one)):
+            print_message(f"{side}: {said}")
     progress = Progress()
 
-    def shown(prepared: Prepared) -> AbstractContextManager[None]:
+    def shown(prepared: PreparedRun) -> AbstractContextManager[None]:
         side = next(side for side, one in zip(_SIDES, runs, strict=False) if one is prepared)
         return watch(prepared, progress, quiet=quiet, of=side)
 
-    work = run(found, progress, shown)
+    work = run_diff(found, progress, shown)
     cached = all(one.plan.cache is not False for one in runs)
-    return carried_out(work, progress, lambda: interrupted(cached=cached))
+    return run_interruptibly(work, progress, lambda: resume_hint(cached=cached))
 
 
 criteria_app = Commands(help="The criteria that texts are judged on.")
@@ -138,7 +138,7 @@ _Criterion = Annotated[
     str,
     typer.Argument(metavar="CRITERION", help="A built-in name or a .jinja file.", autocompletion=names_of_criteria),
 ]
-_Format = Annotated[str, shown_as(*BOTH)]
+_Format = Annotated[str, format_option(*BOTH)]
 
 
 @metrics_app.command("list")
@@ -185,7 +185,7 @@ def criteria_show(name: _Criterion, *, language: Language = None, format: _Forma
     if format == "json":
         print_json(_told(criterion) | {"steps": criterion.steps, "template": criterion.template})
         return
-    echo(criterion.template.rstrip())
+    print_untrusted(criterion.template.rstrip())
     typer.echo(
         f"\nneeds: {', '.join(sorted(criterion.needs))}\ndigest: {criterion.digest[:6]}\nfile: {criterion.path}",
         err=True,
@@ -230,8 +230,8 @@ def criteria_render(
     from judge.commands.preparation import prompt
 
     given = {"map": map_, "systems": systems, "language": language, "reply": reply, "structured": structured}
-    for message in prompt(name, data, item=item, system=system, rival=rival, **read(given)).messages:
-        echo(message["content"])
+    for message in prompt(name, data, item=item, system=system, rival=rival, **parse_option(given)).messages:
+        print_untrusted(message["content"])
 
 
 @criteria_app.command("steps")
@@ -254,9 +254,9 @@ def criteria_steps(
     from judge.config import plan
 
     given = {"model": model, "base_url": base_url, "key_env": key_env, "language": language, "max_tokens": max_tokens}
-    options = read(given)
+    options = parse_option(given)
     for place, step in enumerate(draft_steps(file, plan(given=options), replace=replace), 1):
-        echo(f"{place}. {step}")
+        print_untrusted(f"{place}. {step}")
     typer.echo(f"written into {file}; read them before you judge with them", err=True)
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.options import BaseUrl, CacheFolder, KeyEnv, option, shown_as
-from judge.cli.terminal import BOTH, check_format, console, print_json, say
+from judge.cli.options import BaseUrl, CacheFolder, KeyEnv, format_option, option
+from judge.cli.terminal import BOTH, check_format, console, print_json, print_message
 
 if TYPE_CHECKING:
     from judge.commands.doctor import Finding
@@ -27,7 +27,7 @@ def doctor_command(
         float | None, option(f"Longest wait for one reply (default: {_SECONDS:g}).", metavar="SECONDS")
     ] = None,
     cache: CacheFolder = None,
-    format: Annotated[str, shown_as(*BOTH)] = "console",
+    format: Annotated[str, format_option(*BOTH)] = "console",
 ) -> None:
     """Say what there is here, and what a model accepts.
 
@@ -35,18 +35,18 @@ def doctor_command(
     is sent and no connection opened. Leaves with 2 where a model that was named cannot be used,
     or the cache cannot be written.
     """
-    from judge.commands.doctor import Diagnosis, ahead, look, trials, tried
-    from judge.commands.public import in_a_loop
+    from judge.commands.doctor import Diagnosis, announce, check_environment, check_model, open_checks
+    from judge.commands.public import run_sync
     from judge.config import plan
 
     check_format(format, "what was found")
     given: dict[str, Any] = {"model": model, "base_url": base_url, "key_env": key_env, "cache": cache}
     made = plan(given={**given, "timeout": _SECONDS if timeout is None else timeout})
-    findings = look(made)
-    if found := trials(made):
-        if said := ahead(found):
-            say(said)
-        findings += in_a_loop(lambda: tried(made, found))
+    findings = check_environment(made)
+    if found := open_checks(made):
+        if said := announce(found):
+            print_message(said)
+        findings += run_sync(lambda: check_model(made, found))
     diagnosis = Diagnosis(tuple(findings))
     if format == "json":
         print_json(diagnosis.to_dict())

@@ -16,7 +16,7 @@ PLANS = (".yaml", ".yml")
 _SHOWN = 3
 
 
-def there(data: Path) -> None:
+def require_existing(data: Path) -> None:
     """Raises ConfigError for data or a plan that is not there, which names the files that are; a pattern may be any."""
     from judge.data.rows import SUFFIXES
 
@@ -40,7 +40,7 @@ def there(data: Path) -> None:
 _INPUTS = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".parquet", ".jinja", ".py", ".ini", ".toml")
 
 
-def apart(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:
+def reject_overlap(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:
     """Raises ConfigError where two outputs (by flag) are one file, or one is among the inputs."""
     read = {path.resolve() for path in inputs if path is not None}
     first: dict[Path, str] = {}
@@ -53,14 +53,14 @@ def apart(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()
             raise ConfigError(f"{flag} {path}: {other} is the same file; name another one")
 
 
-def no_input(outputs: Mapping[str, Path | None]) -> None:
+def reject_input_as_output(outputs: Mapping[str, Path | None]) -> None:
     """Raises ConfigError for a report in the place of a file that by its name is data, a suite or a prompt."""
     for flag, path in outputs.items():
         if path is not None and path.suffix.lower() in _INPUTS and path.exists():
             raise ConfigError(f"{flag} {path}: is there already, and by its name no report; name another file")
 
 
-def writable(outputs: Mapping[str, Path | None]) -> None:
+def check_writable(outputs: Mapping[str, Path | None]) -> None:
     """Raises StorageError for a file that cannot be written; its folders may be still to be made."""
     for flag, path in outputs.items():
         if path is None:

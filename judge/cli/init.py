@@ -25,9 +25,9 @@ def init_command(
     It has data, a criterion, run.yaml, a suite and a CI job, and needs no key. Writes nothing where one of its files is
     there already.
     """
-    from judge.commands.init import start
+    from judge.commands.init import create_project
 
-    for path in start(folder):
+    for path in create_project(folder):
         typer.echo(str(path))
     typer.echo("\nNothing in it needs a key or the network. Next:")
     inside = [f"cd {shlex.quote(str(folder))}"] if folder.resolve() != Path.cwd() else []

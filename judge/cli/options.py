@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
-from judge.cli.files import PLANS, there
+from judge.cli.files import PLANS, require_existing
 from judge.cli.terminal import completed
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def option(
     return typer.Option(*names, help=help, metavar=metavar, show_default=False, autocompletion=complete)
 
 
-def shown_as(*formats: str, more: str = "") -> Any:
+def format_option(*formats: str, more: str = "") -> Any:
     """The option `--format` of a command whose result has these formats, the first of them the usual one."""
     *others, last = formats
     said = f"{', '.join(others)} or {last}{more} (default: {formats[0]})."
@@ -165,7 +165,7 @@ Calibrate = Annotated[
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep replies.")]
 Out = Annotated[Path | None, option("Folder for the results (default: runs/DATA-TIME).", metavar="DIR")]
-Format = Annotated[str, shown_as("console", "markdown", "html", "json", "csv", "latex", "svg")]
+Format = Annotated[str, format_option("console", "markdown", "html", "json", "csv", "latex", "svg")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no report on the console.")]
 CacheFolder = Annotated[
     str | None,
@@ -199,7 +199,7 @@ KEEPING = {"cache": CacheFolder, "no_cache": NoCache}
 RESULTS = {"out": Out, "format": Format, "quiet": Quiet}
 
 
-def takes(*groups: Mapping[str, Any]) -> Callable[[Command], Command]:
+def with_options(*groups: Mapping[str, Any]) -> Callable[[Command], Command]:
     """Give a command the options of these groups, in their order, behind the parameters that only it has.
 
     An option that the function names comes there, with its default; the others come in its `**given`.
@@ -226,19 +226,19 @@ def _unset(kind: Any) -> bool | None:
     return False if get_args(kind)[0] is bool else None
 
 
-def planned(data: Path, given: Mapping[str, Any], make: Callable[..., Plan]) -> tuple[Plan, Path]:
+def to_config(data: Path, given: Mapping[str, Any], make: Callable[..., Plan]) -> tuple[Plan, Path]:
     """The plan of a command's options, and the folder of its results."""
     from judge.data import samples
 
-    there(data)
-    options = read(given)
+    require_existing(data)
+    options = parse_option(given)
     is_plan = data.suffix in PLANS
     made = make(data if is_plan else None, options if is_plan else {"data": data, **options})
-    folder = made.out or Path("runs") / f"{samples.title(made.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
+    folder = made.out or Path("runs") / f"{samples.dataset_name(made.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
     return made.model_copy(update={"out": folder}), folder
 
 
-def measuring(metric: str, given: Mapping[str, Any], **own: str | None) -> dict[str, Any]:
+def metric_only(metric: str, given: Mapping[str, Any], **own: str | None) -> dict[str, Any]:
     """The options of a command that asks for no criterion; its `own` are short for `--set METRIC.NAME=VALUE`."""
     short = [
         f"{metric}.{name}={json.dumps(value, ensure_ascii=False)}" for name, value in own.items() if value is not None
@@ -246,7 +246,7 @@ def measuring(metric: str, given: Mapping[str, Any], **own: str | None) -> dict[
     return {**given, "criteria": ["none"], "set_": [*short, *(given["set_"] or ())]}
 
 
-def read(options: Mapping[str, Any]) -> dict[str, Any]:
+def parse_option(options: Mapping[str, Any]) -> dict[str, Any]:
     """What was given, as a plan has it; lists and mappings whether given at once with commas or one by one."""
     from judge.config import pairs, settings, split, wanted
 

@@ -21,37 +21,37 @@ from judge.cli.options import (
     Data,
     MergeCriteria,
     Replay,
+    format_option,
     option,
-    planned,
-    shown_as,
-    takes,
+    to_config,
+    with_options,
 )
 from judge.cli.terminal import BOTH, check_format, console, print_json
 
 
-@takes(
+@with_options(
     JUDGE, {"criteria": Criteria}, PAIRS, READING, SCORING, ASKING, PACE, ENGINE, PART, {"replay": Replay}, KEEPING,
     MEASURES, {"merge_criteria": MergeCriteria},
     {
         "rank": Annotated[bool, typer.Option("--rank", help="Plan for judge rank: texts are compared two by two.")],
         "items": Annotated[int | None, option("Plan for so many items like these (default: these).", metavar="N")],
-        "format": Annotated[str, shown_as(*BOTH)],
+        "format": Annotated[str, format_option(*BOTH)],
     },
 )  # fmt: skip
 def plan_command(
     data: Data, *, rank: bool = False, items: int | None = None, format: str = "console", **given: Any
 ) -> None:
     """Say what a run would ask, cost and take. Sends nothing, and needs no key."""
-    from judge.commands.cost_estimate import foresee
-    from judge.commands.judge_models import unasked
+    from judge.commands.cost_estimate import estimate_cost
+    from judge.commands.judge_models import open_offline
     from judge.commands.plan import show
     from judge.commands.preparation import prepare
     from judge.config import plan, rank_plan
 
     check_format(format, "a plan")
-    made, _ = planned(data, given, rank_plan if rank else plan)
+    made, _ = to_config(data, given, rank_plan if rank else plan)
     made = made.model_copy(update={"out": None, "record": None, "retry_failed": False})
-    found = foresee(prepare(made, providers=unasked(made)), items=items)
+    found = estimate_cost(prepare(made, providers=open_offline(made)), items=items)
     if format == "json":
         print_json(found.to_dict())
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from judge.cli.options import Where, option, read, shown_as
+from judge.cli.options import Where, format_option, option, parse_option
 from judge.cli.terminal import BOTH, check_format, console, print_json
 from judge.core.errors import ConfigError
 
@@ -38,7 +38,7 @@ def power_command(
         float | None, option("Without a run: the standard deviation of paired differences.", metavar="SD")
     ] = None,
     power: Annotated[float, option("The chance to find the difference (default: 0.8).", metavar="P")] = 0.8,
-    format: Annotated[str, shown_as(*BOTH)] = "console",
+    format: Annotated[str, format_option(*BOTH)] = "console",
 ) -> None:
     """Say which differences a run can show.
 
@@ -46,7 +46,7 @@ def power_command(
     check_format(format, "power")
     _check(difference, items, sd, power)
     if run is not None and sd is None:
-        wanted = read({"where": where}).get("where", {})
+        wanted = parse_option({"where": where}).get("where", {})
         _of_run(run, _Asked(difference, items, power), column, pair, format=format, where=wanted)
     elif run is None and sd is not None and not (column or pair) and (items or difference):
         _of_sd(sd, difference, items, power, format)
@@ -78,13 +78,13 @@ def _check(difference: float | None, items: int | None, sd: float | None, power:
 
 def _of_sd(sd: float, difference: float | None, items: int | None, power: float, format: str) -> None:
     """What follows from a standard deviation alone."""
-    from judge.stats.power import LEAST, chance, detectable, needed
+    from judge.stats.power import MIN_ITEMS, detectable, needed, power_of
 
-    if items and items < LEAST:
-        raise ConfigError(f"--items {items}: a test tells nothing apart on fewer than {LEAST} items")
+    if items and items < MIN_ITEMS:
+        raise ConfigError(f"--items {items}: a test tells nothing apart on fewer than {MIN_ITEMS} items")
     found = detectable(sd, items, power=power) if items else None
     takes = needed(sd, difference, power=power) if difference else None
-    chances = chance(sd, items, difference) if items and difference else None
+    chances = power_of(sd, items, difference) if items and difference else None
     if format == "json":
         asked = {"sd": sd, "items": items, "difference": difference, "power": power}
         print_json({**asked, "found": found, "items_needed": takes, "chance": chances, "notes": [_NOTE]})
@@ -130,7 +130,7 @@ def _of_run(
 
 def _two(pair: str, systems: Sequence[str]) -> tuple[str, str]:
     """The two systems, of which either may have a comma in its name. Raises ConfigError."""
-    from judge.core.plugins import unknown
+    from judge.core.plugins import unknown_name_message
 
     parts = pair.split(",")
     cuts = [(",".join(parts[:at]).strip(), ",".join(parts[at:]).strip()) for at in range(1, len(parts))]
@@ -140,21 +140,21 @@ def _two(pair: str, systems: Sequence[str]) -> tuple[str, str]:
     if len(cuts) != 1 or cuts[0][0] == cuts[0][1]:
         raise ConfigError(f"--pair {pair}: name two systems, such as --pair {','.join(systems[:2]) or 'a,b'}")
     wrong = next(name for name in cuts[0] if name not in systems)
-    raise ConfigError(f"--pair: {unknown('system', wrong, list(systems))}")
+    raise ConfigError(f"--pair: {unknown_name_message('system', wrong, list(systems))}")
 
 
 def _about(found: Sequence[Scatter], items: int | None) -> Iterator[str]:
     """What cannot be said of a column, and where there are too few items for anything."""
-    from judge.core.format import line
+    from judge.core.format import one_line
 
     for one in found:
         if one.note:
-            yield f"{line(one.column)}: {one.note}"
+            yield f"{one_line(one.column)}: {one.note}"
     few: dict[tuple[int, int, int], list[str]] = {}
     for one in found:
         most = items or max((pair.items for pair in one.pairs), default=0)
         if one.pairs and most < one.least:
-            few.setdefault((most, one.systems, one.least), []).append(line(one.column))
+            few.setdefault((most, one.systems, one.least), []).append(one_line(one.column))
     for (most, systems, least), names in few.items():
         yield (
             f"{', '.join(names)}: {most} items are too few to tell any two of {systems} systems apart, whatever they "
@@ -182,7 +182,7 @@ def _print(found: Sequence[Scatter], two: tuple[str, str] | None, asked: _Asked,
     from rich.table import Table
     from rich.text import Text
 
-    from judge.core.format import line
+    from judge.core.format import one_line
 
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("", overflow="fold")
@@ -198,7 +198,7 @@ def _print(found: Sequence[Scatter], two: tuple[str, str] | None, asked: _Asked,
             table.add_row(*map(Text, row), *[Text("–")] * (len(table.columns) - len(row)))
     screen = console()
     if two is not None:
-        screen.print(Text(f"{line(two[0])} less {line(two[1])}", "bold"))
+        screen.print(Text(f"{one_line(two[0])} less {one_line(two[1])}", "bold"))
     screen.print(table)
     for note in notes:
         screen.print(Text(note, "yellow"))
@@ -208,17 +208,17 @@ def _print(found: Sequence[Scatter], two: tuple[str, str] | None, asked: _Asked,
 
 def _rows(one: Scatter, two: tuple[str, str] | None, asked: _Asked) -> Iterator[list[str]]:
     """The cells of a column: of the pair, or of the median and the worst one; the name alone where there is none."""
-    from judge.core.format import line
+    from judge.core.format import one_line
 
     if not one.pairs:
-        yield [line(one.column)]
+        yield [one_line(one.column)]
     elif two is not None:
         (pair,) = one.pairs
-        yield [line(one.column), *_cells(pair, asked, found=True)]
+        yield [one_line(one.column), *_cells(pair, asked, found=True)]
     else:
         shown = {"": one.worst} if len(one.pairs) == 1 else {" (median)": one.median, " (worst)": one.worst}
-        for name, (word, pair) in zip([line(one.column), ""], shown.items(), strict=False):
-            yield [name, f"{line(pair.systems[0])} – {line(pair.systems[1])}{word}", *_cells(pair, asked)]
+        for name, (word, pair) in zip([one_line(one.column), ""], shown.items(), strict=False):
+            yield [name, f"{one_line(pair.systems[0])} – {one_line(pair.systems[1])}{word}", *_cells(pair, asked)]
 
 
 def _cells(pair: Spread, asked: _Asked, *, found: bool = False) -> list[str]:
@@ -280,7 +280,7 @@ def _level(one: Scatter) -> dict[str, Any]:
 def _scatters(result: Result, run: Path, names: list[str] | None, pair: tuple[str, str] | None) -> list[Scatter]:
     """Of the columns named, or of all that have a better end and values of single texts. Raises ConfigError."""
     from judge.config import split
-    from judge.core.plugins import unknown
+    from judge.core.plugins import unknown_name_message
     from judge.stats.analyze import overall
     from judge.stats.power import scatter
 
@@ -293,10 +293,10 @@ def _scatters(result: Result, run: Path, names: list[str] | None, pair: tuple[st
         column.name: (each, column)
         for each in tables
         for column in each.columns
-        if column.better and column.name not in each.wholes
+        if column.better and column.name not in each.corpus_columns
     }
     wanted = split(",".join(names)) if names else list(columns)
     for name in wanted:
         if name not in columns:
-            raise ConfigError(f"--column: {unknown('column', name, list(columns))}")
+            raise ConfigError(f"--column: {unknown_name_message('column', name, list(columns))}")
     return [one for name in wanted for one in scatter(columns[name][0], [columns[name][1]], pair)]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from judge.cli.options import planned, read
+from judge.cli.options import parse_option, to_config
 from judge.cli.run import refuse_options
-from judge.cli.terminal import check_format, console, print_json, say
+from judge.cli.terminal import check_format, console, print_json, print_message
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _METRIC = "qags"
 
 
-def show_working(
+def show_questions(
     ctx: typer.Context, data: Path, given: Mapping[str, Any], *, item: str | None, system: str | None, format: str
 ) -> None:
     """Print what was asked and answered: of a finished run as it was, of data after measuring one item."""
@@ -32,7 +32,7 @@ def show_working(
         refuse_options(ctx, data, besides=("item", "system", "format"))
     result, rows, items = _stored(data, item, system) if stored else _measured(data, given, item, system)
     if item is None and items > 1:
-        say(f"item {rows[0].item}, the first of {items:,}; --item ID shows another")
+        print_message(f"item {rows[0].item}, the first of {items:,}; --item ID shows another")
     notes = [str(note) for note in result.info.get("notes") or ()]
     notes = [note for note in notes if note.startswith(f"{_METRIC}:") or not stored]
     if format == "json":
@@ -66,8 +66,8 @@ def _measured(
     from judge.config import plan
     from judge.data import samples
 
-    made, _ = planned(data, {**given, "metrics": [_METRIC]}, plan)
-    named = {_METRIC, *read({"set": given["set_"]}).get("set", {})}
+    made, _ = to_config(data, {**given, "metrics": [_METRIC]}, plan)
+    named = {_METRIC, *parse_option({"set": given["set_"]}).get("set", {})}
     options = {name: values for name, values in made.set.items() if name in named}
     judges = tuple(one for one in made.model if one.name != "heuristic")
     made = made.model_copy(update={"out": None, "record": None, "set": options, "model": judges})
@@ -79,9 +79,9 @@ def _measured(
 
 def _chosen(rows: Sequence[Sample], item: str | None, system: str | None) -> tuple[list[Sample], int]:
     """The outputs of the item and system that were named, else of the first item; and how many items there are."""
-    from judge.commands.preparation import of_item
+    from judge.commands.preparation import samples_of_item
 
-    return of_item(rows, item, system), len({row.item for row in rows})
+    return samples_of_item(rows, item, system), len({row.item for row in rows})
 
 
 def _told(result: Result, sample: Sample) -> dict[str, Any]:
@@ -89,12 +89,12 @@ def _told(result: Result, sample: Sample) -> dict[str, Any]:
     from dataclasses import asdict
 
     from judge.core.records import Score
-    from judge.report.views.qags import is_qags, working
+    from judge.report.views.qags import is_qags, qags_table
 
     columns = {column.name: column for column in result.table.columns if is_qags(column)}
     found = [row for row in result.table.rows() if row.column in columns]
     rows = {row.column: row for row in found if (row.item, row.system) == (sample.item, sample.system)}
-    lines = next(filter(None, (working(columns[name], row) for name, row in rows.items())), ())
+    lines = next(filter(None, (qags_table(columns[name], row) for name, row in rows.items())), ())
     return {
         "item": sample.item,
         "system": sample.system,
@@ -108,12 +108,12 @@ def _print(result: Result, samples: Sequence[Sample], notes: Sequence[str]) -> N
     from rich.table import Table
     from rich.text import Text
 
-    from judge.core.format import line
-    from judge.report.views.qags import HEADS, workings
+    from judge.core.format import one_line
+    from judge.report.views.qags import HEADS, qags_tables
 
     screen = console()
-    for title, lines in workings(result, samples):
-        screen.print(Text(line(title), "bold"))
+    for title, lines in qags_tables(result, samples):
+        screen.print(Text(one_line(title), "bold"))
         if lines:
             table = Table(box=None, padding=(0, 2, 0, 0))
             for head in HEADS:
@@ -123,4 +123,4 @@ def _print(result: Result, samples: Sequence[Sample], notes: Sequence[str]) -> N
             screen.print(table)
         screen.print()
     for note in notes:
-        screen.print(Text(line(note)))
+        screen.print(Text(one_line(note)))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from judge.cli.files import write
-from judge.cli.options import Where, option, read, shown_as
+from judge.cli.options import Where, format_option, option, parse_option
 from judge.core.errors import ConfigError
 
 _DRAWN = ("svg", "png")
@@ -22,7 +22,7 @@ def report_command(
     where: Where = None,
     format: Annotated[
         str,
-        shown_as("console", "markdown", "html", "json", "csv", "latex", *_DRAWN, more=" (its charts)"),
+        format_option("console", "markdown", "html", "json", "csv", "latex", *_DRAWN, more=" (its charts)"),
     ] = "console",
     output: Annotated[
         Path | None,
@@ -42,7 +42,7 @@ def report_command(
     if where:
         if output is None and format in ("html", *_DRAWN):
             raise ConfigError(f"--where: {run} holds the report of the whole run; name another place with --output")
-        result = result.where(**read({"where": where})["where"])
+        result = result.where(**parse_option({"where": where})["where"])
     if format in _DRAWN:
         from judge.report.charts.svg import write as draw
 

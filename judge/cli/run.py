@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from judge.cli.options import planned
-from judge.cli.terminal import colour, echo, say
+from judge.cli.options import to_config
+from judge.cli.terminal import print_message, print_untrusted, use_color
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,25 +27,25 @@ _PATIENCE = 10.0
 """Seconds that a stopped run waits for replies."""
 
 
-def carried_out(work: Coroutine[Any, Any, T], progress: Progress, stopped: Callable[[], str]) -> T:
+def run_interruptibly(work: Coroutine[Any, Any, T], progress: Progress, stopped: Callable[[], str]) -> T:
     """What comes of it; where Ctrl-C stops it, say so as `stopped` does and leave with 130."""
     import asyncio
 
     try:
-        return asyncio.run(until_stopped(work, progress))
+        return asyncio.run(wait_for_in_flight(work, progress))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        say(stopped())
+        print_message(stopped())
         raise typer.Exit(130) from None
 
 
-def interrupted(*, cached: bool) -> str:
+def resume_hint(*, cached: bool) -> str:
     """How to go on with what keeps nothing but its replies in the cache."""
     if not cached:
         return "interrupted: without a cache the same command asks and pays for all of it again"
     return "interrupted: start the same command again to go on. What is in the cache is not asked or paid again."
 
 
-async def until_stopped(run: Coroutine[Any, Any, T], progress: Progress) -> T:
+async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) -> T:
     """Have Ctrl-C, and a CI job that is cancelled, wait for the replies under way, which are paid for.
 
     A second one does not wait. Raises CancelledError where the run was stopped, and KeyboardInterrupt for a third one.
@@ -68,7 +68,7 @@ async def until_stopped(run: Coroutine[Any, Any, T], progress: Progress) -> T:
             cancel()
             return
         progress.stop()
-        say(f"stopping: {progress.flying:,} replies are under way and waited for; Ctrl-C stops at once")
+        print_message(f"stopping: {progress.flying:,} replies are under way and waited for; Ctrl-C stops at once")
         loop.call_soon_threadsafe(loop.call_later, _PATIENCE, cancel)
 
     for which in (signal.SIGINT, signal.SIGTERM):  # a shell's `&` has the first one ignored
@@ -85,11 +85,11 @@ def run(data: Path, given: Mapping[str, Any], make: Callable[..., Plan], *, form
     from judge.core import plugins
 
     plugins.load("formats", format)  # a name nobody knows is said before anything is paid
-    made, folder = planned(data, given, make)
-    result, progress = carry_out(made, folder, quiet=quiet)
+    made, folder = to_config(data, given, make)
+    result, progress = execute(made, folder, quiet=quiet)
     if not quiet:
         show(result, format)
-    leave(result, progress, folder)
+    exit_with_status(result, progress, folder)
 
 
 def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) -> None:
@@ -101,44 +101,48 @@ def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) 
             raise ConfigError(f"--{option}: the run in {folder} is taken as it is; give its data in order to run again")
 
 
-def carry_out(
+def execute(
     made: Plan, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
 ) -> tuple[Result, Progress]:
     """Run a plan; `check` may refuse its samples before anything is paid."""
     from judge.cli.watch import watch
-    from judge.commands.cost_estimate import forecast
+    from judge.commands.cost_estimate import one_line_estimate
     from judge.commands.pipeline import run_pipeline
-    from judge.commands.preparation import prepare, replaced
+    from judge.commands.preparation import overwrite_warning, prepare
     from judge.execution.progress import Progress
 
     prepared = prepare(made)
     if check is not None:
         check(prepared.samples)
-    for said in () if quiet else filter(None, (replaced(made), forecast(prepared))):
-        say(said)
+    for said in () if quiet else filter(None, (overwrite_warning(made), one_line_estimate(prepared))):
+        print_message(said)
     progress = Progress()
 
     async def work() -> Result:
         with watch(prepared, progress, quiet=quiet):
             return await run_pipeline(prepared, progress)
 
-    return carried_out(work(), progress, lambda: _how_to_go_on(progress, folder, made.cache is not False)), progress
+    return run_interruptibly(
+        work(), progress, lambda: _how_to_go_on(progress, folder, made.cache is not False)
+    ), progress
 
 
-def leave(result: Result, progress: Progress, folder: Path) -> None:
+def exit_with_status(result: Result, progress: Progress, folder: Path) -> None:
     """Say what failed and where the report is, and leave with 1 where something failed."""
-    from judge.core.format import count
+    from judge.core.format import plural
 
     if progress.failed:
-        say(f"{progress.failed:,} of {progress.total:,} judgments failed; the report shows each with its reply")
+        print_message(
+            f"{progress.failed:,} of {progress.total:,} judgments failed; the report shows each with its reply"
+        )
     lost = result.failed
     if progress.total:
         lost = sum(failure.stage == "metric" for failure in result.failures) - result.abstained
     if lost:
-        say(f"{count(lost, 'value')} could not be measured; the report says why")
+        print_message(f"{plural(lost, 'value')} could not be measured; the report says why")
     if result.abstained:
-        say(f"{count(result.abstained, 'abstention')}: texts outside what the metric can tell of")
-    say(f"report: {folder / 'report.html'}")
+        print_message(f"{plural(result.abstained, 'abstention')}: texts outside what the metric can tell of")
+    print_message(f"report: {folder / 'report.html'}")
     raise typer.Exit(1 if result.failed else 0)
 
 
@@ -147,9 +151,9 @@ def show(result: Result, format: str) -> None:
     from judge.report.renderers.console import render
 
     if format == "console":
-        typer.echo(render(result, colour=colour()))
+        typer.echo(render(result, colour=use_color()))
     else:
-        echo(result.report(format).rstrip("\n"))
+        print_untrusted(result.report(format).rstrip("\n"))
 
 
 def _how_to_go_on(progress: Progress, folder: Path, cached: bool) -> str:

@@ -79,21 +79,21 @@ BOTH = ("console", "json")
 """The formats of what is a table for people and a record for programs."""
 
 
-def plain() -> bool:
+def no_ansi() -> bool:
     """Whether no control code may be written anywhere: $NO_COLOR is set, or the terminal is a dumb one."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
 
-def colour() -> bool:
+def use_color() -> bool:
     """Whether what is printed may have colour and weight."""
-    return sys.stdout.isatty() and not plain()
+    return sys.stdout.isatty() and not no_ansi()
 
 
 def console(*, stderr: bool = False) -> Console:
     """Rich's console, which takes every text as it is."""
     from rich.console import Console
 
-    forced = False if plain() else None
+    forced = False if no_ansi() else None
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, force_terminal=forced)
 
 
@@ -103,25 +103,25 @@ def check_format(format: str, what: str) -> None:
         raise ConfigError(f"--format {format}: {what} is shown on the console or as json")
 
 
-def echo(text: str, format: str = "") -> None:
+def print_untrusted(text: str, format: str = "") -> None:
     """Print what may hold the words of others: on a terminal with control characters written out.
 
     A report for the `console` comes clean and with its own colours; a pipe gets every text as it is.
     """
     if format != "console" and sys.stdout.isatty():
-        from judge.core.format import clean
+        from judge.core.format import escape_controls
 
-        text = clean(text)
+        text = escape_controls(text)
     typer.echo(text)
 
 
-def say(message: str) -> None:
+def print_message(message: str) -> None:
     """Print a message beside the results: on standard error, with control characters written out."""
-    from judge.core.format import clean
+    from judge.core.format import escape_controls
 
-    typer.echo(clean(message), err=True)
+    typer.echo(escape_controls(message), err=True)
 
 
 def print_json(data: Any) -> None:
     """Plain JSON, two blanks deep. Raises ValueError for a number that JSON has not."""
-    echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    print_untrusted(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

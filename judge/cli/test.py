@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.files import apart, no_input, writable, write
+from judge.cli.files import check_writable, reject_input_as_output, reject_overlap, write
 from judge.cli.options import (
     ASKING,
     JUDGE,
@@ -29,19 +29,19 @@ from judge.cli.options import (
     Model,
     Seed,
     Systems,
+    format_option,
     option,
-    read,
-    shown_as,
-    takes,
+    parse_option,
+    with_options,
 )
-from judge.cli.run import carried_out
-from judge.cli.terminal import Commands, colour, echo, say
+from judge.cli.run import run_interruptibly
+from judge.cli.terminal import Commands, print_message, print_untrusted, use_color
 from judge.core.errors import ConfigError, DataError, JudgeError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judge.commands.test import Ready
+    from judge.commands.test import PreparedSuite
     from judge.core.records import Sample
     from judge.suite.records import Outcomes, Policy
 
@@ -58,7 +58,7 @@ suite_app = Commands(help="Suites of cases for judge test.")
 
 
 @suite_app.command("init")
-@takes({"criteria": Criteria, "map_": Map, "systems": Systems, "model": Model}, {"output": _Output})
+@with_options({"criteria": Criteria, "map_": Map, "systems": Systems, "model": Model}, {"output": _Output})
 def suite_init(
     data: Annotated[
         Path, typer.Argument(metavar="DATA|RUN", help="Data: a file, a folder or 'PATTERN' of many; or a run's.")
@@ -72,21 +72,21 @@ def suite_init(
     From data and people's ratings of it, or from a run, which becomes its baseline."""
     from judge.data import samples
     from judge.suite.load import SUFFIX
-    from judge.suite.scaffold import begin
+    from judge.suite.scaffold import create_suite
 
-    options = read(given)
+    options = parse_option(given)
     if given["model"] is not None and not all(options.get("model") or ()):
         raise ConfigError("--model: no name; leave it out, or name a judge")
     names = options.pop("criteria", [])
     of_run = not samples.is_data(data)
     rows, kept, used = _of_run(data, options) if of_run else _of_data(data, options)
     console = output == Path("-")
-    path = Path(f"{samples.title(data)}{SUFFIX}") if output is None or console else output
+    path = Path(f"{samples.dataset_name(data)}{SUFFIX}") if output is None or console else output
     if path.exists() and not console:
         raise ConfigError(f"{path}: is there already, and is not written over; --output FILE names another")
-    text = begin(rows, path, names or used, options=kept, baseline=data if of_run else None)
+    text = create_suite(rows, path, names or used, options=kept, baseline=data if of_run else None)
     if console:
-        echo(text.removesuffix("\n"))
+        print_untrusted(text.removesuffix("\n"))
         return
     write("--output", path, text)
     typer.echo(f"{path}: read it, then judge test {path}")
@@ -103,7 +103,7 @@ def suite_schema() -> None:
 
 def _say_more(data: Path, path: Path, text: str, rows: Sequence[Sample], names: Sequence[str]) -> None:
     """What of the data is not in the suite: columns, and ratings by people."""
-    from judge.core.format import line
+    from judge.core.format import one_line
     from judge.suite.load import load
     from judge.suite.scaffold import UNUSED
 
@@ -113,8 +113,8 @@ def _say_more(data: Path, path: Path, text: str, rows: Sequence[Sample], names: 
     if rated and not names and not any(case.kind == "agreement" for case in load(path).cases):
         first = next(iter(rated))
         typer.echo(
-            f"nothing that people rated is tested there ({', '.join(map(line, rated))}): judge suite init {data} "
-            f"--criteria {line(first)}.jinja, with a criterion of that name"
+            f"nothing that people rated is tested there ({', '.join(map(one_line, rated))}): judge suite init {data} "
+            f"--criteria {one_line(first)}.jinja, with a criterion of that name"
         )
 
 
@@ -186,11 +186,11 @@ _HELD = {
 }
 
 
-@takes(
+@with_options(
     JUDGE, REPLIES, READING, {"limit": Limit}, SCORING, {"merge_criteria": MergeCriteria}, ASKING, PACE, {"seed": Seed},
     _HELD, KEEPING,
     {
-        "format": Annotated[str, shown_as(*_FORMATS)],
+        "format": Annotated[str, format_option(*_FORMATS)],
         "quiet": Annotated[bool, option("No progress, nothing on the console.", "--quiet", "-q")],
     },
 )  # fmt: skip
@@ -211,22 +211,22 @@ def suites_command(
     Leaves with 0 where every verdict is met, 1 where one is not, 2 where a suite could not be run.
     """
     outputs = {"--junit": junit, "--markdown": markdown}
-    apart(outputs, [*suites, given["replay"], given["record"]])
-    no_input(outputs)
+    reject_overlap(outputs, [*suites, given["replay"], given["record"]])
+    reject_input_as_output(outputs)
     try:
         if format not in _FORMATS:
             raise ConfigError(f"--format {format}: verdicts are shown on the console, as markdown or json")
-        from judge.commands.test import ready
+        from judge.commands.test import prepare_suites
 
-        found = ready(suites, undecided=_policy(undecided), **read(given))
-        writable(outputs)
+        found = prepare_suites(suites, undecided=_policy(undecided), **parse_option(given))
+        check_writable(outputs)
         outcomes = _carried_out(found, quiet=quiet)
     except JudgeError as error:
         with suppress(StorageError):
             _write(_stuck(suites, error), junit, markdown)
         raise
     if not quiet:
-        echo(outcomes.report(format, colour=format == "console" and colour()).rstrip("\n"), format)
+        print_untrusted(outcomes.report(format, colour=format == "console" and use_color()).rstrip("\n"), format)
     _write(outcomes, junit, markdown)
     raise typer.Exit(2 if any(one.trouble for one in outcomes) else 0 if outcomes.passed else 1)
 
@@ -246,23 +246,23 @@ def _policy(given: str | None) -> Policy | None:
     return known[given]
 
 
-def _carried_out(found: Sequence[Ready], *, quiet: bool) -> Outcomes:
+def _carried_out(found: Sequence[PreparedSuite], *, quiet: bool) -> Outcomes:
     """Every suite's outcome; leaves with 130 on Ctrl-C."""
     from judge.cli.watch import watch
-    from judge.commands.cost_estimate import ahead
-    from judge.commands.test import carry_out
-    from judge.core.format import count
+    from judge.commands.cost_estimate import cost_summary
+    from judge.commands.test import run_suites
+    from judge.core.format import plural
     from judge.execution.progress import Progress
 
     judgments = sum(one.judgments for one in found)
     if not quiet and judgments:
-        parts = [f"{count(judgments, 'judgment')} to make", ahead(run for one in found for run in one.runs)]
-        say(", ".join([count(len(found), "suite"), *filter(None, parts)]))
+        parts = [f"{plural(judgments, 'judgment')} to make", cost_summary(run for one in found for run in one.runs)]
+        print_message(", ".join([plural(len(found), "suite"), *filter(None, parts)]))
     progress = Progress()
-    work = carry_out(found, progress, lambda prepared: watch(prepared, progress, quiet=quiet))
+    work = run_suites(found, progress, lambda prepared: watch(prepared, progress, quiet=quiet))
     kept = " What is in the cache is not asked or paid again by the same command."
     stopped = "interrupted: there are no verdicts." + (kept if all(one.cached for one in found) else "")
-    return carried_out(work, progress, lambda: stopped)
+    return run_interruptibly(work, progress, lambda: stopped)
 
 
 def _write(outcomes: Outcomes, junit: Path | None, markdown: Path | None) -> None:

@@ -20,14 +20,14 @@ from judge.cli.options import (
     Calibrate,
     Criteria,
     Out,
+    format_option,
     option,
-    planned,
-    read,
-    shown_as,
-    takes,
+    parse_option,
+    to_config,
+    with_options,
 )
-from judge.cli.run import carry_out, leave, refuse_options
-from judge.cli.terminal import colour, echo
+from judge.cli.run import execute, exit_with_status, refuse_options
+from judge.cli.terminal import print_untrusted, use_color
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from judge.results.result import Result
 
 
-@takes(
+@with_options(
     JUDGE, {"criteria": Criteria}, MEASURES, READING, SCORING, ASKING, PART, REPLIES, {"calibrate": Calibrate}, KEEPING,
     {
         "out": Out,
-        "format": Annotated[str, shown_as("console", "markdown", "json", "csv", "latex")],
+        "format": Annotated[str, format_option("console", "markdown", "json", "csv", "latex")],
         "quiet": Annotated[bool, option("No progress.", "--quiet", "-q")],
     },
 )  # fmt: skip
@@ -74,14 +74,14 @@ def validate_command(
     _check(data, runs, format, level)
     if not samples.is_data(data):
         refuse_options(ctx, data, besides=("others", "level", "format", "quiet", "seed", "calibrate", "where"))
-        where = read({"where": given["where"]}).get("where", {})
+        where = parse_option({"where": given["where"]}).get("where", {})
         calibrate = bool(given["calibrate"])
         _show((data, *runs), given["seed"] or 0, format, level, calibrate=calibrate, where=where)
         return
-    made, folder = planned(data, given, plan)
-    result, progress = carry_out(made, folder, quiet=quiet, check=check_rated)
+    made, folder = to_config(data, given, plan)
+    result, progress = execute(made, folder, quiet=quiet, check=check_rated)
     _show((result, *runs), made.seed, format, level)
-    leave(result, progress, folder)
+    exit_with_status(result, progress, folder)
 
 
 def _check(data: Path, others: Sequence[Path], format: str, level: str) -> None:
@@ -108,4 +108,4 @@ def _show(
     from judge.commands.validate import validate
 
     found = validate(*runs, seed=seed, calibrate=calibrate, where=where)
-    echo(found.report(format, level, colour=colour()).rstrip("\n"), format)
+    print_untrusted(found.report(format, level, colour=use_color()).rstrip("\n"), format)

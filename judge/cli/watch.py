@@ -12,11 +12,11 @@ from rich.live import Live
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from judge.cli.terminal import plain
-from judge.commands.preparation import Prepared
+from judge.cli.terminal import no_ansi
+from judge.commands.preparation import PreparedRun
 from judge.core.records import Usage
 from judge.execution.progress import Progress as Done
-from judge.providers.pricing import usd
+from judge.providers.pricing import cost_usd
 
 _PLAIN_SECONDS = 10.0
 _LONG = 30.0
@@ -26,12 +26,12 @@ _AT_ONCE = 2.0
 
 
 @contextmanager
-def watch(prepared: Prepared, counts: Done, *, quiet: bool, of: str = "") -> Iterator[None]:
+def watch(prepared: PreparedRun, counts: Done, *, quiet: bool, of: str = "") -> Iterator[None]:
     """Show the counts on standard error while the block runs, as those `of` one run among several.
 
     A bar where control codes may be written, else lines. The run itself is not touched.
     """
-    console = Console(stderr=True, force_terminal=False if plain() else None)
+    console = Console(stderr=True, force_terminal=False if no_ansi() else None)
     head = f"{of}: " if of else ""
     if quiet:
         yield
@@ -44,7 +44,7 @@ def watch(prepared: Prepared, counts: Done, *, quiet: bool, of: str = "") -> Ite
 
 
 @contextmanager
-def _bar(prepared: Prepared, counts: Done, console: Console, head: str) -> Iterator[None]:
+def _bar(prepared: PreparedRun, counts: Done, console: Console, head: str) -> Iterator[None]:
     columns = (
         TextColumn("{task.fields[stage]}"),
         BarColumn(),
@@ -69,7 +69,7 @@ def _bar(prepared: Prepared, counts: Done, console: Console, head: str) -> Itera
 
 
 @contextmanager
-def _lines(prepared: Prepared, counts: Done, console: Console, head: str) -> Iterator[None]:
+def _lines(prepared: PreparedRun, counts: Done, console: Console, head: str) -> Iterator[None]:
     start, stop = time.monotonic(), threading.Event()
 
     def say() -> None:
@@ -100,7 +100,7 @@ def _stage(counts: Done) -> tuple[int, int, str]:
     return counts.done, counts.total, "judgments"
 
 
-def _state(prepared: Prepared, counts: Done, start: float) -> str:
+def _state(prepared: PreparedRun, counts: Done, start: float) -> str:
     """Rate, cache, tokens, cost and failures in one line; what is not known is left out."""
     seconds = max(time.monotonic() - start, 1e-9)
     usage = counts.usage
@@ -111,7 +111,8 @@ def _state(prepared: Prepared, counts: Done, start: float) -> str:
         parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{_of_prompts(usage)}")
         asked = [(prepared.judges[name], of) for name, of in counts.judges.items()]
         prices = [
-            usd(judge.model, judge.endpoint, of.usage, decides=judge.decides, batched=of.batched) for judge, of in asked
+            cost_usd(judge.model, judge.endpoint, of.usage, decides=judge.decides, batched=of.batched)
+            for judge, of in asked
         ]
         known = [price for price in prices if price is not None]
         if len(known) < len(prices):
@@ -134,7 +135,7 @@ def _of_prompts(usage: Usage) -> str:
 
 def _waiting(counts: Done) -> list[str]:
     """What has been under way for long, if anything has; or that nothing may be."""
-    if any(of.held and not of.flying for of in counts.judges.values()):
+    if any(of.blocked and not of.in_flight for of in counts.judges.values()):
         return ["held back by a rate limit"]
     found = [waiting for of in counts.judges.values() if (waiting := of.waiting) is not None]
     seconds, (item, system, criterion) = max(found, default=(0.0, ("", "", "")))

@@ -13,28 +13,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from judge import config, criteria
-from judge.audits.audit_samples import Texts, make
-from judge.audits.build_card import assess
-from judge.audits.card import PROBES, Card, Evidence, Probe
+from judge.audits.audit_samples import AuditSamples, perturb
+from judge.audits.build_card import build_card
+from judge.audits.card import PROBES, AuditData, JudgeCard, Probe
 from judge.commands import judge_models as of_plan
 from judge.commands import judge_run, prompt_language
-from judge.commands.cost_estimate import dollars, duration, foresee
-from judge.commands.evaluate import Criteria, JudgeOptions, planned, refuse_keys, refuse_options
-from judge.commands.pipeline import Showing, in_turn
-from judge.commands.preparation import Prepared, check_out, prepare
-from judge.commands.progress_display import Watch, watched
-from judge.commands.public import async_door, door, in_a_loop
+from judge.commands.cost_estimate import dollars, duration, estimate_cost
+from judge.commands.evaluate import Criteria, JudgeOptions, reject_run_only_settings, reject_unsupported, to_config
+from judge.commands.pipeline import Showing, run_sequentially
+from judge.commands.preparation import PreparedRun, check_output_dir, prepare
+from judge.commands.progress_display import Watch, displayed
+from judge.commands.public import async_public_api, public_api, run_sync
 from judge.config import Judge, Plan, RankPlan
 from judge.core.errors import ConfigError, CriterionError, DataError
-from judge.core.format import count
-from judge.core.plugins import unknown
+from judge.core.format import plural
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale, Usage
 from judge.data import samples
 from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.results.result import Result
 from judge.table import Table, store
-from judge.table.core import sort_out
+from judge.table.core import split_rows
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data, Model
@@ -48,7 +48,7 @@ DRAWN = [_REPEATS.format(temperature) for temperature in TEMPERATURES]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadyAudit:
+class AuditPlan:
     """An audit of which everything was read, made and checked; nothing has been sent or paid yet.
 
     `runs` are what there is to ask, by name, in their order; `model` names the judge. `lacking` says by probe why it
@@ -58,8 +58,8 @@ class ReadyAudit:
     plan: Plan
     model: str
     probes: tuple[Probe, ...]
-    texts: Texts
-    runs: Mapping[str, Prepared]
+    texts: AuditSamples
+    runs: Mapping[str, PreparedRun]
     lacking: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -68,7 +68,7 @@ class ReadyAudit:
         return sum(len(judge_run.judgments(one, name)) for one in self.runs.values() for name in one.judges)
 
 
-def ready(
+def plan_audit(
     made: Plan,
     data: Any = None,
     *,
@@ -76,7 +76,7 @@ def ready(
     probes: str | Sequence[str] = PROBES,
     providers: Sequence[Judge | Provider] | None = None,
     own: Mapping[str, Criterion] | None = None,
-) -> ReadyAudit:
+) -> AuditPlan:
     """The texts of an audit, and the runs that judge them. Raises JudgeError."""
     asked = _probes(probes)
     given = made.model if providers is None else providers
@@ -85,17 +85,17 @@ def ready(
     if source is None:
         raise ConfigError("no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini")
     rows = samples.load(source, mapping=made.mapping, systems=made.systems, where=made.where)[: made.limit]
-    spoken = prompt_language.of_prompts(made, rows)[0]["name"]
+    spoken = prompt_language.choose_prompt_language(made, rows)[0]["name"]
     plain = made.model_copy(update={**_READ, "language": spoken})
     scales = _scales(plain, given, own or {})
-    texts = make(rows, scales, asked, items=items, language=spoken, seed=made.seed)
+    texts = perturb(rows, scales, asked, items=items, language=spoken, seed=made.seed)
     main = {"out": made.out / "changed"} if made.out is not None else {}
     plan = plain.model_copy(update=main)
     first = prepare(plan, list(texts.changed), providers=given, own=own, wanted=texts.wanted)
     if len(first.judges) > 1:
         raise ConfigError(f"the recording has several judges: name one of {', '.join(first.judges)} with --model")
     model = first.baseline or next(iter(first.judges))
-    found = ReadyAudit(plain.model_copy(update={"out": made.out}), model, asked, texts, {MAIN: first})
+    found = AuditPlan(plain.model_copy(update={"out": made.out}), model, asked, texts, {MAIN: first})
     return _with_biases(found) if "bias" in asked else found
 
 
@@ -116,7 +116,7 @@ def _probes(given: str | Sequence[str]) -> tuple[Probe, ...]:
     names = config.split(given) if isinstance(given, str) else list(given)
     for name in names:
         if name not in PROBES:
-            raise ConfigError(f"--probes: {unknown('probe', name, list(PROBES))}")
+            raise ConfigError(f"--probes: {unknown_name_message('probe', name, list(PROBES))}")
     if not names:
         raise ConfigError(f"--probes: name at least one of {', '.join(PROBES)}")
     return tuple(name for name in PROBES if name in names)
@@ -124,19 +124,19 @@ def _probes(given: str | Sequence[str]) -> tuple[Probe, ...]:
 
 def _check(made: Plan, given: Sequence[Judge | Provider], items: int) -> None:
     """Raises ConfigError and StorageError."""
-    refuse_keys(made, "an audit")
+    reject_run_only_settings(made, "an audit")
     if not isinstance(items, int) or items < 1:
         raise ConfigError(f"--items {items!r}: at least 1 item is judged, and a whole number of them")
     if len(given) > 1:
         raise ConfigError("an audit is of one judge: name one, and audit the others of a panel by themselves")
     if not made.criteria:
         raise ConfigError("--criteria none: there is nothing to audit a judge on")
-    check_out(made.out)
+    check_output_dir(made.out)
 
 
 def _scales(made: Plan, given: Sequence[Judge | Provider], own: Mapping[str, Criterion]) -> dict[str, Scale | None]:
     """The scale of each criterion, by name; of the heuristic's None."""
-    others, floor = of_plan.asked(made, given)
+    others, floor = of_plan.requested_judges(made, given)
     if floor is not None and not others and made.replay is None:
         return dict.fromkeys(made.criteria)
     found = (own.get(name) or criteria.load(name, language=made.language or "en") for name in made.criteria)
@@ -146,7 +146,7 @@ def _scales(made: Plan, given: Sequence[Judge | Provider], own: Mapping[str, Cri
 # What a judge leans to
 
 
-def _with_biases(found: ReadyAudit) -> ReadyAudit:
+def _with_biases(found: AuditPlan) -> AuditPlan:
     """The audit with the further runs that show biases, as far as there can be any."""
     first, texts = found.runs[MAIN], found.texts
     runs, lacking = dict(found.runs), dict[str, str]()
@@ -176,7 +176,7 @@ def _with_biases(found: ReadyAudit) -> ReadyAudit:
     return replace(found, runs=runs, lacking=lacking)
 
 
-def _further(found: ReadyAudit, rows: Sequence[Sample], own: Sequence[Criterion], **changed: Any) -> Prepared:
+def _further(found: AuditPlan, rows: Sequence[Sample], own: Sequence[Criterion], **changed: Any) -> PreparedRun:
     """Another run of the same judge."""
     chosen = {one.name: one for one in own}
     names = {"criteria": tuple(chosen)} if chosen else {}
@@ -192,13 +192,13 @@ def _reworded(chosen: Sequence[Criterion]) -> tuple[list[Criterion], dict[str, s
     worded, lacking = list[Criterion](), dict[str, str]()
     for one in chosen:
         try:
-            worded += [criteria.reworded(one, wording) for wording in criteria.WORDINGS]
+            worded += [criteria.paraphrase(one, wording) for wording in criteria.PARAPHRASES]
         except CriterionError as error:
             lacking[f"wording of {one.name}"] = str(error)
     return worded, lacking if worded else {"wording": "; ".join(lacking.values())}
 
 
-def _compared(found: ReadyAudit) -> tuple[Prepared, list[str]]:
+def _compared(found: AuditPlan) -> tuple[PreparedRun, list[str]]:
     """The run of pairs by the criteria that compare two texts and are called as those of the audit; what is left.
 
     Raises ConfigError, CriterionError and DataError where there is none, or none of these texts can be compared.
@@ -218,7 +218,7 @@ def _compared(found: ReadyAudit) -> tuple[Prepared, list[str]]:
     return prepare(plan, rows, providers=judges, own={one.name: one for one in own}), alone
 
 
-__all__ = ["AuditOptions", "audit", "audit_async", "forecast", "ready", "run"]
+__all__ = ["AuditOptions", "audit", "audit_async", "audit_estimate", "plan_audit", "run_audit"]
 
 _LOOKED_AT = 400
 _PRINTED = {"card.md": "markdown", "card.html": "html", "card.json": "json"}
@@ -234,7 +234,7 @@ class AuditOptions(JudgeOptions, total=False):
     out: str | Path
 
 
-@door(AuditOptions)
+@public_api(AuditOptions)
 def audit(
     data: Data,
     criteria: Criteria | None = None,
@@ -244,7 +244,7 @@ def audit(
     probes: str | Sequence[str] = PROBES,
     progress: Watch = None,
     **options: Unpack[AuditOptions],
-) -> Card:
+) -> JudgeCard:
     """Try a judge on controlled changes to one text of each of `items` items of the data: what it notices, leans to.
 
     `probes` are `sensitivity` (does each criterion notice its own damage, and no other's), `bias` (position, length,
@@ -255,12 +255,12 @@ def audit(
     A judgment that fails is counted in `card.failures`. Raises JudgeError for what is wrong with the arguments, the
     data or the endpoint.
     """
-    return in_a_loop(
+    return run_sync(
         lambda: audit_async(data, criteria, model=model, items=items, probes=probes, progress=progress, **options)
     )
 
 
-@async_door(AuditOptions)
+@async_public_api(AuditOptions)
 async def audit_async(
     data: Data,
     criteria: Criteria | None = None,
@@ -270,25 +270,25 @@ async def audit_async(
     probes: str | Sequence[str] = PROBES,
     progress: Watch = None,
     **options: Unpack[AuditOptions],
-) -> Card:
+) -> JudgeCard:
     """`audit` for callers with an event loop of their own."""
-    refuse_options(options, AuditOptions, "an audit")
-    made, providers, own = planned(config.plan, data, criteria, model, options)
-    found = ready(made, data, items=items, probes=probes, providers=providers, own=own)
-    async with watched(progress) as counts:
-        return await run(found, counts)
+    reject_unsupported(options, AuditOptions, "an audit")
+    made, providers, own = to_config(config.plan, data, criteria, model, options)
+    found = plan_audit(made, data, items=items, probes=probes, providers=providers, own=own)
+    async with displayed(progress) as counts:
+        return await run_audit(found, counts)
 
 
 # What it costs, and what comes of it
 
 
-def forecast(found: ReadyAudit) -> str:
+def audit_estimate(found: AuditPlan) -> str:
     """One line before an audit: its texts and judgments, and about the requests, tokens, price and time of all runs."""
-    said = f"an audit of {found.model} on {count(len(found.texts.originals), 'item')}"
+    said = f"an audit of {found.model} on {plural(len(found.texts.originals), 'item')}"
     if not found.judgments:
-        return f"{said}: {count(len(found.texts.changed), 'text')}, and no model is asked"
-    said += f": {count(found.judgments, 'judgment')} in {count(len(found.runs), 'run')}"
-    ahead = [foresee(one, _LOOKED_AT) for one in found.runs.values()]
+        return f"{said}: {plural(len(found.texts.changed), 'text')}, and no model is asked"
+    said += f": {plural(found.judgments, 'judgment')} in {plural(len(found.runs), 'run')}"
+    ahead = [estimate_cost(one, _LOOKED_AT) for one in found.runs.values()]
     requests = sum(one.requests for one in ahead)
     if not requests:
         return f"{said}, about all of them answered from the cache"
@@ -307,22 +307,24 @@ def _about(number: int) -> str:
     return f"{float(f'{number:.3g}'):,.0f}"
 
 
-async def run(found: ReadyAudit, progress: Progress | None = None, shown: Showing = lambda *_: nullcontext()) -> Card:
+async def run_audit(
+    found: AuditPlan, progress: Progress | None = None, shown: Showing = lambda *_: nullcontext()
+) -> JudgeCard:
     """Ask all that there is to ask, out of one purse and within one deadline, and make the card. Saves it with `out`.
 
     Raises what `stages.run` raises.
     """
-    results = await in_turn(found.runs, found.plan, progress, shown)
+    results = await run_sequentially(found.runs, found.plan, progress, shown)
     card = _card(found, results)
     if found.plan.out is not None:
         store(found.plan.out, {name: card.report(format).encode() for name, format in _PRINTED.items()})
     return card
 
 
-def _card(found: ReadyAudit, results: Mapping[str, Result]) -> Card:
+def _card(found: AuditPlan, results: Mapping[str, Result]) -> JudgeCard:
     texts, tables = found.texts, [result.table for result in results.values()]
     evidence = _evidence(found, results)
-    card = assess(evidence, texts.changes, texts.attacks, texts.neutral, seed=found.plan.seed)
+    card = build_card(evidence, texts.changes, texts.attacks, texts.neutral, seed=found.plan.seed)
     failures = Counter(row.error for table in tables for row in table.failures)
     notes = dict.fromkeys(results[MAIN].info["notes"])
     first, plan = results[MAIN].info, found.plan.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -358,7 +360,7 @@ def _named(value: Any) -> Any:
     return value
 
 
-def _criteria(card: Card, info: Mapping[str, Any]) -> dict[str, Any]:
+def _criteria(card: JudgeCard, info: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of each criterion, with the digest of its prompt and the kind of its reply."""
     told = info.get("criteria") or {}
     more = ("digest", "reply")
@@ -368,7 +370,7 @@ def _criteria(card: Card, info: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _settings(found: ReadyAudit, info: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(found: AuditPlan, info: Mapping[str, Any]) -> dict[str, Any]:
     """How the changed texts were judged; of the heuristic, which takes no settings, nothing."""
     if not found.runs[MAIN].judges:
         return {}
@@ -390,27 +392,27 @@ def _spent(results: Mapping[str, Result]) -> dict[str, Any]:
     }
 
 
-def _evidence(found: ReadyAudit, results: Mapping[str, Result]) -> Evidence:
+def _evidence(found: AuditPlan, results: Mapping[str, Result]) -> AuditData:
     texts, lacking = found.texts, dict(found.lacking)
     main = results[MAIN].table
     drawn = {t: results[name] for t, name in zip(TEMPERATURES, DRAWN, strict=True) if name in results}
     if any(result.info["unmet"].get("temperature") for result in drawn.values()):
         lacking["repeats"] = "the server does not take a temperature: what is called 1 here is its own"
         drawn = {t: result for t, result in drawn.items() if t}
-    own = texts.as_in_the_data(main)
+    own = texts.restore_systems(main)
     pairs = results.get(PAIRS)
 
     def with_own(samples: Sequence[Sample], name: str) -> Table:
         """The originals' scores, and those of another run beside them."""
         more = results[name].table if name in results else None
         columns = dict.fromkeys((*main.columns, *(more.columns if more else ())))
-        return Table(tuple(samples), tuple(columns), *sort_out([*own, *(more.rows() if more else ())]))
+        return Table(tuple(samples), tuple(columns), *split_rows([*own, *(more.rows() if more else ())]))
 
     bias = "bias" in found.probes
-    return Evidence(
+    return AuditData(
         texts.originals,
         {column.criterion: column for column in main.columns if column.kind == "criterion"},
-        texts.under_their_names(main),
+        texts.by_change(main),
         found.model,
         found.plan.language or "en",
         with_own((*texts.originals, *texts.others), NATURAL) if bias else None,

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 from unicodedata import category, normalize
 
-from judge.commands.public import door
+from judge.commands.public import public_api
 from judge.commands.validate import check_run
 from judge.core.errors import ConfigError
-from judge.core.format import count, line
+from judge.core.format import one_line, plural
 from judge.core.messages import command
 from judge.core.records import Column
-from judge.report.views.provenance import about
+from judge.report.views.provenance import build_provenance
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result, load
 from judge.stats.run_differences import compare_runs
@@ -25,7 +25,7 @@ _NONE = "–"
 _SHOWN, _NAME = 5, 40  # names of either side, and characters of each
 
 
-@door()
+@public_api()
 def compare(
     before: Result | str | Path, after: Result | str | Path, *, seed: int = 0, n_resamples: int = 10_000
 ) -> RunComparison:
@@ -81,7 +81,7 @@ def _apart(before: Result, after: Result) -> Iterator[str]:
 
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(repr(line(name, _NAME)) for name in names[:_SHOWN]) + more
+    return ", ".join(repr(one_line(name, _NAME)) for name in names[:_SHOWN]) + more
 
 
 def _alike(before: Result, after: Result) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _alike(before: Result, after: Result) -> Iterator[str]:
         if found:
             one, other = (ascii(name) for name in found[0])
             yield (
-                f"the names of {count(len(found), what)} look the same in both runs and are not ({one} there, "
+                f"the names of {plural(len(found), what)} look the same in both runs and are not ({one} there, "
                 f"{other} here): write them alike"
             )
 
@@ -106,7 +106,7 @@ def _look(name: str) -> str:
 def _notes(names: tuple[str, str], before: Result, after: Result) -> Iterator[str]:
     """What either run's report warns of; what both do stands alone. Names that are not the same, but look so."""
     yield from (f"{text[0].upper()}{text[1:]}." for text in _alike(before, after))
-    first, second = (about(result).told for result in (before, after))
+    first, second = (build_provenance(result).told for result in (before, after))
     yield from (text for text in first if text in second)
     for name, banners, others in ((names[0], first, second), (names[1], second, first)):
         yield from (f"{name}: {text}" for text in banners if text not in others)

@@ -9,10 +9,19 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from judge.commands.count_requests import Ahead, Asked, Foreseen, Line, Money, Single, Time, look
+from judge.commands.count_requests import (
+    CriterionEstimate,
+    Duration,
+    JudgeEstimate,
+    JudgeForecast,
+    Price,
+    RunForecast,
+    SingleReplyPrice,
+    count_requests,
+)
 from judge.commands.judge_models import UNKNOWN, open_judge
 from judge.commands.judge_run import judgments
-from judge.commands.preparation import Prepared, engine_context, for_provider
+from judge.commands.preparation import PreparedRun, criterion_for, engine_context
 from judge.config import Budget, Judge, Plan, RankPlan
 from judge.core.errors import ConfigError, CriterionError
 from judge.core.messages import option
@@ -20,20 +29,20 @@ from judge.core.records import Usage
 from judge.execution import budget
 from judge.execution.engines.batch_jobs import under_way
 from judge.metrics import asks_judge
-from judge.providers import Provider, Traits, pricing
+from judge.providers import Capabilities, Provider, pricing
 from judge.providers.replay import ReplayProvider
 from judge.scoring import strategies
-from judge.scoring.multi_criteria import renderers
+from judge.scoring.multi_criteria import make_renderers
 
 _LOOKED_AT = 400
 
 
-def longest(runs: Iterable[Prepared]) -> int:
+def longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
     """About the tokens that the longest prompt of any judgment has; 0 where no judge is asked."""
     return max((size for prepared in runs for size in _sizes(prepared)), default=0)
 
 
-def price(runs: Iterable[Prepared]) -> tuple[float | None, str]:
+def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
     """US dollars for all judgments, None where a price is not known; and why then.
 
     Of a recording it is what its model costs where the plan would ask it.
@@ -41,7 +50,7 @@ def price(runs: Iterable[Prepared]) -> tuple[float | None, str]:
     total = 0.0
     for prepared in runs:
         try:
-            found = foresee(_afresh(prepared))
+            found = estimate_cost(_afresh(prepared))
         except ConfigError as error:
             return None, str(error)
         if found.price is None:
@@ -50,29 +59,29 @@ def price(runs: Iterable[Prepared]) -> tuple[float | None, str]:
     return total, ""
 
 
-def ahead(runs: Iterable[Prepared]) -> str:
+def cost_summary(runs: Iterable[PreparedRun]) -> str:
     """About how many requests, and for how much, told from some of the judgments; nothing where no model is asked."""
-    found = [foresee(one, _LOOKED_AT) for one in runs if not all(judge.notice for judge in one.judges.values())]
+    found = [estimate_cost(one, _LOOKED_AT) for one in runs if not all(judge.notice for judge in one.judges.values())]
     if not (requests := sum(one.requests for one in found)):
         return "answered from the cache" if found else ""
     known = [one.price for one in found if one.price is not None]
     return f"about {requests:,} requests, {dollars(sum(known)) if len(known) == len(found) else 'price unknown'}"
 
 
-def _sizes(prepared: Prepared) -> Iterator[int]:
+def _sizes(prepared: PreparedRun) -> Iterator[int]:
     for name, provider in prepared.judges.items():
-        made = renderers([for_provider(criterion, provider) for criterion in prepared.criteria])
-        first = strategies.rungs(prepared.settings, provider.decides)[0]
+        made = make_renderers([criterion_for(criterion, provider) for criterion in prepared.criteria])
+        first = strategies.strategies_for(prepared.settings, provider.decides)[0]
         for one in judgments(prepared, name):
             try:
                 prompt = made[one.criterion.name].render(one.sample, one.rival)
             except CriterionError:
                 continue
-            asked = strategies.asked(prompt, one.criterion, first, prepared.settings, provider)
-            yield budget.of(next(iter(asked.values())))
+            asked = strategies.requests_by_key(prompt, one.criterion, first, prepared.settings, provider)
+            yield budget.estimate_request(next(iter(asked.values())))
 
 
-def _afresh(prepared: Prepared) -> Prepared:
+def _afresh(prepared: PreparedRun) -> PreparedRun:
     """The same run by the models themselves, with an empty cache. Sends nothing and needs no key."""
     plan = prepared.plan.model_copy(update={"cache": False, "replay": None})
     judges = {name: _asked(plan, provider) for name, provider in prepared.judges.items()}
@@ -97,7 +106,7 @@ _OUTSIDE = (
 )
 
 
-def foresee(prepared: Prepared, most: int | None = None, items: int | None = None) -> Foreseen:
+def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | None = None) -> RunForecast:
     """What a run is going to ask, cost and take: of all its judgments, or told from about `most` for each judge.
 
     Or of so many `items` like these, none of which is in the cache. Raises ConfigError.
@@ -105,7 +114,7 @@ def foresee(prepared: Prepared, most: int | None = None, items: int | None = Non
     made = prepared.plan
     _check(made, items)
     judges = tuple(
-        _asked_of_cost_estimate(made, prepared.judges[one.judge], one) for one in look(prepared, most, items)
+        _asked_of_cost_estimate(made, prepared.judges[one.judge], one) for one in count_requests(prepared, most, items)
     )
     if most is None:
         judges = tuple(_beside(prepared, judges, items))
@@ -120,7 +129,7 @@ def foresee(prepared: Prepared, most: int | None = None, items: int | None = Non
     room = max((one.ahead.room * (_share(made, one.endpoint) if in_usd else 1) for one in judges), default=0.0)
     late = [one.time.in_time for one in judges]
     in_time = [many for many in late if many is not None]
-    return Foreseen(
+    return RunForecast(
         judges, price, max(times, default=None), made.budget, _fits(made.budget, requests, whole, room), room,
         made.deadline, sum(in_time) if made.deadline and len(in_time) == len(late) else None,
         tuple([*_scaled(prepared, items), *_notes(prepared, judges, items)]),
@@ -135,7 +144,7 @@ def _check(made: Plan, items: int | None) -> None:
         raise ConfigError(f"{option('items')} with {option('pairs')}: the pairs are what is asked; leave one out")
 
 
-def _scaled(prepared: Prepared, items: int | None) -> list[str]:
+def _scaled(prepared: PreparedRun, items: int | None) -> list[str]:
     """That the numbers are of other items than those looked at."""
     if items is None:
         return []
@@ -146,20 +155,20 @@ def _scaled(prepared: Prepared, items: int | None) -> list[str]:
     ]
 
 
-def _beside(prepared: Prepared, judges: Sequence[Asked], items: int | None) -> Iterator[Asked]:
+def _beside(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None) -> Iterator[JudgeForecast]:
     """The judges, and what each that is asked for draws would take with one reply instead, told from some of them."""
     alone = replace(prepared, settings=replace(prepared.settings, weighting="single"))
     drawn = {one.ahead.judge for one in judges if one.ahead.total.requests and one.ahead.rungs[:1] == ("samples",)}
     asked = {name: one for name, one in prepared.judges.items() if name in drawn and not one.notice}
-    found = {one.judge: one for one in look(replace(alone, judges=asked), _LOOKED_AT, items)}
+    found = {one.judge: one for one in count_requests(replace(alone, judges=asked), _LOOKED_AT, items)}
     for one in judges:
         if (ahead := found.get(one.ahead.judge)) is not None:
             price = _money(prepared.plan, asked[ahead.judge], ahead).price
-            one = replace(one, single=Single(ahead.total.requests, price))
+            one = replace(one, single=SingleReplyPrice(ahead.total.requests, price))
         yield replace(one, way=_way(prepared, one.ahead))
 
 
-def _way(prepared: Prepared, ahead: Ahead) -> str:
+def _way(prepared: PreparedRun, ahead: JudgeEstimate) -> str:
     """How the judge is asked, and why so."""
     provider, settings = prepared.judges[ahead.judge], prepared.settings
     if provider.notice or not ahead.rungs:
@@ -180,18 +189,18 @@ def _way(prepared: Prepared, ahead: Ahead) -> str:
     return f"{said}, as the {who} gives no token probabilities{probe}"
 
 
-def forecast(prepared: Prepared) -> str:
+def one_line_estimate(prepared: PreparedRun) -> str:
     """One line before a run: judgments and, from a few hundred of them, about the requests, tokens, price and time.
 
     Of a ranking also its n·(k choose 2) pairs. Nothing where no judge is asked to score.
     """
-    judges = look(prepared, _LOOKED_AT)
+    judges = count_requests(prepared, _LOOKED_AT)
     if not judges:
         return ""
     return "\n".join([f"{_pairs(prepared)}{_line(prepared, judges)}", *_under_way(prepared)])
 
 
-def _under_way(prepared: Prepared) -> list[str]:
+def _under_way(prepared: PreparedRun) -> list[str]:
     """What an earlier run has left at a Batch API, which this one would not wait for."""
     if prepared.plan.engine == "batch":
         return []
@@ -205,7 +214,7 @@ def _under_way(prepared: Prepared) -> list[str]:
     ]
 
 
-def _line(prepared: Prepared, judges: Sequence[Ahead]) -> str:
+def _line(prepared: PreparedRun, judges: Sequence[JudgeEstimate]) -> str:
     made = prepared.plan
     totals = [one.total for one in judges]
     size = len(prepared.pairs.compared) if prepared.pairs else len(prepared.samples)
@@ -227,7 +236,7 @@ def _line(prepared: Prepared, judges: Sequence[Ahead]) -> str:
     return ", ".join([about, *parts])
 
 
-def _pairs(prepared: Prepared) -> str:
+def _pairs(prepared: PreparedRun) -> str:
     plan, pairs = prepared.plan, prepared.pairs
     if pairs is None or not isinstance(plan, RankPlan):
         return ""
@@ -242,8 +251,8 @@ def _pairs(prepared: Prepared) -> str:
 _ORDERS = {1: "one order", 2: "both orders"}
 
 
-def _asked_of_cost_estimate(made: Plan, provider: Provider, ahead: Ahead) -> Asked:
-    return Asked(
+def _asked_of_cost_estimate(made: Plan, provider: Provider, ahead: JudgeEstimate) -> JudgeForecast:
+    return JudgeForecast(
         ahead, provider.model, provider.endpoint, _money(made, provider, ahead), _time(made, provider, ahead.total),
         _rests(ahead),
     )  # fmt: skip
@@ -254,40 +263,40 @@ def _share(made: Plan, endpoint: str) -> float:
     return pricing.BATCH if made.engine == "batch" and endpoint == pricing.DEFAULT_URL else 1.0
 
 
-def _money(made: Plan, provider: Provider, ahead: Ahead) -> Money:
+def _money(made: Plan, provider: Provider, ahead: JudgeEstimate) -> Price:
     if provider.notice:
-        return Money(0.0, 0.0, 0.0, "no model is asked")
+        return Price(0.0, 0.0, 0.0, "no model is asked")
     total, half = ahead.total, _share(made, provider.endpoint) < 1
 
     def price(usage: Usage) -> float | None:
         batched = usage if half else Usage()
-        return pricing.usd(provider.model, provider.endpoint, usage, batched=batched, decides=provider.decides)
+        return pricing.cost_usd(provider.model, provider.endpoint, usage, batched=batched, decides=provider.decides)
 
     read, written = int(total.read), int(total.written)
     plain = price(Usage(read, written))
     if plain is None:
-        return Money(None, None, None, pricing.lacking(provider.model, provider.endpoint, decides=provider.decides))
+        return Price(None, None, None, pricing.why_unknown(provider.model, provider.endpoint, decides=provider.decides))
     cached = price(Usage(read, written, cached_tokens=int(total.shared), cache_write_tokens=int(total.stored)))
     more = 0.0 if not ahead.draws else price(_in_place(total, ahead))
     batch = ", half price in a batch" if half else "; half of it if it has a Batch API"
-    why = pricing.source(decides=provider.decides) + (batch if made.engine == "batch" else "")
+    why = pricing.price_source(decides=provider.decides) + (batch if made.engine == "batch" else "")
     each = pricing.per_token(provider.model, provider.endpoint, decides=provider.decides)
-    return Money(plain, cached, more, why, each and (each[0] * _MILLION, each[3] * _MILLION))
+    return Price(plain, cached, more, why, each and (each[0] * _MILLION, each[3] * _MILLION))
 
 
-def _in_place(total: Line, ahead: Ahead) -> Usage:
+def _in_place(total: CriterionEstimate, ahead: JudgeEstimate) -> Usage:
     """What draws read and write beyond the requests that they take the place of: all but the first."""
     first = 1 / max(1, total.requests)
     return Usage(round(total.read * (ahead.each - 1 + first)), round(total.written * (ahead.draws - 1 + first)))
 
 
-def _time(made: Plan, provider: Provider, total: Line) -> Time:
+def _time(made: Plan, provider: Provider, total: CriterionEstimate) -> Duration:
     if provider.notice or not total.requests:
-        return Time(None, "no model is asked" if provider.notice else "nothing to ask", total.requests)
+        return Duration(None, "no model is asked" if provider.notice else "nothing to ask", total.requests)
     if made.engine == "batch":
-        return Time(None, "a batch: within 24 hours")
-    if Traits.of(provider).gpu:
-        return Time(None, "as this machine computes; a run with --limit says how fast that is")
+        return Duration(None, "a batch: within 24 hours")
+    if Capabilities.of(provider).gpu:
+        return Duration(None, "as this machine computes; a run with --limit says how fast that is")
     each = _LATENCY + total.written / total.requests / _PER_SECOND
     paces = [(total.requests / min(made.max_concurrency, total.requests) * each, f"{made.max_concurrency} at once")]
     if made.rpm:
@@ -299,10 +308,10 @@ def _time(made: Plan, provider: Provider, total: Line) -> Time:
     if made.deadline is not None:
         in_time = min(total.requests, max(0, 1 + math.floor((made.deadline - each) * total.requests / seconds)))
     # the first request goes alone
-    return Time(seconds + each, f"{what}, guessing {each:.1f} s for a reply", in_time)
+    return Duration(seconds + each, f"{what}, guessing {each:.1f} s for a reply", in_time)
 
 
-def _rests(ahead: Ahead) -> str:
+def _rests(ahead: JudgeEstimate) -> str:
     """On what the tokens rest."""
     if ahead.checked is None:
         read = (
@@ -325,14 +334,14 @@ def _rests(ahead: Ahead) -> str:
 
 def _rates() -> str:
     """How many tokens the scripts are taken to have."""
-    english, kana, han, hangul = (budget.estimate(one * 1000) / 1000 for one in "aあ漢한")
+    english, kana, han, hangul = (budget.estimate_tokens(one * 1000) / 1000 for one in "aあ漢한")
     return (
         f"English {1 / english:.1f} for a token; Japanese kana {kana:.2g} tokens each, kanji and Chinese {han:.2g}, "
         f"Korean {hangul:.2g}"
     )
 
 
-def _notes(prepared: Prepared, judges: Sequence[Asked], items: int | None) -> list[str]:
+def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None) -> list[str]:
     """What nobody asked for, and what is not in the numbers."""
     notes = []
     if prepared.criteria and "criteria" not in prepared.plan.model_fields_set:

@@ -13,22 +13,22 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from judge.cache import Cache, opened
-from judge.commands.preparation import Prepared, asked_about, for_provider
+from judge.cache import Cache, open_cache
+from judge.commands.preparation import PreparedRun, criterion_for, is_wanted
 from judge.config import Budget
 from judge.core.errors import ConfigError, CriterionError, ParseError
 from judge.core.records import Criterion, Message, Prompt, Request, Response, Sample, Usage
 from judge.execution import budget
-from judge.execution.budget import Purse
+from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Judgment
-from judge.providers import Provider, Traits
+from judge.providers import Capabilities, Provider
 from judge.scoring import strategies
-from judge.scoring.multi_criteria import Renders, renderers
-from judge.scoring.strategies import MERGED, Learned, Rung, Settings, Untrusted
+from judge.scoring.multi_criteria import PromptRenderer, make_renderers
+from judge.scoring.strategies import MERGED, ModelTraits, SamplingOptions, Strategy, UnusableReply
 
 
 @dataclass(slots=True)
-class Line:
+class CriterionEstimate:
     """What one judge is to be asked about one criterion.
 
     Of the `judgments`, `broken` have no prompt, `cached` are answered from the cache, `equal` by an equal request of
@@ -49,14 +49,14 @@ class Line:
     shared: float = 0.0
     stored: float = 0.0
 
-    def times(self, factor: float) -> Line:
+    def times(self, factor: float) -> CriterionEstimate:
         """All of it so many times, in whole numbers."""
         given = {name: round(getattr(self, name) * factor) for name in self.__slots__ if name != "criterion"}
-        return Line(self.criterion, **given)
+        return CriterionEstimate(self.criterion, **given)
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class EstimateAccuracy:
     """What the usage of `replies` in the cache says of the estimate of what is read.
 
     The sum was estimated `bias` too high (below 0: too low; .03 is 3 %), by which it is corrected; what is then left is
@@ -69,7 +69,7 @@ class Checked:
 
 
 @dataclass(slots=True)
-class Ahead:
+class JudgeEstimate:
     """What one judge is to be asked, by criterion, and `checked`, where the cache holds replies that were counted.
 
     `rungs` are the ways in which it is asked, the likeliest first; `draws` are further replies that weighting `auto`
@@ -79,9 +79,9 @@ class Ahead:
     """
 
     judge: str
-    lines: list[Line]
-    checked: Checked | None
-    rungs: tuple[Rung, ...]
+    lines: list[CriterionEstimate]
+    checked: EstimateAccuracy | None
+    rungs: tuple[Strategy, ...]
     draws: int
     each: int
     room: float
@@ -89,14 +89,14 @@ class Ahead:
     exact: bool
 
     @property
-    def total(self) -> Line:
+    def total(self) -> CriterionEstimate:
         """The sum of the lines."""
-        names = [name for name in Line.__slots__ if name != "criterion"]
-        return Line("all", **{name: sum(getattr(line, name) for line in self.lines) for name in names})
+        names = [name for name in CriterionEstimate.__slots__ if name != "criterion"]
+        return CriterionEstimate("all", **{name: sum(getattr(line, name) for line in self.lines) for name in names})
 
 
 @dataclass(frozen=True, slots=True)
-class Money:
+class Price:
     """US dollars, None where there is no known price; `why` then says so, and else where the prices are from.
 
     `price` is without a provider's cache of prefixes and `cached` with all that it can serve. `more` is what weighting
@@ -112,7 +112,7 @@ class Money:
 
 
 @dataclass(frozen=True, slots=True)
-class Single:
+class SingleReplyPrice:
     """What weighting `single` would take: about so many requests, and US dollars where the price is known."""
 
     requests: int
@@ -120,7 +120,7 @@ class Single:
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
+class Duration:
     """Seconds at the limits, None where a batch or no model answers, and in words what sets the pace.
 
     `in_time` is about how many requests a deadline leaves time for, None without one, or where that is not known.
@@ -132,20 +132,20 @@ class Time:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JudgeForecast:
     """One judge: what it is asked, in which `way`, what that costs and takes, and on what the numbers rest.
 
     `single` is None where no draws are asked for.
     """
 
-    ahead: Ahead
+    ahead: JudgeEstimate
     model: str
     endpoint: str
-    money: Money
-    time: Time
+    money: Price
+    time: Duration
     rests: str
     way: str = ""
-    single: Single | None = None
+    single: SingleReplyPrice | None = None
 
     @property
     def usage(self) -> Usage:
@@ -155,7 +155,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class RunForecast:
     """All judges of a run. `price` is of all of them, None where one is not known; `notes` say what is not counted.
 
     `fits` is about how many of the requests a budget is enough for, None without one, or where prices are not known:
@@ -163,7 +163,7 @@ class Foreseen:
     is about how many a deadline leaves time for, None without one, or where that is not known.
     """
 
-    judges: tuple[Asked, ...]
+    judges: tuple[JudgeForecast, ...]
     price: float | None
     seconds: float | None
     budget: Budget | None
@@ -194,23 +194,23 @@ _SCORE, _REASON = 4, 60
 """Tokens guessed for a reply that is a score, and for the reason beside it; recorded GPT-3.5 reasons have 25."""
 
 
-def look(prepared: Prepared, most: int | None = None, items: int | None = None) -> list[Ahead]:
+def count_requests(prepared: PreparedRun, most: int | None = None, items: int | None = None) -> list[JudgeEstimate]:
     """What each judge is to be asked: by all judgments, or by about `most` for each judge, all of some items.
 
     Or by those of so many `items` like these, for which the cache has no reply, but tells how long one is.
     """
     if not prepared.criteria:
         return []
-    cache = opened(prepared.plan.cache, prepared.notes, must=True, make=False)
+    cache = open_cache(prepared.plan.cache, prepared.notes, must=True, make=False)
     try:
         return [_look(prepared, name, cache, most, items) for name in prepared.judges]
     finally:
         cache.close()
 
 
-def _look(prepared: Prepared, name: str, cache: Cache, most: int | None, wanted: int | None) -> Ahead:
+def _look(prepared: PreparedRun, name: str, cache: Cache, most: int | None, wanted: int | None) -> JudgeEstimate:
     provider = prepared.judges[name]
-    criteria = [for_provider(criterion, provider) for criterion in prepared.criteria]
+    criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
     shown = prepared.pairs.compared if prepared.pairs else ((sample, None) for sample in prepared.samples)
     by_item: dict[str, list[tuple[Sample, Sample | None]]] = {}
     for first, second in shown:
@@ -219,17 +219,17 @@ def _look(prepared: Prepared, name: str, cache: Cache, most: int | None, wanted:
     total = sum(map(len, items))
     step = max(1, total * len(criteria) // most) if most else 1
     looked = items[::step]
-    cost = _most(Purse(prepared.plan.budget), provider)
+    cost = _most(BudgetLedger(prepared.plan.budget), provider)
 
-    def walked(blind: bool, size: int) -> _Walk:
-        walk = _Walk(provider, prepared.settings, criteria, cache, cost, blind, size, wanted is not None)
+    def walked(blind: bool, size: int) -> _RequestCounter:
+        walk = _RequestCounter(provider, prepared.settings, criteria, cache, cost, blind, size, wanted is not None)
         for texts in looked:
             walk.item(
                 [
                     Judgment(first, criterion, second)
                     for first, second in texts
                     for criterion in criteria
-                    if asked_about(prepared, first, criterion)
+                    if is_wanted(prepared, first, criterion)
                 ]
             )
         return walk
@@ -243,10 +243,10 @@ def _look(prepared: Prepared, name: str, cache: Cache, most: int | None, wanted:
     return walk.ahead(name, factor, exact=step == 1 and not wanted)
 
 
-def _most(purse: Purse, provider: Provider) -> Callable[[Request], float] | None:
+def _most(purse: BudgetLedger, provider: Provider) -> Callable[[Request], float] | None:
     """What says the most that a request can cost; None where no budget has to hold it, or no price is known."""
     try:
-        return purse.most if purse.pays_for(provider) else None
+        return purse.max_cost if purse.covers(provider) else None
     except ConfigError:
         return None
 
@@ -264,7 +264,7 @@ class _Replies:
 
 
 @dataclass(slots=True, eq=False)
-class _Walk:
+class _RequestCounter:
     """One judge's judgments, item by item.
 
     `most` says the most that a request can cost. `blind` is a model that gives no token probabilities: a run finds that
@@ -275,34 +275,34 @@ class _Walk:
     """
 
     provider: Provider
-    settings: Settings
+    settings: SamplingOptions
     criteria: Sequence[Criterion]
     cache: Cache
     most: Callable[[Request], float] | None
     blind: bool
     size: int
     afresh: bool
-    lines: dict[str, Line] = field(init=False)
+    lines: dict[str, CriterionEstimate] = field(init=False)
     seen: set[str] = field(default_factory=set)
     due: set[str] = field(default_factory=set)
     texts: dict[tuple[object, ...], Request] = field(default_factory=dict)
     room: float = 0.0
-    learned: Learned = field(default_factory=Learned)
-    asked: Counter[tuple[str, Rung]] = field(default_factory=Counter)
-    replies: dict[tuple[str, Rung], _Replies] = field(default_factory=dict)
+    learned: ModelTraits = field(default_factory=ModelTraits)
+    asked: Counter[tuple[str, Strategy]] = field(default_factory=Counter)
+    replies: dict[tuple[str, Strategy], _Replies] = field(default_factory=dict)
     counted: list[tuple[int, int]] = field(default_factory=list)
-    renderers: dict[str, Renders] = field(init=False)
+    renderers: dict[str, PromptRenderer] = field(init=False)
     found: dict[str, Response | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.lines = {criterion.name: Line(criterion.name) for criterion in self.criteria}
-        self.renderers = renderers(self.criteria)
+        self.lines = {criterion.name: CriterionEstimate(criterion.name) for criterion in self.criteria}
+        self.renderers = make_renderers(self.criteria)
 
     def item(self, judgments: Sequence[Judgment]) -> None:
         """Count the judgments of one item, and what their requests have in common."""
         fresh: list[tuple[str, str]] = []
         known: _Known = {}
-        first = strategies.rungs(self.settings, self.provider.decides)[0]
+        first = strategies.strategies_for(self.settings, self.provider.decides)[0]
         asked: list[tuple[Criterion, Prompt, dict[str, Request]]] = []
         for judgment in judgments:
             criterion, line = judgment.criterion, self.lines[judgment.criterion.name]
@@ -323,13 +323,13 @@ class _Walk:
 
     def _missing(
         self, criterion: Criterion, prompt: Prompt, requests: dict[str, Request], known: _Known
-    ) -> Iterator[tuple[Request, Rung]]:
+    ) -> Iterator[tuple[Request, Strategy]]:
         """The requests that a judgment still takes, if any, and their rung: the ladder, as `runner` goes down it.
 
         Those of its first rung are given.
         """
         line = self.lines[criterion.name]
-        rungs = strategies.rungs(self.settings, self.provider.decides)
+        rungs = strategies.strategies_for(self.settings, self.provider.decides)
         spare = False
         for rung in rungs:
             requests = requests if rung == rungs[0] else self._requests(prompt, criterion, rung)
@@ -347,7 +347,7 @@ class _Walk:
                 if self.afresh and rung not in self.learned.lacking:
                     yield from self._fresh(requests, missing, rung)
                 spare = spare or (
-                    read is False and rung == "logprobs" and strategies.spare(stored.values()) is not None
+                    read is False and rung == "logprobs" and strategies.fallback_reply(stored.values()) is not None
                 )
                 continue
             yield from self._fresh(requests, missing, rung)
@@ -358,18 +358,20 @@ class _Walk:
                 return  # that one reply is read as it is written
 
     def _fresh(
-        self, requests: Mapping[str, Request], missing: Sequence[str], rung: Rung
-    ) -> Iterator[tuple[Request, Rung]]:
+        self, requests: Mapping[str, Request], missing: Sequence[str], rung: Strategy
+    ) -> Iterator[tuple[Request, Strategy]]:
         """Those of a rung that are missing and not due already."""
         fresh = [requests[key] for key in missing if key not in self.due]
         self.due.update(missing)
         yield from ((one, rung) for one in self._bundled(fresh))
 
-    def _stored(self, requests: Mapping[str, Request], kind: tuple[str, Rung], known: _Known) -> dict[str, Response]:
+    def _stored(
+        self, requests: Mapping[str, Request], kind: tuple[str, Strategy], known: _Known
+    ) -> dict[str, Response]:
         """What the cache holds of a rung, which is learned from."""
         held = self.found if self.found.keys() >= requests.keys() else self._looked_up(list(requests))
         kept = ((key, held[key]) for key in requests)
-        stored = {key: reply for key, reply in kept if reply is not None and strategies.usable(reply, self.settings)}
+        stored = {key: reply for key, reply in kept if reply is not None and strategies.satisfies(reply, self.settings)}
         for key, response in stored.items():
             self._learn(requests[key], key, response, kind, known)
         sent = sum(response.usage.prompt_tokens > 0 for response in stored.values())
@@ -388,14 +390,14 @@ class _Walk:
             one = draws[first]
             yield replace(one, params={**one.params, "n": n}) if n > 1 else one
 
-    def _requests(self, prompt: Prompt, criterion: Criterion, rung: Rung) -> dict[str, Request]:
-        return strategies.asked(prompt, criterion, rung, self.settings, self.provider)
+    def _requests(self, prompt: Prompt, criterion: Criterion, rung: Strategy) -> dict[str, Request]:
+        return strategies.requests_by_key(prompt, criterion, rung, self.settings, self.provider)
 
-    def _reads(self, rung: Rung, answers: Sequence[Response], criterion: Criterion, last: bool) -> bool | None:
+    def _reads(self, rung: Strategy, answers: Sequence[Response], criterion: Criterion, last: bool) -> bool | None:
         """Whether a rung's stored replies settle a judgment; None where they are asked for anew."""
         try:
-            strategies.read(rung, answers, criterion, self.settings)
-        except Untrusted as error:
+            strategies.score_reply(rung, answers, criterion, self.settings)
+        except UnusableReply as error:
             self.learned.learn(rung, error)
             return last  # it fails without a request
         except ParseError:
@@ -403,7 +405,7 @@ class _Walk:
         self.learned.proven.add(rung)
         return True
 
-    def _learn(self, request: Request, key: str, response: Response, kind: tuple[str, Rung], known: _Known) -> None:
+    def _learn(self, request: Request, key: str, response: Response, kind: tuple[str, Strategy], known: _Known) -> None:
         """Take down the usage of a stored reply; that of several draws or questions at once is with the first."""
         if key in self.seen:
             return
@@ -419,14 +421,16 @@ class _Walk:
             replies.number += 1
             replies.written += response.usage.completion_tokens
 
-    def _count(self, line: Line, request: Request, rung: Rung) -> bool:
+    def _count(self, line: CriterionEstimate, request: Request, rung: Strategy) -> bool:
         """Add a request that is to be sent; whether it is one by itself."""
         text = (rung, request.draw, *_text(request.messages))
         before = self.texts.get(text)
         if self.provider.decides and before:
             questions = [*before.params["questions"], *request.params["questions"]]
             self.texts[text] = replace(request, params={"questions": questions})
-        elif self.provider.decides or (MERGED in request.params and not Traits.of(self.provider).apart):
+        elif self.provider.decides or (
+            MERGED in request.params and not Capabilities.of(self.provider).splits_merged_criteria
+        ):
             self.texts[text] = request
         line.requests += before is None
         line.read += _tokens(request, whole=before is None)
@@ -439,13 +443,13 @@ class _Walk:
         """Of the sorted prompts of one item, the tokens that follow an equal beginning, and those that begin it."""
         before = 0
         for (one, first), (other, second) in pairwise(prompts):
-            common = budget.estimate(one[: _common(one, other)])
+            common = budget.estimate_tokens(one[: _common(one, other)])
             common = common // _STEP * _STEP if common >= _LEAST else 0
             self.lines[second].shared += common
             self.lines[first].stored += common if not before else 0
             before = common
 
-    def ahead(self, name: str, factor: float, *, exact: bool) -> Ahead:
+    def ahead(self, name: str, factor: float, *, exact: bool) -> JudgeEstimate:
         """What all of this comes to, `factor` times."""
         checked, correction = _check(self.counted)
         learned = True
@@ -458,44 +462,46 @@ class _Walk:
             line.read, line.shared, line.stored = (n * correction for n in (line.read, line.shared, line.stored))
         rungs = tuple(dict.fromkeys(rung for (_, rung), _ in self.asked.most_common()))
         known = {*self.learned.proven, *self.learned.lacking}
-        known |= {"logprobs"} if Traits.of(self.provider).exact else set()
+        known |= {"logprobs"} if Capabilities.of(self.provider).full_distribution else set()
         hoping = "logprobs" in rungs and "logprobs" not in known
         drawn = self.settings.weighting == "auto" and self.settings.temperature != 0
         draws = self.settings.draws if hoping and drawn else 0
         each = math.ceil(draws / self.size)
         lines = [line.times(factor) for line in self.lines.values()]
-        return Ahead(name, lines, checked, rungs, draws, each, self.room, learned and bool(self.asked), exact)
+        return JudgeEstimate(name, lines, checked, rungs, draws, each, self.room, learned and bool(self.asked), exact)
 
-    def _alike(self, rung: Rung) -> _Replies | None:
+    def _alike(self, rung: Strategy) -> _Replies | None:
         """The replies to the other criteria that were asked in the same way, where all answer in the same way."""
         if len({criterion.reply for criterion in self.criteria}) > 1:
             return None
         found = [replies for (_, other), replies in self.replies.items() if other == rung]
         return _Replies(sum(r.number for r in found), sum(r.written for r in found)) if found else None
 
-    def _guess(self, name: str, rung: Rung) -> float:
+    def _guess(self, name: str, rung: Strategy) -> float:
         if rung == "decisions":
             return 0.0
         reply = next(criterion.reply for criterion in self.criteria if criterion.name == name)
         return _SCORE + (0 if reply == "score" else _REASON)
 
 
-def _check(counted: Sequence[tuple[int, int]]) -> tuple[Checked | None, float]:
+def _check(counted: Sequence[tuple[int, int]]) -> tuple[EstimateAccuracy | None, float]:
     """What counted requests say of the estimate, and the factor that corrects it."""
     if not counted:
         return None, 1.0
     estimated, real = (sum(pair[side] for pair in counted) for side in (0, 1))
     correction = real / estimated
     error = median(abs(one * correction / other - 1) for one, other in counted)
-    return Checked(len(counted), estimated / real - 1, error), correction
+    return EstimateAccuracy(len(counted), estimated / real - 1, error), correction
 
 
 def _tokens(request: Request, *, whole: bool) -> int:
     """About the tokens of a request, or of its questions alone, which join one about the same text."""
     if whole:
-        return budget.of(request)
+        return budget.estimate_request(request)
     asked = {name: value for name, value in request.params.items() if name == "questions"}
-    return budget.of(replace(request, messages=(), params=asked)) - budget.of(replace(request, messages=(), params={}))
+    return budget.estimate_request(replace(request, messages=(), params=asked)) - budget.estimate_request(
+        replace(request, messages=(), params={})
+    )
 
 
 def _text(messages: Sequence[Message]) -> tuple[str, ...]:

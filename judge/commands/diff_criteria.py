@@ -18,19 +18,19 @@ import numpy as np
 
 from judge import config, criteria, text
 from judge.commands.compare import compare
-from judge.commands.count_requests import look
-from judge.commands.evaluate import JudgeOptions, Model, planned, refuse_keys, refuse_options
+from judge.commands.count_requests import count_requests
+from judge.commands.evaluate import JudgeOptions, Model, reject_run_only_settings, reject_unsupported, to_config
 from judge.commands.judge_models import HEURISTIC
-from judge.commands.judge_run import refuse_unrecorded
-from judge.commands.pipeline import in_turn
-from judge.commands.preparation import Prepared, choose, for_provider, prepare
-from judge.commands.progress_display import Watch, watched
-from judge.commands.public import door, in_a_loop
-from judge.commands.run_metadata import sheets
+from judge.commands.judge_run import require_all_recorded
+from judge.commands.pipeline import run_sequentially
+from judge.commands.preparation import PreparedRun, choose_pairs, criterion_for, prepare
+from judge.commands.progress_display import Watch, displayed
+from judge.commands.public import public_api, run_sync
+from judge.commands.run_metadata import prompt_skeletons
 from judge.config import Judge, Plan
 from judge.core.errors import ConfigError
 from judge.core.messages import option
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Prompt, Request, Sample, Usage
 from judge.criteria.render import Renderer
 from judge.data import samples
@@ -39,11 +39,19 @@ from judge.execution.pending import Judgment
 from judge.execution.progress import Progress
 from judge.providers import Provider, pricing
 from judge.results.comparison import Change
-from judge.results.criterion_diff import Agreement, Differing, Judged, PromptDiff, Prompts, RankChange, Turned
+from judge.results.criterion_diff import (
+    Agreement,
+    CriterionDiff,
+    FlipCount,
+    Judged,
+    PromptDifference,
+    Prompts,
+    RankChange,
+)
 from judge.results.result import Result
 from judge.stats.bootstrap import Floats
-from judge.stats.correlation import shifted, usual_level
-from judge.stats.human_agreement import taken
+from judge.stats.correlation import change_in_agreement, usual_level
+from judge.stats.human_agreement import column_from_table
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data
@@ -51,7 +59,7 @@ if TYPE_CHECKING:
 _PLACES = 9  # equal values may differ by rounding
 
 
-def shifts(before: Result, after: Result, rows: Sequence[Sample]) -> tuple[Judged, tuple[str, ...]]:
+def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> tuple[Judged, tuple[str, ...]]:
     """Two runs of one criterion on the same texts against each other, and what there is to know besides.
 
     `rows` are the texts with their ratings by people.
@@ -62,7 +70,7 @@ def shifts(before: Result, after: Result, rows: Sequence[Sample]) -> tuple[Judge
     if ends[0] != ends[1]:
         notes = ("The scales are not the same: scores are compared as shares of their scale, 0 to 1.",)
         sides = _as_shares(before), _as_shares(after)
-    had, has = ({(s.item, s.system) for s in side.table.of(column.name)} for side in sides)
+    had, has = ({(s.item, s.system) for s in side.table.column_scores(column.name)} for side in sides)
     moved = replace(compare(*sides, seed=seed), changes=()) if had & has else None
     turned = (*_labels(before, after), *_orders(before, after, column.name))
     places = tuple(_places(before, after, column.name))
@@ -86,7 +94,7 @@ def _as_shares(result: Result) -> Result:
     return replace(result, table=replace(result.table, columns=columns, scores=scores))
 
 
-def _labels(before: Result, after: Result) -> Iterator[Turned]:
+def _labels(before: Result, after: Result) -> Iterator[FlipCount]:
     """Texts of which the likeliest label is another one, of all judges; nothing where the scales have other labels."""
     if before.table.columns[0].labels != after.table.columns[0].labels:
         return
@@ -96,10 +104,10 @@ def _labels(before: Result, after: Result) -> Iterator[Turned]:
     )
     both = had.keys() & has.keys()
     if both:
-        yield Turned("likeliest label is another one", sum(had[key] != has[key] for key in both), len(both))
+        yield FlipCount("likeliest label is another one", sum(had[key] != has[key] for key in both), len(both))
 
 
-def _orders(before: Result, after: Result, column: str) -> Iterator[Turned]:
+def _orders(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
     """Pairs of texts within an item, and pairs of systems by their means, of which the other one is ahead now."""
     old, new = (np.round(side.table.matrix(column), _PLACES) for side in (before, after))
     if len(old) < 2:
@@ -109,14 +117,14 @@ def _orders(before: Result, after: Result, column: str) -> Iterator[Turned]:
         known = ~(np.isnan(one) | np.isnan(other))
         of += int(known.sum()) * (int(known.sum()) - 1) // 2
         turned += _reversed(one[known], other[known])
-    yield Turned("order of two texts within an item", turned, of)
+    yield FlipCount("order of two texts within an item", turned, of)
     both = ~(np.isnan(old) | np.isnan(new))
     scored = both.any(axis=1)
     means = [
         np.round([fmean(row[of].tolist()) for row, of in zip(side[scored], both[scored], strict=True)], _PLACES)
         for side in (old, new)
     ]
-    yield Turned("order of two systems' means", _reversed(*means), len(list(combinations(means[0], 2))))
+    yield FlipCount("order of two systems' means", _reversed(*means), len(list(combinations(means[0], 2))))
 
 
 def _reversed(one: Floats, other: Floats) -> int:
@@ -153,8 +161,8 @@ def _agreement(
 ) -> tuple[tuple[Agreement, ...], str]:
     """Spearman with people before and after, by level, on the texts that have both scores; why a level has none."""
     column, seed = before.table.columns[0], before.info["plan"]["seed"]
-    old, new = (taken(column, side.table, column.name).values for side in (before, after))
-    found, why = shifted(rated, rating, old, new, seed=seed)
+    old, new = (column_from_table(column, side.table, column.name).values for side in (before, after))
+    found, why = change_in_agreement(rated, rating, old, new, seed=seed)
     return tuple(Agreement(level, *shift) for level, shift in found.items()), why
 
 
@@ -164,19 +172,19 @@ Two = tuple[Criterion, Criterion]
 
 
 @dataclass(slots=True)
-class ReadyDiff:
+class DiffPlan:
     """Two criteria, checked: what is known of them without a judge, and, where one was named, a run for each.
 
     In both runs the criterion has one name, that of people's ratings; these only the `rows` have, for a run would hold
     more against them than is shown here.
     """
 
-    found: PromptDiff
-    runs: tuple[Prepared, Prepared] | None = None
+    found: CriterionDiff
+    runs: tuple[PreparedRun, PreparedRun] | None = None
     rows: Sequence[Sample] = ()
 
 
-@door(JudgeOptions)
+@public_api(JudgeOptions)
 def diff(
     before: str | Criterion,
     after: str | Criterion,
@@ -188,7 +196,7 @@ def diff(
     human: str | None = None,
     progress: Watch = None,
     **options: Unpack[JudgeOptions],
-) -> PromptDiff:
+) -> CriterionDiff:
     """Two criteria side by side: built-in names, paths of .jinja files or Criterion objects.
 
     Without data, their headers, files and layouts. With data, also their prompts on these texts (of one `item`, of one
@@ -198,18 +206,18 @@ def diff(
 
     Raises JudgeError.
     """
-    refuse_options(options, JudgeOptions, "a diff of criteria")
-    made, judges, _ = planned(config.plan, data, None, model, options)
-    found = ready(before, after, made, data, providers=judges, item=item, system=system, human=human)
-    return in_a_loop(lambda: _watched(found, progress))
+    reject_unsupported(options, JudgeOptions, "a diff of criteria")
+    made, judges, _ = to_config(config.plan, data, None, model, options)
+    found = plan_diff(before, after, made, data, providers=judges, item=item, system=system, human=human)
+    return run_sync(lambda: _watched(found, progress))
 
 
-async def _watched(found: ReadyDiff, progress: Watch) -> PromptDiff:
-    async with watched(progress) as counts:
-        return await run(found, counts)
+async def _watched(found: DiffPlan, progress: Watch) -> CriterionDiff:
+    async with displayed(progress) as counts:
+        return await run_diff(found, counts)
 
 
-def ready(
+def plan_diff(
     before: str | Criterion,
     after: str | Criterion,
     made: Plan,
@@ -219,9 +227,9 @@ def ready(
     item: str | None = None,
     system: str | None = None,
     human: str | None = None,
-) -> ReadyDiff:
+) -> DiffPlan:
     """All that can be said of two criteria without asking, and what is to be asked. Raises JudgeError."""
-    refuse_keys(made, "a diff of criteria")
+    reject_run_only_settings(made, "a diff of criteria")
     given = made.model if providers is None else providers
     asking = bool(given or made.replay)
     source = data if data is not None else made.data
@@ -238,21 +246,21 @@ def ready(
     found = _texts(sides, _names(before, after))
     rating = _rating(rows, sides, human)
     if not rows:
-        return ReadyDiff(found)
+        return DiffPlan(found)
     if sides[0].pairwise != sides[1].pairwise:
         raise ConfigError("one of the two compares two texts and the other judges one: leave out the data")
     for side in sides:
-        criteria.check(side, rows)
+        criteria.check_samples(side, rows)
     runs = _runs(made, given, rows, sides, rating) if asking else None
     shown = sides if runs is None else _as_asked(runs)
-    return ReadyDiff(replace(found, prompts=_prompts(shown, rows, made.seed, runs)), runs, rows)
+    return DiffPlan(replace(found, prompts=_prompts(shown, rows, made.seed, runs)), runs, rows)
 
 
-async def run(
-    ready: ReadyDiff,
+async def run_diff(
+    ready: DiffPlan,
     progress: Progress | None = None,
-    watch: Callable[[Prepared], AbstractContextManager[Any]] = nullcontext,
-) -> PromptDiff:
+    watch: Callable[[PreparedRun], AbstractContextManager[Any]] = nullcontext,
+) -> CriterionDiff:
     """Ask what there is to ask, out of one purse and within one deadline; each run inside what `watch` makes.
 
     Raises what `stages.run` raises, and Unrecorded where a recording lacks replies.
@@ -260,9 +268,9 @@ async def run(
     if ready.runs is None:
         return ready.found
     runs = dict(zip(("before", "after"), ready.runs, strict=True))
-    results = await in_turn(runs, ready.runs[0].plan, progress, lambda _, one: watch(one))
-    refuse_unrecorded(*results.values())
-    judged, notes = shifts(results["before"], results["after"], ready.rows)
+    results = await run_sequentially(runs, ready.runs[0].plan, progress, lambda _, one: watch(one))
+    require_all_recorded(*results.values())
+    judged, notes = criterion_shifts(results["before"], results["after"], ready.rows)
     return replace(ready.found, judged=judged, notes=notes)
 
 
@@ -277,14 +285,14 @@ def _rows(made: Plan, source: Any, item: str | None, system: str | None) -> list
             known = dict.fromkeys(getattr(one, what) for one in rows)
             rows = [one for one in rows if getattr(one, what) == name]
             if not rows:
-                raise ConfigError(f"{option(what)}: {unknown(what, name, list(known)[:_NAMED])}")
+                raise ConfigError(f"{option(what)}: {unknown_name_message(what, name, list(known)[:_NAMED])}")
     return rows[: made.limit]
 
 
 def _loaded(given: str | Criterion, made: Plan, language: str) -> Criterion:
     """The criterion in the form that the plan wants."""
     if isinstance(given, Criterion):
-        found = criteria.settled(given)
+        found = criteria.finalize(given)
     else:
         found = criteria.load(given, language=language, pairwise=None)
     return replace(found, reply=made.reply or found.reply, form="json" if made.structured else found.form)
@@ -299,11 +307,11 @@ def _rating(rows: Sequence[Sample], sides: Two, human: str | None) -> str:
     """The column of people's ratings that both are held against; the first one's name where there are none."""
     known = dict.fromkeys(name for row in rows for name in row.human)
     if human is not None and human not in known:
-        raise ConfigError(f"--human: {unknown('rating', human, list(known)[:_NAMED])}")
+        raise ConfigError(f"--human: {unknown_name_message('rating', human, list(known)[:_NAMED])}")
     return human or next((side.name for side in sides if side.name in known), sides[0].name)
 
 
-def _texts(sides: Two, names: tuple[str, str]) -> PromptDiff:
+def _texts(sides: Two, names: tuple[str, str]) -> CriterionDiff:
     had, has = map(_header, sides)
     had["steps"], has["steps"] = _steps(*(side.steps for side in sides))
     changes = [Change(what, had[what] or "–", has[what] or "–") for what in had if had[what] != has[what]]
@@ -312,7 +320,7 @@ def _texts(sides: Two, names: tuple[str, str]) -> PromptDiff:
         old, new = (_file(side, file).splitlines() for side in sides)
         one, other = (f"{file} of {name}" if file else name for name in names)
         lines += unified_diff(old, new, one, other, lineterm="")
-    return PromptDiff(names, sides, tuple(changes), tuple(lines))
+    return CriterionDiff(names, sides, tuple(changes), tuple(lines))
 
 
 def _file(side: Criterion, layout: str) -> str:
@@ -356,7 +364,7 @@ def _steps(before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
 
 def _runs(
     made: Plan, given: Sequence[Judge | Provider], rows: Sequence[Sample], sides: Two, rating: str
-) -> tuple[Prepared, Prepared]:
+) -> tuple[PreparedRun, PreparedRun]:
     """A run for each of the criteria, under one name."""
     if sides[0].pairwise:
         raise ConfigError(
@@ -372,19 +380,19 @@ def _runs(
     return first, second
 
 
-def _as_asked(runs: tuple[Prepared, Prepared]) -> Two:
+def _as_asked(runs: tuple[PreparedRun, PreparedRun]) -> Two:
     """The criteria as the first judge is asked them."""
-    first, second = (for_provider(one.criteria[0], next(iter(one.judges.values()))) for one in runs)
+    first, second = (criterion_for(one.criteria[0], next(iter(one.judges.values()))) for one in runs)
     return first, second
 
 
-def _prompts(sides: Two, rows: Sequence[Sample], seed: int, runs: tuple[Prepared, Prepared] | None) -> Prompts:
+def _prompts(sides: Two, rows: Sequence[Sample], seed: int, runs: tuple[PreparedRun, PreparedRun] | None) -> Prompts:
     """Both prompts on every text, or on every pair of texts in one order."""
     shown: Sequence[tuple[Sample, Sample | None]] = [(row, None) for row in rows]
     if sides[0].pairwise:
-        pairs = choose(rows, orders=1, budget=None, seed=seed)
+        pairs = choose_pairs(rows, orders=1, budget=None, seed=seed)
         shown = pairs.compared or pairs.equal
-    renderers = [Renderer(side, criteria.bodies(side)) for side in sides]
+    renderers = [Renderer(side, criteria.template_bodies(side)) for side in sides]
     sizes = [0, 0]
     differing: list[tuple[Sample, Sample | None]] = []
     for first, second in shown:
@@ -400,13 +408,13 @@ def _prompts(sides: Two, rows: Sequence[Sample], seed: int, runs: tuple[Prepared
 
 
 def _size(prompt: Prompt) -> int:
-    return budget.of(Request("", prompt.messages)) + budget.estimate(prompt.question)
+    return budget.estimate_request(Request("", prompt.messages)) + budget.estimate_tokens(prompt.question)
 
 
-def _ways(sides: Two, differing: Sequence[tuple[Sample, Sample | None]]) -> tuple[Differing, ...]:
+def _ways(sides: Two, differing: Sequence[tuple[Sample, Sample | None]]) -> tuple[PromptDifference, ...]:
     """What is around the texts, where it differs: each difference once."""
     named = [replace(side, name=which) for side, which in zip(sides, ("before", "after"), strict=True)]
-    found = sheets(
+    found = prompt_skeletons(
         {"": [Judgment(first, side, second) for first, second in differing for side in named]},
         {first.item for first, _ in differing},
     )
@@ -421,7 +429,7 @@ def _ways(sides: Two, differing: Sequence[tuple[Sample, Sample | None]]) -> tupl
         if old is not None and new is not None:
             had, has = (_lines(found["sheets"][number]) for number in (old, new))
             ways[tuple(unified_diff(had, has, "before", "after", lineterm=""))] += texts
-    return tuple(Differing(texts, lines) for lines, texts in ways.most_common(_WAYS))
+    return tuple(PromptDifference(texts, lines) for lines, texts in ways.most_common(_WAYS))
 
 
 def _lines(sheet: Sequence[Any]) -> list[str]:
@@ -435,21 +443,21 @@ def _lines(sheet: Sequence[Any]) -> list[str]:
     return found
 
 
-def _cost(runs: tuple[Prepared, Prepared]) -> tuple[tuple[float, float] | None, str]:
+def _cost(runs: tuple[PreparedRun, PreparedRun]) -> tuple[tuple[float, float] | None, str]:
     """US dollars for 1,000 judgments by all judges, before and after, and where the prices are from, or why not."""
     found, why = [], ""
     for one in runs:
         fresh = replace(one, plan=one.plan.model_copy(update={"cache": False}))
         total = 0.0
-        for ahead in look(fresh, _LOOKED_AT):
+        for ahead in count_requests(fresh, _LOOKED_AT):
             judge, line = one.judges[ahead.judge], ahead.total
             each = 1000 / max(1, line.requests)
             usage = Usage(round(line.read * each), round(line.written * each))
-            price = pricing.usd(judge.model, judge.endpoint, usage, decides=judge.decides)
+            price = pricing.cost_usd(judge.model, judge.endpoint, usage, decides=judge.decides)
             if judge.notice:
                 return None, ""
             if price is None:
-                return None, pricing.lacking(judge.model, judge.endpoint, decides=judge.decides)
-            total, why = total + price, pricing.source(decides=judge.decides)
+                return None, pricing.why_unknown(judge.model, judge.endpoint, decides=judge.decides)
+            total, why = total + price, pricing.price_source(decides=judge.decides)
         found.append(total)
     return (found[0], found[1]), why

@@ -18,20 +18,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judge import criteria, text
-from judge.cache import folder_of, location_of, stored
+from judge.cache import cache_location, local_dir, open_for_admin
 from judge.commands.cost_estimate import dollars
 from judge.commands.judge_models import HEURISTIC, open_judge
-from judge.commands.preparation import for_provider
+from judge.commands.preparation import criterion_for
 from judge.config import Judge, Plan
 from judge.core.errors import JudgeError, ParseError, ProviderError, Refused, Transient
 from judge.core.records import Criterion, Request, Response, Sample, Usage
-from judge.core.redis_url import Address
+from judge.core.redis_url import RedisUrl
 from judge.core.version import __version__
 from judge.criteria.render import Renderer
 from judge.providers import Provider, pricing
 from judge.providers.vendors import VENDORS
 from judge.scoring import strategies
-from judge.scoring.strategies import Rung, Settings, Untrusted
+from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
 
 State = Literal["ok", "lacking", "wrong"]
 """`lacking` is what is not there and need not be."""
@@ -74,7 +74,7 @@ class Diagnosis:
         return {"ok": self.ok, "findings": [asdict(one) for one in self.findings]}
 
 
-def look(made: Plan) -> list[Finding]:
+def check_environment(made: Plan) -> list[Finding]:
     """What there is here. Opens no connection, except to a shared cache where a model is named, and sends nothing."""
     return [*_versions(), *_packages(), *_keys(), *_cache(made), *_variables(), *_tokenizers()]
 
@@ -138,16 +138,16 @@ def _keys() -> Iterator[Finding]:
 def _cache(made: Plan) -> Iterator[Finding]:
     """The cache that runs use: the folder, and the address above it where machines share one."""
     try:
-        place = location_of(made.cache or None)
+        place = cache_location(made.cache or None)
     except JudgeError as error:
         yield Finding("cache", "address", "wrong", str(error), "set it again, or name another with --cache")
         return
-    if isinstance(place, Address):
+    if isinstance(place, RedisUrl):
         if made.model:
             yield _replies("address", place)
         else:
             yield Finding("cache", "address", "ok", f"{place}: not asked without --model; judge cache stats asks it")
-    folder = folder_of(place)
+    folder = local_dir(place)
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     if not (there.is_dir() and os.access(there, os.W_OK)):
         said = f"{folder}: {there} is {'not writable' if there.is_dir() else 'a file'}"
@@ -161,9 +161,9 @@ def _cache(made: Plan) -> Iterator[Finding]:
     yield Finding("cache", "disk", "ok", f"{free / 1e9:,.1f} GB free")
 
 
-def _replies(name: str, place: Address | Path) -> Finding:
+def _replies(name: str, place: RedisUrl | Path) -> Finding:
     try:
-        with stored(place, beneath=False) as store:
+        with open_for_admin(place, beneath=False) as store:
             found = store.stats()
     except JudgeError as error:
         return Finding("cache", name, "wrong", str(error), "name another with --cache, or do without: --no-cache")
@@ -193,15 +193,15 @@ def _tokenizers() -> Iterator[Finding]:
 
 _CRITERION = "fluency"
 """A short one of the built-in criteria, asked about its own description."""
-_SETTINGS = Settings(max_tokens=16, draws=3)
-_USUAL = Settings()
+_SETTINGS = SamplingOptions(max_tokens=16, draws=3)
+_USUAL = SamplingOptions()
 _PRICED_TOKENS, _PRICED = 1000, 1000
 _BARRED = (401, 403)
 
 
 _BUSY = 429
 _LOOK = "judge run DATA --limit 3 shows its replies"
-_WAYS: Mapping[Rung, str] = {
+_WAYS: Mapping[Strategy, str] = {
     "logprobs": "the probabilities of one reply's tokens",
     "decisions": "the probabilities of a typed question's answers",
     "samples": f"the mean of {_USUAL.draws} draws",
@@ -212,7 +212,7 @@ Said = tuple[str, State, str] | tuple[str, State, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ModelCheck:
     """A judge to be tried: its provider, or why there is none. `asks` is how many requests it takes."""
 
     judge: Judge
@@ -226,18 +226,18 @@ class Trial:
         return 1 if self.provider.decides or _exact(self.provider) else 3
 
 
-def trials(made: Plan) -> list[Trial]:
+def open_checks(made: Plan) -> list[ModelCheck]:
     """The judges of a plan, opened; nothing is sent."""
     found = []
     for judge in made.model:
         try:
-            found.append(Trial(judge, None if judge.name == HEURISTIC else open_judge(made, judge)))
+            found.append(ModelCheck(judge, None if judge.name == HEURISTIC else open_judge(made, judge)))
         except JudgeError as error:
-            found.append(Trial(judge, error=error))
+            found.append(ModelCheck(judge, error=error))
     return found
 
 
-def ahead(found: Sequence[Trial]) -> str:
+def announce(found: Sequence[ModelCheck]) -> str:
     """What is going to be sent, or ""."""
     asked = [f"{one.asks} small request{'s' * (one.asks > 1)} to {one.judge.name}" for one in found if one.asks]
     if not asked:
@@ -248,12 +248,12 @@ def ahead(found: Sequence[Trial]) -> str:
     )
 
 
-async def tried(made: Plan, found: Sequence[Trial]) -> list[Finding]:
+async def check_model(made: Plan, found: Sequence[ModelCheck]) -> list[Finding]:
     """What came of it, one model after the other."""
     return [finding for one in found for finding in await _tried(made, one)]
 
 
-async def _tried(made: Plan, trial: Trial) -> list[Finding]:
+async def _tried(made: Plan, trial: ModelCheck) -> list[Finding]:
     part, provider = trial.judge.name, trial.provider
     if trial.error is not None:
         return [Finding(part, "model", "wrong", str(trial.error))]
@@ -269,7 +269,7 @@ async def _tried(made: Plan, trial: Trial) -> list[Finding]:
 
 async def _asked(made: Plan, judge: Judge, provider: Provider) -> list[Said]:
     """The findings on a model, without its name."""
-    top: Rung = "decisions" if provider.decides else "logprobs"
+    top: Strategy = "decisions" if provider.decides else "logprobs"
     criterion = _criterion(provider)
     begun = time.perf_counter()
     try:
@@ -288,13 +288,13 @@ async def _asked(made: Plan, judge: Judge, provider: Provider) -> list[Said]:
 
 
 def _criterion(provider: Provider) -> Criterion:
-    return for_provider(replace(criteria.load(_CRITERION), steps=()), provider)
+    return criterion_for(replace(criteria.load(_CRITERION), steps=()), provider)
 
 
-def _request(provider: Provider, criterion: Criterion, rung: Rung) -> Request:
+def _request(provider: Provider, criterion: Criterion, rung: Strategy) -> Request:
     """What a rung asks first of a short text: the criterion's own description."""
     sample = Sample("doctor", "doctor", criterion.description)
-    prompt = Renderer(criterion, criteria.bodies(criterion)).render(sample)
+    prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
     first = strategies.requests(prompt, criterion, rung, _SETTINGS, exact=_exact(provider))[0]
     return replace(first, model=provider.model, endpoint=provider.endpoint)
 
@@ -378,17 +378,17 @@ async def _schema(provider: Provider, criterion: Criterion) -> Said:
     return (name, "ok", "taken, and kept to") if kept else (name, "lacking", "taken, and not kept to")
 
 
-def _way(top: Rung, criterion: Criterion, first: Response, drawn: Response | None) -> tuple[Rung | None, Said]:
+def _way(top: Strategy, criterion: Criterion, first: Response, drawn: Response | None) -> tuple[Strategy | None, Said]:
     """The way to a score that `--weighting auto` would take, None where there is none."""
     name, why = "--weighting auto", ""
     draws = [replace(drawn, choices=(one,)) for one in drawn.choices] if drawn else []
-    tries: list[tuple[Rung, Sequence[Response]]] = [(top, [first])]
+    tries: list[tuple[Strategy, Sequence[Response]]] = [(top, [first])]
     tries += [("samples", draws)] if draws else []
     tries += [("single", [first])] if top == "logprobs" else []
     for rung, answers in tries:
         try:
-            _, how = strategies.read(rung, answers, criterion, _SETTINGS)
-        except Untrusted as error:
+            _, how = strategies.score_reply(rung, answers, criterion, _SETTINGS)
+        except UnusableReply as error:
             why = why or f", as {error}"
         except ParseError as error:
             return None, (name, "wrong", f"its reply holds no score: {error}", _LOOK)
@@ -398,17 +398,17 @@ def _way(top: Rung, criterion: Criterion, first: Response, drawn: Response | Non
     return None, (name, "wrong", f"no way to a score{why}", _LOOK)
 
 
-def _price(provider: Provider, way: Rung, first: Response, drawn: Response | None) -> Said:
+def _price(provider: Provider, way: Strategy, first: Response, drawn: Response | None) -> Said:
     """What judgments cost at published prices, with a reply as long as this one was."""
     per_token = pricing.per_token(provider.model, provider.endpoint, decides=provider.decides)
     if per_token is None:
-        return "price", "lacking", pricing.lacking(provider.model, provider.endpoint, decides=provider.decides)
+        return "price", "lacking", pricing.why_unknown(provider.model, provider.endpoint, decides=provider.decides)
     draws = _USUAL.draws if way == "samples" else 1
     asked = draws if drawn is None or len(drawn.choices) < _SETTINGS.draws else 1
     written = first.usage.completion_tokens * draws
     price = pricing.cost(Usage(_PRICED * _PRICED_TOKENS * asked, _PRICED * written), per_token)
     times = f" {asked} times" if asked > 1 else ""
     each = f"read {_PRICED_TOKENS:,} tokens{times} and write {written:,}"
-    source = pricing.source(decides=provider.decides)
+    source = pricing.price_source(decides=provider.decides)
     said = f"about {dollars(price)} for {_PRICED:,} judgments that each {each} ({source})"
     return "price", "ok", f"{said}; judge plan DATA says it for yours"

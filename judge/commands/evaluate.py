@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 from judge import config, criteria
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
-from judge.commands.progress_display import Watch, watched
-from judge.commands.public import async_door, door, in_a_loop
+from judge.commands.progress_display import Watch, displayed
+from judge.commands.public import async_public_api, public_api, run_sync
 from judge.config import Judge, Plan, RankPlan
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Sample
@@ -85,7 +85,7 @@ class RankOptions(Options, total=False):
     pairs: int
 
 
-@door(Options)
+@public_api(Options)
 def evaluate(
     data: Data,
     criteria: Criteria | None = None,
@@ -106,10 +106,10 @@ def evaluate(
     Works in a script, in a notebook, and inside a running event loop. A judgment that fails is a row of
     `result.failures`; what is wrong with the arguments, the data or the endpoint raises a JudgeError.
     """
-    return in_a_loop(lambda: evaluate_async(data, criteria, model=model, progress=progress, **options))
+    return run_sync(lambda: evaluate_async(data, criteria, model=model, progress=progress, **options))
 
 
-@async_door(Options)
+@async_public_api(Options)
 async def evaluate_async(
     data: Data,
     criteria: Criteria | None = None,
@@ -122,7 +122,7 @@ async def evaluate_async(
     return await _ask(config.plan, data, criteria, model=model, progress=progress, given=dict(options))
 
 
-@door(RankOptions, RankPlan)
+@public_api(RankOptions, RankPlan)
 def rank(
     data: Data,
     criteria: Criteria | None = None,
@@ -137,10 +137,10 @@ def rank(
     and `second`. Every pair of texts of an item is shown in both orders (`orders=1`: in one), or only `pairs` pairs;
     equal texts are a tie without a request. Everything else is as in `evaluate`.
     """
-    return in_a_loop(lambda: rank_async(data, criteria, model=model, progress=progress, **options))
+    return run_sync(lambda: rank_async(data, criteria, model=model, progress=progress, **options))
 
 
-@async_door(RankOptions, RankPlan)
+@async_public_api(RankOptions, RankPlan)
 async def rank_async(
     data: Data,
     criteria: Criteria | None = None,
@@ -162,12 +162,12 @@ async def _ask(
     progress: Watch,
     given: dict[str, Any],
 ) -> Result:
-    made, providers, own = planned(make, data, criteria, model, given)
-    async with watched(progress) as counts:
+    made, providers, own = to_config(make, data, criteria, model, given)
+    async with displayed(progress) as counts:
         return await run_pipeline(prepare(made, data, providers=providers, own=own), counts)
 
 
-class Planned(NamedTuple):
+class ParsedArguments(NamedTuple):
     """A plan, and what it cannot hold: the judges in their order (None: those of the plan), and criteria by name."""
 
     plan: Plan
@@ -175,13 +175,13 @@ class Planned(NamedTuple):
     own: dict[str, Criterion]
 
 
-def planned(
+def to_config(
     make: Callable[..., Plan],
     data: Data | None,
     criteria: Criteria | None,
     model: Model | None,
     options: Mapping[str, Any],
-) -> Planned:
+) -> ParsedArguments:
     """Arguments as a plan. Raises ConfigError."""
     given = {"map" if name == "mapping" else name: value for name, value in options.items()}
     own: dict[str, Criterion] = {}
@@ -196,30 +196,30 @@ def planned(
     made = make(given=given)
     names = iter(made.model)
     providers = [next(names) if isinstance(one, str | Mapping) else _checked(one) for one in models]
-    return Planned(made, providers if models else None, own)
+    return ParsedArguments(made, providers if models else None, own)
 
 
 def _names(given: Any, own: dict[str, Criterion]) -> str | list[str]:
     """Criteria by their names; those that are objects are put into `own`. Raises CriterionError."""
     if isinstance(given, str):
-        return criteria.checked_name(given)
+        return criteria.validate_name(given)
     listed = [given] if isinstance(given, Path | Criterion | Mapping) or not isinstance(given, Iterable) else given
     names = []
     for one in listed:
         if isinstance(one, Criterion):
-            own[one.name] = criteria.settled(one)
-        names.append(one.name if isinstance(one, Criterion) else criteria.checked_name(one))
+            own[one.name] = criteria.finalize(one)
+        names.append(one.name if isinstance(one, Criterion) else criteria.validate_name(one))
     return names
 
 
-def refuse_options(options: Mapping[str, Any], takes: type, whose: str) -> None:
+def reject_unsupported(options: Mapping[str, Any], takes: type, whose: str) -> None:
     """Raises ConfigError for an option of a run that is none of those that `takes` has."""
     for name in options:
         if options[name] is not None and name in Options.__annotations__ and name not in takes.__annotations__:
             raise _refused(name, whose)
 
 
-def refuse_keys(made: Plan, whose: str) -> None:
+def reject_run_only_settings(made: Plan, whose: str) -> None:
     """Raises ConfigError for what a plan says of how a run asks a judge, which would not be done here.
 
     What it says of metrics, which ask nobody, may stand in the file of a run.

@@ -10,7 +10,7 @@ from pathlib import Path
 from judge.core.errors import ConfigError, StorageError
 
 
-def start(folder: Path) -> list[Path]:
+def create_project(folder: Path) -> list[Path]:
     """Write the starter project into a folder, which is made where there is none; returns its files as written.
 
     Raises ConfigError where one of them is there already, and StorageError; of the former nothing was written then.

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judge.cache import folder_of, metrics_folder
+from judge.cache import local_dir, metrics_folder
 from judge.config import Judge, Plan, RankPlan, plan
 from judge.core import plugins
 from judge.core.errors import ConfigError
@@ -45,7 +45,9 @@ _OF_ASKING = (
 )  # fmt: skip
 
 
-def asked(made: Plan, given: Sequence[Judge | Provider]) -> tuple[list[Judge | Provider], dict[str, Any] | None]:
+def requested_judges(
+    made: Plan, given: Sequence[Judge | Provider]
+) -> tuple[list[Judge | Provider], dict[str, Any] | None]:
     """The judges that are asked, and the heuristic's options where it is among those given.
 
     As the only judge it stands in the criteria's places; beside a judge it is a metric. Raises ConfigError.
@@ -63,7 +65,7 @@ def asked(made: Plan, given: Sequence[Judge | Provider]) -> tuple[list[Judge | P
     return others, {"criteria": list(made.criteria), "prefix": ""} if alone else {}
 
 
-def unused(made: Plan, given: Sequence[Judge | Provider], *, alone: bool) -> list[str]:
+def unused_setting_notes(made: Plan, given: Sequence[Judge | Provider], *, alone: bool) -> list[str]:
     """What was said of asking where nobody is asked: of the heuristic, `alone` in a judge's place, or a recording."""
     if not alone and made.replay is None:
         return []
@@ -75,7 +77,7 @@ def unused(made: Plan, given: Sequence[Judge | Provider], *, alone: bool) -> lis
     return [f"{who}: {', '.join(names)} had no effect."] if names else []
 
 
-def opened(made: Plan, given: Sequence[Judge | Provider]) -> dict[str, Provider]:
+def open_providers(made: Plan, given: Sequence[Judge | Provider]) -> dict[str, Provider]:
     """The providers of a plan's judges, by the names that a panel's columns have. Raises ConfigError and DataError."""
     if not given and made.replay is None:
         more = ("" if made.metrics == () else _METRICS) + _HEURISTIC  # a suite has no metrics
@@ -100,7 +102,7 @@ def opened(made: Plan, given: Sequence[Judge | Provider]) -> dict[str, Provider]
     return dict(zip(names, found, strict=True))
 
 
-def unasked(made: Plan) -> list[Judge | Provider]:
+def open_offline(made: Plan) -> list[Judge | Provider]:
     """The judges of a plan that sends nothing, to be prepared: opened though keys are not set. Raises ConfigError."""
     if made.replay is not None:
         return [*made.model]
@@ -132,7 +134,7 @@ def open_judge(made: Plan, judge: Judge, *, sends: bool = True) -> Provider:
 
 def _kept(made: Plan) -> Path | None:
     """Where a provider may keep what took it time to find out."""
-    return None if made.cache is False else metrics_folder(folder_of(made.cache))
+    return None if made.cache is False else metrics_folder(local_dir(made.cache))
 
 
 def _address(vendor: Vendor) -> str:
@@ -143,7 +145,7 @@ def _address(vendor: Vendor) -> str:
         return f"{UNKNOWN}{vendor.url}"
 
 
-def about(made: Plan, metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> list[str]:
+def judge_notes(made: Plan, metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> list[str]:
     """What every report must say of these judges."""
     told = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
     if made.merge_criteria and judges and all(provider.decides for provider in judges.values()):
@@ -177,7 +179,7 @@ def _refuse_strange(model: str) -> None:
     if slash:
         known = [*VENDORS, *plugins.names("providers")]
         raise ConfigError(
-            f"{option('model', model)}: {plugins.unknown('vendor', prefix, known)}; "
+            f"{option('model', model)}: {plugins.unknown_name_message('vendor', prefix, known)}; "
             f"the address of any other server is named with {option('base_url')}"
         )
     if model == HEURISTIC:

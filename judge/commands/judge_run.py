@@ -19,29 +19,29 @@ from math import sqrt
 from statistics import NormalDist
 from typing import Any
 
-from judge.cache import Cache, opened
-from judge.commands.metric_setup import checked, finite
-from judge.commands.preparation import Prepared, asked_about, engine_context, for_provider, refuse_twins
-from judge.commands.run_metadata import signed_column, suffix
+from judge.cache import Cache, open_cache
+from judge.commands.metric_setup import reject_non_finite, validate_result
+from judge.commands.preparation import PreparedRun, criterion_for, engine_context, is_wanted, reject_duplicate_columns
+from judge.commands.run_metadata import column_suffix, signed_column
 from judge.core.errors import ConfigError, ProviderError, StorageError, Unrecorded
-from judge.core.format import count, line
+from judge.core.format import one_line, plural
 from judge.core.messages import option
 from judge.core.records import IDENTICAL, Column, Criterion, Estimate, Failure, Sample, Score, whole
 from judge.execution import engines
-from judge.execution.budget import Purse
+from judge.execution.budget import BudgetLedger
 from judge.execution.engines import Engine
-from judge.execution.metric_client import Asker, beside
+from judge.execution.metric_client import MetricClient, from_thread
 from judge.execution.pending import Judgment, Row
 from judge.execution.progress import Progress
-from judge.execution.rate_limit import Pace
+from judge.execution.rate_limit import RateLimiter
 from judge.execution.retry import Policy, Retrier
-from judge.execution.scheduler import Run
+from judge.execution.scheduler import JudgeRun
 from judge.metrics import MetricResult, asks_judge, parallel
-from judge.providers import Traits
+from judge.providers import Capabilities
 from judge.results.result import Result, load
 from judge.stats import analyze
-from judge.stats.analyze import Findings
-from judge.table import JOURNAL, RUN, Journal, Table, Writer
+from judge.stats.analyze import Analysis
+from judge.table import JOURNAL, RUN, Journal, StreamingWriter, Table
 
 SHOWN = 2_000
 """Texts that the reports show; all of them are in the files."""
@@ -107,7 +107,7 @@ Judge = Callable[[Sequence[Sample]], MetricResult]
 """Judges texts: a row for each of them and each criterion, in their order. Called in a thread."""
 
 
-def measure(prepared: Prepared, judge: Judge | None = None) -> tuple[Findings, dict[str, Any]]:
+def run_streamed(prepared: PreparedRun, judge: Judge | None = None) -> tuple[Analysis, dict[str, Any]]:
     """Judge and measure `prepared.samples` and then `prepared.rest`, and write the table's files into `plan.out`.
 
     Returns the table of the first texts with the means of all of them, and what the reports have to know: `streamed`.
@@ -117,11 +117,11 @@ def measure(prepared: Prepared, judge: Judge | None = None) -> tuple[Findings, d
     seen = _Seen()
     names = ["the judge"] * bool(judge) + list(prepared.metrics)
     found: list[list[MetricResult]] = [[] for _ in names]
-    writer = Writer(prepared.plan.out) if prepared.plan.out is not None else None
+    writer = StreamingWriter(prepared.plan.out) if prepared.plan.out is not None else None
     try:
         for samples, results in _measured(prepared, judge):
             for name, result in zip(names, results, strict=True):
-                checked(name, result, samples)
+                validate_result(name, result, samples)
             rows = list(_rows(samples, results))
             seen.add(samples, rows)
             for so_far, result in zip(found, results, strict=True):
@@ -129,14 +129,14 @@ def measure(prepared: Prepared, judge: Judge | None = None) -> tuple[Findings, d
             if writer:
                 writer.add(samples, rows)
             prepared.measured(seen.texts.total(), 0)
-        whole = [parallel.merged(results) for results in found]
+        whole = [parallel.merge_results(results) for results in found]
         columns = [column for result in whole for column in result.columns]
-        refuse_twins([column.name for column in columns])
+        reject_duplicate_columns([column.name for column in columns])
         if writer:
             writer.close(columns)
     except BaseException:
         if writer:
-            writer.abandon()
+            writer.discard()
         raise
     prepared.notes.extend(str(note) for result in whole for note in result.notes)
     prepared.notes.append(
@@ -146,11 +146,11 @@ def measure(prepared: Prepared, judge: Judge | None = None) -> tuple[Findings, d
     return _concluded(seen, columns), _streamed(seen)
 
 
-def _measured(prepared: Prepared, judge: Judge | None) -> Iterator[tuple[Sequence[Sample], Sequence[MetricResult]]]:
+def _measured(prepared: PreparedRun, judge: Judge | None) -> Iterator[tuple[Sequence[Sample], Sequence[MetricResult]]]:
     """Parts of the samples, each with the judge's result, if there is one, and every metric's."""
     samples = chain(prepared.samples, prepared.rest or ())
     each, copy = tee(_judged(samples, judge))
-    with parallel.scoring(list(prepared.metrics.values()), prepared.plan.workers) as scored:
+    with parallel.worker_pool(list(prepared.metrics.values()), prepared.plan.workers) as scored:
         for (part, judged), measured in zip(each, scored(part for part, _ in copy), strict=True):
             yield part, [*judged, *measured]
 
@@ -173,14 +173,14 @@ def _rows(samples: Sequence[Sample], results: Sequence[MetricResult]) -> Iterato
     for place in range(len(samples)):
         for result in results:
             size = len(result.columns)
-            yield from map(finite, result.rows[place * size : (place + 1) * size])
+            yield from map(reject_non_finite, result.rows[place * size : (place + 1) * size])
 
 
-def _concluded(seen: _Seen, columns: Sequence[Column]) -> Findings:
+def _concluded(seen: _Seen, columns: Sequence[Column]) -> Analysis:
     scores = tuple(row for row in seen.rows if isinstance(row, Score))
     failures = tuple(row for row in seen.rows if isinstance(row, Failure))
     table = Table(tuple(seen.samples), tuple(columns), scores, failures)
-    return Findings(table, {key: moments.estimate() for key, moments in seen.moments.items()})
+    return Analysis(table, {key: moments.estimate() for key, moments in seen.moments.items()})
 
 
 def _streamed(seen: _Seen) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def _streamed(seen: _Seen) -> dict[str, Any]:
 _OPTION = "retry_failed"
 
 
-def earlier_run(prepared: Prepared) -> Result:
+def load_previous(prepared: PreparedRun) -> Result:
     """The run in the plan's folder. Raises ConfigError where there is none, StorageError where it cannot be read."""
     out = prepared.plan.out
     if out is None:
@@ -211,7 +211,7 @@ def earlier_run(prepared: Prepared) -> Result:
     return load(out)
 
 
-def taken_over(prepared: Prepared, earlier: Result, columns: Sequence[Column]) -> list[Score]:
+def reusable_scores(prepared: PreparedRun, earlier: Result, columns: Sequence[Column]) -> list[Score]:
     """The judges' scores of an earlier run. Raises ConfigError where it is not one of the same texts and `columns`."""
     where = str(prepared.plan.out)
     _check_columns(earlier.table.columns, columns, where)
@@ -226,7 +226,7 @@ def taken_over(prepared: Prepared, earlier: Result, columns: Sequence[Column]) -
     return kept
 
 
-def as_they_were(earlier: Result, progress: Progress) -> None:
+def restore_counters(earlier: Result, progress: Progress) -> None:
     """Have the counts know what an earlier run found that servers would not do: it is in the signatures."""
     told = earlier.info.get("judges") or {}
     for name, counts in progress.judges.items():
@@ -283,21 +283,21 @@ def _text(sample: Sample) -> tuple[str | None, ...]:
     return (whole(sample.output), source, *map(whole, sample.references))
 
 
-def retriers(prepared: Prepared, progress: Progress, purse: Purse) -> dict[str, Retrier]:
+def make_retriers(prepared: PreparedRun, progress: Progress, purse: BudgetLedger) -> dict[str, Retrier]:
     """How each judge is asked: at a pace of its own, out of one purse, until one deadline. Raises ConfigError."""
     made = prepared.plan
     until = None if made.deadline is None else asyncio.get_running_loop().time() + made.deadline
     return {
         name: Retrier(
             Policy(attempts=made.retries + 1),
-            Pace(made.max_concurrency, made.rpm, made.tpm, steady=Traits.of(provider).exact),
-            purse if purse.pays_for(provider) else None, counts=progress.judges[name], deadline=until,
+            RateLimiter(made.max_concurrency, made.rpm, made.tpm, steady=Capabilities.of(provider).full_distribution),
+            purse if purse.covers(provider) else None, counts=progress.judges[name], deadline=until,
         )
         for name, provider in prepared.judges.items()
     }  # fmt: skip
 
 
-def columns(prepared: Prepared, progress: Progress) -> list[Column]:
+def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
     """The columns of the judgments: of a panel, each criterion's mean, then its judges'."""
     found: list[Column] = []
     for criterion in prepared.criteria:
@@ -309,8 +309,8 @@ def columns(prepared: Prepared, progress: Progress) -> list[Column]:
     return found
 
 
-async def judge(
-    prepared: Prepared,
+async def run_judges(
+    prepared: PreparedRun,
     retriers: Mapping[str, Retrier],
     progress: Progress,
     emit: Callable[[Row], None],
@@ -339,7 +339,7 @@ async def judge(
                     keep(tie)
         runs = []
         for name, retrier in retriers.items():
-            left = remaining_judgments(judgments(prepared, name), kept, suffix(prepared, name))
+            left = remaining_judgments(judgments(prepared, name), kept, column_suffix(prepared, name))
             engine = await closing.enter_async_context(_engine(prepared, name, retrier))
             runs.append(_run(prepared, name, left, retrier, engine, cache=cache, emit=keep, flush=flush))
         try:
@@ -350,7 +350,7 @@ async def judge(
             raise errors.exceptions[0] from None
 
 
-async def _named(judge: str, run: Run) -> None:
+async def _named(judge: str, run: JudgeRun) -> None:
     """The run of one judge of a panel, which is named where it ends all of them."""
     try:
         await run()
@@ -360,8 +360,8 @@ async def _named(judge: str, run: Run) -> None:
 
 
 @asynccontextmanager
-async def in_windows(
-    prepared: Prepared, retriers: Mapping[str, Retrier], progress: Progress
+async def windowed_judge(
+    prepared: PreparedRun, retriers: Mapping[str, Retrier], progress: Progress
 ) -> AsyncIterator[Judge | None]:
     """What judges some texts at a time, called in a thread while this loop runs; None where nothing is judged."""
     if not prepared.judges or not prepared.criteria:
@@ -403,7 +403,7 @@ async def in_windows(
 
 
 def _run(
-    prepared: Prepared,
+    prepared: PreparedRun,
     judge: str,
     asked: Sequence[Judgment],
     retrier: Retrier,
@@ -412,21 +412,21 @@ def _run(
     cache: Cache,
     emit: Callable[[Row], None],
     flush: Callable[[], None],
-) -> Run:
-    return Run(
+) -> JudgeRun:
+    return JudgeRun(
         asked, prepared.judges[judge], prepared.settings,
         cache=cache, retrier=retrier, emit=emit, flush=flush, counts=retrier.counts,
-        concurrency=prepared.plan.max_concurrency, suffix=suffix(prepared, judge), recording=prepared.recording,
+        concurrency=prepared.plan.max_concurrency, suffix=column_suffix(prepared, judge), recording=prepared.recording,
         engine=engine, criteria=_asked_by(prepared, judge),
     )  # fmt: skip
 
 
 @asynccontextmanager
-async def _engine(prepared: Prepared, judge: str, retrier: Retrier) -> AsyncIterator[Engine]:
+async def _engine(prepared: PreparedRun, judge: str, retrier: Retrier) -> AsyncIterator[Engine]:
     """The engine of one judge, for all its rounds and windows. Raises ConfigError."""
     context = engine_context(prepared.plan, prepared.judges[judge])
     context = replace(context, counts=retrier.counts, purse=retrier.purse, deadline=retrier.deadline)
-    engine = engines.made(prepared.plan.engine, context)
+    engine = engines.create_engine(prepared.plan.engine, context)
     try:
         yield engine
     finally:
@@ -450,33 +450,35 @@ def _both_of(one: Callable[[], None], other: Callable[[], None]) -> Callable[[],
     return do
 
 
-def _asked_by(prepared: Prepared, judge: str) -> list[Criterion]:
-    return [for_provider(criterion, prepared.judges[judge]) for criterion in prepared.criteria]
+def _asked_by(prepared: PreparedRun, judge: str) -> list[Criterion]:
+    return [criterion_for(criterion, prepared.judges[judge]) for criterion in prepared.criteria]
 
 
-def _wanted(prepared: Prepared, tie: Score, columns: Sequence[Column]) -> bool:
+def _wanted(prepared: PreparedRun, tie: Score, columns: Sequence[Column]) -> bool:
     if prepared.wanted is None:
         return True
     criterion = next(column.criterion for column in columns if column.name == tie.column)
     return (tie.item, tie.system) in prepared.wanted.get(criterion, ())
 
 
-def judgments(prepared: Prepared, judge: str) -> Sequence[Judgment]:
+def judgments(prepared: PreparedRun, judge: str) -> Sequence[Judgment]:
     """What one judge is asked: of texts or pairs, those that are wanted."""
     criteria = _asked_by(prepared, judge)
     if prepared.pairs is not None:
         every = prepared.pairs.judgments(criteria)
-        return [one for one in every if asked_about(prepared, one.sample, one.criterion)]
+        return [one for one in every if is_wanted(prepared, one.sample, one.criterion)]
     return [
         Judgment(sample, criterion)
         for sample in prepared.samples
         for criterion in criteria
-        if asked_about(prepared, sample, criterion)
+        if is_wanted(prepared, sample, criterion)
     ]
 
 
 @asynccontextmanager
-async def asking(prepared: Prepared, progress: Progress, retriers: Mapping[str, Retrier]) -> AsyncIterator[None]:
+async def open_metric_client(
+    prepared: PreparedRun, progress: Progress, retriers: Mapping[str, Retrier]
+) -> AsyncIterator[None]:
     """While this lasts, metrics can ask the first of the judges."""
     if prepared.ask is None or not any(asks_judge(metric) for metric in prepared.metrics.values()):
         yield
@@ -485,12 +487,12 @@ async def asking(prepared: Prepared, progress: Progress, retriers: Mapping[str, 
     with ExitStack() as stack:
         cache: Cache = _cache(prepared)
         stack.callback(cache.close)
-        asker = Asker(
+        asker = MetricClient(
             provider, cache=cache, retrier=retriers[name], counts=progress.judges[name],
             concurrency=made.max_concurrency, max_tokens=made.max_tokens, recording=prepared.recording,
         )  # fmt: skip
         async with asker:
-            prepared.ask.to = beside(asker, asyncio.get_running_loop())
+            prepared.ask.to = from_thread(asker, asyncio.get_running_loop())
             try:
                 yield
             except asyncio.CancelledError:
@@ -498,15 +500,17 @@ async def asking(prepared: Prepared, progress: Progress, retriers: Mapping[str, 
                 raise
 
 
-def _cache(prepared: Prepared) -> Cache:
+def _cache(prepared: PreparedRun) -> Cache:
     """The plan's cache, with what there is to say of it in the notes."""
-    return opened(prepared.plan.cache, prepared.notes)
+    return open_cache(prepared.plan.cache, prepared.notes)
 
 
-def refuse_unrecorded(*results: Result | None) -> None:
+def require_all_recorded(*results: Result | None) -> None:
     """Raises Unrecorded where judgments failed for that, with their number and the first one."""
     found = [row for one in results if one for row in one.failures if row.error == Unrecorded.__name__]
     if found:
         first = found[0]
-        where = f"{line(first.item, 60)} ({line(first.system, 60)}), {line(first.column, 60)}"
-        raise Unrecorded(f"{count(len(found), 'judgment')} not in the recording; the first is {where}: {first.message}")
+        where = f"{one_line(first.item, 60)} ({one_line(first.system, 60)}), {one_line(first.column, 60)}"
+        raise Unrecorded(
+            f"{plural(len(found), 'judgment')} not in the recording; the first is {where}: {first.message}"
+        )

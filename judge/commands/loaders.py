@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from judge import criteria, text
 from judge.commands.judge_models import open_judge
-from judge.commands.public import door, in_a_loop
+from judge.commands.public import public_api, run_sync
 from judge.config import Plan
 from judge.core.errors import ConfigError, CriterionError, ParseError, StorageError
 from judge.core.messages import option
 from judge.core.records import Criterion, Message, Request, Sample
-from judge.criteria.render import Renderer, draft
+from judge.criteria.render import Renderer, render_step_drafting_prompt
 from judge.data import samples
 from judge.execution.retry import Policy, Retrier
 from judge.results.result import Result, load
@@ -41,8 +41,8 @@ def draft_steps(path: str | Path, made: Plan, *, replace: bool = False) -> tuple
     criteria.with_steps(path, ["First.", "Second."], replace)  # what cannot be written is not asked for
     if len(made.model) != 1:
         raise ConfigError("name the one model that drafts the steps: --model NAME")
-    asked = draft(criterion, criteria.drafting(criterion))
-    steps = in_a_loop(lambda: _ask(asked.messages, made))
+    asked = render_step_drafting_prompt(criterion, criteria.drafting(criterion))
+    steps = run_sync(lambda: _ask(asked.messages, made))
     criteria.write_steps(path, steps, replace=replace)
     return steps
 
@@ -69,11 +69,11 @@ if TYPE_CHECKING:
 
     Row = Sample | Mapping[str, Any] | pd.Series[Any]
 
-load_criterion = door()(criteria.load)
-load_samples = door()(samples.load)
+load_criterion = public_api()(criteria.load)
+load_samples = public_api()(samples.load)
 
 
-@door()
+@public_api()
 def load_result(folder: str | Path) -> Result:
     """The result in the folder of a run or a ranking; of a run that was killed, what it had, marked "partial".
 
@@ -91,7 +91,7 @@ def load_result(folder: str | Path) -> Result:
     return load(folder)
 
 
-@door()
+@public_api()
 def render(
     criterion: str | Path | Criterion,
     sample: Row,
@@ -108,9 +108,9 @@ def render(
     Raises JudgeError.
     """
     first = _sample(sample, map)
-    named = language or text.language([first.output, first.source or ""])
+    named = language or text.detect_language([first.output, first.source or ""])
     if isinstance(criterion, Criterion):
-        found = criteria.settled(criterion)
+        found = criteria.finalize(criterion)
     else:
         found = criteria.load(criterion, language=named, pairwise=None)
     if found.pairwise and rival is None:
@@ -119,8 +119,8 @@ def render(
         raise ConfigError(f"{found.name} judges one text: leave out the rival")
     other = replace(first, output=rival, system="rival") if isinstance(rival, str) else rival
     pair = [first, *([] if other is None else [_sample(other, map)])]
-    criteria.check(found, pair)
-    prompt = Renderer(found, criteria.bodies(found)).render(*pair)
+    criteria.check_samples(found, pair)
+    prompt = Renderer(found, criteria.template_bodies(found)).render(*pair)
     return "\n\n".join(message["content"] for message in prompt.messages)
 
 

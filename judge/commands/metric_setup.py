@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge import text
-from judge.cache import folder_of, metrics_folder
+from judge.cache import local_dir, metrics_folder
 from judge.config import Plan, RankPlan
 from judge.core import plugins
 from judge.core.errors import ConfigError, MissingExtra
@@ -24,7 +24,7 @@ _GIVEN = ("cache", "progress", "ask")
 """What a metric's class is given if it asks for it; no options."""
 
 
-def chosen(made: Plan, rows: Sequence[Sample]) -> tuple[tuple[str, ...], list[str]]:
+def default_metrics(made: Plan, rows: Sequence[Sample]) -> tuple[tuple[str, ...], list[str]]:
     """The names of a plan's metrics, and what there is to say about them and the data."""
     names = made.metrics
     if isinstance(made, RankPlan):
@@ -32,21 +32,23 @@ def chosen(made: Plan, rows: Sequence[Sample]) -> tuple[tuple[str, ...], list[st
     if names is None:
         names = _DEFAULT if any(s.references for s in rows) else ()
     notes = [] if names or made.metrics is not None else ["The data has no references: no reference metrics."]
-    apart = sum(bool(s.references) and text.language([s.output]) != text.language(s.references) for s in rows)
+    apart = sum(
+        bool(s.references) and text.detect_language([s.output]) != text.detect_language(s.references) for s in rows
+    )
     if names and apart:
         note = f"{apart:,} of {len(rows):,} outputs are in another script than their references"
         notes.append(f"{note}: what compares the two there (ROUGE, BLEU, chrF) says little.")
     return names, notes
 
 
-def check(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
+def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
     """Have each metric that can say so now say what it cannot do. Raises JudgeError."""
     for metric in metrics.values():
         if checking := getattr(metric, "check", None):
             checking(samples)
 
 
-def make(
+def build_metric(
     made: Plan, names: Sequence[str], tell: Callable[[int, int], None], ask: Ask | None = None
 ) -> dict[str, Metric]:
     """The metrics of these names with the plan's options. Raises ConfigError and MissingExtra."""
@@ -61,7 +63,7 @@ def make(
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class MetricInfo:
     """A metric as `judge metrics list` shows it."""
 
     name: str
@@ -69,17 +71,17 @@ class Known:
     options: dict[str, Any]
 
 
-def metrics() -> list[Known]:
+def metrics() -> list[MetricInfo]:
     """Every metric that a plan may name, with its description and its options' defaults."""
     found = []
     for name in plugins.names("metrics"):
         try:
             kind = plugins.load("metrics", name)
         except (MissingExtra, ImportError, AttributeError) as error:  # of another package's metric
-            found.append(Known(name, f"cannot be loaded: {error}", {}))
+            found.append(MetricInfo(name, f"cannot be loaded: {error}", {}))
             continue
         first = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
-        found.append(Known(name, re.split(r"(?<=[.])\s", first)[0].rstrip("."), options(name)))
+        found.append(MetricInfo(name, re.split(r"(?<=[.])\s", first)[0].rstrip("."), options(name)))
     return found
 
 
@@ -94,8 +96,10 @@ def _made(made: Plan, name: str, given: Mapping[str, Any]) -> Metric:
     own = made.set.get(name, {})
     for key in own:
         if key not in known or key in _GIVEN:
-            raise ConfigError(f"{option('set')} {name}.{key}: {plugins.unknown('option', key, sorted(options(name)))}")
-    cache = None if made.cache is False else metrics_folder(folder_of(made.cache))
+            raise ConfigError(
+                f"{option('set')} {name}.{key}: {plugins.unknown_name_message('option', key, sorted(options(name)))}"
+            )
+    cache = None if made.cache is False else metrics_folder(local_dir(made.cache))
     metric: Metric = kind(**{key: value for key, value in {**given, "cache": cache}.items() if key in known} | own)
     return metric
 
@@ -106,7 +110,7 @@ def _parameters(kind: Any) -> Mapping[str, inspect.Parameter]:
     return {name: one for name, one in found.items() if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
 
 
-def checked(name: str, found: MetricResult, samples: Sequence[Sample]) -> MetricResult:
+def validate_result(name: str, found: MetricResult, samples: Sequence[Sample]) -> MetricResult:
     """The result of a metric. Raises ConfigError where it has rows of unknown texts or columns, twice, or too few."""
     columns = {column.name for column in found.columns}
     texts = {(s.item, s.system) for s in samples} | {("", s.system) for s in samples}
@@ -125,7 +129,7 @@ def checked(name: str, found: MetricResult, samples: Sequence[Sample]) -> Metric
     return found
 
 
-def finite(row: Score | Failure) -> Score | Failure:
+def reject_non_finite(row: Score | Failure) -> Score | Failure:
     """The row; a plug-in's NaN or infinity is not a number but a failure."""
     if isinstance(row, Failure) or (isinstance(row.value, int | float) and math.isfinite(row.value)):
         return row

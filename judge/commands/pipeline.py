@@ -16,27 +16,29 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from judge.commands import judge_run, metric_setup, run_metadata
-from judge.commands.preparation import Prepared, refuse_twins
-from judge.commands.run_metadata import describe, suffix
+from judge.commands.preparation import PreparedRun, reject_duplicate_columns
+from judge.commands.run_metadata import column_suffix, metadata_factory
 from judge.config import Plan, RankPlan
 from judge.core.errors import JudgeError, ProviderError, Reached, StorageError
 from judge.core.messages import in_python, option
 from judge.core.records import Column, Score
-from judge.execution.budget import Purse
+from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Row
-from judge.execution.progress import Counts, Progress
+from judge.execution.progress import JudgeProgress, Progress
 from judge.metrics import MetricResult, parallel
 from judge.report.views import items
 from judge.results.result import Result
 from judge.stats import human_agreement
-from judge.stats.analyze import conclude
+from judge.stats.analyze import analyze
 from judge.stats.score_drivers import looks as looks_of
-from judge.table import SCORES, forget
+from judge.table import SCORES, delete_journal
 
 T = TypeVar("T")
 
 
-async def run_pipeline(prepared: Prepared, progress: Progress | None = None, purse: Purse | None = None) -> Result:
+async def run_pipeline(
+    prepared: PreparedRun, progress: Progress | None = None, purse: BudgetLedger | None = None
+) -> Result:
     """Carry out a prepared run. What was scored is saved (with `out`) however the run ends.
 
     One cut short does not replace an earlier one that had more: its rows then stay in the journal beside that. `purse`
@@ -45,23 +47,23 @@ async def run_pipeline(prepared: Prepared, progress: Progress | None = None, pur
     Raises what `runner.Run` raises, and CancelledError when it is interrupted.
     """
     progress = progress if progress is not None else Progress()
-    progress.judges = {name: Counts() for name in prepared.judges}
+    progress.judges = {name: JudgeProgress() for name in prepared.judges}
     progress.measured = prepared.measured
-    purse = purse if purse is not None else Purse(prepared.plan.budget)
+    purse = purse if purse is not None else BudgetLedger(prepared.plan.budget)
     return await (_held if prepared.rest is None else _stream)(prepared, progress, purse)
 
 
-async def _held(prepared: Prepared, progress: Progress, purse: Purse) -> Result:
+async def _held(prepared: PreparedRun, progress: Progress, purse: BudgetLedger) -> Result:
     """A run over samples that are all in memory."""
-    retriers = judge_run.retriers(prepared, progress, purse)
-    about = describe(prepared, progress, purse)
+    retriers = judge_run.make_retriers(prepared, progress, purse)
+    about = metadata_factory(prepared, progress, purse)
     rows: list[Row] = []
     measured: list[Column] = []
     kept: list[Score] = []
     if prepared.plan.retry_failed:
-        earlier = judge_run.earlier_run(prepared)
-        judge_run.as_they_were(earlier, progress)
-        kept = judge_run.taken_over(prepared, earlier, judge_run.columns(prepared, progress))
+        earlier = judge_run.load_previous(prepared)
+        judge_run.restore_counters(earlier, progress)
+        kept = judge_run.reusable_scores(prepared, earlier, judge_run.columns(prepared, progress))
 
     def finish(status: str) -> Result:
         result = _result(prepared, progress, rows, measured, about(status))
@@ -72,14 +74,16 @@ async def _held(prepared: Prepared, progress: Progress, purse: Purse) -> Result:
     status = "stopped"
     with _ending(prepared, progress):
         try:
-            await judge_run.judge(prepared, retriers, progress, rows.append, about("partial"), kept=kept)
+            await judge_run.run_judges(prepared, retriers, progress, rows.append, about("partial"), kept=kept)
             if progress.stopping:
                 raise asyncio.CancelledError
-            async with judge_run.asking(prepared, progress, retriers):
+            async with judge_run.open_metric_client(prepared, progress, retriers):
                 async for found in _measured(prepared, progress):
-                    refuse_twins([c.name for c in [*judge_run.columns(prepared, progress), *measured, *found.columns]])
+                    reject_duplicate_columns(
+                        [c.name for c in [*judge_run.columns(prepared, progress), *measured, *found.columns]]
+                    )
                     measured.extend(found.columns)
-                    rows.extend(map(metric_setup.finite, found.rows))
+                    rows.extend(map(metric_setup.reject_non_finite, found.rows))
                     prepared.notes.extend(map(str, found.notes))
             progress.stage = "done"
             status = "complete"
@@ -92,7 +96,7 @@ async def _held(prepared: Prepared, progress: Progress, purse: Purse) -> Result:
 
 
 @contextmanager
-def _ending(prepared: Prepared, progress: Progress) -> Iterator[None]:
+def _ending(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
     """However this ends, metrics end too, the recording is closed, and what stopped it says how to go on."""
     try:
         yield
@@ -107,7 +111,7 @@ def _ending(prepared: Prepared, progress: Progress) -> Iterator[None]:
             prepared.recording.close()
 
 
-def _tell(error: JudgeError, prepared: Prepared, progress: Progress) -> None:
+def _tell(error: JudgeError, prepared: PreparedRun, progress: Progress) -> None:
     """Add to what stopped a run what it has, and how to go on. Where it made nothing there is nothing to add."""
     if not progress.done and not isinstance(error, Reached):
         return
@@ -126,25 +130,25 @@ def _tell(error: JudgeError, prepared: Prepared, progress: Progress) -> None:
         error.add_note(f"{said} {again} to go on: what is in the cache is not asked or paid again.")
 
 
-async def _measured(prepared: Prepared, progress: Progress) -> AsyncIterator[MetricResult]:
+async def _measured(prepared: PreparedRun, progress: Progress) -> AsyncIterator[MetricResult]:
     """One metric after the other."""
     for name, metric in prepared.metrics.items():
         progress.stage = name
         prepared.measured(0, len(prepared.samples))
-        score = partial(parallel.score, metric, prepared.samples)
+        score = partial(parallel.score_in_parallel, metric, prepared.samples)
         found = await _beside(partial(score, workers=prepared.plan.workers, tell=prepared.measured))
-        yield metric_setup.checked(name, found, prepared.samples)
+        yield metric_setup.validate_result(name, found, prepared.samples)
 
 
-async def _stream(prepared: Prepared, progress: Progress, purse: Purse) -> Result:
+async def _stream(prepared: PreparedRun, progress: Progress, purse: BudgetLedger) -> Result:
     """A run over data that is not held in memory."""
-    retriers = judge_run.retriers(prepared, progress, purse)
-    about = describe(prepared, progress, purse)
+    retriers = judge_run.make_retriers(prepared, progress, purse)
+    about = metadata_factory(prepared, progress, purse)
     if not retriers:
         progress.stage = ", ".join(prepared.metrics)
     with _ending(prepared, progress):
-        async with judge_run.in_windows(prepared, retriers, progress) as judge:
-            found, counts = await _beside(partial(judge_run.measure, prepared, judge))
+        async with judge_run.windowed_judge(prepared, retriers, progress) as judge:
+            found, counts = await _beside(partial(judge_run.run_streamed, prepared, judge))
     result = Result(
         found.table, found.estimates, _about(prepared, about("complete"), found.table.columns, streamed=counts)
     )
@@ -153,17 +157,17 @@ async def _stream(prepared: Prepared, progress: Progress, purse: Purse) -> Resul
     return result
 
 
-def _about(prepared: Prepared, info: dict[str, Any], columns: Sequence[Column], **more: Any) -> dict[str, Any]:
+def _about(prepared: PreparedRun, info: dict[str, Any], columns: Sequence[Column], **more: Any) -> dict[str, Any]:
     """What there is to know of a run, with the prompts of a finished one."""
     info = info | {"signatures": {c.name: c.signature for c in columns}} | more
     if info["status"] == "complete" and prepared.criteria:
-        asked = {suffix(prepared, name): judge_run.judgments(prepared, name) for name in prepared.judges}
-        info |= {"prompts": run_metadata.sheets(asked, items.first(prepared.samples))}
+        asked = {column_suffix(prepared, name): judge_run.judgments(prepared, name) for name in prepared.judges}
+        info |= {"prompts": run_metadata.prompt_skeletons(asked, items.first(prepared.samples))}
     return info
 
 
 def _result(
-    prepared: Prepared, progress: Progress, rows: list[Row], measured: list[Column], info: dict[str, Any]
+    prepared: PreparedRun, progress: Progress, rows: list[Row], measured: list[Column], info: dict[str, Any]
 ) -> Result:
     """All rows, and what they support."""
     columns = [*judge_run.columns(prepared, progress), *measured]
@@ -171,7 +175,7 @@ def _result(
     orders = plan.orders if isinstance(plan, RankPlan) else None
     judged = orders is None and bool(prepared.criteria)
     looks = looks_of(prepared.samples) if judged and info["status"] == "complete" else None
-    found = conclude(prepared.samples, columns, rows, orders=orders, seed=plan.seed, looks=looks, people=plan.calibrate)
+    found = analyze(prepared.samples, columns, rows, orders=orders, seed=plan.seed, looks=looks, people=plan.calibrate)
     rated = human_agreement.of_run(found.table, info["model"], plan.seed) if looks is not None else ()
     return Result.of(found, _about(prepared, info, columns), rated)
 
@@ -181,7 +185,7 @@ def _store(result: Result, out: Path, *, whole: bool, empty: bool) -> None:
     if whole or len(result.table.scores) + len(result.failures) > _stored_rows(out):
         result.save(out, overwrite=True)
     elif empty:
-        forget(out)
+        delete_journal(out)
 
 
 def _stored_rows(out: Path) -> int:
@@ -215,16 +219,16 @@ async def _beside(work: Callable[[], T]) -> T:
     return await done
 
 
-Showing = Callable[[str, Prepared], AbstractContextManager[Any]]
+Showing = Callable[[str, PreparedRun], AbstractContextManager[Any]]
 """What shows one of the runs, by its name, while it goes."""
 
 
-async def in_turn(
-    runs: Mapping[str, Prepared], plan: Plan, progress: Progress | None, shown: Showing
+async def run_sequentially(
+    runs: Mapping[str, PreparedRun], plan: Plan, progress: Progress | None, shown: Showing
 ) -> dict[str, Result]:
     """What each run brings; budget and deadline are those of the plan. Raises what `stages.run` raises."""
     progress = progress if progress is not None else Progress()
-    purse, results = Purse(plan.budget), dict[str, Result]()
+    purse, results = BudgetLedger(plan.budget), dict[str, Result]()
     now = asyncio.get_running_loop().time
     until = None if plan.deadline is None else now() + plan.deadline
     for name, one in runs.items():

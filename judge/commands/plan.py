@@ -13,18 +13,18 @@ from rich.table import Table
 from rich.text import Text
 
 from judge import config
-from judge.commands.cost_estimate import dollars, duration, foresee
-from judge.commands.count_requests import Asked, Foreseen
-from judge.commands.evaluate import Criteria, Model, RankOptions, planned
-from judge.commands.judge_models import unasked
+from judge.commands.cost_estimate import dollars, duration, estimate_cost
+from judge.commands.count_requests import JudgeForecast, RunForecast
+from judge.commands.evaluate import Criteria, Model, RankOptions, to_config
+from judge.commands.judge_models import open_offline
 from judge.commands.preparation import prepare
-from judge.commands.public import door
+from judge.commands.public import public_api
 from judge.config import Budget, Judge, RankPlan
 from judge.core.errors import ConfigError
-from judge.core.format import plain
-from judge.core.messages import option, spoken_at
-from judge.core.plugins import unknown
-from judge.report.renderers.console import written
+from judge.core.format import to_json
+from judge.core.messages import option, speaking_to
+from judge.core.plugins import unknown_name_message
+from judge.report.renderers.console import recording_console
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data
@@ -36,7 +36,7 @@ _PREFIX = "prefix: of the tokens in, what a provider's cache can serve, as the s
 
 
 @dataclass(frozen=True, repr=False)
-class Forecast(Foreseen):
+class Forecast(RunForecast):
     """What `judge.plan` gives: what a run would ask, cost and take. Nothing was sent."""
 
     def __repr__(self) -> str:
@@ -45,21 +45,21 @@ class Forecast(Foreseen):
     def report(self, format: str = "console") -> str:
         """As console or json. Raises ConfigError for another."""
         if format not in FORMATS:
-            raise ConfigError(unknown("format", format, list(FORMATS)))
+            raise ConfigError(unknown_name_message("format", format, list(FORMATS)))
         if format == "json":
-            return json.dumps(plain(self.to_dict()), ensure_ascii=False, indent=1) + "\n"
-        console, text = written(colour=False)
-        with spoken_at("python"):
+            return json.dumps(to_json(self.to_dict()), ensure_ascii=False, indent=1) + "\n"
+        console, text = recording_console(colour=False)
+        with speaking_to("python"):
             show(console, self)
         return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
 
     def _repr_html_(self) -> str:
         """What each judge is asked, for notebooks."""
-        with spoken_at("python"):
+        with speaking_to("python"):
             return "".join(_html(self))
 
 
-@door(RankOptions, RankPlan)
+@public_api(RankOptions, RankPlan)
 def plan(
     data: Data,
     criteria: Criteria | None = None,
@@ -75,21 +75,21 @@ def plan(
     counted. Raises JudgeError.
     """
     given: Mapping[str, Any] = {name: value for name, value in options.items() if name not in ("out", "record")}
-    made, judges, own = planned(config.rank_plan if rank else config.plan, data, criteria, model, given)
+    made, judges, own = to_config(config.rank_plan if rank else config.plan, data, criteria, model, given)
     made = made.model_copy(update={"retry_failed": False})
     opened = judges if judges is None else _opened(made, judges)
-    ready = prepare(made, data, providers=unasked(made) if opened is None else opened, own=own)
-    found = foresee(ready, items=items)
+    ready = prepare(made, data, providers=open_offline(made) if opened is None else opened, own=own)
+    found = estimate_cost(ready, items=items)
     return Forecast(**{one.name: getattr(found, one.name) for one in fields(found)})
 
 
 def _opened(made: config.Plan, judges: list[Any]) -> list[Any]:
     """The judges in their order; those of the plan as ones that send nothing."""
-    named = iter(unasked(made))
+    named = iter(open_offline(made))
     return [next(named) if isinstance(one, Judge) else one for one in judges]
 
 
-def _html(found: Foreseen) -> Iterator[str]:
+def _html(found: RunForecast) -> Iterator[str]:
     for one in found.judges:
         rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(one))
         heads = "".join(f"<th>{head}</th>" for head in ("", *_HEADS))
@@ -103,7 +103,7 @@ def _html(found: Foreseen) -> Iterator[str]:
     yield f"<details><summary>On what this rests</summary>{notes}</details>"
 
 
-def _rows(one: Asked) -> Iterator[list[str]]:
+def _rows(one: JudgeForecast) -> Iterator[list[str]]:
     lines = one.ahead.lines
     for line in [*lines, one.ahead.total] if len(lines) > 1 else lines:
         counts = (line.judgments, line.equal, line.cached, line.requests, line.read, line.written)
@@ -111,7 +111,7 @@ def _rows(one: Asked) -> Iterator[list[str]]:
         yield [line.criterion, *(f"{number:,.0f}" for number in counts), share]
 
 
-def show(screen: Console, found: Foreseen) -> None:
+def show(screen: Console, found: RunForecast) -> None:
     """Print a forecast."""
     for one in found.judges:
         screen.print(Text.assemble((one.ahead.judge, "bold"), (f"  {one.endpoint}", "dim")))
@@ -128,7 +128,7 @@ def show(screen: Console, found: Foreseen) -> None:
         screen.print(Text(note, "dim"))
 
 
-def _table(one: Asked) -> Table:
+def _table(one: JudgeForecast) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("", overflow="fold")
     for head in _HEADS:
@@ -138,7 +138,7 @@ def _table(one: Asked) -> Table:
     return table
 
 
-def _facts(screen: Console, one: Asked) -> None:
+def _facts(screen: Console, one: JudgeForecast) -> None:
     """Price, time and what they rest on, each on lines of its own under a word."""
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold", no_wrap=True)
@@ -150,7 +150,7 @@ def _facts(screen: Console, one: Asked) -> None:
     screen.print(facts)
 
 
-def _told(one: Asked) -> Iterator[tuple[str, str]]:
+def _told(one: JudgeForecast) -> Iterator[tuple[str, str]]:
     """How the judge is asked, what that costs and would cost otherwise, and how long it takes."""
     if one.way:
         yield "way", one.way
@@ -162,7 +162,7 @@ def _told(one: Asked) -> Iterator[tuple[str, str]]:
     yield "time", _time(one)
 
 
-def _money(one: Asked) -> str:
+def _money(one: JudgeForecast) -> str:
     money = one.money
     if money.price is None:
         return f"unknown ({money.why})"
@@ -182,7 +182,7 @@ def _rate(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 0.01 or not amount else dollars(amount)
 
 
-def _time(one: Asked) -> str:
+def _time(one: JudgeForecast) -> str:
     seconds = one.time.seconds
     return one.time.why if seconds is None else f"about {duration(seconds)} ({one.time.why})"
 
@@ -191,7 +191,7 @@ def _price(price: float | None) -> str:
     return "price unknown" if price is None else dollars(price)
 
 
-def _limits(found: Foreseen) -> Iterator[str]:
+def _limits(found: RunForecast) -> Iterator[str]:
     """What a budget is enough for, and what a deadline leaves time for."""
     if found.budget is not None:
         yield f"{option('budget', str(found.budget))}: {_budget(found, found.budget)}"
@@ -199,7 +199,7 @@ def _limits(found: Foreseen) -> Iterator[str]:
         yield f"{option('deadline')} {found.deadline:g} s: {_in_time(found)}"
 
 
-def _budget(found: Foreseen, budget: Budget) -> str:
+def _budget(found: RunForecast, budget: Budget) -> str:
     if found.fits is None:
         return "the price is not known, so a run stops at once; give tokens: 200000tokens"
     if found.fits >= found.requests:
@@ -209,7 +209,7 @@ def _budget(found: Foreseen, budget: Budget) -> str:
     return f"about {found.fits:,} of {found.requests:,} requests fit; {_GO_ON}"
 
 
-def _in_time(found: Foreseen) -> str:
+def _in_time(found: RunForecast) -> str:
     if found.in_time is None:
         return "a batch that is under way then goes on without the run, and the same command fetches what it brings"
     if found.in_time >= found.requests:

@@ -18,7 +18,7 @@ from typing import Any
 
 from judge import criteria as criteria_module
 from judge import text
-from judge.cache import folder_of, reach
+from judge.cache import check_reachable, local_dir
 from judge.commands import judge_models as of_plan
 from judge.commands import metric_setup, prompt_language
 from judge.config import Judge, Plan, RankPlan, plan
@@ -29,15 +29,15 @@ from judge.core.records import IDENTICAL, Criterion, Prompt, Provenance, Sample,
 from judge.criteria.render import Renderer
 from judge.data import samples
 from judge.execution import engines
-from judge.execution.metric_client import Later
+from judge.execution.metric_client import DeferredClient
 from judge.execution.pending import Judgment
-from judge.execution.progress import Counts, Measured
+from judge.execution.progress import JudgeProgress, MetricProgress
 from judge.metrics import Metric, asks_judge, heuristic, is_rowwise
 from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.scoring import multi_criteria, strategies
-from judge.scoring.strategies import Settings
-from judge.stats.human_agreement import strangers, unmatched
+from judge.scoring.strategies import SamplingOptions
+from judge.stats.human_agreement import out_of_scale, unknown_criteria
 from judge.table import RUN
 
 Pair = tuple[Sample, Sample]
@@ -45,7 +45,7 @@ _EQUAL = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class PairPlan:
     """The pairs of texts of a ranking, each as it is shown: two orders are two entries.
 
     `compared` are asked about, `equal` are ties without a question. `possible` counts the pairs that there are,
@@ -69,7 +69,7 @@ class Pairs:
                 yield Score(first.item, first.system, column, 0.5, _EQUAL, second.system)
 
 
-def choose(samples: Sequence[Sample], *, orders: int, budget: int | None, seed: int) -> Pairs:
+def choose_pairs(samples: Sequence[Sample], *, orders: int, budget: int | None, seed: int) -> PairPlan:
     """Every pair of two systems' texts for one item, or a sample of `budget` of them.
 
     A sample takes the pairs of systems in turn, each time with an item drawn by `seed`, so that all are compared about
@@ -91,7 +91,7 @@ def choose(samples: Sequence[Sample], *, orders: int, budget: int | None, seed: 
         )
     chosen = every if budget is None or budget >= len(every) else _sampled(by_systems, budget, seed)
     shown = [shown for pair in chosen for shown in _shown(pair, orders, seed)]
-    return Pairs(
+    return PairPlan(
         compared=tuple(pair for pair in shown if pair[0].output != pair[1].output),
         equal=tuple(pair for pair in shown if pair[0].output == pair[1].output),
         possible=len(every),
@@ -129,7 +129,7 @@ _HOW = {
 """Keys of a plan that change how a run goes, and not what it finds out."""
 
 
-def replaced(made: Plan) -> str:
+def overwrite_warning(made: Plan) -> str:
     """That the run in a plan's folder, which asked something else, is replaced; nothing where there is none."""
     if made.out is None or (found := _finished(made.out)) is None:
         return ""
@@ -163,7 +163,7 @@ WantedTexts = Mapping[str, Collection[tuple[str, str]]]
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedRun:
     """Everything a run needs, checked; nothing has been sent or paid yet.
 
     `judges` are the providers by the name a panel's columns have; a panel is two or more. `pairs` are what a ranking
@@ -179,14 +179,14 @@ class Prepared:
     criteria: list[Criterion]
     metrics: dict[str, Metric]
     judges: dict[str, Provider]
-    settings: Settings
-    language: prompt_language.Spoken
+    settings: SamplingOptions
+    language: prompt_language.PromptLanguage
     data: dict[str, Any]
     notes: list[str] = field(default_factory=list)
-    pairs: Pairs | None = None
-    measured: Measured = field(default_factory=Measured)
+    pairs: PairPlan | None = None
+    measured: MetricProgress = field(default_factory=MetricProgress)
     rest: Iterator[Sample] | None = None
-    ask: Later | None = None
+    ask: DeferredClient | None = None
     recording: Recorder | None = None
     baseline: str = ""
     merged: Sequence[Sequence[Criterion]] = ()
@@ -200,37 +200,37 @@ def prepare(
     providers: Sequence[Judge | Provider] | None = None,
     own: Mapping[str, Criterion] | None = None,
     wanted: WantedTexts | None = None,
-) -> Prepared:
+) -> PreparedRun:
     """Read and check everything that can be checked before the first request. Raises JudgeError.
 
     `providers` are the judges where they are not all in the plan, `own` criteria that are not read from files, `wanted`
     the texts by criterion that are to be judged, where not all are.
     """
     source = _source(made, data)
-    check_out(made.out)
+    check_output_dir(made.out)
     rows, rest = _read(made, source)
     given = made.model if providers is None else providers
-    asked, floor = of_plan.asked(made, given)
+    asked, floor = of_plan.requested_judges(made, given)
     alone = floor is not None and not asked and made.replay is None
-    named, spoken = prompt_language.of_prompts(made, rows, judged=bool(made.criteria) and not alone)
+    named, spoken = prompt_language.choose_prompt_language(made, rows, judged=bool(made.criteria) and not alone)
     chosen = [] if alone else _criteria(made, rows, named["name"], own or {}, wanted)
     if made.calibrate:
         _check_calibrated(made, rows, chosen, alone=alone)
-    measured = Measured()
-    ask = Later() if asked or made.replay else None
+    measured = MetricProgress()
+    ask = DeferredClient() if asked or made.replay else None
     metrics, notes = _metrics(made, rows, measured, ask, alone=not chosen, floor=floor)
-    metric_setup.check(metrics, rows)
-    settings = Settings(made.weighting, made.min_mass, made.temperature, made.max_tokens, made.draws)
+    metric_setup.precheck(metrics, rows)
+    settings = SamplingOptions(made.weighting, made.min_mass, made.temperature, made.max_tokens, made.draws)
     judges = _opened(made, asked, settings, judging=bool(chosen), metrics=metrics)
     if rest is not None and not _row_by_row(metrics, judges):
         rows, rest = [*rows, *rest], None
-    notes += [*of_plan.about(made, metrics, judges), *of_plan.unused(made, given, alone=alone)]
+    notes += [*of_plan.judge_notes(made, metrics, judges), *of_plan.unused_setting_notes(made, given, alone=alone)]
     notes += [*_about_rows(made, rows, chosen), *spoken]
     if (pairs := _pairs(made, rows)) is not None:
         notes += _about_pairs(pairs)
     read = {**_about_data(made.data), "rows": len(rows)}
     record = None if made.record is None else _recording(made, made.record, judges.values())
-    return Prepared(
+    return PreparedRun(
         made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest, ask, record,
         heuristic.NAME if alone else "", _merged(made, chosen, rows, judges, notes), wanted,
     )  # fmt: skip
@@ -244,11 +244,11 @@ def _source(made: Plan, data: Any) -> Any:
     return source
 
 
-def _pairs(made: Plan, rows: Sequence[Sample]) -> Pairs | None:
+def _pairs(made: Plan, rows: Sequence[Sample]) -> PairPlan | None:
     """Which texts a ranking compares, None of any other run."""
     if not isinstance(made, RankPlan):
         return None
-    return choose(rows, orders=made.orders, budget=made.pairs, seed=made.seed)
+    return choose_pairs(rows, orders=made.orders, budget=made.pairs, seed=made.seed)
 
 
 def _about_data(data: Path | None) -> dict[str, Any]:
@@ -257,22 +257,27 @@ def _about_data(data: Path | None) -> dict[str, Any]:
         return {}
     number = len(samples.files(data))
     shards = {"files": number} if number > 1 else {}
-    return {"path": str(data), "sha256": samples.digest(data), **shards}
+    return {"path": str(data), "sha256": samples.content_hash(data), **shards}
 
 
 def _opened(
-    made: Plan, asked: Sequence[Judge | Provider], settings: Settings, *, judging: bool, metrics: Mapping[str, Metric]
+    made: Plan,
+    asked: Sequence[Judge | Provider],
+    settings: SamplingOptions,
+    *,
+    judging: bool,
+    metrics: Mapping[str, Metric],
 ) -> dict[str, Provider]:
     """The judges that criteria or metrics ask, which can be asked so, with a cache in reach. Raises ConfigError."""
     if not judging and not any(asks_judge(metric) for metric in metrics.values()):
         return {}
-    judges = of_plan.opened(made, asked)
+    judges = of_plan.open_providers(made, asked)
     for provider in judges.values():
-        strategies.rungs(settings, provider.decides)
+        strategies.strategies_for(settings, provider.decides)
         if judging:
-            engines.made(made.engine, engine_context(made, provider))
+            engines.create_engine(made.engine, engine_context(made, provider))
     if judges:
-        reach(made.cache)
+        check_reachable(made.cache)
     return judges
 
 
@@ -284,11 +289,11 @@ def _row_by_row(metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -
 
 def _about_rows(made: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
     """What there is to say of the rows that were read, their ratings by people, and the run whose place this takes."""
-    notes = [f"These are the rows with {samples.said(made.where)} alone."] if made.where else []
+    notes = [f"These are the rows with {samples.describe_filter(made.where)} alone."] if made.where else []
     scales = {one.name: (one.scale.low, one.scale.high) for one in chosen if not one.pairwise}
-    notes += [*strangers(rows, scales), *filter(None, [unmatched(rows, list(scales))])]
+    notes += [*out_of_scale(rows, scales), *filter(None, [unknown_criteria(rows, list(scales))])]
     if in_python() and not made.retry_failed:  # on the command line it is said before the run
-        notes += filter(None, [replaced(made)])
+        notes += filter(None, [overwrite_warning(made)])
     return notes
 
 
@@ -309,14 +314,14 @@ def _check_calibrated(made: Plan, rows: Sequence[Sample], chosen: Sequence[Crite
 def _metrics(
     made: Plan,
     rows: Sequence[Sample],
-    measured: Measured,
-    ask: Later | None,
+    measured: MetricProgress,
+    ask: DeferredClient | None,
     *,
     alone: bool,
     floor: dict[str, Any] | None,
 ) -> tuple[dict[str, Metric], list[str]]:
     """The metrics and what there is to say about them. Raises ConfigError where there is nothing else and none."""
-    names, notes = metric_setup.chosen(made, rows)
+    names, notes = metric_setup.default_metrics(made, rows)
     if floor is not None:
         names = (of_plan.HEURISTIC, *(name for name in names if name != of_plan.HEURISTIC))
         given = made.set.get(of_plan.HEURISTIC, {})
@@ -330,7 +335,7 @@ def _metrics(
             else _NO_REFERENCES.format(named=option("map", {"references": "COLUMN"}))
         )
         raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")
-    return metric_setup.make(made, names, measured, ask), notes
+    return metric_setup.build_metric(made, names, measured, ask), notes
 
 
 def _read(made: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
@@ -345,7 +350,7 @@ def _read(made: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | Non
     return rows, chain([following], reader) if following is not None else None
 
 
-def of_item(rows: Sequence[Sample], item: str | None, system: str | None = None) -> list[Sample]:
+def samples_of_item(rows: Sequence[Sample], item: str | None, system: str | None = None) -> list[Sample]:
     """The samples of one item, the first there is if none is named, and of one system or all. Raises ConfigError."""
     first = _first(rows, item=item, system=system)
     return [sample for sample in rows if sample.item == first.item and system in (None, sample.system)]
@@ -370,7 +375,7 @@ def prompt(
     either = criteria_module.load(criterion, language=language, pairwise=None)
     (chosen,) = _criteria(made, rows, language, {criterion: either}, None)
     first = _first(rows, item=item, system=system)
-    renderer = Renderer(chosen, criteria_module.bodies(chosen))
+    renderer = Renderer(chosen, criteria_module.template_bodies(chosen))
     if not chosen.pairwise:
         return renderer.render(first)
     others = [s for s in rows if s.system != first.system]
@@ -381,31 +386,33 @@ def _first(rows: Sequence[Sample], *, item: str | None, system: str | None) -> S
     """The first sample of an item and a system, as far as they are named. Raises ConfigError."""
     of_item = [s for s in rows if item in (None, s.item)]
     if not of_item:
-        raise ConfigError(plugins.unknown("item", item or "", sorted({s.item for s in rows})[:20]))
+        raise ConfigError(plugins.unknown_name_message("item", item or "", sorted({s.item for s in rows})[:20]))
     found = next((s for s in of_item if system in (None, s.system)), None)
     if found is None:
-        raise ConfigError(plugins.unknown("system", system or "", sorted({s.system for s in of_item})[:20]))
+        raise ConfigError(
+            plugins.unknown_name_message("system", system or "", sorted({s.system for s in of_item})[:20])
+        )
     return found
 
 
-def engine_context(made: Plan, provider: Provider) -> engines.Context:
+def engine_context(made: Plan, provider: Provider) -> engines.EngineContext:
     """Where a plan has the requests to a judge run."""
-    folder = None if made.cache is False else folder_of(made.cache)
-    return engines.Context(provider, folder, Counts(), workers=made.ray_workers)
+    folder = None if made.cache is False else local_dir(made.cache)
+    return engines.EngineContext(provider, folder, JudgeProgress(), workers=made.ray_workers)
 
 
-def for_provider(criterion: Criterion, provider: Provider) -> Criterion:
+def criterion_for(criterion: Criterion, provider: Provider) -> Criterion:
     """The criterion as this provider is asked it."""
     return replace(criterion, form="decision", merged=False) if provider.decides else criterion
 
 
-def asked_about(prepared: Prepared, sample: Sample, criterion: Criterion) -> bool:
+def is_wanted(prepared: PreparedRun, sample: Sample, criterion: Criterion) -> bool:
     """Whether the run wants a judgment of this text on this criterion."""
     wanted = prepared.wanted
     return wanted is None or (sample.item, sample.system) in wanted.get(criterion.name, ())
 
 
-def refuse_twins(names: Sequence[str]) -> None:
+def reject_duplicate_columns(names: Sequence[str]) -> None:
     """Raises ConfigError where two columns would have one name."""
     twins = sorted({name for name in names if list(names).count(name) > 1})
     if twins:
@@ -414,7 +421,7 @@ def refuse_twins(names: Sequence[str]) -> None:
         )
 
 
-def check_out(out: Path | None) -> None:
+def check_output_dir(out: Path | None) -> None:
     """Refuses a folder that cannot be one, or whose report is somebody else's."""
     if out is None:
         return
@@ -435,8 +442,8 @@ def _criteria(
         own_kind = made.reply or criterion.reply
         chosen.append(replace(criterion, reply=own_kind, form=form, merged=made.merge_criteria))
         texts = None if wanted is None else wanted.get(criterion.name, ())
-        criteria_module.check(chosen[-1], [s for s in rows if texts is None or (s.item, s.system) in texts])
-    refuse_twins([c.name for c in chosen])
+        criteria_module.check_samples(chosen[-1], [s for s in rows if texts is None or (s.item, s.system) in texts])
+    reject_duplicate_columns([c.name for c in chosen])
     if made.merge_criteria:
         _check_merged(chosen)
     return chosen
@@ -464,7 +471,7 @@ def _merged(
     """The criteria that share requests, with a note where they should and none does."""
     if not made.merge_criteria or all(provider.decides for provider in judges.values()):
         return ()
-    if not (found := multi_criteria.groups(chosen, rows)):
+    if not (found := multi_criteria.group_criteria(chosen, rows)):
         notes.append(f"No two criteria show the same texts: {option('merge_criteria')} had no effect.")
     return found
 
@@ -483,7 +490,7 @@ def _recording(made: Plan, path: Path, judges: Iterable[Provider]) -> Recorder:
     return Recorder(path, " ".join(dict.fromkeys(judge.notice for judge in judges if judge.notice)))
 
 
-def _about_pairs(pairs: Pairs) -> list[str]:
+def _about_pairs(pairs: PairPlan) -> list[str]:
     notes = []
     if pairs.chosen < pairs.possible:
         notes.append(f"A sample: {pairs.chosen:,} of {pairs.possible:,} pairs of texts are compared.")

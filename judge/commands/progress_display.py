@@ -20,7 +20,7 @@ _TICK, _PLAIN = 0.25, 10.0
 
 
 @asynccontextmanager
-async def watched(watch: Watch) -> AsyncIterator[Progress]:
+async def displayed(watch: Watch) -> AsyncIterator[Progress]:
     """The Progress of what runs in this block, shown as is wanted. Raises ConfigError for what cannot show it."""
     if isinstance(watch, Progress) or watch is None or watch is False:
         yield watch if isinstance(watch, Progress) else Progress()

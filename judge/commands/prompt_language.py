@@ -10,7 +10,7 @@ from typing import Literal, TypedDict
 from judge import text
 from judge.config import Plan
 from judge.core.errors import DataError
-from judge.core.format import count
+from judge.core.format import plural
 from judge.core.messages import option
 from judge.core.records import Sample
 from judge.text import Language
@@ -20,19 +20,21 @@ _LOOKED_AT = 2_000  # items, evenly spread over the data
 _NAMES: Mapping[str, str] = {"en": "English", "ja": "Japanese", "ko": "Korean", "zh": "Chinese"}
 
 
-class Spoken(TypedDict):
+class PromptLanguage(TypedDict):
     """The language of the prompts, and whether it was chosen or detected."""
 
     name: Language
     how: Literal["chosen", "detected"]
 
 
-def of_prompts(made: Plan, rows: Sequence[Sample], *, judged: bool = True) -> tuple[Spoken, list[str]]:
+def choose_prompt_language(
+    made: Plan, rows: Sequence[Sample], *, judged: bool = True
+) -> tuple[PromptLanguage, list[str]]:
     """The language of the prompts with whether it was chosen or detected, and what there is to say about it.
 
     Raises DataError where a judge would be asked in one language, which nobody chose, about texts of several.
     """
-    found = several(rows)
+    found = mixed_languages(rows)
     if judged and found and made.language is None:
         raise DataError(_refused(found, rows))
     notes = [_told(found, rows, made.language if judged else None)] if found else []
@@ -41,14 +43,14 @@ def of_prompts(made: Plan, rows: Sequence[Sample], *, judged: bool = True) -> tu
     return {"name": text.language_of(rows), "how": "detected"}, notes
 
 
-def check_one(rows: Iterable[Sample]) -> None:
+def require_single_language(rows: Iterable[Sample]) -> None:
     """Raises DataError where the texts are in several languages."""
     rows = list(rows)
-    if found := several(rows):
+    if found := mixed_languages(rows):
         raise DataError(_refused(found, rows))
 
 
-def several(rows: Sequence[Sample]) -> dict[Language, int]:
+def mixed_languages(rows: Sequence[Sample]) -> dict[Language, int]:
     """Items by language, most first, where two or more have two items and a twentieth of all; else nothing.
 
     An item's language is that of its source, or, where it has none, of its outputs. Items too short to tell it do not
@@ -65,7 +67,7 @@ def _by_item(rows: Sequence[Sample]) -> dict[str, Language]:
     for sample in rows:
         of[sample.item].append(sample)
     step = max(1, -(-len(of) // _LOOKED_AT))
-    told = {item: text.certain_language(_spoken(of[item])) for item in list(of)[::step]}
+    told = {item: text.detect_language_or_none(_spoken(of[item])) for item in list(of)[::step]}
     return {item: found for item, found in told.items() if found is not None}
 
 
@@ -76,7 +78,7 @@ def _spoken(samples: Sequence[Sample]) -> str:
 
 def _listed(found: Mapping[Language, int]) -> str:
     (first, n), *others = found.items()
-    return ", ".join([f"{count(n, 'item')} {first}", *(f"{number:,} {name}" for name, number in others)])
+    return ", ".join([f"{plural(n, 'item')} {first}", *(f"{number:,} {name}" for name, number in others)])
 
 
 def _refused(found: Mapping[Language, int], rows: Sequence[Sample]) -> str:

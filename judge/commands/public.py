@@ -19,12 +19,12 @@ from typing import Any, ForwardRef, ParamSpec, TypeVar
 
 from judge.config import DEFAULT_CRITERIA, Plan
 from judge.core.errors import JudgeError
-from judge.core.messages import spoken_at
+from judge.core.messages import speaking_to
 
 T = TypeVar("T")
 
 
-def in_a_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def run_sync(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run in a loop of its own: here, or in a thread where this thread's loop is running already (a notebook)."""
     try:
         asyncio.get_running_loop()
@@ -116,7 +116,7 @@ def _default(found: Any) -> Any:
     return None if found in ({}, (), DEFAULT_CRITERIA) else found
 
 
-def listed(names: Iterable[str]) -> str:
+def options_help(names: Iterable[str]) -> str:
     """A line for each option, indented, under its name."""
     rows = [
         textwrap.fill(LINES[name], 110, initial_indent=f"    {name:<16} ", subsequent_indent=" " * 21) for name in names
@@ -128,7 +128,7 @@ P = ParamSpec("P")
 _BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL)
 
 
-def door(options: type | None = None, plan: type | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def public_api(options: type | None = None, plan: type | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """For what a program calls: a JudgeError ends at the caller's own line, in the words of Python.
 
     `options` are the TypedDict of its keyword arguments, which its signature and its help then name one by one, with
@@ -142,7 +142,7 @@ def door(options: type | None = None, plan: type | None = None) -> Callable[[Cal
         def opened(*args: P.args, **kwargs: P.kwargs) -> T:
             _check_places(function.__name__, places, args)
             try:
-                with spoken_at("python"):
+                with speaking_to("python"):
                     return function(*args, **kwargs)
             except JudgeError as error:
                 raised = error
@@ -154,7 +154,7 @@ def door(options: type | None = None, plan: type | None = None) -> Callable[[Cal
     return made
 
 
-def async_door(
+def async_public_api(
     options: type | None = None, plan: type | None = None
 ) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
     """`door` for what is awaited."""
@@ -166,7 +166,7 @@ def async_door(
         async def opened(*args: P.args, **kwargs: P.kwargs) -> T:
             _check_places(function.__name__, places, args)
             try:
-                with spoken_at("python"):
+                with speaking_to("python"):
                     return await function(*args, **kwargs)
             except JudgeError as error:
                 raised = error
@@ -186,7 +186,7 @@ def _show(opened: Any, function: Callable[..., Any], options: type | None, plan:
     own = [one for one in signature.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
     more = [one for one in parameters(options, plan) if one.name not in signature.parameters]
     opened.__signature__ = signature.replace(parameters=[*own, *more])
-    opened.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{listed(one.name for one in more)}"
+    opened.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{options_help(one.name for one in more)}"
 
 
 def _places(function: Callable[..., Any]) -> list[str]:

@@ -23,14 +23,14 @@ from judge.commands.judge_models import HEURISTIC
 from judge.commands.test import test
 from judge.config import Judge
 from judge.core.errors import ConfigError, JudgeError
-from judge.core.files import held
-from judge.core.format import clean, line, number, percent, span
+from judge.core.files import locked
+from judge.core.format import escape_controls, format_interval, number, one_line, percent
 from judge.core.records import Provenance
-from judge.core.redis_url import is_address
+from judge.core.redis_url import is_redis_url
 from judge.providers.scripted import ScriptedProvider
 from judge.results.result import Result
 from judge.suite import evaluate as of_suite
-from judge.suite.evidence import NoScore, Scored, total
+from judge.suite.evidence import CaseScores, Undecidable, sum_minus_limit
 from judge.suite.records import Case, Order, Suite, Verdict
 
 _ANSWERS = ("model", "base_url", "replay", "record")
@@ -47,7 +47,7 @@ _OFFLINE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SuiteSession:
     """What was said of judges where the tests were started (`command`: the keys of `_ANSWERS`) and in an ini file.
 
     `typed` are the judges that whoever started them typed: these may be asked, though they be servers. `shared` is a
@@ -74,7 +74,7 @@ class Session:
             model = found.get("model")
             refused = self._refused(model)
             if refused or not model:
-                why = f", and this one would ask {line(', '.join(refused), 100)}" if refused else ""
+                why = f", and this one would ask {one_line(', '.join(refused), 100)}" if refused else ""
                 raise ConfigError(_OFFLINE.format(why=why))
         return found
 
@@ -83,9 +83,9 @@ class Session:
         each = model if isinstance(model, list | tuple) else [model] if model else []
         return [_name(one) for one in each if not (_offline(one) or _name(one) in self.typed)]
 
-    def alone(self, what: object) -> AbstractContextManager[Any]:
+    def exclusive(self, what: object) -> AbstractContextManager[Any]:
         """Holds back other processes that are about to do the same."""
-        return nullcontext() if self.shared is None else held(_place(self.shared, what, "lock"))
+        return nullcontext() if self.shared is None else locked(_place(self.shared, what, "lock"))
 
 
 def _place(shared: Path, what: object, kind: str) -> Path:
@@ -108,7 +108,7 @@ def _name(model: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SuiteOutcome:
     """What came of a suite: its verdicts, what stands beside them, or why it could not be run."""
 
     verdicts: tuple[Verdict, ...]
@@ -116,14 +116,14 @@ class Found:
     warnings: tuple[str, ...] = ()
 
 
-def verdicts(suite: Suite, session: Session, cases: Collection[str]) -> Found:
+def run_suite_once(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
     """What comes of these cases of a suite (none: of all), of its limits and its baseline; of other cases too.
 
     Of several processes one runs it, and the others read what it found: nothing is paid twice.
     """
     if session.shared is None:
         return _tested(suite, session, cases)
-    with session.alone(suite.path):
+    with session.exclusive(suite.path):
         kept = _place(session.shared, suite.path, "json")
         if not kept.exists():
             found = _tested(suite, session, cases)
@@ -132,10 +132,10 @@ def verdicts(suite: Suite, session: Session, cases: Collection[str]) -> Found:
             new.write_text(json.dumps([told, found.trouble, found.warnings]), encoding="utf-8")
             new.replace(kept)
         told, trouble, warnings = json.loads(kept.read_text(encoding="utf-8"))
-        return Found(tuple(Verdict(**one) for one in told), trouble, tuple(warnings))
+        return SuiteOutcome(tuple(Verdict(**one) for one in told), trouble, tuple(warnings))
 
 
-def _tested(suite: Suite, session: Session, cases: Collection[str]) -> Found:
+def _tested(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
     try:
         options = session.options(suite.options)
         over: dict[str, Any] = {name: options[name] for name in _ANSWERS if name in options}
@@ -143,11 +143,11 @@ def _tested(suite: Suite, session: Session, cases: Collection[str]) -> Found:
             over["cases"] = cases
         (found,) = test([suite.path], **over)
     except JudgeError as error:
-        return Found((), "\n".join([str(error), *getattr(error, "__notes__", ())]))
-    return Found(found.verdicts, found.trouble, found.warnings)
+        return SuiteOutcome((), "\n".join([str(error), *getattr(error, "__notes__", ())]))
+    return SuiteOutcome(found.verdicts, found.trouble, found.warnings)
 
 
-def unmet(found: Sequence[Verdict]) -> list[str]:
+def unmet_failures(found: Sequence[Verdict]) -> list[str]:
     """What is said of the verdicts that are not met, a text of some lines each: the sentence first."""
     return [_told(one) for one in found if not one.met]
 
@@ -157,7 +157,7 @@ def _told(verdict: Verdict) -> str:
     what = f"{verdict.criterion}: " if verdict.criterion else ""
     lines = [head, f"  {what}expected {verdict.expected}, found {verdict.found}"]
     lines += [f"  in the baseline: {verdict.before}"] if verdict.before else []
-    return "\n".join([*lines, *(f"  {one}" for one in clean(verdict.detail).splitlines())])
+    return "\n".join([*lines, *(f"  {one}" for one in escape_controls(verdict.detail).splitlines())])
 
 
 T = TypeVar("T")
@@ -173,7 +173,7 @@ class JudgmentFailed(AssertionError):
     """A judgment without a usable reply. It is no number, and no test passes on it."""
 
 
-class Judged(float):
+class JudgedScore(float):
     """A text's score, a number like any other: the mean over the draws, or over the scale by probability.
 
     `low` and `high` are the ends of what the judge's replies leave open (95 %, by Student's t over the draws; the
@@ -189,19 +189,19 @@ class Judged(float):
     distribution: Mapping[str, float]
 
     @classmethod
-    def of(cls, result: Result, criterion: str) -> Judged:
+    def of(cls, result: Result, criterion: str) -> JudgedScore:
         """The score of the only text of a result. Raises JudgmentFailed."""
         try:
-            scored = Scored.of(result, criterion, [_TEXT])
+            scored = CaseScores.of(result, criterion, [_TEXT])
             score = scored.score(_TEXT, _TEXT)
             if score is None:
                 _, detail = scored.lacking([(_TEXT, _TEXT, "")])
-                raise JudgmentFailed(f"{line(criterion)}: no score. {clean(detail)}")
-        except NoScore as error:
-            raise JudgmentFailed(f"{line(criterion)}: {error.message}") from None
+                raise JudgmentFailed(f"{one_line(criterion)}: no score. {escape_controls(detail)}")
+        except Undecidable as error:
+            raise JudgmentFailed(f"{one_line(criterion)}: {error.message}") from None
         found = cls(score.value)
         found.criterion, found.provenance = scored.column.criterion or scored.column.name, score.provenance
-        ends = total(scored.parts(_TEXT, _TEXT)).estimate
+        ends = sum_minus_limit(scored.parts(_TEXT, _TEXT)).estimate
         found.low, found.high = ends.low, ends.high
         found.distribution = scored.shares(_TEXT, _TEXT)
         return found
@@ -215,7 +215,7 @@ class Judged(float):
         return self.provenance.argmax
 
     def __repr__(self) -> str:
-        ends = "" if self.low == self.high else span(self.low, self.high, 2)
+        ends = "" if self.low == self.high else format_interval(self.low, self.high, 2)
         return f"{number(self, 2)} {ends}".rstrip()
 
     __str__ = float.__repr__
@@ -223,18 +223,18 @@ class Judged(float):
     @property
     def short(self) -> str:
         """`coherence: ` and the judge's reason; where it gave none, what the number is made of."""
-        return f"{line(self.criterion, 60)}: {line(self.reason, 120) if self.reason else self._made}"
+        return f"{one_line(self.criterion, 60)}: {one_line(self.reason, 120) if self.reason else self._made}"
 
     @property
     def explained(self) -> list[str]:
         """How the number came about, a line each."""
-        made = f"{line(self.criterion)}, by {self.provenance.method}: {self._made}"
+        made = f"{one_line(self.criterion)}, by {self.provenance.method}: {self._made}"
         reply = self.reason or self.provenance.raw
-        return [made, *([f"{'reason' if self.reason else 'reply'}: {line(reply, 500)}"] if reply else [])]
+        return [made, *([f"{'reason' if self.reason else 'reply'}: {one_line(reply, 500)}"] if reply else [])]
 
     @property
     def _made(self) -> str:
-        shares = [f"{line(label, 30)} {percent(share)}" for label, share in self.distribution.items()]
+        shares = [f"{one_line(label, 30)} {percent(share)}" for label, share in self.distribution.items()]
         return ", ".join(shares) or "one number"
 
 
@@ -250,13 +250,13 @@ class Preference:
     def __repr__(self) -> str:
         one = self.verdict
         said = f", {one.said}" if one.said else ""
-        return f"<{'preferred' if self else 'not preferred'} by {line(one.criterion, 60)}: {one.found}{said}>"
+        return f"<{'preferred' if self else 'not preferred'} by {one_line(one.criterion, 60)}: {one.found}{said}>"
 
 
-class Asking:
+class JudgeFixture:
     """The fixture `judge`: what a test asks, by the options of a run in `own`, with paths from `folder` on."""
 
-    def __init__(self, session: Session, own: Mapping[str, Any], folder: Path) -> None:
+    def __init__(self, session: SuiteSession, own: Mapping[str, Any], folder: Path) -> None:
         _check(own)
         self._folder = folder
         self._options = session, {name: self._beside(name, value) for name, value in own.items()}
@@ -272,7 +272,7 @@ class Asking:
         source: str | None = None,
         references: str | Sequence[str] = (),
         **columns: Any,
-    ) -> Judged:
+    ) -> JudgedScore:
         """The score of a text on a criterion: a built-in name, or a .jinja file from the folder of the test on.
 
         `columns` are the others that its template reads. Raises JudgmentFailed where there is no score, and JudgeError
@@ -281,7 +281,9 @@ class Asking:
         __tracebackhide__ = True
         shared = {**columns, "source": source, "references": references}
         rows = {_TEXT: output}
-        return _from_here(lambda: Judged.of(self._run(evaluate, criterion, _rows(rows, shared)), Path(criterion).stem))
+        return _from_here(
+            lambda: JudgedScore.of(self._run(evaluate, criterion, _rows(rows, shared)), Path(criterion).stem)
+        )
 
     def prefers(
         self,
@@ -313,23 +315,23 @@ class Asking:
         texts = [(_TEXT, _BETTER), (_TEXT, _WORSE)]
         case = Case(_TEXT, 0, Path(criterion).stem, Order(_BETTER, _WORSE, margin))
         if self._compares(criterion, rows):
-            verdict = of_suite.judge(case, texts, None, ranked=self._run(rank, criterion, rows))
+            verdict = of_suite.evaluate_case(case, texts, None, ranked=self._run(rank, criterion, rows))
         else:
-            verdict = of_suite.judge(case, texts, self._run(evaluate, criterion, rows))
+            verdict = of_suite.evaluate_case(case, texts, self._run(evaluate, criterion, rows))
         if verdict.status == "error":
-            raise JudgmentFailed(f"{line(case.criterion)}: {verdict.said}. {clean(verdict.detail)}")
+            raise JudgmentFailed(f"{one_line(case.criterion)}: {verdict.said}. {escape_controls(verdict.detail)}")
         return Preference(verdict)
 
     def _compares(self, criterion: str, rows: Sequence[Mapping[str, Any]]) -> bool:
         """Whether a criterion compares two texts. One that has the name of both kinds judges one, as in a suite."""
-        language = self._options[1].get("language") or text.language(str(row["output"]) for row in rows)
+        language = self._options[1].get("language") or text.detect_language(str(row["output"]) for row in rows)
         return criteria.load(str(self._beside("", criterion)), language=language, pairwise=None).pairwise
 
     def _run(self, ask: Callable[..., Result], criterion: str, rows: Sequence[Mapping[str, Any]]) -> Result:
         session, own = self._options
         options = session.options(own)
         criterion = str(self._beside("", criterion))
-        with session.alone((criterion, rows, sorted(options.items(), key=str))):
+        with session.exclusive((criterion, rows, sorted(options.items(), key=str))):
             return ask(rows, [criterion], **options, metrics=())
 
     def _beside(self, name: str, value: Any) -> Any:
@@ -338,7 +340,7 @@ class Asking:
             return [self._beside(name, one) for one in value]
         if isinstance(value, str) and value.startswith("scripted/"):
             return f"scripted/{self._folder / value.removeprefix('scripted/')}"
-        if name == "cache" and is_address(value):
+        if name == "cache" and is_redis_url(value):
             return value
         is_path = name in ("replay", "record", "cache") or str(value).endswith(".jinja")
         return self._folder / value if is_path and isinstance(value, str | Path) else value

@@ -20,25 +20,25 @@ from judge.config import RankPlan
 from judge.core.errors import CriterionError
 from judge.core.records import Column, Criterion, Prompt, Sample, Usage
 from judge.core.version import __version__
-from judge.criteria import joint, render, sources
-from judge.execution.budget import Purse
+from judge.criteria import multi_criteria_layout, render, template_texts
+from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Judgment
-from judge.execution.progress import Counts, Progress
+from judge.execution.progress import JudgeProgress, Progress
 from judge.metrics import heuristic
 from judge.providers import Provider
-from judge.providers.pricing import is_own, lacking, usd
+from judge.providers.pricing import cost_usd, is_own, why_unknown
 from judge.providers.vendors import signed
-from judge.scoring.multi_criteria import Renders, renderers
+from judge.scoring.multi_criteria import PromptRenderer, make_renderers
 
 if TYPE_CHECKING:
-    from judge.commands.preparation import Prepared
+    from judge.commands.preparation import PreparedRun
 
 _MOST = 200_000  # characters of all sheets together
 _MOST_PROMPTS = 10_000  # of one column
 _SURE = 16  # characters of a text that is known wherever it stands; a shorter one is only between its marks
 
 
-def sheets(asked: Mapping[str, Sequence[Judgment]], items: Collection[str]) -> dict[str, Any]:
+def prompt_skeletons(asked: Mapping[str, Sequence[Judgment]], items: Collection[str]) -> dict[str, Any]:
     """The sheets of what was asked about these items, by what a judge's columns have after the criterion's name.
 
     `sheets` lists the different ones. Each has for every message its role and its parts, by turns words and what stands
@@ -53,7 +53,7 @@ def sheets(asked: Mapping[str, Sequence[Judgment]], items: Collection[str]) -> d
     columns: dict[str, dict[str, Any]] = {}
     for own, judgments in asked.items():
         criteria = {j.criterion.name: j.criterion for j in judgments}
-        made = renderers(list(criteria.values()))
+        made = make_renderers(list(criteria.values()))
         for criterion in criteria.values():
             same = (criterion.name, criterion.form, criterion.merged)  # a panel's judges are mostly asked the same
             if same not in written:
@@ -73,7 +73,7 @@ def _counted(numbers: Mapping[tuple[str, str, str], int | None]) -> dict[str, An
 
 
 def _written(
-    criterion: Criterion, renderer: Renders, judgments: Sequence[Judgment], items: Collection[str]
+    criterion: Criterion, renderer: PromptRenderer, judgments: Sequence[Judgment], items: Collection[str]
 ) -> Iterator[tuple[tuple[str, str, str], str]]:
     """Item, system, rival and sheet; "" where there is no prompt."""
     for one in islice(
@@ -110,7 +110,7 @@ def _parts(words: str, texts: Mapping[str, str]) -> list[str]:
     there = [(name, text) for name, text in texts.items() if text in words]
     for name, text in sorted(there, key=lambda pair: -len(pair[1])):
         parts = _cut(parts, ">\n", text, "\n</", f"text {name}")
-        parts = _cut(parts, " ", render.key(text), ">", f"key {name}")
+        parts = _cut(parts, " ", render.fence_digest(text), ">", f"key {name}")
         if len(text) >= _SURE:
             parts = _cut(parts, "", text, "", f"text {name}")
     return parts
@@ -134,7 +134,9 @@ def _cut(parts: Sequence[str], before: str, text: str, after: str, name: str) ->
 _PACKAGES = ("openai", "jinja2", "numpy", "rapidfuzz", "sacrebleu", "evalica")
 
 
-def describe(prepared: Prepared, progress: Progress, purse: Purse | None = None) -> Callable[[str], dict[str, Any]]:
+def metadata_factory(
+    prepared: PreparedRun, progress: Progress, purse: BudgetLedger | None = None
+) -> Callable[[str], dict[str, Any]]:
     """A function that says, for a status, how the run stands now. Its clock starts here."""
     started, clock = datetime.now(UTC), time.monotonic()
     plan, judges = prepared.plan, prepared.judges
@@ -173,12 +175,14 @@ def describe(prepared: Prepared, progress: Progress, purse: Purse | None = None)
     return now
 
 
-def suffix(prepared: Prepared, judge: str) -> str:
+def column_suffix(prepared: PreparedRun, judge: str) -> str:
     """What a judge's columns have after the criterion's name: nothing where it is the only judge."""
     return f"/{judge}" if len(prepared.judges) > 1 else ""
 
 
-def signed_column(criterion: Criterion, judge: str, provider: Provider, prepared: Prepared, counts: Counts) -> Column:
+def signed_column(
+    criterion: Criterion, judge: str, provider: Provider, prepared: PreparedRun, counts: JudgeProgress
+) -> Column:
     """The column of a criterion by one judge, signed with what is needed to get it again."""
     plan = prepared.plan
     parts = [f"{criterion.name}@{criterion.digest[:6]}", signed(provider)]
@@ -202,7 +206,7 @@ def signed_column(criterion: Criterion, judge: str, provider: Provider, prepared
         parts += [f"pairs={plan.pairs}"] if plan.pairs else []
         parts += [f"seed={plan.seed}"] if plan.pairs or plan.orders == 1 else []
     parts.append(f"judge {__version__}")
-    scale, own = criterion.scale, suffix(prepared, judge)
+    scale, own = criterion.scale, column_suffix(prepared, judge)
     return Column(
         criterion.name + own,
         "criterion",
@@ -218,7 +222,7 @@ def signed_column(criterion: Criterion, judge: str, provider: Provider, prepared
 
 def _merged(criteria: Sequence[Criterion]) -> str:
     """How many criteria share a request, and the digest of all of them: a score depends on what stands beside it."""
-    texts = [criterion.digest for criterion in criteria] + [joint(criteria[0])]
+    texts = [criterion.digest for criterion in criteria] + [multi_criteria_layout(criteria[0])]
     return f"merged={len(criteria)}@{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:6]}"
 
 
@@ -244,11 +248,11 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
         "version": criterion.version,
         "steps": list(criterion.steps),
         "needs": sorted(criterion.needs),
-        "templates": sources(criterion),
+        "templates": template_texts(criterion),
     }
 
 
-def _judge(provider: Provider, counts: Counts) -> dict[str, Any]:
+def _judge(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
     """One judge, and what its run has found out about it so far."""
     return {
         "model": provider.model,
@@ -278,22 +282,22 @@ def _slowest(progress: Progress) -> list[dict[str, Any]]:
     return [dict(zip(names, (round(took, 3), *what), strict=True)) for took, *what in sorted(found, reverse=True)[:10]]
 
 
-def _budget(purse: Purse | None) -> dict[str, Any]:
+def _budget(purse: BudgetLedger | None) -> dict[str, Any]:
     """What the run might spend, and the most that it has spent; nothing without a budget."""
     if purse is None or purse.budget is None:
         return {}
     return {"budget": {"amount": purse.budget.amount, "unit": purse.budget.unit, "spent": purse.spent}}
 
 
-def _cost(provider: Provider, counts: Counts) -> dict[str, Any]:
+def _cost(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
     """US dollars for what was answered; None, with the reason, where they are not known."""
     if provider.notice:
         return {}
     if counts.sent and counts.usage == Usage():
         return {"usd": None, "note": "the server counted no tokens"}
-    price = usd(provider.model, provider.endpoint, counts.usage, batched=counts.batched, decides=provider.decides)
+    price = cost_usd(provider.model, provider.endpoint, counts.usage, batched=counts.batched, decides=provider.decides)
     if price is None and is_own(provider.endpoint):
-        return {"usd": None, "note": lacking(provider.model, provider.endpoint, decides=provider.decides)}
+        return {"usd": None, "note": why_unknown(provider.model, provider.endpoint, decides=provider.decides)}
     return {"usd": price, "note": "" if price is not None else "no published price for this model and endpoint"}
 
 

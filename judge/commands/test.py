@@ -16,26 +16,26 @@ from typing import Any, Unpack
 from judge import config
 from judge.commands import judge_run, prompt_language
 from judge.commands.compare import compare
-from judge.commands.cost_estimate import longest, price
+from judge.commands.cost_estimate import longest_prompt_tokens, uncached_price
 from judge.commands.evaluate import Model, Options
-from judge.commands.judge_run import refuse_unrecorded
+from judge.commands.judge_run import require_all_recorded
 from judge.commands.pipeline import run_pipeline
-from judge.commands.preparation import Pairs, Prepared, WantedTexts, choose, prepare
-from judge.commands.progress_display import Watch, watched
-from judge.commands.public import async_door, door, in_a_loop
+from judge.commands.preparation import PairPlan, PreparedRun, WantedTexts, choose_pairs, prepare
+from judge.commands.progress_display import Watch, displayed
+from judge.commands.public import async_public_api, public_api, run_sync
 from judge.config import Judge, Plan
 from judge.core.errors import ConfigError, JudgeError
-from judge.core.format import count, line
-from judge.core.plugins import unknown
+from judge.core.format import one_line, plural
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample
-from judge.execution.budget import Purse
+from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
 from judge.providers import Provider
-from judge.providers.recording import Archive
+from judge.providers.recording import RecordingFile
 from judge.results.result import Result
 from judge.suite import baseline_store, load, samples
 from judge.suite.baseline_store import PAIRS, Baseline
-from judge.suite.evaluate import against, judge, limits
+from judge.suite.evaluate import compare_with_baseline, evaluate_case, limits
 from judge.suite.evidence import columns
 from judge.suite.records import Case, Outcome, Outcomes, Policy, Suite, Verdict
 from judge.suite.samples import Key, SuiteTexts
@@ -49,7 +49,7 @@ _MEASURING = ("metrics", "set", "workers", "calibrate", "retry_failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SuiteOverrides:
     """What was said beside the files: `options` of a plan, judges (some may be objects), criteria in others' place."""
 
     models: Sequence[str | Provider | Mapping[str, str]]
@@ -60,7 +60,7 @@ class Given:
     @classmethod
     def of(
         cls, model: Model | None, options: Mapping[str, Any], criteria: Sequence[str] | None, out: str | Path | None
-    ) -> Given:
+    ) -> SuiteOverrides:
         """Raises ConfigError for an option that no suite has, and where there are to be no criteria."""
         if criteria is not None and not criteria:
             raise ConfigError("criteria: none: a suite holds a judge's scores against its cases; judge score measures")
@@ -71,16 +71,16 @@ class Given:
         return cls(models, named, criteria or (), None if out is None else Path(out))
 
     @property
-    def instead(self) -> Collection[str]:
+    def overridden_keys(self) -> Collection[str]:
         """The keys of a file that do not count."""
         return {*self.options, *(("model", "replay") if self.models else ())}
 
-    def over(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def apply_to(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a file with those that go before them.
 
         A judge is asked where the file has a recording, and a recording where the file has scripted replies.
         """
-        kept = {name: value for name, value in options.items() if name not in self.instead}
+        kept = {name: value for name, value in options.items() if name not in self.overridden_keys}
         if "replay" in self.options and any(one.name.startswith(_SCRIPTED) for one in kept.get("model", ())):
             del kept["model"]
         named = [one for one in self.models if isinstance(one, str | Mapping)]
@@ -93,7 +93,7 @@ class Given:
         return found if self.models else None
 
 
-def scoring(suite: Suite, asked: SuiteTexts, given: Given, language: str) -> Prepared | None:
+def pointwise_run(suite: Suite, asked: SuiteTexts, given: SuiteOverrides, language: str) -> PreparedRun | None:
     """The run about single texts, None where no case is about any.
 
     People's ratings stay outside, for they cost a run's page time: `restored` puts them back.
@@ -107,7 +107,7 @@ def scoring(suite: Suite, asked: SuiteTexts, given: Given, language: str) -> Pre
     return _prepared(made, rows, criteria, given, asked.wanted)
 
 
-def comparing(suite: Suite, asked: SuiteTexts, given: Given, language: str) -> Prepared | None:
+def pairwise_run(suite: Suite, asked: SuiteTexts, given: SuiteOverrides, language: str) -> PreparedRun | None:
     """The run about two texts at a time, in both orders; None where no case compares any."""
     if not asked.pairs:
         return None
@@ -124,7 +124,7 @@ def comparing(suite: Suite, asked: SuiteTexts, given: Given, language: str) -> P
     return prepared
 
 
-def restored(result: Result, prepared: Prepared, asked: SuiteTexts) -> Result:
+def with_ratings(result: Result, prepared: PreparedRun, asked: SuiteTexts) -> Result:
     """The result with the texts as they are in the data, of which a heuristic has only measured what was wanted."""
     table = result.table
     scores, failures = table.scores, table.failures
@@ -146,8 +146,8 @@ def _options(suite: Suite, criteria: Mapping[str, Criterion], language: str, out
 
 
 def _prepared(
-    made: Plan, rows: list[Sample], criteria: Mapping[str, Criterion], given: Given, wanted: WantedTexts
-) -> Prepared:
+    made: Plan, rows: list[Sample], criteria: Mapping[str, Criterion], given: SuiteOverrides, wanted: WantedTexts
+) -> PreparedRun:
     """A run on these texts. Raises JudgeError."""
     prepared = prepare(made, rows, providers=given.judges(made), own=criteria, wanted=wanted)
     if made.replay is not None and not made.model and len(prepared.judges) > 1:
@@ -158,23 +158,23 @@ def _prepared(
     return prepared
 
 
-def _pairs(cases: Iterable[Sequence[Sample]]) -> Pairs:
+def _pairs(cases: Iterable[Sequence[Sample]]) -> PairPlan:
     """The pairs of every case's samples, in both orders."""
-    every = [choose(samples, orders=2, budget=None, seed=0) for samples in cases]
+    every = [choose_pairs(samples, orders=2, budget=None, seed=0) for samples in cases]
     number = sum(one.chosen for one in every)
     compared = tuple(pair for one in every for pair in one.compared)
-    return Pairs(compared, tuple(pair for one in every for pair in one.equal), number, number, 0)
+    return PairPlan(compared, tuple(pair for one in every for pair in one.equal), number, number, 0)
 
 
 Paths = str | Path | Sequence[str | Path]
-Shown = Callable[[Prepared], AbstractContextManager[None]]
+Shown = Callable[[PreparedRun], AbstractContextManager[None]]
 """What shows a run while it goes."""
 _MOVES = ("drift", "baseline")
 """The kinds of verdicts that a new baseline settles."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class PreparedSuite:
     """A suite that was read and checked; nothing of it has been sent or paid yet.
 
     `scoring` asks about single texts, `comparing` about two, each None where no case does. `purse` pays for both, and
@@ -183,14 +183,14 @@ class Ready:
 
     suite: Suite
     asked: SuiteTexts
-    scoring: Prepared | None
-    comparing: Prepared | None
+    scoring: PreparedRun | None
+    comparing: PreparedRun | None
     baseline: Baseline
-    purse: Purse
+    purse: BudgetLedger
     together: bool
 
     @property
-    def runs(self) -> list[Prepared]:
+    def runs(self) -> list[PreparedRun]:
         """What there is to run."""
         return [one for one in (self.scoring, self.comparing) if one is not None]
 
@@ -217,7 +217,7 @@ class SuiteOptions(Options, total=False):
     undecided: Policy
 
 
-@door(SuiteOptions)
+@public_api(SuiteOptions)
 def test(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
     """Run suites, files or folders of *.judge.yaml, and say of every case whether the scores are as it expects.
 
@@ -233,24 +233,24 @@ def test(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
     arguments, the files, the data or the baseline of any suite raises a JudgeError with all of it, before anything is
     sent.
     """
-    return in_a_loop(lambda: test_async(paths, **options))
+    return run_sync(lambda: test_async(paths, **options))
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test of its own
 
 
-@async_door(SuiteOptions)
+@async_public_api(SuiteOptions)
 async def test_async(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
     """`test` for callers with an event loop of their own."""
     progress = options.pop("progress", None)
-    async with watched(progress) as counts:
-        return await carry_out(ready(paths, **options), counts)
+    async with displayed(progress) as counts:
+        return await run_suites(prepare_suites(paths, **options), counts)
 
 
 # Reading and checking
 
 
-def ready(
+def prepare_suites(
     paths: Paths,
     *,
     model: Model | None = None,
@@ -261,12 +261,12 @@ def ready(
     criteria: str | Sequence[str] | None = None,
     out: str | Path | None = None,
     **options: Any,
-) -> list[Ready]:
+) -> list[PreparedSuite]:
     """Read and check suites, all that can be checked before the first request. The arguments are those of `test`.
 
     Raises a JudgeError that says all that is wrong with any of them.
     """
-    given = Given.of(model, options, config.split(criteria) if isinstance(criteria, str) else criteria, out)
+    given = SuiteOverrides.of(model, options, config.split(criteria) if isinstance(criteria, str) else criteria, out)
     wrong: list[JudgeError] = []
     found = _chosen(_loaded(paths, given, wrong), cases, wrong)
     if update_baseline and cases is not None:
@@ -274,14 +274,14 @@ def ready(
     if len(found) > 1 and (baseline or out):
         wrong += _twins(found)
     limit = config.plan(given={"budget": given.options.get("budget")}).budget
-    purse = None if limit is None else Purse(limit)
+    purse = None if limit is None else BudgetLedger(limit)
     folder = None if baseline is None else Path(baseline)
     checked = []
     for suite in found:
         policy = [replace(case, undecided=undecided or case.undecided or suite.undecided) for case in suite.cases]
         suite = replace(
             suite,
-            options=given.over(suite.options),
+            options=given.apply_to(suite.options),
             cases=tuple(policy),
             undecided=undecided or suite.undecided,
         )
@@ -289,9 +289,9 @@ def ready(
             data = samples.read(suite)
             asked, runs = _prepared_of_test(suite, given, data)
             known = None if cases is not None else [(one.item, one.system) for one in (*data, *asked.texts)]
-            held = baseline_store.find(suite, asked.texts, folder=folder, update=update_baseline, known=known)
-            own = purse or Purse(next(one.plan.budget for one in runs if one is not None))
-            checked.append(Ready(suite, asked, *runs, held, own, "deadline" in given.options))
+            held = baseline_store.locate(suite, asked.texts, folder=folder, update=update_baseline, known=known)
+            own = purse or BudgetLedger(next(one.plan.budget for one in runs if one is not None))
+            checked.append(PreparedSuite(suite, asked, *runs, held, own, "deadline" in given.options))
         except JudgeError as error:
             wrong.append(_named(error, suite.path))
     if wrong:
@@ -304,11 +304,11 @@ def _named(error: JudgeError, path: Path) -> JudgeError:
     return error if str(error).startswith(str(path)) else type(error)(f"{path}: {error}")
 
 
-def _loaded(paths: Paths, given: Given, wrong: list[JudgeError]) -> list[Suite]:
+def _loaded(paths: Paths, given: SuiteOverrides, wrong: list[JudgeError]) -> list[Suite]:
     found = []
     for path in load.find([paths] if isinstance(paths, str | Path) else paths):
         try:
-            found.append(load.load(path, given.instead))
+            found.append(load.load(path, given.overridden_keys))
         except JudgeError as error:
             wrong.append(error)
     return found
@@ -320,9 +320,9 @@ def _chosen(suites: Sequence[Suite], cases: str | Collection[str] | None, wrong:
         return list(suites)
     kept = [replace(suite, cases=tuple(one for one in suite.cases if _meant(one, cases))) for suite in suites]
     if suites and not any(suite.cases for suite in kept):
-        names = [line(case.name) for suite in suites for case in suite.cases]
+        names = [one_line(case.name) for suite in suites for case in suite.cases]
         meant = cases if isinstance(cases, str) else ", ".join(cases)
-        wrong.append(ConfigError(f"--cases: {unknown('case', meant, names)}"))
+        wrong.append(ConfigError(f"--cases: {unknown_name_message('case', meant, names)}"))
     return [suite for suite in kept if suite.cases]
 
 
@@ -335,26 +335,28 @@ def _twins(suites: Sequence[Suite]) -> Iterator[ConfigError]:
         if number > 1:
             where = ", ".join(str(suite.path) for suite in suites if suite.name == name)
             yield ConfigError(
-                f"{count(number, 'suite')} are called {name} and would share a folder: {where}; rename one"
+                f"{plural(number, 'suite')} are called {name} and would share a folder: {where}; rename one"
             )
 
 
 def _prepared_of_test(
-    suite: Suite, given: Given, data: Sequence[Sample]
-) -> tuple[SuiteTexts, tuple[Prepared | None, Prepared | None]]:
+    suite: Suite, given: SuiteOverrides, data: Sequence[Sample]
+) -> tuple[SuiteTexts, tuple[PreparedRun | None, PreparedRun | None]]:
     """What a suite asks, and its two runs."""
     language = samples.language(suite, data)
-    asked = samples.gather(suite, data, samples.load_criteria(suite, language, given.criteria))
+    asked = samples.collect_samples(suite, data, samples.load_criteria(suite, language, given.criteria))
     if suite.options.get("language") is None:
-        prompt_language.check_one([*asked.texts, *(one for several in asked.pairs.values() for one in several)])
-    return asked, (scoring(suite, asked, given, language), comparing(suite, asked, given, language))
+        prompt_language.require_single_language(
+            [*asked.texts, *(one for several in asked.pairs.values() for one in several)]
+        )
+    return asked, (pointwise_run(suite, asked, given, language), pairwise_run(suite, asked, given, language))
 
 
 # Running
 
 
-async def carry_out(
-    suites: Sequence[Ready], progress: Progress | None = None, shown: Shown = lambda _: nullcontext()
+async def run_suites(
+    suites: Sequence[PreparedSuite], progress: Progress | None = None, shown: Shown = lambda _: nullcontext()
 ) -> Outcomes:
     """Run suites one after the other. Raises CancelledError where it is interrupted."""
     progress = progress if progress is not None else Progress()
@@ -365,22 +367,22 @@ async def carry_out(
     return Outcomes(found)
 
 
-def _kept_of_others(suites: Sequence[Ready]) -> Iterator[str]:
+def _kept_of_others(suites: Sequence[PreparedSuite]) -> Iterator[str]:
     """What recordings hold besides what these suites asked, such as prompts as they were before a change."""
     taken: dict[Path, set[int]] = {}
     for run_of in (each for one in suites for each in one.runs):
         if run_of.plan.record is not None and run_of.recording is not None:
             taken.setdefault(run_of.plan.record, set()).update(run_of.recording.taken)
     for path, calls in taken.items():
-        with Archive([path]) as whole:
-            if others := whole.beside(calls):
+        with RecordingFile([path]) as whole:
+            if others := whole.unused_count(calls):
                 yield (
-                    f"{path}: {others:,} of {count(len(whole), 'prompt')} not asked in this run, and kept; record into "
+                    f"{path}: {others:,} of {plural(len(whole), 'prompt')} not asked in this run, and kept; record into "
                     "another file to be rid of them."
                 )
 
 
-async def _outcome(one: Ready, progress: Progress, shown: Shown, start: float) -> Outcome:
+async def _outcome(one: PreparedSuite, progress: Progress, shown: Shown, start: float) -> Outcome:
     """One suite, of several that began at `start`."""
     began = time.monotonic()
     found: list[Result | None] = []
@@ -388,14 +390,14 @@ async def _outcome(one: Ready, progress: Progress, shown: Shown, start: float) -
         for prepared in (one.scoring, one.comparing):
             since = start if one.together else began
             found.append(None if prepared is None else await _run(prepared, one.purse, progress, shown, since))
-        refuse_unrecorded(*found)
+        require_all_recorded(*found)
         return replace(_judged(one, *found), seconds=time.monotonic() - began)
     except JudgeError as error:
         said = "\n".join([str(error), *getattr(error, "__notes__", ())])
         return Outcome(one.suite, trouble=said, seconds=time.monotonic() - began)
 
 
-async def _run(prepared: Prepared, purse: Purse, progress: Progress, shown: Shown, since: float) -> Result:
+async def _run(prepared: PreparedRun, purse: BudgetLedger, progress: Progress, shown: Shown, since: float) -> Result:
     """What a run brings. Its deadline counts from `since`."""
     made = prepared.plan
     if made.deadline is not None:
@@ -405,16 +407,16 @@ async def _run(prepared: Prepared, purse: Purse, progress: Progress, shown: Show
         return await run_pipeline(prepared, progress, purse)
 
 
-def _judged(one: Ready, result: Result | None, ranked: Result | None) -> Outcome:
+def _judged(one: PreparedSuite, result: Result | None, ranked: Result | None) -> Outcome:
     """The verdicts on what was run, and the new baseline where one is wanted and nothing is against it."""
     suite, held = one.suite, one.baseline
     if result is not None and one.scoring is not None:
-        result = restored(result, one.scoring, one.asked)
+        result = with_ratings(result, one.scoring, one.asked)
     first = held.keep is not None and held.before is None  # of which nothing can have drifted yet
     cases = [case for case in suite.cases if not (first and case.kind == "drift")]
     seed = one.runs[0].plan.seed
     found = [
-        judge(case, one.asked.about[case.name], result, held.before, ranked, failures=suite.limits, seed=seed)
+        evaluate_case(case, one.asked.about[case.name], result, held.before, ranked, failures=suite.limits, seed=seed)
         for case in cases
     ]
     found += _limits(one, result, ranked)
@@ -423,11 +425,11 @@ def _judged(one: Ready, result: Result | None, ranked: Result | None) -> Outcome
     notes += [*(result.info["notes"] if result is not None else ()), *held.notes]
     if result is not None and held.before is not None:
         had, has = columns(held.before), columns(result)
-        if new := ", ".join(line(name) for name in has if name not in had):
+        if new := ", ".join(one_line(name) for name in has if name not in had):
             notes.append(f"Not in the baseline, and new: nothing to compare {new} with.")
         if had.keys() & has.keys():
             comparison = compare(held.before, result, seed=seed)
-            found += against(result, held.before, suite, runs=comparison.runs, seed=seed)
+            found += compare_with_baseline(result, held.before, suite, runs=comparison.runs, seed=seed)
     if held.keep is not None and result is not None:
         found, said = _kept(result, held.keep, found)
         notes.append(said)
@@ -435,7 +437,7 @@ def _judged(one: Ready, result: Result | None, ranked: Result | None) -> Outcome
     return Outcome(suite, tuple(found), result, ranked, comparison, tuple(dict.fromkeys(notes)), warnings=warnings)
 
 
-def _unasked(one: Ready, *results: Result | None) -> tuple[str, ...]:
+def _unasked(one: PreparedSuite, *results: Result | None) -> tuple[str, ...]:
     """What has to be said of a recording for which not every judgment was asked anew."""
     if not any(run.plan.record for run in one.runs):
         return ()
@@ -444,15 +446,15 @@ def _unasked(one: Ready, *results: Result | None) -> tuple[str, ...]:
         return ()
     nothing = "nothing was asked, and " if cached >= one.judgments else ""
     return (
-        f"{cached:,} of {count(one.judgments, 'judgment')} recorded from the cache: {nothing}a model that changed "
+        f"{cached:,} of {plural(one.judgments, 'judgment')} recorded from the cache: {nothing}a model that changed "
         "behind its name would not be seen (--no-cache asks anew).",
     )
 
 
-def _limits(one: Ready, result: Result | None, ranked: Result | None) -> list[Verdict]:
+def _limits(one: PreparedSuite, result: Result | None, ranked: Result | None) -> list[Verdict]:
     wanted = one.suite.limits
-    size = longest(one.runs) if wanted.tokens is not None else None
-    dollars, why = price(one.runs) if wanted.cost is not None else (None, "")
+    size = longest_prompt_tokens(one.runs) if wanted.tokens is not None else None
+    dollars, why = uncached_price(one.runs) if wanted.cost is not None else (None, "")
     return limits(one.suite, result, ranked, tokens=size, cost=dollars, unpriced=why)
 
 
@@ -460,8 +462,8 @@ def _kept(result: Result, folder: Path, found: Sequence[Verdict]) -> tuple[list[
     """Make a result the baseline, which settles what moved, unless something else is not met; and what to say."""
     unmet = [one for one in found if not one.met and one.kind not in _MOVES]
     if unmet:
-        return list(found), f"{folder} is as it was: {count(len(unmet), 'verdict')} not met that no baseline settles."
-    baseline_store.keep(result, folder)
+        return list(found), f"{folder} is as it was: {plural(len(unmet), 'verdict')} not met that no baseline settles."
+    baseline_store.save(result, folder)
     settled = "accepted: this run is the baseline now"
     return [
         one if one.met else replace(one, met=True, said=f"{one.said}; {settled}" if one.said else settled)

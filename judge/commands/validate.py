@@ -7,22 +7,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from judge.commands.public import door
+from judge.commands.public import public_api
 from judge.core.errors import ConfigError, DataError
-from judge.core.format import count
+from judge.core.format import plural
 from judge.core.messages import option
 from judge.core.records import Column, Sample
 from judge.data.samples import Values
-from judge.report.views.provenance import about
+from judge.report.views.provenance import build_provenance
 from judge.results.result import Result, load
 from judge.results.validation import Validation
 from judge.stats import ppi
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.human_agreement import Held, criterion, judges_of, people, strangers, unmatched
+from judge.stats.human_agreement import RatedColumn, criterion, judges_of, out_of_scale, people, unknown_criteria
 from judge.table import JOURNAL, RUN, Table
 
 
-@door()
+@public_api()
 def validate(
     result: Result | str | Path,
     *others: Result | str | Path,
@@ -51,7 +51,7 @@ def validate(
     judges, left_out = _judges(list(zip((result, *others), (first, *rest), strict=True)))
     rated = people(table, judges, Bootstrap(n_resamples, seed))
     criteria = [one.criterion for one in rated]
-    told = [about(one) for one in (first, *rest)]
+    told = [build_provenance(one) for one in (first, *rest)]
     banners = dict.fromkeys(banner for one in told for banner in one.told)
     columns = [column for one in (first, *rest) for column in one.table.columns]
     return Validation(
@@ -80,10 +80,10 @@ def _check_scored(result: Result) -> None:
         raise ConfigError("this run measured its data as they were read, without a judge: validate some of them")
 
 
-def _judges(runs: Sequence[tuple[Result | str | Path, Result]]) -> tuple[list[Held], list[str]]:
+def _judges(runs: Sequence[tuple[Result | str | Path, Result]]) -> tuple[list[RatedColumn], list[str]]:
     """The judges of all runs on the texts of the first, those of one name told apart; what was left out."""
     texts = {(s.item, s.system): s.output for s in runs[0][1].table.samples}
-    found: list[tuple[str, Held]] = []
+    found: list[tuple[str, RatedColumn]] = []
     notes = []
     for place, (given, result) in enumerate(runs, 1):
         name = f"run {place}" if isinstance(given, Result) else str(given)
@@ -92,7 +92,7 @@ def _judges(runs: Sequence[tuple[Result | str | Path, Result]]) -> tuple[list[He
         if not same:
             raise DataError(f"{name} has no text of the first run, by item, system and output")
         if len(same) < len(theirs):
-            notes.append(f"Left out: {count(len(theirs) - len(same), 'text')} of {name} that the first run has not.")
+            notes.append(f"Left out: {plural(len(theirs) - len(same), 'text')} of {name} that the first run has not.")
         for one in judges_of(result.table, str(result.info.get("model") or "")):
             values = {key: value for key, value in one.values.items() if key in same}
             found.append((name, replace(one, values=values)))
@@ -126,7 +126,7 @@ def _unrated(columns: Iterable[Column], criteria: Sequence[str], told: Sequence[
     """Criteria without ratings, where the run has not said so itself."""
     names = list(dict.fromkeys(criterion(column) for column in columns if column.kind == "criterion"))
     lacking = [name for name in names if name not in criteria]
-    if not lacking or unmatched(table.samples, names) in told:
+    if not lacking or unknown_criteria(table.samples, names) in told:
         return []
     return [f"No ratings by people for {', '.join(lacking)} (there are: {', '.join(criteria)})."]
 
@@ -138,4 +138,4 @@ def _outside(table: Table, told: Sequence[str]) -> list[str]:
         for one in table.columns
         if one.kind == "criterion" and one.low is not None and one.high is not None
     }
-    return [note for note in strangers(table.samples, scales) if note not in told]
+    return [note for note in out_of_scale(table.samples, scales) if note not in told]

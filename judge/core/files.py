@@ -15,7 +15,7 @@ from io import FileIO
 from pathlib import Path
 
 
-def folder(path: Path) -> None:
+def make_private_dir(path: Path) -> None:
     """Make a folder, and those above it, where there is none; then it is its owner's alone. Raises OSError.
 
     One that is there stays as it is, and so do those above it.
@@ -24,7 +24,7 @@ def folder(path: Path) -> None:
     path.mkdir(mode=0o700, exist_ok=True)
 
 
-def opener(path: str, flags: int) -> int:
+def private_opener(path: str, flags: int) -> int:
     """For `open`: a file that this makes is its owner's alone."""
     return os.open(path, flags, 0o600)
 
@@ -34,28 +34,28 @@ if sys.platform != "win32":
 
 
 @contextmanager
-def held(path: Path, *, shared: bool = False) -> Iterator[FileIO]:
+def locked(path: Path, *, shared: bool = False) -> Iterator[FileIO]:
     """The file, opened to append (and made where there is none, for its owner), and locked: waits for its holders.
 
     What is locked is what stands there then, though somebody put another file in its place meanwhile. Holders of
     `shared` locks do not wait for each other. Raises OSError.
     """
     while True:
-        with FileIO(path, "a", opener=opener) as file:
+        with FileIO(path, "a", opener=private_opener) as file:
             if sys.platform != "win32":
                 fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-            if same(file, path):
+            if is_same_file(file, path):
                 yield file
                 return
 
 
-def free(path: Path) -> bool:
+def is_unlocked(path: Path) -> bool:
     """Whether nobody holds a lock on this file. Raises OSError."""
-    with FileIO(path, "a", opener=opener) as file:
-        return taken(file)
+    with FileIO(path, "a", opener=private_opener) as file:
+        return try_lock(file)
 
 
-def taken(file: FileIO) -> bool:
+def try_lock(file: FileIO) -> bool:
     """Lock an open file until it is closed; False where somebody else holds it. Raises OSError."""
     try:
         if sys.platform != "win32":
@@ -65,7 +65,7 @@ def taken(file: FileIO) -> bool:
     return True
 
 
-def same(file: FileIO, path: Path) -> bool:
+def is_same_file(file: FileIO, path: Path) -> bool:
     """Whether an open file is (still) the one at this path."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())

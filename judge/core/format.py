@@ -16,7 +16,7 @@ _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufe
 _NEGATIVE = re.compile(r"^-(?=[\d.])")
 
 
-def clean(text: str) -> str:
+def escape_controls(text: str) -> str:
     """The text with control, reordering and lone surrogate characters written out, as `\\x1b` or `\\u202e`."""
     return _UNSAFE.sub(_escaped, text.replace("\r\n", "\n")) if _UNSAFE.search(text) else text
 
@@ -26,9 +26,9 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def line(text: str, limit: int = 0) -> str:
+def one_line(text: str, limit: int = 0) -> str:
     """The text cleaned and on one line, cut to `limit` characters where one is given."""
-    flat = " ".join(clean(text).split())
+    flat = " ".join(escape_controls(text).split())
     return flat if not limit or len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
@@ -55,12 +55,12 @@ def signed(value: float, places: int) -> str:
     return f"+{text}" if value > 0 and text.strip("0.") else text
 
 
-def chance(p: float) -> str:
+def format_p(p: float) -> str:
     """`p = 0.012`, `p < 0.001`."""
     return "p < 0.001" if p < 0.001 else f"p = {number(p, 3)}"
 
 
-def span(low: float | None, high: float | None, places: int) -> str:
+def format_interval(low: float | None, high: float | None, places: int) -> str:
     """`[2.50, 3.80]`, or nothing where there is no interval."""
     return "" if low is None or high is None else f"[{number(low, places)}, {number(high, places)}]"
 
@@ -70,7 +70,7 @@ def percent(share: float | None, none: str = "–") -> str:
     return none if share is None else f"{number(100 * share, 1)}%"
 
 
-def count(n: int, what: str) -> str:
+def plural(n: int, what: str) -> str:
     """`1 item`, `1,600 items`."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
@@ -87,14 +87,14 @@ def seconds(value: float) -> str:
     return f"{whole // 3600}\u00a0h {whole % 3600 // 60:02d}\u00a0min"
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """The same value as strict JSON can hold it: no NaN or infinity (null), no lone surrogate, mappings as objects."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, str):
         return whole(value)
     if isinstance(value, Mapping):
-        return {str(plain(str(k))): plain(v) for k, v in value.items()}
+        return {str(to_json(str(k))): to_json(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
+        return [to_json(v) for v in value]
     return value if value is None or isinstance(value, bool | int) else str(value)

@@ -53,7 +53,7 @@ _OFFSET_POSITIONS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class ModelFiles:
     """A model's files, and what for. `digest` is a sha256, in hex, of all that is read of them."""
 
     who: str
@@ -87,7 +87,7 @@ class Files:
         return ConfigError(f"{self.label} ({self.folder}): {why}")
 
 
-def find(model: str, *, who: str, what: str, cache: Path | None) -> Files:
+def resolve(model: str, *, who: str, what: str, cache: Path | None) -> ModelFiles:
     """The files of a folder or of a name on the hub, downloaded where they are not on this machine yet.
 
     `cache` is the folder where digests are kept. Raises ConfigError for a model that cannot be had or is not whole,
@@ -95,19 +95,19 @@ def find(model: str, *, who: str, what: str, cache: Path | None) -> Files:
     """
     path = Path(model).expanduser()
     name, folder = (path.resolve().name, path) if path.is_dir() else (model, _snapshot(model, who, what))
-    return at(folder, name=name, who=who, what=what, cache=cache)
+    return from_folder(folder, name=name, who=who, what=what, cache=cache)
 
 
-def at(folder: Path, *, name: str, who: str, what: str, cache: Path | None) -> Files:
+def from_folder(folder: Path, *, name: str, who: str, what: str, cache: Path | None) -> ModelFiles:
     """The model in a folder. Raises ConfigError where it is not whole."""
-    found = Files(who, what, name, folder, "")
-    if lacks := lacking(folder):
+    found = ModelFiles(who, what, name, folder, "")
+    if lacks := missing_files(folder):
         raise found.error(
             f"lacks {_listed(lacks)}: get all of its files again, or load model and tokenizer with transformers and "
             "write both with save_pretrained(FOLDER); weights of another form are not read"
         )
     try:
-        return Files(who, what, name, folder, _digest(folder, cache))
+        return ModelFiles(who, what, name, folder, _digest(folder, cache))
     except OSError as error:
         raise found.error(f"cannot be read: {error}") from error
 
@@ -116,7 +116,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:2]) + (f" and {len(names) - 2:,} more files" if len(names) > 2 else "")
 
 
-def lacking(folder: Path) -> list[str]:
+def missing_files(folder: Path) -> list[str]:
     """The files without which a folder is no model: configuration, a tokenizer's, weights or parts of these."""
     lacks = [] if (folder / "config.json").is_file() else ["config.json"]
     # transformers would make a tokenizer without words.
@@ -134,18 +134,18 @@ def lacking(folder: Path) -> list[str]:
 
 def _snapshot(name: str, who: str, what: str) -> Path:
     """The folder of a model of the hub, as it lies in the hub's own cache; what is missing there is downloaded."""
-    hub = optional("huggingface_hub", who)
-    optional("transformers.utils.logging", who)
+    hub = import_optional("huggingface_hub", who)
+    import_optional("transformers.utils.logging", who)
     wanted, kept = list(PATTERNS), ""
     try:
         folder = Path(hub.snapshot_download(name, allow_patterns=wanted, local_files_only=True))
-        if not (lacks := lacking(folder)):
+        if not (lacks := missing_files(folder)):
             return folder
         kept = f"; the copy in its cache lacks {_listed(lacks)}"
     except (OSError, ValueError):  # not there yet, or no name of the hub's: the download will say
         pass
     try:
-        with quiet():
+        with silenced():
             return Path(hub.snapshot_download(name, allow_patterns=wanted))
     except Exception as error:
         raise ConfigError(
@@ -177,18 +177,23 @@ def _digest(folder: Path, cache: Path | None) -> str:
 
 
 def load(
-    files: Files, head: str, *, dtype: str = "float32", spare: Callable[[str], bool] = lambda name: False, **how: Any
+    files: ModelFiles,
+    head: str,
+    *,
+    dtype: str = "float32",
+    spare: Callable[[str], bool] = lambda name: False,
+    **how: Any,
 ) -> tuple[Any, Any]:
     """Tokenizer and network by one of transformers' classes. Nothing is unpickled, no code fetched.
 
     Raises ConfigError where they cannot be loaded or weights are missing, but for those of which `spare` is true.
     """
-    torch, transformers = optional("torch", files.who), optional("transformers", files.who)
+    torch, transformers = import_optional("torch", files.who), import_optional("transformers", files.who)
     here = {"local_files_only": True, "trust_remote_code": False}
     how |= {"dtype": getattr(torch, dtype), "use_safetensors": True, "output_loading_info": True, **here}
-    broken, part = optional("safetensors", files.who).SafetensorError, "tokenizer"
+    broken, part = import_optional("safetensors", files.who).SafetensorError, "tokenizer"
     try:
-        with quiet():
+        with silenced():
             tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), **here)
             part = "network"
             network, found = getattr(transformers, head).from_pretrained(str(files.folder), **how)
@@ -205,7 +210,7 @@ def load(
 
 def device(name: str | None, *, who: str) -> Any:
     """The device of this name, the GPU where there is one and none is named. Raises ConfigError."""
-    torch = optional("torch", who)
+    torch = import_optional("torch", who)
     try:
         chosen = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
         if chosen.type == "meta":
@@ -216,7 +221,7 @@ def device(name: str | None, *, who: str) -> Any:
     return chosen
 
 
-def moved(files: Files, network: Any, to: Any) -> Any:
+def to_device(files: ModelFiles, network: Any, to: Any) -> Any:
     """The network on a device. Raises ConfigError where there is no room for it."""
     try:
         return network.to(to)
@@ -230,10 +235,10 @@ def batch_tokens(kind: str) -> int:
 
 
 @contextmanager
-def computing(files: Files, tokens: int) -> Iterator[None]:
+def translated_errors(files: ModelFiles, tokens: int) -> Iterator[None]:
     """Quiet; what a network raises as it computes so many tokens becomes a ConfigError that says what to set."""
     try:
-        with quiet():
+        with silenced():
             yield
     except (RuntimeError, ValueError, TypeError, IndexError, MemoryError) as error:
         why = f"its network cannot compute ({first_line(error)}): name another model"
@@ -288,7 +293,7 @@ def batches(lengths: Sequence[int], tokens: int, *, mixed: bool = False) -> list
     return made
 
 
-def optional(module: str, who: str, extra: str | None = None) -> Any:
+def import_optional(module: str, who: str, extra: str | None = None) -> Any:
     """The module. Raises MissingExtra, with the pip line, where it or what it needs is not installed."""
     try:
         return import_module(module)
@@ -318,7 +323,7 @@ def first_line(error: Exception) -> str:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silenced() -> Iterator[None]:
     """No warnings, log lines or progress bars of other packages meanwhile; all as it was afterwards."""
     before = logging.root.manager.disable
     logging.disable(max(before, logging.WARNING))

@@ -54,14 +54,14 @@ def signed(text: str) -> str:
     return _DASHED.sub("-", text)
 
 
-def shortest(number: str) -> str:
+def format_decimal(number: str) -> str:
     """A decimal without a plus, and without the zeros at its end that change nothing."""
     number = number.removeprefix("+")
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Names:
+class LabelIndex:
     """What the labels of a scale are called, all of it folded: from the name to the label.
 
     `own` are the labels themselves, by their `key`; `numbers` those that are numbers, by their shortest form, and
@@ -89,11 +89,11 @@ class Names:
         if found := self.own.get(self.key(text)):
             return found
         key = signed(text.strip()).casefold()
-        return self.words.get(key) or self.counted.get(key) or self.numbers.get(shortest(key))
+        return self.words.get(key) or self.counted.get(key) or self.numbers.get(format_decimal(key))
 
 
 @lru_cache(maxsize=256)
-def names(scale: Scale) -> Names:
+def label_index(scale: Scale) -> LabelIndex:
     """The names of a scale's labels."""
     folded = [signed(fold(label).strip()) for label in scale.labels]
     loose = len({text.casefold() for text in folded}) == len(folded)
@@ -102,7 +102,7 @@ def names(scale: Scale) -> Names:
     numbers: dict[str, str] = {}
     for key, label in own.items():
         if is_number(key):
-            numbers.setdefault(shortest(key), label)
+            numbers.setdefault(format_decimal(key), label)
     taken = {text.casefold() for text in folded}
     words, counted = (
         {
@@ -116,4 +116,4 @@ def names(scale: Scale) -> Names:
     )
     top = max(numbers, key=float, default=None)
     below_zero = any(number.startswith("-") for number in numbers)
-    return Names(own, numbers, words, counted, None if top is None else numbers[top], loose, below_zero)
+    return LabelIndex(own, numbers, words, counted, None if top is None else numbers[top], loose, below_zero)

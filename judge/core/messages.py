@@ -13,7 +13,7 @@ _BARE: Any = object()
 
 
 @contextmanager
-def spoken_at(door: Door) -> Iterator[None]:
+def speaking_to(door: Door) -> Iterator[None]:
     """Messages made in this block are worded for those who came through this door, or through an outer one."""
     if _door.get() is not None:
         yield

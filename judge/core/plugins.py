@@ -93,7 +93,7 @@ def load(kind: Kind, name: str) -> Any:
             raise MissingExtra(f"{name} needs the package {error.name}: pip install 'textjudge[{name}]'") from error
     for point in entry_points(group=f"judge.{kind}", name=name):
         return point.load()
-    raise ConfigError(unknown(kind.removesuffix("s"), name, names(kind)))
+    raise ConfigError(unknown_name_message(kind.removesuffix("s"), name, names(kind)))
 
 
 def report(name: str) -> Any:
@@ -102,7 +102,7 @@ def report(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def unknown(what: str, name: str, known: list[str]) -> str:
+def unknown_name_message(what: str, name: str, known: list[str]) -> str:
     """The message for a name that is not among the known ones, with the nearest of them."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""

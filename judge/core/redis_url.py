@@ -26,7 +26,7 @@ _WRITE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class RedisUrl:
     """Where a Redis or Valkey is. `url` is for its client alone; everything else that shows one shows no password."""
 
     url: str = field(repr=False)
@@ -36,7 +36,7 @@ class Address:
         return self.shown
 
     @classmethod
-    def read(cls, text: str) -> Address:
+    def read(cls, text: str) -> RedisUrl:
         """The address that a text is. Raises ValueError, which quotes nothing of the text."""
         if _BARE.fullmatch(text) and not _BEGINNING.match(text):
             raise ValueError(_WRITE_BARE)
@@ -72,13 +72,13 @@ class Address:
         return {"type": "string"}
 
 
-def is_address(given: object, *, bare: bool = True) -> bool:
+def is_redis_url(given: object, *, bare: bool = True) -> bool:
     """Whether this is the address of a cache, however wrong, and not a folder; with `bare`, HOST:PORT counts as one."""
     if isinstance(given, str):
         return any((_BEGINNING.match(given), _SECRET.match(given), bare and _BARE.fullmatch(given)))
-    return isinstance(given, Address)
+    return isinstance(given, RedisUrl)
 
 
-def place(given: str | Address) -> str | Address:
+def parse_cache_location(given: str | RedisUrl) -> str | RedisUrl:
     """A text that is an address as one, any other as it is. Raises ValueError as `Address.read`."""
-    return Address.read(given) if isinstance(given, str) and is_address(given) else given
+    return RedisUrl.read(given) if isinstance(given, str) and is_redis_url(given) else given

@@ -4,25 +4,35 @@ A file is a YAML header between two `---` lines and a Jinja template, which most
 """
 
 from judge.criteria.draft import drafting, read_steps, with_steps, write_steps
-from judge.criteria.loading import HIDDEN, WORDINGS, builtin, check, checked_name, languages, load, reworded, settled
-from judge.criteria.template import bodies, builtin_prompts, joint, sources
+from judge.criteria.loading import (
+    HIDDEN,
+    PARAPHRASES,
+    builtin,
+    check_samples,
+    finalize,
+    languages,
+    load,
+    paraphrase,
+    validate_name,
+)
+from judge.criteria.template import builtin_prompts, multi_criteria_layout, template_bodies, template_texts
 
 __all__ = [
     "HIDDEN",
-    "WORDINGS",
-    "bodies",
+    "PARAPHRASES",
     "builtin",
     "builtin_prompts",
-    "check",
-    "checked_name",
+    "check_samples",
     "drafting",
-    "joint",
+    "finalize",
     "languages",
     "load",
+    "multi_criteria_layout",
+    "paraphrase",
     "read_steps",
-    "reworded",
-    "settled",
-    "sources",
+    "template_bodies",
+    "template_texts",
+    "validate_name",
     "with_steps",
     "write_steps",
 ]

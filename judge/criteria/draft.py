@@ -19,16 +19,16 @@ from judge.core.errors import CriterionError, ParseError
 from judge.core.records import Criterion, whole
 from judge.criteria.template import (
     Header,
-    bodies,
-    body,
-    head,
-    label_of,
-    own,
+    display_name,
+    front_matter,
+    own_name,
+    parse_template,
     read_header,
     read_layouts,
     read_text,
     reference,
-    tree_of,
+    template_bodies,
+    template_body,
 )
 
 FEWEST, MOST, LONGEST = 2, 12, 400
@@ -47,26 +47,26 @@ def drafting(criterion: Criterion) -> dict[str, str]:
 
     Raises CriterionError where the criterion has no block `criterion` to draft from.
     """
-    texts = bodies(criterion)
+    texts = template_bodies(criterion)
     chain = list(_chain(criterion, texts))
-    named = (block.name for name in chain[:-1] for block in tree_of(texts[name]).find_all(nodes.Block))
+    named = (block.name for name in chain[:-1] for block in parse_template(texts[name]).find_all(nodes.Block))
     if "criterion" not in named:
         raise CriterionError(
             f"{criterion.path}: has no text to draft steps from; extend a layout, and put what is judged into "
             "{% block criterion %}"
         )
     asking = changed(criterion, template=f'{{% extends "{_LAYOUT}" %}}')
-    layouts = {name: body(text) for name, text in read_layouts(asking).items()}
+    layouts = {name: template_body(text) for name, text in read_layouts(asking).items()}
     return {**texts, **layouts, chain[-1]: layouts[_LAYOUT]}
 
 
 def _chain(criterion: Criterion, texts: dict[str, str]) -> Iterator[str]:
     """The names of the criterion's file, of the template that it extends, and so on."""
-    wanted: str | None = own(criterion)
+    wanted: str | None = own_name(criterion)
     while wanted:
         yield wanted
-        parent = tree_of(texts[wanted]).find(nodes.Extends)
-        wanted = reference(label_of(criterion, wanted), parent) if parent else None
+        parent = parse_template(texts[wanted]).find(nodes.Extends)
+        wanted = reference(display_name(criterion, wanted), parent) if parent else None
 
 
 # Reading.
@@ -150,7 +150,7 @@ class _Place:
 
 
 def _place(text: str) -> _Place:
-    header = head(text)
+    header = front_matter(text)
     tree = cast(yaml.MappingNode, yaml.compose(header, Loader=yaml.SafeLoader))  # `read_header` would have none else
     for key, value in tree.value:
         if key.value == "steps":
@@ -187,7 +187,7 @@ def _refuse_other(path: Path, data: bytes, old: str, wanted: Header) -> None:
         header = read_header(str(path), new)
     except CriterionError as error:
         raise CriterionError(misfit) from error
-    if header != wanted or body(new).lstrip("\n") != body(old).lstrip("\n"):
+    if header != wanted or template_body(new).lstrip("\n") != template_body(old).lstrip("\n"):
         raise CriterionError(misfit)
 
 

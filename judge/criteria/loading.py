@@ -20,20 +20,20 @@ from jinja2.visitor import NodeTransformer
 
 from judge.core.errors import CriterionError, DataError
 from judge.core.messages import command, option
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample
 from judge.criteria.template import (
     builtin_prompts,
-    head,
-    label_of,
-    own,
+    display_name,
+    front_matter,
+    own_name,
+    parse_template,
     read_header,
     read_layouts,
     read_text,
     reference,
-    sources,
-    syntax,
-    tree_of,
+    template_parser,
+    template_texts,
 )
 
 HIDDEN = {
@@ -47,14 +47,14 @@ _NAMES_OF_TEXTS = (("a", "b"), ("1", "2"), ("first", "second"), ("one", "two"))
 _FIELDS = ("source", "reference", "references")
 
 
-def needs(criterion: Criterion, texts: dict[str, str]) -> frozenset[str]:
+def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset[str]:
     """The variables that a rendering reads and cannot do without, of the templates in `texts` (`sources`).
 
     A block that a criterion replaces does not count, nor does a variable that is tested with `is defined` or given
     a default. Raises CriterionError for one that no judge may see.
     """
-    tree = nodes.Template(list(_flat(texts, own(criterion), ())), lineno=1)
-    tree.set_environment(syntax())
+    tree = nodes.Template(list(_flat(texts, own_name(criterion), ())), lineno=1)
+    tree.set_environment(template_parser())
     free = meta.find_undeclared_variables(tree)
     for name, reason in HIDDEN.items():
         if name in free:
@@ -65,7 +65,7 @@ def needs(criterion: Criterion, texts: dict[str, str]) -> frozenset[str]:
     return frozenset(free - optional - {"this", "self", "super"})
 
 
-def check(criterion: Criterion, samples: Sequence[Sample]) -> None:
+def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
     """Every sample has what the criterion's template reads.
 
     Raises CriterionError for a variable that no sample has, for a template that never shows the text it is to judge,
@@ -95,7 +95,7 @@ def check(criterion: Criterion, samples: Sequence[Sample]) -> None:
 def _check_comparison(criterion: Criterion) -> None:
     """The two texts are first and second, and the values say which of them an answer is for."""
     if "output" in criterion.needs:
-        at = _line(criterion, sources(criterion), "output")
+        at = _line(criterion, template_texts(criterion), "output")
         raise CriterionError(f"{at}: a comparison has no output; its texts are first and second")
     scale = criterion.scale
     if (scale.low, scale.high) != (0, 1):
@@ -126,7 +126,7 @@ def _nowhere(criterion: Criterion, name: str, samples: Sequence[Sample]) -> Crit
     known = sorted(one for one in candidates if any(_has(sample, one) for sample in samples))
     if criterion.pairwise:
         known = sorted({"first", "second", *known} - {"output"})
-    at = _line(criterion, sources(criterion), name)
+    at = _line(criterion, template_texts(criterion), name)
     if name in _FIELDS:
         reads = f"the criterion {criterion.name} reads {name}, which no sample has"
         mend = (
@@ -141,11 +141,11 @@ def _nowhere(criterion: Criterion, name: str, samples: Sequence[Sample]) -> Crit
 
 def _line(criterion: Criterion, texts: dict[str, str], variable: str) -> str:
     """`file:line` of the first place that reads a variable."""
-    trees = {name: tree_of(text) for name, text in texts.items()}
+    trees = {name: parse_template(text) for name, text in texts.items()}
     readers = (name for name, tree in trees.items() if variable in meta.find_undeclared_variables(tree))
-    reader = next(readers, own(criterion))
+    reader = next(readers, own_name(criterion))
     lines = (node.lineno for node in trees[reader].find_all(nodes.Name) if node.name == variable)
-    return f"{label_of(criterion, reader)}:{next(lines, 1)}"
+    return f"{display_name(criterion, reader)}:{next(lines, 1)}"
 
 
 def _flat(texts: dict[str, str], name: str, trail: tuple[str, ...]) -> Iterator[nodes.Node]:
@@ -156,7 +156,7 @@ def _flat(texts: dict[str, str], name: str, trail: tuple[str, ...]) -> Iterator[
         if wanted in trail:
             raise CriterionError(f"{wanted}: templates that lead back to themselves: {' > '.join((*trail, wanted))}")
         trail = (*trail, wanted)
-        chain.append(tree_of(texts[wanted]))
+        chain.append(parse_template(texts[wanted]))
         parent = chain[-1].find(nodes.Extends)
         wanted = reference(wanted, parent) if parent else None
     blocks: dict[str, list[nodes.Block]] = {}
@@ -237,13 +237,13 @@ def load(
     elif name_or_path is None:
         raise CriterionError("no criterion: give a name, a file, or its text: judge.load_criterion(text=..., name=...)")
     else:
-        criterion = _read(_file_of(checked_name(name_or_path), language, pairwise), language)
+        criterion = _read(_file_of(validate_name(name_or_path), language, pairwise), language)
     if pairwise is not None and criterion.pairwise != pairwise:
         raise CriterionError(f"{criterion.path}: {_mismatch(criterion)}")
     return criterion
 
 
-def checked_name(given: Any) -> str:
+def validate_name(given: Any) -> str:
     """A criterion's name or path. Raises CriterionError for what is neither, such as the text of one."""
     if isinstance(given, Path):
         return str(given)
@@ -276,7 +276,7 @@ def _file_of(name_or_path: str, language: str, pairwise: bool | None) -> Path:
         return Path(name_or_path)
     known = [path.stem for name, path in every if pairwise is None or _compares(name) == pairwise]
     raise CriterionError(
-        f"{unknown('criterion', name_or_path, list(dict.fromkeys(known)))}; a path to a .jinja file works too"
+        f"{unknown_name_message('criterion', name_or_path, list(dict.fromkeys(known)))}; a path to a .jinja file works too"
     )
 
 
@@ -303,7 +303,7 @@ def _builtin_files(language: str) -> dict[str, Path]:
     """`task/name` → file, for every built-in criterion of a language."""
     known = languages()
     if language not in known:
-        raise CriterionError(unknown("language", language, known))
+        raise CriterionError(unknown_name_message("language", language, known))
     root = builtin_prompts() if language == "en" else builtin_prompts() / language
     files = [file for file in root.glob("*/*.jinja") if file.parent.name != "layouts"]
     return {f"{file.parent.name}/{file.stem}": file for file in sorted(files)}
@@ -328,22 +328,22 @@ def _made(text: str, name: str, path: str, language: str) -> Criterion:
         language=language,
         path=path,
     )
-    return signed(replace(criterion, layouts=read_layouts(criterion), said=criterion.told))
+    return with_needs(replace(criterion, layouts=read_layouts(criterion), said=criterion.told))
 
 
-def signed(criterion: Criterion) -> Criterion:
+def with_needs(criterion: Criterion) -> Criterion:
     """The criterion with what its texts make it need."""
-    return replace(criterion, needs=needs(criterion, sources(criterion)))
+    return replace(criterion, needs=required_variables(criterion, template_texts(criterion)))
 
 
-def settled(criterion: Criterion) -> Criterion:
+def finalize(criterion: Criterion) -> Criterion:
     """A criterion that a program has made or changed, with the layouts and needs that its template now has.
 
     Raises CriterionError for what is wrong with the template, and for a header that says something else than it does.
     """
     found = criterion if criterion.path else replace(criterion, path=f"{criterion.name}.jinja")
     found = found if found.title else replace(found, title=found.name)
-    if head(found.template):
+    if front_matter(found.template):
         header = read_header(found.path, found.template)
         says = header.scale.labels, header.scale.values, tuple(header.steps), header.reply
         if says not in (found.told[2:], found.said[2:]):
@@ -351,29 +351,29 @@ def settled(criterion: Criterion) -> Criterion:
                 f"{found.path}: the header of its template says another scale, steps or reply than the Criterion has; "
                 "judge.load_criterion(text=..., name=...) makes one of a text with its header"
             )
-    return signed(replace(found, layouts=read_layouts(found)))
+    return with_needs(replace(found, layouts=read_layouts(found)))
 
 
-WORDINGS = ("b", "c")
+PARAPHRASES = ("b", "c")
 """The other wordings of the layout that judges one text."""
 _LAYOUT = "layouts/pointwise.jinja"
 _EXTENDS = re.compile(rf"""({{%[-+]?\s*extends\s+["']){re.escape(_LAYOUT)}(?=["'])""")
 
 
-def reworded(criterion: Criterion, wording: str) -> Criterion:
+def paraphrase(criterion: Criterion, wording: str) -> Criterion:
     """The criterion in another of the WORDINGS, by the name `NAME~b`: its own text is the same, what is around differs.
 
     Raises CriterionError where its prompt has no words around it that could be said otherwise: it extends another
     layout than the built-in one, or none.
     """
     root = builtin_prompts() if criterion.language == "en" else builtin_prompts() / criterion.language
-    texts = sources(criterion)
+    texts = template_texts(criterion)
     if texts.get(_LAYOUT) != read_text(root / _LAYOUT):
         raise CriterionError(
             f"{criterion.path}: it does not extend the built-in {_LAYOUT}, which alone is there in other words"
         )
     other = f"layouts/pointwise_{wording}.jinja"
     found = {name: _EXTENDS.sub(rf"\g<1>{other}", text) for name, text in texts.items() if name != _LAYOUT}
-    template = found.pop(own(criterion))
+    template = found.pop(own_name(criterion))
     found[other] = read_text(root / other)
-    return signed(replace(criterion, name=f"{criterion.name}~{wording}", template=template, layouts=found))
+    return with_needs(replace(criterion, name=f"{criterion.name}~{wording}", template=template, layouts=found))

@@ -31,7 +31,7 @@ from jinja2.runtime import Context
 
 from judge.core.errors import CriterionError
 from judge.core.records import Criterion, Form, Prompt, ReplyKind, Sample, Scale
-from judge.criteria.sandbox import Sandbox, steps, unlike_others
+from judge.criteria.sandbox import Sandbox, distinct_mark, step_limit
 
 _KEY = 8
 _TEXTS = frozenset({"source", "output", "first", "second"})
@@ -62,13 +62,13 @@ class _Environment(Sandbox):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """What a criterion tells of itself needs no guard, which takes half of the time of a prompt."""
-        if type(obj) is This and attribute in This.__slots__:
+        if type(obj) is CriterionView and attribute in CriterionView.__slots__:
             return getattr(obj, attribute)
         return super().getattr(obj, attribute)
 
 
 @dataclass(frozen=True, slots=True)
-class This:
+class CriterionView:
     """What a template knows of its own criterion, as `this`.
 
     `lowest` and `highest` are the labels of least and greatest value; `whole` says that the labels are the whole
@@ -88,9 +88,9 @@ class This:
     cut: str = ""
 
 
-def _this(criterion: Criterion) -> This:
+def _this(criterion: Criterion) -> CriterionView:
     scale = criterion.scale
-    return This(
+    return CriterionView(
         title=criterion.title,
         description=criterion.description,
         scale=scale,
@@ -122,12 +122,12 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
         return f"{text.mark}{text.name} {label}{text.mark}"
     if isinstance(text, (list, tuple, Mapping)):
         raise TypeError(f"fenced takes one text, not a {type(text).__name__}: write a for loop around it")
-    body = unlike_others(str(text), [text])
-    mark = key(body, among)
+    body = distinct_mark(str(text), [text])
+    mark = fence_digest(body, among)
     return f"<{label} {mark}>\n{body}\n</{label} {mark}>"
 
 
-def key(text: str, among: Sequence[str] = ()) -> str:
+def fence_digest(text: str, among: Sequence[str] = ()) -> str:
     """What the marks around a text carry: the start of its own sha256, 8 hex digits.
 
     As many more where the text or one of those `among` which it stands holds them, and where one holds them all, those
@@ -207,10 +207,10 @@ class Renderer:
             takes = "a pair of samples" if self._criterion.pairwise else "one sample"
             raise CriterionError(f"{self._criterion.path}: takes {takes} {where}")
         try:
-            known = context(sample, self._this, rival)
+            known = template_variables(sample, self._this, rival)
             if rival is not None:
                 self._refuse_apart(known, sample, rival)
-            with steps():
+            with step_limit():
                 material, question = self._filled(known)
         except _RUNTIME as error:
             what = str(error) or type(error).__name__
@@ -233,7 +233,7 @@ class Renderer:
     def _refuse_apart(self, known: Mapping[str, Any], sample: Sample, rival: Sample) -> None:
         """What a comparison reads beside the two texts must be the same for both."""
         for name in sorted(self._criterion.needs - known.keys()):
-            one, other = (context(side, self._this).get(name) for side in (sample, rival))
+            one, other = (template_variables(side, self._this).get(name) for side in (sample, rival))
             if one != other:
                 raise ValueError(
                     f"reads {name}, which differs between the systems {sample.system!r} and {rival.system!r}"
@@ -289,14 +289,14 @@ def _fill(around: Sequence[str], texts: Mapping[str, Any]) -> str:
     return "".join(found)
 
 
-def context(sample: Sample, this: This, rival: Sample | None = None) -> dict[str, Any]:
+def template_variables(sample: Sample, this: CriterionView, rival: Sample | None = None) -> dict[str, Any]:
     """The variables a template sees: what the sample has, and nothing for what it lacks.
 
     With a rival, the texts `first` (the sample's) and `second` in place of `output`, and of the rest what both samples
     have alike. Never the system's name, the people's ratings or the item's id, under whatever column they came.
     """
     if rival is not None:
-        one, other = context(sample, this), context(rival, this)
+        one, other = template_variables(sample, this), template_variables(rival, this)
         shared = {name: value for name, value in one.items() if name in other and value == other[name]}
         shared.pop("output", None)
         return {**shared, "first": sample.output, "second": rival.output}
@@ -314,7 +314,7 @@ def context(sample: Sample, this: This, rival: Sample | None = None) -> dict[str
     return known
 
 
-class Joint:
+class MultiCriterionLayout:
     """The layout that puts the questions of several criteria after one material; `layout` is its text."""
 
     def __init__(self, layout: str) -> None:
@@ -324,7 +324,7 @@ class Joint:
         """The material that these prompts share, and their questions. Raises CriterionError."""
         questions = [{"name": p.criterion, "key": json.dumps(p.criterion), "text": p.question} for p in prompts]
         try:
-            with steps():
+            with step_limit():
                 asked = self._template.render(questions=questions).strip()
         except _RUNTIME as error:
             raise CriterionError(f"{_JOINT}: {error or type(error).__name__}") from error
@@ -338,7 +338,7 @@ class _Placeholder(ChainableUndefined):
         return f"[{self._undefined_name}]"
 
 
-def draft(criterion: Criterion, templates: Mapping[str, str]) -> Prompt:
+def render_step_drafting_prompt(criterion: Criterion, templates: Mapping[str, str]) -> Prompt:
     """What a model is asked for a draft of a criterion's steps, in the templates of `criteria.drafting`.
 
     It is shown the criterion's title, description, text and scale, and no sample: a sample's field is its name in
@@ -348,7 +348,7 @@ def draft(criterion: Criterion, templates: Mapping[str, str]) -> Prompt:
     env.filters["fenced"] = lambda text, label: str(text)
     try:
         template = env.get_template(Path(criterion.path).name)
-        with steps():
+        with step_limit():
             text = template.render(this=_this(criterion), pairwise=criterion.pairwise).strip()
     except _RUNTIME as error:
         what = str(error) or type(error).__name__

@@ -35,7 +35,7 @@ _left: ContextVar[list[int] | None] = ContextVar("_left", default=None)
 
 
 @contextmanager
-def steps() -> Iterator[None]:
+def step_limit() -> Iterator[None]:
     """What is rendered inside has `STEPS` steps, and raises OverflowError beyond them."""
     token = _left.set([STEPS])
     try:
@@ -71,7 +71,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if operator == "*" and all(isinstance(side, int) and side.bit_length() > _BITS for side in (left, right)):
             raise OverflowError(f"numbers beyond {_BITS:,} bits are not for templates")
         made = _made(super().call_binop(context, operator, left, right))
-        return unlike_others(made, [left, right]) if operator == "%" else made
+        return distinct_mark(made, [left, right]) if operator == "%" else made
 
     def call(self, context: Any, called: Any, *args: Any, **kwargs: Any) -> Any:
         """Jinja's, named as ours: what a template calls."""
@@ -91,7 +91,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
         def bounded(*args: Any, **kwargs: Any) -> str:
             _refuse_wide(value.__self__, [args, kwargs])
-            return unlike_others(wrapped(*args, **kwargs), [value.__self__, args, kwargs])
+            return distinct_mark(wrapped(*args, **kwargs), [value.__self__, args, kwargs])
 
         return bounded
 
@@ -128,7 +128,7 @@ def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
         args = _listed(name, args)
         _refuse(name, [*args[given:], *kwargs.values()])
-        return unlike_others(_made(function(*args, **kwargs)), [args[given:], kwargs])
+        return distinct_mark(_made(function(*args, **kwargs)), [args[given:], kwargs])
 
     return guarded
 
@@ -151,7 +151,7 @@ def _turns(values: Iterable[Any], each: int) -> Iterator[Any]:
 
 
 def _joined(parts: list[Any]) -> str:
-    texts = [part if isinstance(part, str) else unlike_others(str(part), [part]) for part in parts]
+    texts = [part if isinstance(part, str) else distinct_mark(str(part), [part]) for part in parts]
     _take(1 + sum(map(len, texts)) // _FOR_A_STEP)
     return "".join(texts)
 
@@ -160,10 +160,10 @@ def _printed(value: Any) -> Any:
     """What is put into the prompt for a value."""
     if isinstance(_made(value), str | Undefined):
         return value
-    return unlike_others(str(value), [value])
+    return distinct_mark(str(value), [value])
 
 
-def unlike_others(made: T, given: Iterable[Any]) -> T:
+def distinct_mark(made: T, given: Iterable[Any]) -> T:
     """What was made of the values that were given.
 
     Raises ValueError for a text with an object's place in memory, which none of them has: it would be another in every

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from judge.core import yaml_lines
 from judge.core.errors import CriterionError
 from judge.core.label_spellings import fold
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, ReplyKind, Scale
 from judge.criteria.sandbox import Sandbox
 
@@ -30,13 +30,13 @@ _HEADER = re.compile(r"\A---[ \t]*\n(?P<yaml>.*?)^---[ \t]*$", re.DOTALL | re.MU
 _SCALES = "[1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}"
 
 
-def body(text: str) -> str:
+def template_body(text: str) -> str:
     """A template without its header, if it has one, every line where it was in the file."""
     found = _HEADER.match(text)
     return "\n" * found[0].count("\n") + text[found.end() :] if found else text
 
 
-def head(text: str) -> str:
+def front_matter(text: str) -> str:
     """A text's header from its first `---` up to the line that closes it; "" where there is none."""
     found = _HEADER.match(text)
     return text[: found.end("yaml")] if found else ""
@@ -133,7 +133,7 @@ def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> Crite
     key = str(first["loc"][0])
     at = f"{label}:{lines.get(key, 1)}"
     if first["type"] == "extra_forbidden":
-        return CriterionError(f"{at}: {unknown('key', key, list(Header.model_fields))}")
+        return CriterionError(f"{at}: {unknown_name_message('key', key, list(Header.model_fields))}")
     if first["type"] == "missing":
         return CriterionError(f"{at}: the header has no {key}; write {key}: followed by {_SCALES}")
     if first["type"] == "value_error":
@@ -154,9 +154,9 @@ def builtin_prompts() -> Path:
     return inside if inside.is_dir() else package.parent / "prompts"
 
 
-def sources(criterion: Criterion) -> dict[str, str]:
+def template_texts(criterion: Criterion) -> dict[str, str]:
     """Every text that shapes the prompt, by template name: the criterion's file first, then its layouts."""
-    return {own(criterion): criterion.template, **criterion.layouts}
+    return {own_name(criterion): criterion.template, **criterion.layouts}
 
 
 def read_layouts(criterion: Criterion) -> dict[str, str]:
@@ -167,11 +167,11 @@ def read_layouts(criterion: Criterion) -> dict[str, str]:
     root = builtin_prompts()
     localised = [] if criterion.language == "en" else [root / criterion.language]
     folders = [Path(criterion.path).parent, *localised, root]
-    texts = {own(criterion): criterion.template}
-    queue = [own(criterion)]
+    texts = {own_name(criterion): criterion.template}
+    queue = [own_name(criterion)]
     for name in queue:
-        label = label_of(criterion, name)
-        for node in checked(label, texts[name]).find_all(_REFERENCES):
+        label = display_name(criterion, name)
+        for node in parse_cached(label, texts[name]).find_all(_REFERENCES):
             wanted = reference(label, node)
             if wanted in texts:
                 continue
@@ -182,29 +182,29 @@ def read_layouts(criterion: Criterion) -> dict[str, str]:
             else:
                 continue
             queue.append(wanted)
-    del texts[own(criterion)]
+    del texts[own_name(criterion)]
     return texts
 
 
-def bodies(criterion: Criterion) -> dict[str, str]:
+def template_bodies(criterion: Criterion) -> dict[str, str]:
     """`sources` without their headers, each line where it was: what `render.Renderer` takes."""
-    return {name: body(text) for name, text in sources(criterion).items()}
+    return {name: template_body(text) for name, text in template_texts(criterion).items()}
 
 
-def joint(criterion: Criterion) -> str:
+def multi_criteria_layout(criterion: Criterion) -> str:
     """The layout in which a criterion is asked together with others, in its language. Raises CriterionError."""
     asking = replace(criterion, template=f'{{% extends "{_JOINT}" %}}')
-    return body(read_layouts(asking)[_JOINT])
+    return template_body(read_layouts(asking)[_JOINT])
 
 
-def own(criterion: Criterion) -> str:
+def own_name(criterion: Criterion) -> str:
     """The name of a criterion's own file among its templates."""
     return Path(criterion.path).name
 
 
-def label_of(criterion: Criterion, name: str) -> str:
+def display_name(criterion: Criterion, name: str) -> str:
     """What a message calls a template: the criterion's own file by its path, a layout by its name."""
-    return criterion.path if name == own(criterion) else name
+    return criterion.path if name == own_name(criterion) else name
 
 
 def read_text(path: Path) -> str:
@@ -248,24 +248,24 @@ def _find(at: str, node: nodes.Node, name: str, folders: list[Path]) -> Path | N
 
 
 @lru_cache(maxsize=1)
-def syntax() -> Sandbox:
+def template_parser() -> Sandbox:
     """What templates are read with; never used to render. Knows the filters and globals that `render` has."""
     return Sandbox(None, StrictUndefined, {"fenced": str})
 
 
-def tree_of(text: str) -> nodes.Template:
+def parse_template(text: str) -> nodes.Template:
     """A new syntax tree of a template whose text has been `checked`."""
-    return syntax().parse(body(text))
+    return template_parser().parse(template_body(text))
 
 
 @lru_cache(maxsize=64)
-def checked(label: str, text: str) -> nodes.Template:
+def parse_cached(label: str, text: str) -> nodes.Template:
     """The syntax tree, only to be read: the next caller gets the same.
 
     Raises CriterionError for bad syntax, unknown filters, and names that start with `_`.
     """
     try:
-        tree = tree_of(text)
+        tree = parse_template(text)
         for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Filter)):
             if private := next((name for name in _reached(node) if name.startswith("_")), None):
                 raise CriterionError(f"{label}:{node.lineno}: {private} is out of bounds, as is all that starts with _")

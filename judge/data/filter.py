@@ -8,7 +8,7 @@ from typing import Any
 
 from judge.core.errors import DataError
 from judge.core.messages import option
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
 
 Value = str | int | float | bool
@@ -20,7 +20,7 @@ _SHOWN, _KEPT = 10, 1_000  # values of a column: named, and remembered
 
 
 @dataclass(slots=True)
-class Where:
+class RowFilter:
     """A filter of samples, which remembers what it saw.
 
     `columns` are called as in the data or, where `mapping` names those, as here.
@@ -60,23 +60,29 @@ class Where:
         """Raises DataError for a column or a value that no row had, and where no row had all that is wanted."""
         for name, values in self._asked.items() if self.seen else ():
             if (known := self._values.get(name)) is None:
-                raise DataError(f"{option('where', {name: values[0]})}: {unknown('column', name, list(self._there))}")
+                raise DataError(
+                    f"{option('where', {name: values[0]})}: {unknown_name_message('column', name, list(self._there))}"
+                )
             for value in values:
                 if value not in known:
                     raise DataError(f"{option('where', {name: value})}: no row has it; {name} is {_listed(known)}")
         if self.seen and not self.kept:
-            raise DataError(f"{option('where')} {said(self.wanted)}: each is there, and no row has all of them")
+            raise DataError(
+                f"{option('where')} {describe_filter(self.wanted)}: each is there, and no row has all of them"
+            )
 
 
-def only(samples: Iterable[Sample], wanted: Values, mapping: Mapping[str, str | Sequence[str]] = {}) -> list[Sample]:
+def filter_rows(
+    samples: Iterable[Sample], wanted: Values, mapping: Mapping[str, str | Sequence[str]] = {}
+) -> list[Sample]:
     """The samples that are wanted. Raises DataError as `Where.check` does."""
-    where = Where(wanted, mapping)
+    where = RowFilter(wanted, mapping)
     found = [sample for sample in samples if where(sample)]
     where.check()
     return found
 
 
-def said(wanted: Values) -> str:
+def describe_filter(wanted: Values) -> str:
     """The conditions in words: `lang=ja, channel=email or phone`."""
     return ", ".join(f"{name}={' or '.join(values)}" for name, values in _by_column(wanted).items())
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judge.core.errors import DataError
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Row(NamedTuple):
+class RawRow(NamedTuple):
     """One row as it was found. `flat`: from a text table, which has neither lists nor nulls."""
 
     where: str
@@ -31,22 +31,22 @@ class Row(NamedTuple):
     flat: bool = False
 
 
-def rows(data: Any) -> Iterator[Row | Sample]:
+def rows(data: Any) -> Iterator[RawRow | Sample]:
     """The rows of a path, a pandas DataFrame or an iterable of mappings and Samples. Raises DataError."""
     if isinstance(data, str | PathLike):
         yield from _file_rows(data)
     elif _is_frame(data):
         yield from _frame_rows(data)
     elif isinstance(data, Mapping) or not isinstance(data, Iterable):
-        raise DataError(f"data is {kind(data)}, not a path, a DataFrame or an iterable of mappings")
+        raise DataError(f"data is {type_name(data)}, not a path, a DataFrame or an iterable of mappings")
     else:
         for number, row in enumerate(data, 1):
             if isinstance(row, Mapping):
-                yield Row(f"row {number}", {str(name): _plain(value) for name, value in row.items()})
+                yield RawRow(f"row {number}", {str(name): _plain(value) for name, value in row.items()})
             elif isinstance(row, Sample):
                 yield row
             else:
-                raise DataError(f"row {number} is {kind(row)}, not a mapping or a Sample")
+                raise DataError(f"row {number} is {type_name(row)}, not a mapping or a Sample")
 
 
 def _is_frame(data: Any) -> bool:
@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _frame_rows(frame: pd.DataFrame) -> Iterator[Row]:
+def _frame_rows(frame: pd.DataFrame) -> Iterator[RawRow]:
     import pandas as pd
 
     names = [str(name) for name in frame.columns]
@@ -70,15 +70,15 @@ def _frame_rows(frame: pd.DataFrame) -> Iterator[Row]:
             name: None if pd.api.types.is_scalar(value) and pd.isna(value) else _plain(value)
             for name, value in zip(names, values, strict=True)
         }
-        yield Row(f"row {number}", cells)
+        yield RawRow(f"row {number}", cells)
 
 
-def _file_rows(data: str | PathLike[str]) -> Iterator[Row]:
+def _file_rows(data: str | PathLike[str]) -> Iterator[RawRow]:
     """The rows of a file, or of one shard after the other."""
     found = files(data)
     for path, name in found:  # before any is read
         if path.suffix.lower() not in _READERS:
-            raise DataError(f"{name}: {unknown('suffix', path.suffix, list(_READERS))}")
+            raise DataError(f"{name}: {unknown_name_message('suffix', path.suffix, list(_READERS))}")
     for path, name in found:
         try:
             yield from _READERS[path.suffix.lower()](path, name)
@@ -107,19 +107,19 @@ def parsed(text: str, where: str) -> Any:
         raise DataError(f"{where}: not JSON: {error}") from error
 
 
-def _object(value: Any, where: str) -> Row:
+def _object(value: Any, where: str) -> RawRow:
     if not isinstance(value, dict):
-        raise DataError(f"{where}: is {kind(value)}, not a JSON object with one row's columns")
-    return Row(where, value)
+        raise DataError(f"{where}: is {type_name(value)}, not a JSON object with one row's columns")
+    return RawRow(where, value)
 
 
-def _jsonl(path: Path, name: str) -> Iterator[Row]:
+def _jsonl(path: Path, name: str) -> Iterator[RawRow]:
     for where, line in _lines(path, name):
         if not line.isspace():
             yield _object(parsed(line, where), where)
 
 
-def _json(path: Path, name: str) -> Iterator[Row]:
+def _json(path: Path, name: str) -> Iterator[RawRow]:
     text = "".join(line for _, line in _lines(path, name))
     try:
         rows = json.loads(text) if text.strip() else []
@@ -129,12 +129,12 @@ def _json(path: Path, name: str) -> Iterator[Row]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{name}: not JSON: {error}") from error
     if not isinstance(rows, list):
-        raise DataError(f"{name}: is {kind(rows)}, not a list of objects, one per row")
+        raise DataError(f"{name}: is {type_name(rows)}, not a list of objects, one per row")
     for number, row in enumerate(rows, 1):
         yield _object(row, f"{name} row {number}")
 
 
-def _csv(path: Path, name: str) -> Iterator[Row]:
+def _csv(path: Path, name: str) -> Iterator[RawRow]:
     """Rows of a .csv or .tsv, each called by the line it starts on. Columns without a name are left out."""
     limit = csv.field_size_limit(2**31 - 1)  # the default, 131,072 characters, is short of a long source
     dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
@@ -149,7 +149,7 @@ def _csv(path: Path, name: str) -> Iterator[Row]:
                 raise DataError(f"{name}:{start}: {len(cells)} cells under {len(header)} columns")
             if cells:
                 row = {column: cell for column, cell in zip(header, cells, strict=True) if column}
-                yield Row(f"{name}:{start}", row, flat=True)
+                yield RawRow(f"{name}:{start}", row, flat=True)
             start = table.line_num + 1
     except csv.Error as error:
         hint = "a cell with quotes, separators or line breaks in it must be quoted, and its own quotes doubled"
@@ -163,7 +163,7 @@ def _refuse_twins(names: Sequence[str], where: str) -> None:
         raise DataError(f"{where}: two columns are called {twins[0]!r}")
 
 
-def _parquet(path: Path, name: str) -> Iterator[Row]:
+def _parquet(path: Path, name: str) -> Iterator[RawRow]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -172,12 +172,12 @@ def _parquet(path: Path, name: str) -> Iterator[Row]:
             _refuse_twins(file.schema_arrow.names, name)
             batches = (batch.to_pylist(maps_as_pydicts="strict") for batch in file.iter_batches(1024))
             for number, cells in enumerate((row for rows in batches for row in rows), 1):
-                yield Row(f"{name} row {number}", cells)
+                yield RawRow(f"{name} row {number}", cells)
     except (pa.ArrowException, KeyError, ValueError) as error:  # a map with one key twice, a text that is not UTF-8
         raise DataError(f"{name}: not a readable Parquet file: {error}") from error
 
 
-_READERS: dict[str, Callable[[Path, str], Iterator[Row]]] = {
+_READERS: dict[str, Callable[[Path, str], Iterator[RawRow]]] = {
     ".jsonl": _jsonl,
     ".ndjson": _jsonl,
     ".json": _json,
@@ -187,14 +187,14 @@ _READERS: dict[str, Callable[[Path, str], Iterator[Row]]] = {
 }
 
 
-def absent(value: Any, flat: bool = False) -> bool:
+def is_missing(value: Any, flat: bool = False) -> bool:
     """Whether a cell holds nothing: null, NaN or, in a text table, the empty text."""
     return value is None or (isinstance(value, float) and math.isnan(value)) or (flat and value == "")
 
 
-def kind(value: Any) -> str:
+def type_name(value: Any) -> str:
     """A value as messages name it."""
-    if absent(value):
+    if is_missing(value):
         return "null"
     if isinstance(value, str):
         return "an empty string" if not value.strip() else f"the text {value[:40]!r}"
@@ -234,7 +234,7 @@ def is_data(path: Path) -> bool:
     return not path.is_dir() or (not _is_run(path) and next(_shards(path), None) is not None)
 
 
-def digest(data: str | PathLike[str]) -> str:
+def content_hash(data: str | PathLike[str]) -> str:
     """sha256 of a file's bytes, in hex; of several files that of theirs, a line for each, in the order of their names.
 
     Raises DataError for what cannot be read.
@@ -243,7 +243,7 @@ def digest(data: str | PathLike[str]) -> str:
     return each[0] if len(each) == 1 else hashlib.sha256("".join(f"{one}\n" for one in each).encode()).hexdigest()
 
 
-def title(data: str | PathLike[str]) -> str:
+def dataset_name(data: str | PathLike[str]) -> str:
     """What results are called after: a file's name without its suffix, or that of the folder where shards lie."""
     path = Path(data)
     if path.is_dir() or (_is_pattern(path) and not path.exists()):

@@ -17,16 +17,26 @@ from typing import TYPE_CHECKING, Any
 
 from judge.core.errors import DataError
 from judge.core.messages import option
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
-from judge.data.filter import Values, Where, only, said
-from judge.data.rows import Row, absent, digest, files, is_data, kind, parsed, rows, title
+from judge.data.filter import RowFilter, Values, describe_filter, filter_rows
+from judge.data.rows import RawRow, content_hash, dataset_name, files, is_data, is_missing, parsed, rows, type_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "FIELDS", "Mapped", "Values", "digest", "files", "is_data", "load", "only", "said", "stream", "title",
+    "FIELDS",
+    "Mapped",
+    "Values",
+    "content_hash",
+    "dataset_name",
+    "describe_filter",
+    "files",
+    "filter_rows",
+    "is_data",
+    "load",
+    "stream",
 ]  # fmt: skip
 
 Mapped = Mapping[str, str | Sequence[str]]
@@ -76,7 +86,7 @@ def stream(
         raise DataError(f"systems names one output column per system, so that {clash[0]!r} cannot be mapped as well")
     first: dict[int, str] = {}
     columns: dict[str, None] = {}
-    wanted = Where(where or {}, mapping)
+    wanted = RowFilter(where or {}, mapping)
     for number, row in enumerate(rows(data), 1):
         if isinstance(row, Sample):
             made = [row]
@@ -93,15 +103,15 @@ def stream(
 # Rows to samples
 
 
-def _samples(row: Row, number: int, mapping: Mapped, systems: Sequence[str]) -> list[Sample]:
+def _samples(row: RawRow, number: int, mapping: Mapped, systems: Sequence[str]) -> list[Sample]:
     """One sample, or in wide form one per system."""
     cells = _renamed(row.cells, mapping)
     _check_complete(row, cells, mapping, systems)
     item = _name(cells.get("item", number), "item", row.where)
-    shared = {name: value for name, value in cells.items() if name not in systems and not absent(value, row.flat)}
+    shared = {name: value for name, value in cells.items() if name not in systems and not is_missing(value, row.flat)}
     source = shared.get("source")
     if source is not None and not isinstance(source, str):
-        raise DataError(f"{row.where}: source is {kind(source)}, not text")
+        raise DataError(f"{row.where}: source is {type_name(source)}, not text")
     references = _references(shared, row)
     human, votes = _human(shared, row.where)
     extra = {n: v for n, v in shared.items() if n not in FIELDS and not n.startswith("human.")}
@@ -132,7 +142,7 @@ def _olds(mapping: Mapped) -> Iterator[str]:
         yield from (old,) if isinstance(old, str) else old
 
 
-def _check_complete(row: Row, cells: Mapping[str, Any], mapping: Mapped, systems: Sequence[str]) -> None:
+def _check_complete(row: RawRow, cells: Mapping[str, Any], mapping: Mapped, systems: Sequence[str]) -> None:
     """Refuses a row without a column that is named, or in long form without `output`, or `system` and no `item`.
 
     Says all that it lacks at once. In a text table every row has every column, elsewhere only what a text is made of.
@@ -153,12 +163,12 @@ def _check_complete(row: Row, cells: Mapping[str, Any], mapping: Mapped, systems
         raise DataError(f"{row.where}: {'; '.join(lacking)} (columns: {', '.join(row.cells)})")
 
 
-def _is_needed(name: str, row: Row, mapping: Mapped) -> bool:
+def _is_needed(name: str, row: RawRow, mapping: Mapped) -> bool:
     """Whether a row has to have this column of the data."""
     return row.flat or name in [mapping.get(one) for one in ("item", "system", "output")] or name not in _olds(mapping)
 
 
-def _lacking(name: str, row: Row) -> str:
+def _lacking(name: str, row: RawRow) -> str:
     near = difflib.get_close_matches(name, list(row.cells), n=1)
     return f"no column {name!r}" + (f", did you mean {near[0]!r}?" if near else "")
 
@@ -178,20 +188,20 @@ def _name(value: Any, field: str, where: str) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
-        raise DataError(f"{where}: {field} is {kind(value)}: give each {field} a name or a number")
+        raise DataError(f"{where}: {field} is {type_name(value)}: give each {field} a name or a number")
     return str(value)
 
 
 def _output(cells: Mapping[str, Any], column: str, where: str) -> str:
     value = cells[column]
-    if absent(value):
+    if is_missing(value):
         raise DataError(f"{where}: {column} is null: write an empty string if the system wrote nothing")
     if not isinstance(value, str):
-        raise DataError(f"{where}: {column} is {kind(value)}, not text")
+        raise DataError(f"{where}: {column} is {type_name(value)}, not text")
     return value
 
 
-def _references(cells: Mapping[str, Any], row: Row) -> tuple[str, ...]:
+def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
     """`references`, or else `reference`: a text or a list of texts, in a text table also a JSON list."""
     field = "references" if "references" in cells else "reference"
     value = cells.get(field, ())
@@ -200,11 +210,11 @@ def _references(cells: Mapping[str, Any], row: Row) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, list | tuple):
-        raise DataError(f"{row.where}: {field} is {kind(value)}, not a text or a list of texts")
-    texts = tuple(text for text in value if not absent(text))
+        raise DataError(f"{row.where}: {field} is {type_name(value)}, not a text or a list of texts")
+    texts = tuple(text for text in value if not is_missing(text))
     for text in texts:
         if not isinstance(text, str):
-            raise DataError(f"{row.where}: one of {field} is {kind(text)}, not text")
+            raise DataError(f"{row.where}: one of {field} is {type_name(text)}, not text")
     return texts
 
 
@@ -244,7 +254,7 @@ def _unpacked(value: Any, what: str) -> Any:
 
 def _rating(value: Any, what: str, annotator: int = 0) -> float | None:
     """A rating as a number; None where there is none."""
-    if absent(value, flat=True):
+    if is_missing(value, flat=True):
         return None
     try:
         number = float(value)
@@ -273,4 +283,4 @@ def _check_found(found: bool, columns: Mapping[str, None], mapping: Mapped, name
         raise DataError(f"{name}: no rows")
     for old in _olds(mapping):
         if columns and old not in columns:
-            raise DataError(f"{name}: {unknown('column', old, list(columns))}")
+            raise DataError(f"{name}: {unknown_name_message('column', old, list(columns))}")

@@ -42,7 +42,7 @@ _WIDE = re.compile("[^\x00-\x7f]+")
 _ROUND_A_MESSAGE, _ROUND_A_REQUEST = 4, 3
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About the tokens of a text, at least 1 unless it is empty."""
     if text.isascii():
         return math.ceil(len(text) * _ASCII)
@@ -53,18 +53,22 @@ def estimate(text: str) -> int:
     return math.ceil(total)
 
 
-def most(text: str) -> int:
+def max_tokens(text: str) -> int:
     """The most tokens that a text can have: a token of a byte-level BPE stands for one byte of UTF-8 or more."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def of(request: Request) -> int:
+def estimate_request(request: Request) -> int:
     """About the tokens that a server reads for a request: its messages, its questions, the schema of its reply."""
-    total = _ROUND_A_REQUEST + sum(estimate(message["content"]) + _ROUND_A_MESSAGE for message in request.messages)
+    total = _ROUND_A_REQUEST + sum(
+        estimate_tokens(message["content"]) + _ROUND_A_MESSAGE for message in request.messages
+    )
     for question in request.params.get("questions", ()):
-        total += estimate(question["instructions"]) + estimate(" ".join(question["labels"])) + _ROUND_A_MESSAGE
+        total += (
+            estimate_tokens(question["instructions"]) + estimate_tokens(" ".join(question["labels"])) + _ROUND_A_MESSAGE
+        )
     if form := request.params.get("response_format"):
-        total += estimate(json.dumps(form, ensure_ascii=False))
+        total += estimate_tokens(json.dumps(form, ensure_ascii=False))
     return total
 
 
@@ -85,7 +89,7 @@ class _Waiter:
     turn: asyncio.Future[float]
 
 
-class Purse:
+class BudgetLedger:
     """What is spent and what is kept for requests in flight, in the budget's unit; in one event loop at a time.
 
     Without a budget (None) it has no work and is not asked. A reply that cost more than its request can, because its
@@ -103,7 +107,7 @@ class Purse:
         self._waiting: list[_Waiter] = []
         self._prices: dict[tuple[str, str, bool], tuple[float, float, float, float]] = {}
 
-    def pays_for(self, provider: Provider) -> bool:
+    def covers(self, provider: Provider) -> bool:
         """Whether requests to this judge come out of the purse, which from then on knows what they cost.
 
         Raises ConfigError where the budget is in US dollars and the judge has no known price.
@@ -126,7 +130,7 @@ class Purse:
         Raises BudgetReached where it does not fit and nothing is in flight. What was kept goes back with one of the
         three methods below.
         """
-        if (kept := self.keep(request, share)) is not None:
+        if (kept := self.try_reserve(request, share)) is not None:
             return kept
         waiter = _Waiter(request, share, asyncio.get_running_loop().create_future())
         self._waiting.append(waiter)
@@ -135,32 +139,32 @@ class Purse:
             return await waiter.turn
         except asyncio.CancelledError:
             if not waiter.turn.cancelled() and waiter.turn.exception() is None:
-                self.give_back(waiter.turn.result())
+                self.release(waiter.turn.result())
             raise
 
-    def keep(self, request: Request, share: float = 1.0) -> float | None:
+    def try_reserve(self, request: Request, share: float = 1.0) -> float | None:
         """What `reserve` keeps, for a request that costs this share of its price; None where it does not fit now."""
-        kept = self._factor * self.most(request) * self._of_price(share)
+        kept = self._factor * self.max_cost(request) * self._of_price(share)
         if kept > self._left:
             return None
         self._kept += kept
         self._flying += 1
         return kept
 
-    def settle(self, kept: float, request: Request, used: Usage, share: float = 1.0) -> None:
+    def commit(self, kept: float, request: Request, used: Usage, share: float = 1.0) -> None:
         """A reply has come; one that does not say what it cost is taken to have cost the most."""
         real = self._price(request, used) * self._of_price(share) if _is_count(request, used) else kept
         if real > kept > 0:  # kept at the factor of that time, while others in flight may have raised it
-            self._factor = max(self._factor, real / (self.most(request) * self._of_price(share)))
-        self.give_back(kept, spent=real)
+            self._factor = max(self._factor, real / (self.max_cost(request) * self._of_price(share)))
+        self.release(kept, spent=real)
 
-    def lost(self, kept: float, error: BaseException) -> None:
+    def commit_unknown(self, kept: float, error: BaseException) -> None:
         """No reply has come. What the provider may have done all the same is taken as spent."""
         charged = not isinstance(error, ProviderError) or (isinstance(error, Transient | Refused) and error.billed)
         unknown = isinstance(error, Transient) and error.status is None and not error.unreachable
-        self.give_back(kept, spent=kept if charged or unknown else 0.0)
+        self.release(kept, spent=kept if charged or unknown else 0.0)
 
-    def give_back(self, kept: float, *, spent: float = 0.0) -> None:
+    def release(self, kept: float, *, spent: float = 0.0) -> None:
         """Put back what was kept, less what was spent."""
         self._kept = self._kept - kept if self._flying > 1 else 0.0
         self._flying -= 1
@@ -171,20 +175,20 @@ class Purse:
         """Have those go on for whom there is enough; none where nothing is in flight and it is enough for nobody."""
         self._waiting = [waiter for waiter in self._waiting if not waiter.turn.done()]
         for waiter in list(self._waiting):
-            if (kept := self.keep(waiter.request, waiter.share)) is not None:
+            if (kept := self.try_reserve(waiter.request, waiter.share)) is not None:
                 self._waiting.remove(waiter)
                 waiter.turn.set_result(kept)
         if not self._flying:
             waiting, self._waiting = self._waiting, []
             for waiter in waiting:
-                most = self._factor * self.most(waiter.request) * self._of_price(waiter.share)
+                most = self._factor * self.max_cost(waiter.request) * self._of_price(waiter.share)
                 waiter.turn.set_exception(BudgetReached(self._reached(most)))
 
-    def most(self, request: Request) -> float:
+    def max_cost(self, request: Request) -> float:
         """The most that a request can cost, in the budget's unit."""
-        read = sum(most(message["content"]) + _ROUND_A_MESSAGE_of_budget for message in request.messages)
+        read = sum(max_tokens(message["content"]) + _ROUND_A_MESSAGE_of_budget for message in request.messages)
         read += _ROUND_A_REQUEST_of_budget + sum(
-            most(json.dumps(wanted, ensure_ascii=False))
+            max_tokens(json.dumps(wanted, ensure_ascii=False))
             for name, wanted in request.params.items()
             if name in ("questions", "response_format")
         )

@@ -12,7 +12,7 @@ _MOST_REST = 0.5
 """Seconds of that at most: whoever waits for the next one keeps its place."""
 
 
-class Commit:
+class GroupCommit:
     """Calls `write` once for all that gathers in a turn of the event loop, and no more than a tenth of the time
     as long as writes take less than a twentieth of a second.
 
@@ -26,7 +26,7 @@ class Commit:
         self._not_before = 0.0
         self._failed: Exception | None = None
 
-    def soon(self) -> asyncio.Future[None]:
+    def schedule(self) -> asyncio.Future[None]:
         """Have what there is now written; the future of that. Raises what an earlier write raised."""
         if self._failed is not None:
             raise self._failed
@@ -39,13 +39,13 @@ class Commit:
                 loop.call_soon(self._turn, self._next)
         return self._next
 
-    def written(self) -> asyncio.Future[None]:
+    def committed(self) -> asyncio.Future[None]:
         """Done once what there is now is written; it raises what that raises. Who stops waiting stops nobody else."""
-        waiter = asyncio.shield(self.soon())
+        waiter = asyncio.shield(self.schedule())
         waiter.add_done_callback(_seen)
         return waiter
 
-    def now(self) -> None:
+    def flush(self) -> None:
         """Write at once. Raises what `write` raises."""
         written, self._next = self._next, None
         try:
@@ -65,7 +65,7 @@ class Commit:
         loop = asyncio.get_running_loop()
         start = loop.time()
         try:
-            self.now()
+            self.flush()
         except Exception as error:  # noqa: BLE001  (raised where it is waited for, and to whoever comes next)
             self._failed = error
         end = loop.time()

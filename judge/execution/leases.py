@@ -9,7 +9,7 @@ from contextlib import suppress
 from judge.cache import Cache
 from judge.core.errors import DeadlineReached
 from judge.core.records import Request, Response
-from judge.execution.progress import Counts
+from judge.execution.progress import JudgeProgress
 
 _EVERY_SECONDS = 0.2
 _REST = 9
@@ -21,7 +21,7 @@ Part = tuple[str, Request]
 """A reply to be had, by its key, and what would ask for it alone."""
 
 
-class Claims:
+class RequestLeases:
     """The replies of one run that are this process's to ask for, and those that another process is asking for.
 
     A claim comes before the request and lasts until its reply is kept or given up. What another process has claimed is
@@ -38,7 +38,7 @@ class Claims:
         self,
         cache: Cache,
         found: Callable[[str, Request, Response], bool],
-        counts: Counts,
+        counts: JudgeProgress,
         *,
         deadline: float | None = None,
         on: bool = True,
@@ -58,7 +58,7 @@ class Claims:
         """Whether another process is asking for anything that is wanted here."""
         return bool(self._awaited)
 
-    def take(self, wanted: Iterable[Part]) -> list[Part]:
+    def acquire(self, wanted: Iterable[Part]) -> list[Part]:
         """Claim these; those that are to be asked for here. `found` gets what was kept since it was last looked up."""
         asked = dict(wanted)
         if not self._on or not asked:
@@ -80,20 +80,20 @@ class Claims:
                 self._awaited[key] = request
             else:
                 free.append((key, request))
-        self.drop(found)
+        self.abandon(found)
         self._say()
         return free
 
-    def due(self) -> bool:
+    def should_poll(self) -> bool:
         """Whether it is time to look `again`."""
         return bool(self._awaited) and asyncio.get_running_loop().time() >= self._next
 
-    def again(self) -> list[Part]:
+    def poll(self) -> list[Part]:
         """Look for what others were asking for; that which is to be asked for here now."""
         now = asyncio.get_running_loop().time
         start = now()
         try:
-            return self.take(self._awaited.items())
+            return self.acquire(self._awaited.items())
         finally:
             end = now()
             self._next = end + max(_EVERY_SECONDS, min(_MOST_REST, _REST * (end - start)))
@@ -109,7 +109,7 @@ class Claims:
             async with asyncio.timeout(_EVERY_SECONDS):
                 await news.wait()
 
-    def over(self, keys: Iterable[str]) -> None:
+    def complete(self, keys: Iterable[str]) -> None:
         """Tell that these are put into the cache, or given up; others may ask for them after the next `release`."""
         if self._held:
             self._over.update(keys)
@@ -117,9 +117,9 @@ class Claims:
     def release(self) -> None:
         """Let go of what is over: after the flush of what was put."""
         over, self._over = self._over, set()
-        self.drop(over)
+        self.abandon(over)
 
-    def drop(self, keys: Iterable[str]) -> None:
+    def abandon(self, keys: Iterable[str]) -> None:
         """Let go of these at once: there is nothing to be flushed for them."""
         if mine := self._held.intersection(keys):
             self._held -= mine
@@ -130,10 +130,10 @@ class Claims:
         """Let go of everything, and wait for nothing."""
         self._awaited.clear()
         self._say()
-        self.drop(list(self._held))
+        self.abandon(list(self._held))
 
     def _say(self) -> None:
         count = len(self._awaited.keys() - self._here)
         said = f"{count:,} {'reply' if count == 1 else 'replies'} asked for by another run" if count else ""
         if said != self._said:
-            self._said = self._counts.awaited = said
+            self._said = self._counts.batch_status = said

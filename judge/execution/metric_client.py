@@ -17,11 +17,11 @@ from judge.core import plugins
 from judge.core.errors import ConfigError, ParseError, ProviderError
 from judge.core.records import Request, Response
 from judge.execution.engines import Answer, Done
-from judge.execution.group_commit import Commit
-from judge.execution.leases import Claims
-from judge.execution.progress import Counts
+from judge.execution.group_commit import GroupCommit
+from judge.execution.leases import RequestLeases
+from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Retrier
-from judge.metrics.common import Ask, Trouble, Wanted
+from judge.metrics.common import Ask, ModelError, ModelQuestion
 from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.providers.vendors import signed
@@ -31,10 +31,10 @@ _CHUNK = 64
 _LOOK_SECONDS = 0.5
 _TEMPERATURE = "temperature"
 
-Said = str | Trouble
+Said = str | ModelError
 
 
-class Asker:
+class MetricClient:
     """Asks one judge model, at temperature 0, whatever metrics want to know.
 
     Of `counts`, which may be a run's own, requests are counted, and `cached` and `shared` prompts; judgments are not.
@@ -48,21 +48,21 @@ class Asker:
         *,
         cache: Cache,
         retrier: Retrier,
-        counts: Counts | None = None,
+        counts: JudgeProgress | None = None,
         concurrency: int = 64,
         max_tokens: int | None = None,
         recording: Recorder | None = None,
     ) -> None:
         if provider.decides:
             raise ConfigError(f"--model {provider.model}: a decision endpoint writes no text; name a chat model")
-        self.counts = counts if counts is not None else Counts()
+        self.counts = counts if counts is not None else JudgeProgress()
         self._provider, self._cache, self._retrier = provider, cache, retrier
         self._concurrency, self._max_tokens, self._recording = concurrency, max_tokens, recording
         self._asking: dict[asyncio.Task[object], _Call] = {}
         self._claimed: set[str] = set()
         self._closed = False
         self._server_decides = False
-        self._commit = Commit(self._write)
+        self._commit = GroupCommit(self._write)
 
     @property
     def signature(self) -> str:
@@ -84,7 +84,7 @@ class Asker:
         await asyncio.gather(*self._asking, return_exceptions=True)
         await self._provider.aclose()
 
-    async def ask(self, wanted: Sequence[Wanted]) -> list[Said]:
+    async def ask(self, wanted: Sequence[ModelQuestion]) -> list[Said]:
         """For each prompt in turn what its `read` made of the reply, or why there is nothing.
 
         Equal prompts are asked once, and none whose reply is kept. Raises ProviderError where going on is pointless
@@ -106,7 +106,7 @@ class Asker:
         finally:
             self._server_decides = self._server_decides or call.server_decides
             try:
-                self._commit.now()
+                self._commit.flush()
             finally:
                 del self._asking[task]
                 call.claims.close()
@@ -129,7 +129,7 @@ class Asker:
 
         def done(request: Request, answer: Answer) -> Awaitable[None]:
             call.answered(request, answer)
-            return self._commit.written()
+            return self._commit.committed()
 
         return done
 
@@ -141,8 +141,8 @@ class _Call:
         self,
         provider: Provider,
         cache: Cache,
-        counts: Counts,
-        wanted: Sequence[Wanted],
+        counts: JudgeProgress,
+        wanted: Sequence[ModelQuestion],
         *,
         max_tokens: int | None,
         recording: Recorder | None,
@@ -156,7 +156,9 @@ class _Call:
         self._places: dict[str, list[int]] = {}
         self._answers: dict[str, Answer] = {}
         here = None if isinstance(cache, NoCache) else claimed
-        self.claims = Claims(cache, self._found, counts, deadline=deadline, on=bool(provider.endpoint), here=here)
+        self.claims = RequestLeases(
+            cache, self._found, counts, deadline=deadline, on=bool(provider.endpoint), here=here
+        )
 
     async def requests(self) -> AsyncIterator[Request]:
         """Those that have to be sent. What the cache can answer is read on the way."""
@@ -166,7 +168,7 @@ class _Call:
             await asyncio.sleep(0)
         while self.claims.waiting:
             await self.claims.wait(asyncio.Event())
-            for _, request in self.claims.again() if self.claims.due() else ():
+            for _, request in self.claims.poll() if self.claims.should_poll() else ():
                 yield request
 
     def _unanswered(self, places: range) -> list[Request]:
@@ -186,7 +188,7 @@ class _Call:
         for key, response in stored.items():
             if self._found(key, new[key], response):
                 del new[key]
-        return [request for _, request in self.claims.take(new.items())]
+        return [request for _, request in self.claims.acquire(new.items())]
 
     def _found(self, key: str, request: Request, response: Response) -> bool:
         """Read a reply that is kept; whether it was of use."""
@@ -199,7 +201,7 @@ class _Call:
             self._recording.add(request, response)
         return True
 
-    def _request(self, wanted: Wanted) -> Request:
+    def _request(self, wanted: ModelQuestion) -> Request:
         message = {"role": "user", "content": wanted.prompt}
         params = {_TEMPERATURE: 0.0, "max_tokens": max(self._max_tokens or 0, wanted.max_tokens)}
         return Request(self._provider.model, (message,), params, endpoint=self._provider.endpoint)
@@ -208,7 +210,7 @@ class _Call:
         """Give an answer to all who want it; keep a reply that any of them can read."""
         key = request.key()
         usable = self._settle(key, answer)
-        self.claims.over([key])
+        self.claims.complete([key])
         if isinstance(answer, ProviderError):
             self._counts.refused += 1
             return
@@ -229,13 +231,13 @@ class _Call:
 
     def _read(self, place: int, answer: Answer) -> Said:
         if isinstance(answer, ProviderError):
-            return Trouble(type(answer).__name__, str(answer), failed=True)
+            return ModelError(type(answer).__name__, str(answer), failed=True)
         try:
             if not answer.choices:
                 raise ParseError("the response holds no reply")
             return self._wanted[place].read(parse.reply_text(answer.choices[0]))
         except ParseError as error:
-            return Trouble(type(error).__name__, str(error), failed=True)
+            return ModelError(type(error).__name__, str(error), failed=True)
 
     def _note(self, response: Response) -> None:
         self._counts.unmet.update(response.unmet)
@@ -243,25 +245,25 @@ class _Call:
         self.server_decides = self.server_decides or _TEMPERATURE in response.unmet
 
 
-def beside(asker: Asker, loop: asyncio.AbstractEventLoop) -> Ask:
+def from_thread(asker: MetricClient, loop: asyncio.AbstractEventLoop) -> Ask:
     """`asker.ask` for a metric that runs in another thread than `loop`, and waits there.
 
     Once the asker is closed or the loop has ended, it raises KeyboardInterrupt, as the metric's progress does: the
     thread has nothing left to do. What it returns also has the asker's `signature`.
     """
-    return _Beside(asker, loop)
+    return _ThreadClient(asker, loop)
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
-    asker: Asker
+class _ThreadClient:
+    asker: MetricClient
     loop: asyncio.AbstractEventLoop
 
     @property
     def signature(self) -> str:
         return self.asker.signature
 
-    def __call__(self, wanted: Sequence[Wanted]) -> list[Said]:
+    def __call__(self, wanted: Sequence[ModelQuestion]) -> list[Said]:
         asking = self.asker.ask(wanted)
         try:
             future = asyncio.run_coroutine_threadsafe(asking, self.loop)
@@ -281,7 +283,7 @@ class _Beside:
                 asking.close()
 
 
-class Later:
+class DeferredClient:
     """An Ask to hand to metrics before there is a loop; `to` is set to what `beside` returns before they are run."""
 
     def __init__(self) -> None:
@@ -291,7 +293,7 @@ class Later:
     def signature(self) -> str:
         return str(getattr(self.to, "signature", ""))
 
-    def __call__(self, wanted: Sequence[Wanted]) -> list[Said]:
+    def __call__(self, wanted: Sequence[ModelQuestion]) -> list[Said]:
         if self.to is None:
             raise RuntimeError("a metric asked its judge before the run had one")
         return self.to(wanted)

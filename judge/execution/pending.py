@@ -16,7 +16,7 @@ from typing import Any
 from judge.core.records import Criterion, Failure, Prompt, Request, Response, Sample, Score, Usage
 from judge.execution.leases import Part
 from judge.scoring import multi_criteria
-from judge.scoring.strategies import MERGED, Answer, Rung
+from judge.scoring.strategies import MERGED, Answer, Strategy
 
 Row = Score | Failure
 _LONG = 1_024
@@ -33,7 +33,7 @@ class Judgment:
 
 
 @dataclass(slots=True, eq=False)
-class Case:
+class PendingJudgment:
     """A judgment on its way down the ladder: `rungs[0]` is being tried, and `missing` of its replies are to come.
 
     `requests` are those of this rung by their keys, `answers` what they brought; `fresh` are the keys of what the cache
@@ -43,16 +43,16 @@ class Case:
 
     judgment: Judgment
     prompt: Prompt
-    rungs: list[Rung]
+    strategies: list[Strategy]
     prefix: tuple[str, int] = ("", 0)
     notes: list[str] = field(default_factory=list)
     answers: dict[str, Answer | None] = field(default_factory=dict)
     requests: dict[str, Request] = field(default_factory=dict)
-    fresh: set[str] = field(default_factory=set)
+    uncached: set[str] = field(default_factory=set)
     missing: int = 0
-    spare: Response | None = None
+    fallback: Response | None = None
     asked: bool = False
-    own: bool = False
+    requested_here: bool = False
 
     @property
     def size(self) -> int:
@@ -82,7 +82,9 @@ def by_document(judgments: Sequence[Judgment]) -> Iterator[Judgment]:
     return (judgments[n] for n in order)
 
 
-def chunks(cases: Iterator[Case], first: int, size: int, put_back: Callable[[Case], None]) -> Iterator[list[Case]]:
+def chunks(
+    cases: Iterator[PendingJudgment], first: int, size: int, put_back: Callable[[PendingJudgment], None]
+) -> Iterator[list[PendingJudgment]]:
     """The cases in lists: one of `first` of them, then `size` at a time, and those of one prompt together.
 
     `put_back` takes a case that `cases` is to give once more.
@@ -97,14 +99,14 @@ def chunks(cases: Iterator[Case], first: int, size: int, put_back: Callable[[Cas
         first = size
 
 
-class Waiting:
+class Subscribers:
     """The cases that wait, by the keys of what they wait for. `resolve` gets each that has all it waited for."""
 
-    def __init__(self, resolve: Callable[[Case], None]) -> None:
+    def __init__(self, resolve: Callable[[PendingJudgment], None]) -> None:
         self._resolve = resolve
-        self._cases: dict[str, list[Case]] = {}
+        self._cases: dict[str, list[PendingJudgment]] = {}
 
-    def add(self, case: Case, requests: Mapping[str, Request], missing: Sequence[str]) -> list[Part]:
+    def add(self, case: PendingJudgment, requests: Mapping[str, Request], missing: Sequence[str]) -> list[Part]:
         """Have a case wait for what is missing; the parts of it that nobody waited for yet."""
         own = [(key, requests[key]) for key in missing if key not in self._cases]
         case.missing = len(missing)
@@ -114,7 +116,7 @@ class Waiting:
             self._resolve(case)
         return own
 
-    def of(self, keys: Iterable[str]) -> list[Case]:
+    def of(self, keys: Iterable[str]) -> list[PendingJudgment]:
         """The cases that wait for any of these."""
         return list(dict.fromkeys(case for key in keys for case in self._cases[key]))
 
@@ -123,17 +125,17 @@ class Waiting:
         for key in keys:
             del self._cases[key]
 
-    def answered(self, key: str, answer: Answer) -> list[Case]:
+    def answered(self, key: str, answer: Answer) -> list[PendingJudgment]:
         """Hand on what came of a request of this run; the cases that waited for it."""
         cases = self._cases[key]
-        cases[0].own = True
+        cases[0].requested_here = True
         for case in cases:
             case.asked = True
             if isinstance(answer, Response):
-                case.fresh.add(key)
+                case.uncached.add(key)
         return self.found(key, answer)
 
-    def found(self, key: str, answer: Answer) -> list[Case]:
+    def found(self, key: str, answer: Answer) -> list[PendingJudgment]:
         """Hand on a reply that is in the cache; the cases that waited for it."""
         cases = self._cases.pop(key)
         for case in cases:
@@ -147,7 +149,7 @@ class Waiting:
 _MOST_QUESTIONS = 100
 
 
-class Bundles:
+class RequestBatcher:
     """The requests under way and the parts each was made of.
 
     `decides` bundles the questions on one text, else up to `draws` draws of one prompt are one request. Criteria merged
@@ -231,7 +233,7 @@ class Bundles:
             choices = tuple(
                 one
                 for choice, row in zip(answer.choices, names, strict=False)
-                for one in multi_criteria.split(choice, row)
+                for one in multi_criteria.split_reply(choice, row)
             )
         bare = replace(answer, usage=Usage(), unmet=tuple(name for name in answer.unmet if name != "n"))
         first, *others = (replace(bare, choices=(choice,)) for choice in choices)

@@ -28,7 +28,7 @@ _WARM_SECONDS = 300.0
 _PER_MINUTE = 15
 _MINUTE = 60.0
 _ID = 32
-_estimate = lru_cache(4_096)(budget.estimate)
+_estimate = lru_cache(4_096)(budget.estimate_tokens)
 
 
 def prefix(messages: tuple[Message, ...], source: str | None) -> tuple[str, int]:
@@ -40,7 +40,7 @@ def prefix(messages: tuple[Message, ...], source: str | None) -> tuple[str, int]
     if len(body) < SHORTEST // 2 or (start := text.find(body)) < 0:
         return "", 0
     end = start + len(body)
-    if end < SHORTEST or _estimate(body) + budget.estimate(text[:start]) < SHORTEST:
+    if end < SHORTEST or _estimate(body) + budget.estimate_tokens(text[:start]) < SHORTEST:
         return "", 0
     return hashlib.sha256(text[:end].encode("utf-8", "surrogatepass")).hexdigest()[:_ID], end
 
@@ -55,7 +55,7 @@ class _Group:
     leading: bool = False
 
 
-class Queue:
+class PrefixAwareQueue:
     """Requests that wait to be sent. The times are those of a clock that never goes back, in seconds.
 
     `paced` keeps a group to 15 requests a minute as long as there is anything else to send. Without `led`, all go in

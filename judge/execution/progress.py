@@ -18,7 +18,7 @@ Named = tuple[str, str, str]
 
 
 @dataclass(slots=True)
-class Counts:
+class JudgeProgress:
     """What one judge has done so far. Written by its run, read by whoever shows it.
 
     Judgments: `total`, `done` (scored or failed), `failed`, `cached` (answered from the cache alone), `shared`
@@ -46,17 +46,17 @@ class Counts:
     retried: int = 0
     timeouts: int = 0
     slowest: list[tuple[float, Named]] = field(default_factory=list)
-    flying: dict[Flight, float] = field(default_factory=dict)
-    held: int = 0
+    in_flight: dict[InFlight, float] = field(default_factory=dict)
+    blocked: int = 0
     stopping: bool = False
-    awaited: str = ""
+    batch_status: str = ""
     batched: Usage = field(default_factory=Usage)
     remarks: list[str] = field(default_factory=list)
 
     @property
     def waiting(self) -> tuple[float, Named] | None:
         """What is under way for longest: the seconds since its first try, and what it is for."""
-        for flight, since in list(self.flying.items()):
+        for flight, since in list(self.in_flight.items()):
             try:
                 return time.monotonic() - since, flight.named()
             except LookupError:  # it has just been answered: whoever shows this may do so from another thread
@@ -64,26 +64,26 @@ class Counts:
         return None
 
 
-class Flight:
+class InFlight:
     """One request from its first try, `leave`, to the end of the block. `named` is only called for a slow one."""
 
     __slots__ = ("_counts", "named")
 
-    def __init__(self, counts: Counts, named: Callable[[], Named]) -> None:
+    def __init__(self, counts: JudgeProgress, named: Callable[[], Named]) -> None:
         self._counts, self.named = counts, named
 
     def __enter__(self) -> Self:
-        self._counts.held += 1
+        self._counts.blocked += 1
         return self
 
     def leave(self) -> None:
-        self._counts.held -= self not in self._counts.flying
-        self._counts.flying.setdefault(self, time.monotonic())
+        self._counts.blocked -= self not in self._counts.in_flight
+        self._counts.in_flight.setdefault(self, time.monotonic())
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        since = self._counts.flying.pop(self, None)
+        since = self._counts.in_flight.pop(self, None)
         if since is None:
-            self._counts.held -= 1
+            self._counts.blocked -= 1
             return
         took, slowest = time.monotonic() - since, self._counts.slowest
         if len(slowest) < _NAMED or took > slowest[-1][0]:
@@ -93,7 +93,7 @@ class Flight:
 
 
 @dataclass(slots=True)
-class Measured:
+class MetricProgress:
     """How far the metric under way is; metrics call it. Once `stopped`, calling it ends their work."""
 
     done: int = 0
@@ -114,8 +114,8 @@ class Progress:
     """
 
     stage: str = "judging"
-    judges: dict[str, Counts] = field(default_factory=dict)
-    measured: Measured = field(default_factory=Measured)
+    judges: dict[str, JudgeProgress] = field(default_factory=dict)
+    measured: MetricProgress = field(default_factory=MetricProgress)
 
     @property
     def total(self) -> int:
@@ -136,7 +136,7 @@ class Progress:
     @property
     def flying(self) -> int:
         """How many requests are under way."""
-        return sum(len(counts.flying) for counts in self.judges.values())
+        return sum(len(counts.in_flight) for counts in self.judges.values())
 
     def stop(self) -> None:
         """Have no more requests sent; the run ends when those under way are answered."""
@@ -150,7 +150,7 @@ class Progress:
     @property
     def awaited(self) -> str:
         """What is under way at providers' Batch APIs."""
-        return "; ".join(counts.awaited for counts in self.judges.values() if counts.awaited)
+        return "; ".join(counts.batch_status for counts in self.judges.values() if counts.batch_status)
 
     @property
     def usage(self) -> Usage:

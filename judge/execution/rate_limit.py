@@ -56,7 +56,7 @@ def per_minute(most: float) -> Bucket:
     return Bucket((most - burst + 1) / _MINUTE, burst)
 
 
-class Told(NamedTuple):
+class RateLimitHeaders(NamedTuple):
     """What the headers say of one kind of limit: how much of it, how much is left, seconds until all is back."""
 
     limit: float
@@ -64,13 +64,13 @@ class Told(NamedTuple):
     reset: float
 
 
-def told(limits: Mapping[str, str], kind: str) -> Told | None:
+def parse_headers(limits: Mapping[str, str], kind: str) -> RateLimitHeaders | None:
     """What `x-ratelimit-{limit,remaining,reset}-{kind}` say together; None where any is missing or makes no sense."""
     limit, remaining = _number(limits.get(f"x-ratelimit-limit-{kind}")), limits.get(f"x-ratelimit-remaining-{kind}")
     left, reset = _number(remaining), seconds(limits.get(f"x-ratelimit-reset-{kind}"))
     if not limit or left is None or reset is None:
         return None
-    return Told(limit, min(left, limit), reset)
+    return RateLimitHeaders(limit, min(left, limit), reset)
 
 
 def seconds(text: str | None) -> float | None:
@@ -89,7 +89,7 @@ def _number(text: str | None) -> float | None:
     return number if 0 <= number <= _MOST else None
 
 
-class Limit:
+class ConcurrencyLimit:
     """How many requests may be in flight: slow start, then additive; never above `most`, never below one.
 
     It is cut, once for all of a burst, where the server is overloaded, and where replies take twice as long without
@@ -162,7 +162,7 @@ class Limit:
             self._best = best_took + 0.1 * (took - best_took), best_rate + 0.1 * (rate - best_rate)
 
 
-class Learned:
+class EstimatedRate:
     """The rate at which a server that only says 429 lets requests in, found by running into it.
 
     It is the rate of the replies between two 429s. After the second, four fifths of it, back to all of it in the time
@@ -214,7 +214,7 @@ class _Waiter:
     turn: asyncio.Future[Permit] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-class Pace:
+class RateLimiter:
     """When the next request of one judge may go, in one event loop at a time.
 
     `concurrency` is the most in flight, `rpm` and `tpm` the most requests and tokens a minute. Tokens are estimated
@@ -225,7 +225,7 @@ class Pace:
     def __init__(
         self, concurrency: int, rpm: int | None = None, tpm: int | None = None, *, steady: bool = False
     ) -> None:
-        self.limit = Limit(concurrency, steady=steady)
+        self.limit = ConcurrencyLimit(concurrency, steady=steady)
         self.flying = 0
         per_second = None if tpm is None else tpm / _MINUTE
         self._own = (
@@ -233,7 +233,7 @@ class Pace:
             None if per_second is None else Bucket(per_second, per_second),
         )
         self._theirs: list[Bucket | None] = [None, None]
-        self._learned = Learned()
+        self._learned = EstimatedRate()
         self._ratio = 0.0
         self._sent = (0.0, 0.0)
         self._heard = [-1.0, -1.0]
@@ -241,25 +241,25 @@ class Pace:
         self._timer: asyncio.TimerHandle | None = None
         self._resume_at = self._last = float("-inf")
 
-    async def enter(self, request: Request) -> Permit:
+    async def acquire(self, request: Request) -> Permit:
         """Wait for leave to send. Every permit goes back with `answered` or `failed`."""
         cost, now = self._cost(request), asyncio.get_running_loop().time()
         if not self._queue and self.flying < int(self.limit.now) and self._delay(cost, now) <= 0:
             return self._grant(cost, now)
         waiter = _Waiter(cost)
         self._queue.append(waiter)
-        self._pump()
+        self._release_waiters()
         try:
             return await waiter.turn
         except asyncio.CancelledError:
             if waiter.turn.done() and not waiter.turn.cancelled():
-                self._back()
+                self._release()
             elif waiter in self._queue:
                 self._queue.remove(waiter)
-                self._pump()
+                self._release_waiters()
             raise
 
-    def answered(self, permit: Permit, request: Request, response: Response) -> None:
+    def on_success(self, permit: Permit, request: Request, response: Response) -> None:
         """Take a permit back, and learn from the reply."""
         now = asyncio.get_running_loop().time()
         self.limit.answered(now - permit.at, now, used=self.flying * 2 >= self.limit.now)
@@ -267,10 +267,10 @@ class Pace:
         if permit.cost:
             self._count(permit, request, response.usage.prompt_tokens + response.usage.completion_tokens)
         if response.limits:
-            self._hear(permit, response.limits, now)
-        self._back()
+            self._update_from_headers(permit, response.limits, now)
+        self._release()
 
-    def failed(self, permit: Permit, error: BaseException) -> None:
+    def on_failure(self, permit: Permit, error: BaseException) -> None:
         """Take a permit back; a server that is overloaded is asked less from now on, and later where it says so."""
         now = asyncio.get_running_loop().time()
         if isinstance(error, Transient):
@@ -280,14 +280,14 @@ class Pace:
                 if error.status == 429:
                     self._learned.limited(now)
             if error.retry_after:
-                self.pause(now + error.retry_after)
+                self.pause_until(now + error.retry_after)
             elif error.status == 429 and error.retry_after is None:
-                said = [told(error.limits, kind) for kind in _KINDS]
+                said = [parse_headers(error.limits, kind) for kind in _KINDS]
                 reset = max((one.reset for one in said if one and not one.remaining), default=0.0)
-                self.pause(now + min(reset, _LONGEST))
-        self._back()
+                self.pause_until(now + min(reset, _LONGEST))
+        self._release()
 
-    def pause(self, until: float) -> None:
+    def pause_until(self, until: float) -> None:
         """Send nothing before this time of the loop's clock."""
         self._resume_at = max(self._resume_at, until)
         self.limit.forget(until)
@@ -304,12 +304,12 @@ class Pace:
         self._last = now
         return permit
 
-    def _back(self) -> None:
+    def _release(self) -> None:
         self.flying -= 1
         if self._queue:
-            self._pump()
+            self._release_waiters()
 
-    def _pump(self) -> None:
+    def _release_waiters(self) -> None:
         """Let go who may; where only time is missing, come back then."""
         loop = asyncio.get_running_loop()
         now = loop.time()
@@ -318,7 +318,7 @@ class Pace:
             self._timer = None
         while self._queue and self.flying < int(self.limit.now):
             if (delay := self._delay(self._queue[0].cost, now)) > 0:
-                self._timer = loop.call_at(now + delay, self._pump)
+                self._timer = loop.call_at(now + delay, self._release_waiters)
                 return
             waiter = self._queue.popleft()
             if not waiter.turn.done():
@@ -341,20 +341,20 @@ class Pace:
         """The tokens that a request may come to; 0 where nobody limits them."""
         if self._own[1] is None and self._theirs[1] is None:
             return 0.0
-        return budget.of(request) * (self._ratio or 1.0)
+        return budget.estimate_request(request) * (self._ratio or 1.0)
 
     def _count(self, permit: Permit, request: Request, used: int) -> None:
         if not used:
             return
-        now_is = used / budget.of(request)
+        now_is = used / budget.estimate_request(request)
         self._ratio = self._ratio + 0.1 * (now_is - self._ratio) if self._ratio else now_is
         if (own := self._own[1]) is not None:
             own.level += permit.cost - used
 
-    def _hear(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:
+    def _update_from_headers(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:
         """Set the server's buckets as its headers say, less what was sent since the request they came for."""
         for place, kind in enumerate(_KINDS):
-            news = told(limits, kind)
+            news = parse_headers(limits, kind)
             if news is None or permit.before[0] < self._heard[place]:
                 continue
             self._heard[place] = permit.before[0]

@@ -11,9 +11,9 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from judge.core.errors import DeadlineReached, ProviderError, Transient
 from judge.core.records import Request, Response
-from judge.execution.budget import Purse
-from judge.execution.progress import Counts
-from judge.execution.rate_limit import Pace
+from judge.execution.budget import BudgetLedger
+from judge.execution.progress import JudgeProgress
+from judge.execution.rate_limit import RateLimiter
 
 _ANY = 1_000_000
 _TIME_IS_UP = "the time for judging (--deadline) is up"
@@ -48,17 +48,17 @@ class Retrier:
     def __init__(
         self,
         policy: Policy | None = None,
-        pace: Pace | None = None,
-        purse: Purse | None = None,
+        pace: RateLimiter | None = None,
+        purse: BudgetLedger | None = None,
         *,
-        counts: Counts | None = None,
+        counts: JudgeProgress | None = None,
         deadline: float | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         seed: int = 0,
     ) -> None:
         self.policy = policy or Policy()
-        self.pace = pace or Pace(_ANY)
-        self.counts = counts if counts is not None else Counts()
+        self.pace = pace or RateLimiter(_ANY)
+        self.counts = counts if counts is not None else JudgeProgress()
         self.proven = False
         self.purse = purse
         self.deadline = deadline
@@ -98,21 +98,21 @@ class Retrier:
         pace, purse = self.pace, self.purse
         kept = await purse.reserve(request) if purse else 0.0
         try:
-            permit = await pace.enter(request)
+            permit = await pace.acquire(request)
         except BaseException:
             if purse:
-                purse.give_back(kept)
+                purse.release(kept)
             raise
         try:
             response = await call()
         except BaseException as error:
-            pace.failed(permit, error)
+            pace.on_failure(permit, error)
             if purse:
-                purse.lost(kept, error)
+                purse.commit_unknown(kept, error)
             raise
-        pace.answered(permit, request, response)
+        pace.on_success(permit, request, response)
         if purse:
-            purse.settle(kept, request, response.usage)
+            purse.commit(kept, request, response.usage)
         return response
 
     async def _again(self, call: Callable[[], Awaitable[Response]], request: Request, first: ProviderError) -> Response:
@@ -158,7 +158,7 @@ class Retrier:
         spread = min(self.policy.cap, self.policy.base * 2 ** min(state.attempt_number - 1, 16))
         wait = (error.retry_after or 0.0) + self._random.uniform(0.0, spread)
         if error.status == 429 and not error.retry_after:
-            self.pace.pause(asyncio.get_running_loop().time() + wait)
+            self.pace.pause_until(asyncio.get_running_loop().time() + wait)
         return wait
 
     def _count(self, state: RetryCallState) -> None:

@@ -11,17 +11,26 @@ from judge.core import plugins
 from judge.core.errors import CriterionError, JudgeError, ParseError, ProviderError
 from judge.core.records import Criterion, Failure, Request, Response, Score
 from judge.execution.engines import Ask, Engine
-from judge.execution.group_commit import Commit
-from judge.execution.leases import Claims, Part
-from judge.execution.pending import Bundles, Case, Judgment, Row, Waiting, by_document, chunks, firsts
-from judge.execution.prefix_queue import ROOM, Queue, prefix
-from judge.execution.progress import Counts, Flight
+from judge.execution.group_commit import GroupCommit
+from judge.execution.leases import Part, RequestLeases
+from judge.execution.pending import (
+    Judgment,
+    PendingJudgment,
+    RequestBatcher,
+    Row,
+    Subscribers,
+    by_document,
+    chunks,
+    firsts,
+)
+from judge.execution.prefix_queue import ROOM, PrefixAwareQueue, prefix
+from judge.execution.progress import InFlight, JudgeProgress
 from judge.execution.retry import Retrier
-from judge.providers import Provider, Traits
+from judge.providers import Capabilities, Provider
 from judge.providers.recording import Recorder
 from judge.scoring import strategies
-from judge.scoring.multi_criteria import renderers
-from judge.scoring.strategies import Answer, Learned, Settings, Untrusted
+from judge.scoring.multi_criteria import make_renderers
+from judge.scoring.strategies import Answer, ModelTraits, SamplingOptions, UnusableReply
 
 _CHUNK = 64
 _AHEAD = 4
@@ -29,7 +38,7 @@ _AHEAD = 4
 _TEMPERATURE = "temperature"
 
 
-class Run:
+class JudgeRun:
     """One pass of a judge over judgments.
 
     Rows go to `emit` as they are made, in the column of the criterion's name and `suffix`, each once the replies it
@@ -45,20 +54,20 @@ class Run:
         self,
         judgments: Sequence[Judgment],
         provider: Provider,
-        settings: Settings,
+        settings: SamplingOptions,
         *,
         cache: Cache,
         retrier: Retrier,
         emit: Callable[[Row], None],
         flush: Callable[[], None] = lambda: None,
-        counts: Counts | None = None,
+        counts: JudgeProgress | None = None,
         concurrency: int = 64,
         suffix: str = "",
         recording: Recorder | None = None,
         engine: Engine | None = None,
         criteria: Sequence[Criterion] = (),
     ) -> None:
-        self.counts = counts if counts is not None else Counts()
+        self.counts = counts if counts is not None else JudgeProgress()
         self.counts.total += len(judgments)
         self._judgments = judgments
         self._provider, self._settings = provider, settings
@@ -67,26 +76,28 @@ class Run:
         self._take_down: Callable[[Request, Response], None] = recording.add if recording else lambda *_: None
         self._engine: Engine = engine or plugins.load("engines", "local")
         self._complete: Ask = getattr(engine, "complete", provider.complete)
-        traits = Traits.of(provider)
+        traits = Capabilities.of(provider)
         gathers = getattr(engine, "gathers", False)
         self._grouped = not provider.decides and not gathers
-        self._rungs = strategies.rungs(settings, provider.decides)
+        self._rungs = strategies.strategies_for(settings, provider.decides)
         self._firsts = firsts(judgments)
-        self._renderers = renderers(criteria or [first.criterion for first in self._firsts.values()])
+        self._renderers = make_renderers(criteria or [first.criterion for first in self._firsts.values()])
         self._leaders = len(self._firsts) if provider.decides else 1
-        self._bundles = Bundles(decides=provider.decides, draws=settings.draws, apart=traits.apart)
-        self._queue = Queue(paced=bool(traits.caching), led=not traits.exact)
-        self._news, self._waiting = asyncio.Event(), Waiting(self._resolve)
+        self._bundles = RequestBatcher(
+            decides=provider.decides, draws=settings.draws, apart=traits.splits_merged_criteria
+        )
+        self._queue = PrefixAwareQueue(paced=bool(traits.caching), led=not traits.full_distribution)
+        self._news, self._waiting = asyncio.Event(), Subscribers(self._resolve)
         self._left: list[Part] = []
-        self._again: deque[Case] = deque()
-        self._stepped: list[Case] = []
+        self._again: deque[PendingJudgment] = deque()
+        self._stepped: list[PendingJudgment] = []
         self._stepped_bytes = 0
-        self._learned = Learned()
+        self._learned = ModelTraits()
         self._unread: set[str] = set()
         self._rows: deque[Row] = deque()
-        self._commit = Commit(self._write)
+        self._commit = GroupCommit(self._write)
         on = bool(provider.endpoint) and not gathers
-        self._claims = Claims(cache, self._found, self.counts, deadline=retrier.deadline, on=on)
+        self._claims = RequestLeases(cache, self._found, self.counts, deadline=retrier.deadline, on=on)
 
     async def __call__(self) -> None:
         for name, first in self._firsts.items():  # a template that cannot be rendered stops the run unpaid
@@ -95,7 +106,7 @@ class Run:
             await self._rounds()
         finally:
             try:
-                self._commit.now()
+                self._commit.flush()
             finally:
                 self._claims.close()
                 await self._provider.aclose()
@@ -133,7 +144,7 @@ class Run:
                 return
             await self._engine(self._requests(rest), self._ask, self._answered, concurrency=self._concurrency)
 
-    def _cases(self) -> Iterator[Case]:
+    def _cases(self) -> Iterator[PendingJudgment]:
         for judgment in by_document(self._judgments) if self._grouped else self._judgments:
             try:
                 prompt = self._renderers[judgment.criterion.name].render(judgment.sample, judgment.rival)
@@ -141,9 +152,9 @@ class Run:
                 self._fail(judgment, "render", error)
                 continue
             group = prefix(prompt.messages, judgment.sample.source) if self._grouped else ("", 0)
-            yield Case(judgment, prompt, list(self._rungs), group)
+            yield PendingJudgment(judgment, prompt, list(self._rungs), group)
 
-    def _upcoming(self, rest: Iterator[Case]) -> Iterator[Case]:
+    def _upcoming(self, rest: Iterator[PendingJudgment]) -> Iterator[PendingJudgment]:
         """What is to be asked again, or was put back, goes first."""
         while True:
             if self._again:
@@ -153,7 +164,7 @@ class Run:
             else:
                 return
 
-    async def _requests(self, rest: Iterator[Case]) -> AsyncIterator[Request]:
+    async def _requests(self, rest: Iterator[PendingJudgment]) -> AsyncIterator[Request]:
         """The requests that have to be sent. What the cache can answer is scored on the way."""
         lacking, queue, now = len(self._learned.lacking), self._queue, asyncio.get_running_loop().time
         left, self._left = self._left, []
@@ -162,7 +173,7 @@ class Run:
         while self._stepped_bytes < ROOM and not self.counts.stopping:
             room = more and not queue.full
             ahead = room and queue.grouped and len(queue) < _AHEAD * self._concurrency
-            if self._claims.due():
+            if self._claims.should_poll():
                 queue.add(self._bundles.of(self._free()), now())
             elif not ahead and (request := queue.take(now(), last=not room)) is not None:
                 yield request
@@ -182,31 +193,31 @@ class Run:
 
     def _free(self) -> list[Part]:
         """What another process was asking for, and gave up."""
-        return [part for part in self._claims.again() if not self._withdrawn([part])]
+        return [part for part in self._claims.poll() if not self._cancel([part])]
 
     def _recall(self, now: float) -> None:
         """Take back what would be sent on a rung that is lacking."""
         others = []
         for request in self._queue.drain():
-            if self._withdrawn(self._bundles.parts(request)):
+            if self._cancel(self._bundles.parts(request)):
                 self._bundles.pop(request)
             else:
                 others.append(request)
         self._queue.add(others, now)
 
-    def _withdrawn(self, parts: Sequence[Part]) -> bool:
+    def _cancel(self, parts: Sequence[Part]) -> bool:
         """Whether these are on a rung that is lacking, which asks one request about a judgment: it goes a rung down."""
         keys = [key for key, _ in parts]
         cases = self._waiting.of(keys)
-        if not all(case.rungs[0] in self._learned.lacking for case in cases):
+        if not all(case.strategies[0] in self._learned.lacking for case in cases):
             return False
         self._waiting.remove(keys)
-        self._claims.drop(keys)
+        self._claims.abandon(keys)
         for case in cases:
             self._step(case)
         return True
 
-    def _unanswered(self, cases: Sequence[Case]) -> list[Part]:
+    def _unanswered(self, cases: Sequence[PendingJudgment]) -> list[Part]:
         """One part for each reply that neither the cache nor a request under way brings, here or elsewhere.
 
         Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen. A rung
@@ -222,28 +233,30 @@ class Run:
                 case.requests = requests
                 case.answers = {key: self._usable(request, stored.get(key)) for key, request in requests.items()}
                 missing = [key for key, answer in case.answers.items() if answer is None]
-                if missing and (why := self._learned.lacking.get(case.rungs[0])):
-                    cases += self._lower(case, why)
+                if missing and (why := self._learned.lacking.get(case.strategies[0])):
+                    cases += self._try_next_strategy(case, why)
                 else:
                     new += self._waiting.add(case, requests, missing)
-        return self._claims.take(new)
+        return self._claims.acquire(new)
 
-    def _lower(self, case: Case, why: str) -> list[Case]:
+    def _try_next_strategy(self, case: PendingJudgment, why: str) -> list[PendingJudgment]:
         """The case, sent a rung down; none, once it is failed unpaid where there is no rung below."""
-        if len(case.rungs) == 1:
+        if len(case.strategies) == 1:
             self._fail(case.judgment, "request", ParseError(f"not asked: {why}; --weighting auto does without"))
             return []
         case.notes.append(why)
-        case.rungs.pop(0)
+        case.strategies.pop(0)
         return [case]
 
-    def _requests_of(self, case: Case) -> dict[str, Request]:
-        rung, criterion = case.rungs[0], case.judgment.criterion
-        return strategies.asked(case.prompt, criterion, rung, self._settings, self._provider, prefix=case.prefix)
+    def _requests_of(self, case: PendingJudgment) -> dict[str, Request]:
+        rung, criterion = case.strategies[0], case.judgment.criterion
+        return strategies.requests_by_key(
+            case.prompt, criterion, rung, self._settings, self._provider, prefix=case.prefix
+        )
 
     def _usable(self, request: Request, response: Response | None) -> Response | None:
         """A stored reply, unless it lacks the very thing that was asked for with it."""
-        if response is None or not strategies.usable(response, self._settings):
+        if response is None or not strategies.satisfies(response, self._settings):
             return None
         self._note(response)
         self._take_down(request, response)
@@ -262,7 +275,7 @@ class Run:
             flight.leave()
             return await self._complete(request)
 
-        with Flight(self.counts, lambda: self._named(request)) as flight:
+        with InFlight(self.counts, lambda: self._named(request)) as flight:
             return await self._retrier(send, request)
 
     def _named(self, request: Request) -> tuple[str, str, str]:
@@ -284,7 +297,7 @@ class Run:
                 self._waiting.answered(key, answer)
         self._queue.answered(request, asyncio.get_running_loop().time())
         self._news.set()
-        return self._commit.written()
+        return self._commit.committed()
 
     def _received(self, parts: Sequence[Part], answer: Response) -> None:
         """Give each part of a reply to those who wait for it; what is missing from it is asked for again."""
@@ -292,27 +305,31 @@ class Run:
         self.counts.usage += answer.usage
         self._note(answer)
         self._left += self._bundles.lacking(parts, answer)
-        settled: list[Case] = []
+        settled: list[PendingJudgment] = []
         for (key, asked), part in zip(parts, self._bundles.split(parts, answer), strict=False):
             self._take_down(asked, part)
             settled += self._waiting.answered(key, part)
         for case in dict.fromkeys(settled):
             if case.missing:  # a draw with a score stands, whatever becomes of the others
-                has_score = [key for key in case.fresh if strategies.label(case.answers[key], case.judgment.criterion)]
+                has_score = [
+                    key for key in case.uncached if strategies.label(case.answers[key], case.judgment.criterion)
+                ]
                 self._keep(case, has_score)
 
-    def _resolve(self, case: Case) -> None:
+    def _resolve(self, case: PendingJudgment) -> None:
         """Score a case whose answers are complete, send it a rung down, or fail it."""
-        self._claims.over(case.requests)
+        self._claims.complete(case.requests)
         judgment = case.judgment
         answers = [answer for answer in case.answers.values() if answer is not None]
         try:
-            value, provenance = strategies.read(case.rungs[0], answers, judgment.criterion, self._settings, case.notes)
-        except Untrusted as error:
-            if len(case.rungs) > 1:
+            value, provenance = strategies.score_reply(
+                case.strategies[0], answers, judgment.criterion, self._settings, case.notes
+            )
+        except UnusableReply as error:
+            if len(case.strategies) > 1:
                 self._step_down(case, error, answers)
                 return
-            self._learned.learn(case.rungs[0], error)
+            self._learned.learn(case.strategies[0], error)
             self._fail(judgment, "parse", ParseError(str(error), error.raw))
         except ParseError as error:
             if not case.asked:  # a run keeps no such reply: it was imported
@@ -321,48 +338,48 @@ class Run:
                 return
             self._fail(judgment, "parse", error)
         except ProviderError as error:
-            if case.spare is not None and len(case.rungs) > 1:
-                self._step_down(case, Untrusted(f"the draws were not answered: {error}"), answers)
+            if case.fallback is not None and len(case.strategies) > 1:
+                self._step_down(case, UnusableReply(f"the draws were not answered: {error}"), answers)
                 return
             self._fail(judgment, "request", error)
         else:
-            self._learned.proven.add(case.rungs[0])
+            self._learned.proven.add(case.strategies[0])
             drawn = [answer for answer in answers if isinstance(answer, Response)]
             self.counts.unmet.update({_TEMPERATURE: 1} if any(_TEMPERATURE in one.unmet for one in drawn) else ())
-            self._keep(case, case.fresh)
+            self._keep(case, case.uncached)
             sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
             column = judgment.criterion.name + self._suffix
             self._finish(Score(sample.item, sample.system, column, value, provenance, rival))
         self.counts.cached += not case.asked
-        self.counts.shared += case.asked and not case.own
+        self.counts.shared += case.asked and not case.requested_here
 
-    def _step_down(self, case: Case, error: Untrusted, answers: Sequence[Answer]) -> None:
-        self._learned.learn(case.rungs[0], error)
-        rung = case.rungs.pop(0)
+    def _step_down(self, case: PendingJudgment, error: UnusableReply, answers: Sequence[Answer]) -> None:
+        self._learned.learn(case.strategies[0], error)
+        rung = case.strategies.pop(0)
         if rung == "logprobs":
-            self._keep(case, case.fresh)
-            case.spare = strategies.spare(answers)
+            self._keep(case, case.uncached)
+            case.fallback = strategies.fallback_reply(answers)
         case.notes.append(str(error))
-        case.answers, case.fresh = {}, set()
-        if case.rungs[0] == "single" and case.spare is not None:
-            case.answers = {"": case.spare}
+        case.answers, case.uncached = {}, set()
+        if case.strategies[0] == "single" and case.fallback is not None:
+            case.answers = {"": case.fallback}
             self._resolve(case)
         else:
             self._step(case)
 
-    def _step(self, case: Case) -> None:
+    def _step(self, case: PendingJudgment) -> None:
         self._stepped.append(case)
         self._stepped_bytes += case.size
 
-    def _keep(self, case: Case, keys: Iterable[str]) -> None:
+    def _keep(self, case: PendingJudgment, keys: Iterable[str]) -> None:
         """Put these of a case's fresh replies into the cache."""
         for key in list(keys):
             answer = case.answers[key]
             if self._provider.endpoint and isinstance(answer, Response):
                 self._cache.put(key, answer, case.requests[key])
                 self._unread.discard(key)
-            case.fresh.discard(key)
-            self._claims.over([key])
+            case.uncached.discard(key)
+            self._claims.complete([key])
 
     def _note(self, response: Response) -> None:
         """Take down what a reply tells of its server; its temperature only counts if the reply does."""
@@ -377,4 +394,4 @@ class Run:
 
     def _finish(self, row: Row) -> None:
         self._rows.append(row)
-        self._commit.soon()
+        self._commit.schedule()

@@ -25,13 +25,13 @@ from judge.metrics import MetricResult, Note
 from judge.metrics.common import (
     Rate,
     as_samples,
+    bool_option,
     by_references,
+    choice_option,
     joined,
-    one_of,
     reference_count,
     values,
     whole_number,
-    yes_or_no,
 )
 from judge.metrics.common import references as usable
 
@@ -49,17 +49,17 @@ def tokenizer_for(texts: Iterable[str]) -> str:
 
     `char` stands for the last two where their dictionaries are not installed; 13a leaves a Japanese sentence one token.
     """
-    language = text.language(texts)
+    language = text.detect_language(texts)
     if language in ("ja", "ko") and not text.installed(language):
         return "char"
     return _BY_SCRIPT[language]
 
 
-def uncut(metric: str, tokenizer: str, given: Iterable[str]) -> Note:
+def count_unsegmented(metric: str, tokenizer: str, given: Iterable[str]) -> Note:
     """How many of the given texts a tokenizer that cuts at spaces leaves in one piece: Chinese and Japanese ones."""
     distinct = set(given)
     by_spaces = tokenizer in _BY_SPACES
-    some = sum(by_spaces and not one.isascii() and text.language([one]) in ("ja", "zh") for one in distinct)
+    some = sum(by_spaces and not one.isascii() and text.detect_language([one]) in ("ja", "zh") for one in distinct)
     return Note(metric, some, len(distinct), _UNCUT.format(tokenizer=tokenizer, metric=metric))
 
 
@@ -79,12 +79,12 @@ def words(name: str, *, lowercase: bool = False) -> Callable[[str], list[str]]:
     return cut
 
 
-def signed(name: str) -> str:
+def tokenizer_signature(name: str) -> str:
     """A tokenizer's own signature. Raises MissingExtra."""
     return str(_tokenizer(name).signature())
 
 
-def known(option: str, name: Any) -> str:
+def validate_tokenizer(option: str, name: Any) -> str:
     """The value of an option that names a tokenizer: else ConfigError, or MissingExtra without its packages."""
     from sacrebleu.metrics.bleu import BLEU
 
@@ -141,7 +141,7 @@ class Tokens:
 
     def named(self, names: Iterable[str]) -> str:
         """The part of a signature that says these tokenizers, in sacrebleu's own words for them."""
-        return f"tok={joined(map(signed, names))}"
+        return f"tok={joined(map(tokenizer_signature, names))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,8 @@ def options(
     """The options of the metric `name` as Settings. Raises ConfigError, which says the option and what is allowed."""
     return Settings(
         order(f"{name}.max_order", max_order),
-        one_of(f"{name}.smooth", smooth, tuple(_SMOOTH)),
-        yes_or_no(f"{name}.effective_order", effective_order),
+        choice_option(f"{name}.smooth", smooth, tuple(_SMOOTH)),
+        bool_option(f"{name}.effective_order", effective_order),
         tokens(name, tokenize=tokenize, lowercase=lowercase),
     )
 
@@ -200,8 +200,8 @@ def order(option: str, value: Any) -> int:
 def tokens(name: str, *, tokenize: str | None, lowercase: bool) -> Tokens:
     """The options of the metric `name` that say which tokens count. Raises ConfigError."""
     if tokenize is not None:
-        tokenize = known(f"{name}.tokenize", tokenize)
-    return Tokens(tokenize, yes_or_no(f"{name}.lowercase", lowercase))
+        tokenize = validate_tokenizer(f"{name}.tokenize", tokenize)
+    return Tokens(tokenize, bool_option(f"{name}.lowercase", lowercase))
 
 
 def score(hits: Sequence[int], total: Sequence[int], lengths: tuple[int, int], settings: Settings) -> float:
@@ -271,7 +271,7 @@ class Bleu:
         """A warning where the tokenizer that was asked for leaves texts in one piece."""
         if (tokenizer := self._settings.tokens.tokenize) is None:
             return ()
-        return (uncut("bleu", tokenizer, (one for s in samples for one in (s.output, *usable(s)))),)
+        return (count_unsegmented("bleu", tokenizer, (one for s in samples for one in (s.output, *usable(s)))),)
 
 
 class CorpusBleu:
@@ -330,7 +330,7 @@ class CorpusBleu:
         yield Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")
         for tokenizer in dict.fromkeys(tokenizers.values()):
             own = [sample for sample in samples if tokenizers[sample.system] == tokenizer]
-            yield uncut("bleu_corpus", tokenizer, (one for s in own for one in (s.output, *usable(s))))
+            yield count_unsegmented("bleu_corpus", tokenizer, (one for s in own for one in (s.output, *usable(s))))
 
     def _row(self, system: str, stats: list[list[int]]) -> Score | Failure:
         who = f"system {system}" if system else "the system"

@@ -11,13 +11,13 @@ from judge.metrics import MetricResult
 from judge.metrics.common import (
     Rate,
     as_samples,
+    bool_option,
     by_references,
-    figure,
+    format_number,
     number,
     reference_count,
     values,
     whole_number,
-    yes_or_no,
 )
 
 __all__ = ["Chrf", "score"]
@@ -36,7 +36,7 @@ class Chrf:
         self._char = whole_number("chrf.char_order", char_order, 1, 20)
         self._word = whole_number("chrf.word_order", word_order, 0, 10)
         self._beta = number("chrf.beta", beta, 0, 100)
-        self._lower = yes_or_no("chrf.lowercase", lowercase)
+        self._lower = bool_option("chrf.lowercase", lowercase)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample. A sample without a reference is a `Failure`, an empty output scores 0."""
@@ -56,7 +56,7 @@ class Chrf:
         parts = [
             f"chrf|sentence|nrefs={reference_count(samples)}|case={'lc' if self._lower else 'mixed'}|eff=yes",
             f"nc={self._char}|nw={self._word}|space=no",
-            *([] if self._beta == 2 else [f"beta={figure(self._beta)}"]),
+            *([] if self._beta == 2 else [f"beta={format_number(self._beta)}"]),
             f"sacrebleu {version('sacrebleu')}",
         ]
         return MetricResult((Column("chrf", "metric", "|".join(parts), low=0.0, high=100.0),), rows)

@@ -12,18 +12,18 @@ from judge.core.records import Column, Sample
 from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.common import (
+    CannotScore,
     Rate,
-    Unscorable,
     as_samples,
+    bool_option,
     by_references,
-    figure,
+    format_number,
     joined,
-    lost,
     number,
     reference_count,
+    tokenizer_loss,
     values,
     whole_number,
-    yes_or_no,
 )
 from judge.metrics.common import references as usable
 from judge.metrics.common import tokenizer as known
@@ -45,7 +45,7 @@ class Cider:
     def __init__(
         self, *, stem: bool = False, sigma: float = 6.0, max_order: int = 4, tokenizer: str | None = None
     ) -> None:
-        self._stem = yes_or_no("cider.stem", stem)
+        self._stem = bool_option("cider.stem", stem)
         self._sigma = number("cider.sigma", sigma, 0.01, 1e6)
         self._order = whole_number("cider.max_order", max_order, 1, 9)
         self._tokenizer = known("cider.tokenizer", tokenizer)
@@ -61,7 +61,7 @@ class Cider:
 
         def prepare(found: tuple[str, ...]) -> Rate:
             if items < 2:
-                raise Unscorable(
+                raise CannotScore(
                     "TooFewItems",
                     "CIDEr-D needs references of at least 2 items: with one, the idf of every n-gram is 0; use rouge",
                 )
@@ -69,7 +69,7 @@ class Cider:
             used.add(name)
             targets = [self._vectors(self._counts(name, reference), frequency, items) for reference in found]
             if not any(any(target.norms) for target in targets):
-                raise Unscorable(
+                raise CannotScore(
                     "NoIdf", "its references have no n-gram that the references of any other item lack: CIDEr-D is 0/0"
                 )
             return lambda output: self._value(self._output(name, output, frequency, items), targets)
@@ -77,11 +77,11 @@ class Cider:
         rows = by_references(samples, "cider", prepare)
         tok = joined(map(text.signature, used))
         signature = (
-            f"cider|D|nrefs={reference_count(samples)}|items={items}|n={self._order}|sigma={figure(self._sigma)}"
+            f"cider|D|nrefs={reference_count(samples)}|items={items}|n={self._order}|sigma={format_number(self._sigma)}"
             f"|{'stem' if self._stem else 'nostem'}|tok={tok}|refs=mean|judge {__version__}"
         )
         given = (one for sample in samples for one in (sample.output, *usable(sample)))
-        notes = (lost("cider", self._tokenizer, given),) if self._tokenizer else ()
+        notes = (tokenizer_loss("cider", self._tokenizer, given),) if self._tokenizer else ()
         return MetricResult((Column("cider", "metric", signature, low=0.0, high=10.0),), rows, notes)
 
     def _frequency(self, samples: Sequence[Sample]) -> tuple[Counter[tuple[str, ...]], int]:
@@ -111,7 +111,7 @@ class Cider:
 
     def _output(self, name: str, output: str, frequency: Counts, items: int) -> _Vectors:
         """The vectors of an output; one that the item's tokenizer would lose is cut by its own script."""
-        if self._tokenizer is None and text.loses(output, text.words(name)(output)):
+        if self._tokenizer is None and text.drops_most_letters(output, text.words(name)(output)):
             name = text.tokenizer_for([output])
         return self._vectors(self._counts(name, output), frequency, items)
 

@@ -15,12 +15,12 @@ from judge.core.messages import option
 from judge.core.records import Failure, Provenance, Sample, Score
 from judge.metrics import Metric, Note
 
-Ask = Callable[[Sequence["Wanted"]], list["str | Trouble"]]
+Ask = Callable[[Sequence["ModelQuestion"]], list["str | ModelError"]]
 """Asks a judge model, many prompts at once, by the run's cache, retries and accounts: texts that `read` accepted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ModelQuestion:
     """A prompt for the judge model: its text, the longest reply in tokens, and what turns the reply into an answer.
 
     `read` raises ParseError for a reply of no use, which is then neither kept nor paid for twice.
@@ -32,7 +32,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class ModelError:
     """Why one thing that a metric wanted could not be had: the kind (CamelCase) and what happened, in words.
 
     `failed` where a judge was asked and its reply is missing or of no use: nothing is known of the text then.
@@ -51,7 +51,7 @@ _LOST = (
 )
 
 
-class Unscorable(DataError):
+class CannotScore(DataError):
     """Why texts have no value: becomes a `Failure` of the kind `error`."""
 
     def __init__(self, error: str, message: str) -> None:
@@ -75,16 +75,16 @@ def joined(used: Iterable[str]) -> str:
     return "+".join(sorted(set(used), key=lambda name: (name not in ("en", "13a"), name))) or "-"
 
 
-def figure(value: float) -> str:
+def format_number(value: float) -> str:
     """A number for signatures, whole: `0.9`, `2`, `0.1234567`."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
 
 
-def lost(metric: str, tokenizer: str, given: Iterable[str]) -> Note:
+def tokenizer_loss(metric: str, tokenizer: str, given: Iterable[str]) -> Note:
     """Of how many of the given texts a tokenizer that was asked for drops most letters."""
     cut, distinct = text.words(tokenizer), set(given)
-    some = sum(not one.isascii() and text.loses(one, cut(one)) for one in distinct)
+    some = sum(not one.isascii() and text.drops_most_letters(one, cut(one)) for one in distinct)
     return Note(metric, some, len(distinct), _LOST.format(tokenizer=tokenizer, metric=metric))
 
 
@@ -126,7 +126,7 @@ def _rows(
 ) -> list[Score | Failure]:
     try:
         rate = prepare(found)
-    except Unscorable as reason:
+    except CannotScore as reason:
         return [_unscored(sample, name, reason) for sample in samples]
     return [_row(sample, name, rate) for sample in samples]
 
@@ -134,12 +134,12 @@ def _rows(
 def _row(sample: Sample, name: str, rate: Rate) -> Score | Failure:
     try:
         value = float(rate(sample.output))
-    except Unscorable as reason:
+    except CannotScore as reason:
         return _unscored(sample, name, reason)
     return Score(sample.item, sample.system, name, value, Provenance(method="metric"))
 
 
-def _unscored(sample: Sample, name: str, reason: Unscorable) -> Failure:
+def _unscored(sample: Sample, name: str, reason: CannotScore) -> Failure:
     return failure(sample, name, reason.error, f"has no value: {reason}")
 
 
@@ -198,21 +198,21 @@ def number(option: str, value: Any, low: float, high: float) -> float:
     return float(value)
 
 
-def yes_or_no(option: str, value: Any) -> bool:
+def bool_option(option: str, value: Any) -> bool:
     """The value of an option, which must be true or false: else ConfigError."""
     if not isinstance(value, bool):
         raise ConfigError(f"{option} must be true or false, not {value!r}")
     return value
 
 
-def one_of(option: str, value: Any, known: Sequence[str]) -> str:
+def choice_option(option: str, value: Any, known: Sequence[str]) -> str:
     """The value of an option, which must be one of the known: else ConfigError."""
     if not isinstance(value, str) or value not in known:
         raise ConfigError(f"{option} must be one of {', '.join(known)}, not {value!r}")
     return value
 
 
-def listed(value: Any) -> Any:
+def list_option(value: Any) -> Any:
     """A list as YAML has it, or as text with commas; what is neither stays as it is."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
@@ -221,6 +221,6 @@ def tokenizer(option: str, value: Any) -> str | None:
     """The value of an option that names a tokenizer of `judge.text`, or None: else ConfigError, or MissingExtra."""
     if value is None:
         return None
-    name = one_of(option, value, text.TOKENIZERS)
+    name = choice_option(option, value, text.TOKENIZERS)
     text.signature(name)  # raises where its packages are missing
     return name

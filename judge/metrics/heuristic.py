@@ -16,11 +16,21 @@ from judge.core.errors import ConfigError
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult, Note
-from judge.metrics.common import failure, joined, listed, lost, one_of
+from judge.metrics.common import choice_option, failure, joined, list_option, tokenizer_loss
 from judge.metrics.common import tokenizer as known
 from judge.metrics.text_features import Features, measured
 
-__all__ = ["CRITERIA", "FEWEST_WORDS", "LARGEST_SHARE", "MOST_NOVEL", "NAME", "NOTICE", "Heuristic", "index", "outside"]
+__all__ = [
+    "CRITERIA",
+    "FEWEST_WORDS",
+    "LARGEST_SHARE",
+    "MOST_NOVEL",
+    "NAME",
+    "NOTICE",
+    "Heuristic",
+    "out_of_domain_reason",
+    "score_index",
+]
 
 NAME = "heuristic-1"
 NOTICE = (
@@ -130,7 +140,7 @@ class Heuristic:
         other = {source for source in sources if text.is_cjk(source)}
         note = Note("heuristic", sum(sample.source in other for sample in samples), len(samples), _OTHER_SCRIPT)
         given = (one for sample in samples for one in (sample.output, sample.source or ""))
-        return (note, lost("heuristic", self._tokenizer, given)) if self._tokenizer else (note,)
+        return (note, tokenizer_loss("heuristic", self._tokenizer, given)) if self._tokenizer else (note,)
 
     def _name(self, criterion: str) -> str:
         return self._prefix + _COLUMNS[criterion]
@@ -148,7 +158,7 @@ class Heuristic:
         )
 
     def _rows(self, sample: Sample, features: Features) -> list[Score | Failure]:
-        if reason := outside(features):
+        if reason := out_of_domain_reason(features):
             what = f"is outside what {NAME} can tell of: {reason}"
             return [failure(sample, self._name(criterion), ABSTAINED, what) for criterion in self._criteria]
         return [self._score(sample, criterion, features) for criterion in self._criteria]
@@ -160,7 +170,7 @@ class Heuristic:
         return Score(sample.item, sample.system, self._name(criterion), _mean(signed), Provenance(NAME, reason=reason))
 
 
-def index(features: Features, criterion: str) -> float:
+def score_index(features: Features, criterion: str) -> float:
     """The value for a criterion, -3 to 3, whether or not `Heuristic` would abstain: for measuring this baseline."""
     return _mean(_signed(features, criterion))
 
@@ -179,7 +189,7 @@ def _said(scale: _Scale, features: Features, points: float) -> str:
     return f"{scale.what} {scale.shown(scale.value(features))} (typical {typical}) {round(points, 1) + 0.0:+.1f}"
 
 
-def outside(features: Features) -> str | None:
+def out_of_domain_reason(features: Features) -> str | None:
     """Why the baseline abstains, with the limit; None where it does not."""
     if features.words < FEWEST_WORDS:
         return f"the output has {features.words} words, fewer than {FEWEST_WORDS}"
@@ -199,7 +209,7 @@ def outside(features: Features) -> str | None:
 
 
 def _checked(value: Any) -> tuple[str, ...]:
-    names = listed(value)
+    names = list_option(value)
     if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
         raise ConfigError(f"heuristic.criteria must be different ones of {', '.join(CRITERIA)}, not {value!r}")
-    return tuple(one_of("the criterion of heuristic", name, CRITERIA) for name in names)
+    return tuple(choice_option("the criterion of heuristic", name, CRITERIA) for name in names)

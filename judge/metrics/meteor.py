@@ -21,17 +21,17 @@ from judge.core.records import Column, Sample
 from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.common import (
+    CannotScore,
     Rate,
-    Unscorable,
     as_samples,
+    bool_option,
     by_references,
-    figure,
+    format_number,
     joined,
-    lost,
     number,
     reference_count,
+    tokenizer_loss,
     values,
-    yes_or_no,
 )
 from judge.metrics.common import references as usable
 from judge.metrics.common import tokenizer as known
@@ -66,7 +66,7 @@ class Meteor:
         self._beta = number("meteor.beta", beta, 0, 100)
         self._gamma = number("meteor.gamma", gamma, 0, 1)
         self._tokenizer = known("meteor.tokenizer", tokenizer)
-        self._wordnet = None if wordnet is None else yes_or_no("meteor.wordnet", wordnet)
+        self._wordnet = None if wordnet is None else bool_option("meteor.wordnet", wordnet)
         if self._wordnet and not _has_wordnet():
             raise MissingExtra(
                 "meteor.wordnet needs NLTK and its WordNet: pip install nltk, then python -m nltk.downloader wordnet"
@@ -95,10 +95,10 @@ class Meteor:
         tok = joined(map(text.signature, used))
         signature = (
             f"meteor|sentence|nrefs={reference_count(samples)}|stages=exact+stem{_wordnet() if synonyms else ''}"
-            f"|alpha={figure(self._alpha)}|beta={figure(self._beta)}|gamma={figure(self._gamma)}|tok={tok}|refs=best"
+            f"|alpha={format_number(self._alpha)}|beta={format_number(self._beta)}|gamma={format_number(self._gamma)}|tok={tok}|refs=best"
             f"|judge {__version__}"
         )
-        notes = (lost("meteor", self._tokenizer, _all(samples)),) if self._tokenizer else ()
+        notes = (tokenizer_loss("meteor", self._tokenizer, _all(samples)),) if self._tokenizer else ()
         return MetricResult((Column("meteor", "metric", signature, low=0.0, high=1.0),), rows, notes)
 
     def _value(self, words: list[str], reference: list[str], synonyms: bool) -> float:
@@ -134,7 +134,7 @@ def _cut(found: Sequence[str], name: str) -> list[list[str]]:
     """The words of the references that have any. Raises Unscorable."""
     if words := [cut for reference in found if (cut := text.words(name)(reference))]:
         return words
-    raise Unscorable("NoTokens", f"its references have no words by the tokenizer {name}")
+    raise CannotScore("NoTokens", f"its references have no words by the tokenizer {name}")
 
 
 def _all(samples: Sequence[Sample]) -> Iterator[str]:

@@ -29,27 +29,27 @@ Tell = Callable[[int, int], None]
 """Called with how many samples are done of how many; raising from it stops the work."""
 
 
-def score(
+def score_in_parallel(
     metric: Metric, samples: Sequence[Sample], *, workers: int = 1, tell: Tell = lambda done, total: None
 ) -> MetricResult:
     """`metric.score(samples)`; of a metric that scores row by row, in parts and by so many processes."""
     if not is_rowwise(metric):
-        found = merged([metric.score(samples)])
+        found = merge_results([metric.score(samples)])
         tell(len(samples), len(samples))
         return found
     parts = (
         [samples] if len(samples) <= PART else [samples[first : first + PART] for first in range(0, len(samples), PART)]
     )
     done: list[MetricResult] = []
-    with scoring([metric], workers if len(parts) > 1 else 1) as scored:
+    with worker_pool([metric], workers if len(parts) > 1 else 1) as scored:
         for (result,) in scored(parts):
             done.append(result)
             tell(min(len(samples), len(done) * PART), len(samples))
-    return merged(done)
+    return merge_results(done)
 
 
 @contextmanager
-def scoring(
+def worker_pool(
     metrics: Sequence[Metric], workers: int
 ) -> Iterator[Callable[[Iterable[Sequence[Sample]]], Iterator[list[MetricResult]]]]:
     """A function from parts to every metric's result for each, by `workers` processes as long as the context is open.
@@ -70,7 +70,7 @@ def scoring(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def merged(results: Sequence[MetricResult]) -> MetricResult:
+def merge_results(results: Sequence[MetricResult]) -> MetricResult:
     """The results of the parts of some data as one of all of it.
 
     Signatures name everything that any part used; notes that count texts are added up, and all are in words then.

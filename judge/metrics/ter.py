@@ -16,7 +16,16 @@ from typing import ClassVar, NamedTuple
 from judge import text
 from judge.core.records import Column, Sample
 from judge.metrics import MetricResult
-from judge.metrics.common import Rate, Unscorable, as_samples, by_references, joined, reference_count, values, yes_or_no
+from judge.metrics.common import (
+    CannotScore,
+    Rate,
+    as_samples,
+    bool_option,
+    by_references,
+    joined,
+    reference_count,
+    values,
+)
 
 __all__ = ["Ter", "edits", "score"]
 
@@ -45,10 +54,10 @@ class Ter:
         no_punct: bool = False,
         case_sensitive: bool = False,
     ) -> None:
-        self._normalized = yes_or_no("ter.normalized", normalized)
-        self._asian = None if asian_support is None else yes_or_no("ter.asian_support", asian_support)
-        self._no_punct = yes_or_no("ter.no_punct", no_punct)
-        self._case = yes_or_no("ter.case_sensitive", case_sensitive)
+        self._normalized = bool_option("ter.normalized", normalized)
+        self._asian = None if asian_support is None else bool_option("ter.asian_support", asian_support)
+        self._no_punct = bool_option("ter.no_punct", no_punct)
+        self._case = bool_option("ter.case_sensitive", case_sensitive)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample; an empty output scores 100 against a single reference.
@@ -59,7 +68,7 @@ class Ter:
         used: set[bool] = set()
 
         def prepare(found: tuple[str, ...]) -> Rate:
-            asian = text.language(found) in ("ja", "zh") if self._asian is None else self._asian
+            asian = text.detect_language(found) in ("ja", "zh") if self._asian is None else self._asian
             used.add(asian)
             return _against(found, self._words(asian))
 
@@ -115,7 +124,7 @@ def _against(found: Sequence[str], words: Callable[[str], list[str]]) -> Rate:
     targets = [words(reference) for reference in found]
     length = sum(map(len, targets)) / len(targets)
     if not length:
-        raise Unscorable("NoReferenceWords", "its references have no words once their punctuation is left out")
+        raise CannotScore("NoReferenceWords", "its references have no words once their punctuation is left out")
 
     def rate(output: str) -> float:
         tokens = words(output)
@@ -134,7 +143,7 @@ def edits(output: Sequence[str], reference: Sequence[str]) -> int:
         return len(output)
     counts = Counter(reference)
     if sum(counts[word] for word in output) > _MOST_MATCHES:
-        raise Unscorable("TextTooLong", "its texts repeat too many words too often for TER: shorten them")
+        raise CannotScore("TextTooLong", "its texts repeat too many words too often for TER: shorten them")
     letters: dict[str, str] = {}  # one character per word, so that texts are strings
     here, there = ("".join(letters.setdefault(w, chr(len(letters))) for w in words) for words in (output, reference))
     shifts = looked_at = 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 from judge.core.records import Request, Response
 
 if TYPE_CHECKING:
-    from judge.providers.batch_api import Batches
+    from judge.providers.batch_api import BatchApi
 
 
 @runtime_checkable
@@ -49,7 +49,7 @@ class Provider(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Traits:
+class Capabilities:
     """What some providers have besides, as attributes of these names, and what it is of those that have not.
 
     `caching`: what the server is told of its prompt cache; where it is told anything, requests on one document are
@@ -61,11 +61,11 @@ class Traits:
     """
 
     caching: object = None
-    batches: Batches | None = None
-    apart: bool = False
-    exact: bool = False
+    batches: BatchApi | None = None
+    splits_merged_criteria: bool = False
+    full_distribution: bool = False
     gpu: bool = False
-    taught: Any = None
+    shared_state: Any = None
 
     @classmethod
     def of(cls, provider: Provider) -> Self:

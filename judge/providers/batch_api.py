@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import Request, Response
-from judge.providers.http_client import MOST, Endpoint, body_error, cut
+from judge.providers.http_client import MOST, HttpClient, body_error, redact_and_truncate
 
 MOST_REQUESTS = 50_000
 MOST_BYTES = 200_000_000
@@ -56,14 +56,14 @@ class Batch:
         return self.status == "failed" and self.code == "token_limit_exceeded"
 
 
-class Batches:
+class BatchApi:
     """The Batch API beside a chat endpoint. `body` and `read` are that endpoint's own: what it is sent, what it means.
 
     Everything raises Transient or Refused, as the endpoint does, and `fetch` StorageError where the disk is full.
     """
 
     def __init__(
-        self, http: Endpoint, body: Callable[[Request], Body], read: Callable[[Request, Body, Any], Response]
+        self, http: HttpClient, body: Callable[[Request], Body], read: Callable[[Request, Body, Any], Response]
     ) -> None:
         self.body, self.read = body, read
         self._http = http
@@ -145,7 +145,7 @@ class Batches:
         errors = data.get("errors") or {}
         listed = errors.get("data") if isinstance(errors, dict) else errors
         first = next((one for one in listed or () if isinstance(one, dict)), {})
-        code, why = str(first.get("code") or ""), cut(first.get("message") or "")
+        code, why = str(first.get("code") or ""), redact_and_truncate(first.get("message") or "")
         return Batch(id, str(data.get("status")), done + failed, total, files, code, why)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, Unpack
 from judge.config import Plan
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Choice, Question, Request, Response, whole
-from judge.providers.http_client import Endpoint, Options, body_error, options, usage
+from judge.providers.http_client import HttpClient, Options, body_error, options, usage
 
 _NO_SUCH_PATH = (404, 405, 501)
 _ROUNDED = 1e-6
@@ -120,7 +120,7 @@ class DecisionsProvider:
 
     def __init__(self, model: str, **how: Unpack[Options]) -> None:
         self.model = model
-        self._http = Endpoint(**how)
+        self._http = HttpClient(**how)
         self.endpoint = self._http.url
         self._form: _Form | None = None
 

@@ -57,16 +57,16 @@ _NEVER = re.compile(
 )
 
 
-def misdirected(variable: str, url: str) -> str:
+def wrong_server_reason(variable: str, url: str) -> str:
     """Why this variable's content is not for the server at this address, or "". Its name alone is looked at."""
     host = (urlsplit(url).hostname or "").lower()
     domains = _OWNERS.get(variable.upper(), ())
-    if domains and not is_own(host) and not any(host == one or host.endswith(f".{one}") for one in domains):
+    if domains and not is_local_host(host) and not any(host == one or host.endswith(f".{one}") for one in domains):
         return f"${variable} is the key for {domains[0]}, and not for {host}"
     return f"${variable} is no key of a model's server" if not domains and _NEVER.fullmatch(variable) else ""
 
 
-def is_own(host: str) -> bool:
+def is_local_host(host: str) -> bool:
     """Whether a host is this machine."""
     return host in ("localhost", "::1") or re.fullmatch(r"127(?:\.\d{1,3}){3}", host) is not None
 
@@ -100,7 +100,7 @@ def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderEr
     elif status == 404:
         message = f"{message.rstrip('.')}; check {option('model')} and {option('base_url')}"
     elif 300 <= status < 400:
-        place = cut(headers.get("location", "another place"), key)
+        place = redact_and_truncate(headers.get("location", "another place"), key)
         message = f"{url} answered {status}: moved to {place}; name it with {option('base_url')}"
     stops: Stops = "always" if status in _STOPPING or status < 400 else "never"
     param = error.param if isinstance(error.param, str) else None
@@ -126,14 +126,14 @@ def body_error(data: Any, url: str, what: str) -> ProviderError:
     if isinstance(error, dict):
         code = str(error.get("code"))
         status = int(code) if code.isascii() and code.isdigit() else 0
-        message = f"{url} answered: {cut(error.get('message') or error)}"
+        message = f"{url} answered: {redact_and_truncate(error.get('message') or error)}"
         return Transient(message, status=status) if status in _RETRIED or status >= 500 else Refused(message)
     return Refused(f"{url} answered with JSON that is no {what}; is {option('base_url')} right?", stops="if_first")
 
 
 def not_an_api(reply: httpx2.Response, url: str, key: str) -> Refused:
     """For a 200 that is not even JSON."""
-    kind = cut(reply.headers.get("content-type", "no content type").partition(";")[0], key)
+    kind = redact_and_truncate(reply.headers.get("content-type", "no content type").partition(";")[0], key)
     hint = f"is {option('base_url')} right? It usually ends in /v1"
     return Refused(f"{url} answered with {kind} instead of JSON; {hint}", status=reply.status_code, stops="if_first")
 
@@ -161,12 +161,12 @@ def _said(error: openai.APIStatusError, key: str) -> str:
     """The server's own words, without the page around them where it sent one."""
     body = error.body
     if isinstance(body, dict) and body.get("message"):
-        return cut(body["message"], key)
-    text = cut(body if isinstance(body, str) else error.response.text, key)
+        return redact_and_truncate(body["message"], key)
+    text = redact_and_truncate(body if isinstance(body, str) else error.response.text, key)
     return "a web page, not an API error" if text[:1] == "<" else text or error.response.reason_phrase
 
 
-def cut(words: Any, key: str = "") -> str:
+def redact_and_truncate(words: Any, key: str = "") -> str:
     """Words on one line, not too many, with the key blotted out and nothing in them that a terminal obeys."""
     text = str(words).replace(key, "***") if key else str(words)
     text = " ".join(text[:_MOST_READ].split())[:_LONGEST]
@@ -250,7 +250,7 @@ def options(plan: Plan) -> Options:
     }
 
 
-class Endpoint:
+class HttpClient:
     """One address, used in one event loop at a time. Raises ConfigError for an address or a key that cannot be one.
 
     The key is read from the environment variable `key_env` when a request is sent, and kept nowhere else; where
@@ -269,7 +269,7 @@ class Endpoint:
         needs_key: bool | None = None,
     ) -> None:
         self.url = _checked(base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL)
-        if why := misdirected(key_env, self.url):
+        if why := wrong_server_reason(key_env, self.url):
             raise ConfigError(f"{why}; put that server's key into a variable of its own, and name it with key_env")
         openai_itself = self.url == DEFAULT_URL
         self.caching: Caching = caching if caching is not None else "explicit" if openai_itself else ""

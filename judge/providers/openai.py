@@ -11,10 +11,10 @@ from typing import Any, Unpack
 from judge.config import Plan
 from judge.core.errors import Refused
 from judge.core.records import Choice, Request, Response, Token
-from judge.providers.batch_api import Batches
-from judge.providers.http_client import Endpoint, Options, body_error, options, usage
+from judge.providers.batch_api import BatchApi
+from judge.providers.http_client import HttpClient, Options, body_error, options, usage
 from judge.providers.pricing import per_token
-from judge.providers.server_capabilities import Caching, Dialect
+from judge.providers.server_capabilities import Caching, RequestAdapter
 
 
 class OpenAIProvider:
@@ -24,13 +24,13 @@ class OpenAIProvider:
     decides = False
 
     def __init__(
-        self, model: str, *, name: str = "openai", dialect: Dialect | None = None, **how: Unpack[Options]
+        self, model: str, *, name: str = "openai", dialect: RequestAdapter | None = None, **how: Unpack[Options]
     ) -> None:
         self.name, self.model = name, model
-        self._http = Endpoint(**how)
+        self._http = HttpClient(**how)
         self.endpoint = self._http.url
-        self._dialect = replace(dialect or Dialect(), caching=_caching(self._http, model))
-        self.batches = Batches(self._http, self._body, self._read)
+        self._dialect = replace(dialect or RequestAdapter(), caching=_caching(self._http, model))
+        self.batches = BatchApi(self._http, self._body, self._read)
 
     @classmethod
     def open(cls, model: str, plan: Plan) -> OpenAIProvider:
@@ -43,15 +43,15 @@ class OpenAIProvider:
 
     @property
     def learned(self) -> dict[str, Any]:
-        return self._dialect.settled
+        return self._dialect.known_limits
 
     @property
-    def taught(self) -> Dialect:
+    def taught(self) -> RequestAdapter:
         """The words that this server takes, as far as they are known."""
         return self._dialect
 
     @taught.setter
-    def taught(self, dialect: Dialect) -> None:
+    def taught(self, dialect: RequestAdapter) -> None:
         self._dialect = dialect
 
     @property
@@ -72,11 +72,11 @@ class OpenAIProvider:
                 data, limits = await self._http.post("/chat/completions", body)
                 response = _response(data, body, dialect.unmet(request, body), self.endpoint, limits)
             except Refused as refused:
-                tried, dialect = dialect, dialect.after(refused, body) or dialect
+                tried, dialect = dialect, dialect.after_refusal(refused, body) or dialect
                 if dialect == tried:
                     raise
             else:
-                dialect = dialect.having(len(response.choices), body)
+                dialect = dialect.with_max_choices(len(response.choices), body)
                 if dialect != before:  # what another request has learned meanwhile is not unlearned by this one
                     self._dialect = dialect
                 return response
@@ -92,7 +92,7 @@ class OpenAIProvider:
         return _response(data, body, self._dialect.unmet(request, body), self.endpoint, {})
 
 
-def _caching(http: Endpoint, model: str) -> Caching:
+def _caching(http: HttpClient, model: str) -> Caching:
     """What to tell a server of prompt caching; where to break it off only for a model whose cache costs to write to."""
     prices = per_token(model, http.url) if http.caching == "explicit" else None
     read_afresh, _, written, _ = prices or (0.0, 0.0, 0.0, 0.0)

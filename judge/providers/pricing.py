@@ -21,7 +21,9 @@ From LiteLLM's price map, version 1.106 of November 2026; genai-prices lacks the
 """
 
 
-def usd(model: str, endpoint: str, usage: Usage, *, batched: Usage = _NOTHING, decides: bool = False) -> float | None:
+def cost_usd(
+    model: str, endpoint: str, usage: Usage, *, batched: Usage = _NOTHING, decides: bool = False
+) -> float | None:
     """US dollars for the tokens of many requests, or None where the endpoint's prices are not known: never a guess.
 
     Nothing used costs 0. A server of one's own has no known price. `decides` says that they were typed questions;
@@ -67,19 +69,19 @@ def per_token(model: str, endpoint: str, *, decides: bool = False) -> tuple[floa
         return None
 
 
-def source(*, decides: bool = False) -> str:
+def price_source(*, decides: bool = False) -> str:
     """Where prices are from, with its version."""
     return "LiteLLM's price map 1.106" if decides else f"genai-prices {version('genai-prices')}"
 
 
-def lacking(model: str, endpoint: str, *, decides: bool = False) -> str:
+def why_unknown(model: str, endpoint: str, *, decides: bool = False) -> str:
     """Why there is no price, in a few words."""
     if endpoint.startswith("local:"):
         return "computed here: no known price"
     if is_own(endpoint):
         return "a server of your own: no known price"
     place = urlsplit(endpoint).netloc or "this provider"
-    return f"{'no price of typed questions' if decides else source() + ' has no price'} for {model} at {place}"
+    return f"{'no price of typed questions' if decides else price_source() + ' has no price'} for {model} at {place}"
 
 
 def is_own(endpoint: str) -> bool:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from judge.core.errors import ConfigError, DataError, Unrecorded
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Request, Response, Usage
-from judge.providers.recording import Archive, journals
+from judge.providers.recording import RecordingFile, journals
 
 _MOST_EXPLAINED = 20
 """Misses of which it is said what differs: finding that takes longer than all the rest."""
@@ -27,7 +27,7 @@ class ReplayProvider:
     apart = True
     """Each criterion of a merged prompt was recorded by itself."""
 
-    def __init__(self, path: Path, model: str, recorded: Archive) -> None:
+    def __init__(self, path: Path, model: str, recorded: RecordingFile) -> None:
         self.model = model
         self.endpoint = f"replay:{recorded.digest[:12]}"
         self.decides, self.exact = recorded.decides(model), recorded.exact(model)
@@ -77,15 +77,15 @@ def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
 
     What a run that was killed, or is still going, has recorded so far lies beside the file and is replayed too.
     """
-    recorded = Archive([path, *journals(path)], strict=True)
+    recorded = RecordingFile([path, *journals(path)], strict=True)
     if not recorded:
         raise DataError(f"recording {path}: it holds no replies")
-    if recorded.doubled:
+    if recorded.ambiguous_servers:
         raise DataError(
-            f"recording {path}: it holds replies of two servers to one prompt, {' and '.join(recorded.doubled)}: "
+            f"recording {path}: it holds replies of two servers to one prompt, {' and '.join(recorded.ambiguous_servers)}: "
             "judge cache export --base-url URL writes those of one"
         )
     for model in models:
         if model not in recorded.models:
-            raise ConfigError(f"--replay {path}: {unknown('model', model, list(recorded.models))}")
+            raise ConfigError(f"--replay {path}: {unknown_name_message('model', model, list(recorded.models))}")
     return [ReplayProvider(path, model, recorded) for model in models or recorded.models]

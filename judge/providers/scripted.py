@@ -113,7 +113,7 @@ class ScriptedProvider:
             raise ConfigError(f"a script returns text, probabilities by label, a Response or an error, not {reply!r}")
         if self.decides:
             return Response((_decision(reply),), Usage(), "scripted")
-        return Response(answered(reply, request), Usage(), "scripted")
+        return Response(to_choices(reply, request), Usage(), "scripted")
 
     async def aclose(self) -> None:
         return
@@ -133,7 +133,7 @@ def _rule(rule: Any) -> tuple[tuple[str, ...], Reply]:
     return texts, str(reply)
 
 
-def answered(reply: str | int | Mapping[Any, float], request: Request) -> tuple[Choice, ...]:
+def to_choices(reply: str | int | Mapping[Any, float], request: Request) -> tuple[Choice, ...]:
     """A reply, or probabilities by label, as the choices that a request asks for."""
     draws = range(request.draw, request.draw + int(request.params.get("n", 1)))
     return tuple(_choice(reply, request, draw) for draw in draws)
@@ -207,7 +207,7 @@ class FunctionProvider:
         reply = self._checked(await self._called(prompt)) if kept is None else kept
         if isinstance(reply, str) and "top_logprobs" in request.params:
             self._said[prompt] = reply
-        return Response(answered(reply, request), Usage(), self.name)
+        return Response(to_choices(reply, request), Usage(), self.name)
 
     async def _called(self, prompt: str) -> object:
         try:

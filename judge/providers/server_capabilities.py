@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"(?<![\w.-])\d+(?!\w|\.\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class RequestAdapter:
     """Turns what a request wants into a body this server accepts.
 
     `n` is the most choices to ask for at once, None as many as are wanted. `unthinking` sends a reasoning effort of
@@ -54,13 +54,13 @@ class Dialect:
     caching: Caching = ""
 
     @property
-    def settled(self) -> dict[str, Any]:
+    def known_limits(self) -> dict[str, Any]:
         """What differs from the words for a server that takes everything, as plain JSON."""
         dropped = (self.dropped - {_EFFORT}) | ({"max_tokens"} if self.limit_name is None else set())
         facts = {
             "n": self.n,
-            "top_logprobs": self.top_logprobs if self.top_logprobs != Dialect().top_logprobs else None,
-            "limit": self.limit_name if self.limit_name != Dialect().limit_name else None,
+            "top_logprobs": self.top_logprobs if self.top_logprobs != RequestAdapter().top_logprobs else None,
+            "limit": self.limit_name if self.limit_name != RequestAdapter().limit_name else None,
             _EFFORT: "none" if self.unthinking else None,
             "dropped": sorted(dropped),
         }
@@ -107,11 +107,11 @@ class Dialect:
             missing.append("reasoning")
         return tuple(missing)
 
-    def having(self, choices: int, body: dict[str, Any]) -> Dialect:
+    def with_max_choices(self, choices: int, body: dict[str, Any]) -> RequestAdapter:
         """The dialect for a server that sent this many choices: it need not be asked for more."""
         return replace(self, n=choices) if choices < body.get("n", 1) else self
 
-    def after(self, refused: Refused, body: dict[str, Any]) -> Dialect | None:
+    def after_refusal(self, refused: Refused, body: dict[str, Any]) -> RequestAdapter | None:
         """The dialect to try next when `body` was refused, None where no other words would help."""
         said, name = _words(refused), _offender(refused, body)
         if name is None and refused.status in (400, 422) and _EFFORT in body:
@@ -128,7 +128,7 @@ class Dialect:
         known = refused.status in (400, 422) and not _NOT_KNOWN.search(said)
         return self._without(name, body, known=known) if name else None
 
-    def _without(self, name: str, body: dict[str, Any], *, known: bool) -> Dialect:
+    def _without(self, name: str, body: dict[str, Any], *, known: bool) -> RequestAdapter:
         """The dialect that asks for the log probabilities without reasoning, if that was not tried, else not at all."""
         if name == _EFFORT:
             return replace(self, unthinking=False, dropped=self.dropped | {_EFFORT, "logprobs"})

@@ -16,12 +16,12 @@ from judge.config import Plan
 from judge.core.errors import ConfigError
 from judge.providers import Provider
 from judge.providers.pricing import DEFAULT_URL
-from judge.providers.server_capabilities import Caching, Dialect
+from judge.providers.server_capabilities import Caching, RequestAdapter
 
 if TYPE_CHECKING:
     from judge.providers.openai import OpenAIProvider
 
-_OLD_LIMIT = Dialect(limit_name="max_tokens")
+_OLD_LIMIT = RequestAdapter(limit_name="max_tokens")
 """For a server that documents `max_tokens` alone and may not see `max_completion_tokens`: a reply without a limit."""
 
 
@@ -37,7 +37,7 @@ class Vendor:
     url: str
     key_env: str
     url_env: str = ""
-    dialect: Dialect = field(default_factory=Dialect)
+    dialect: RequestAdapter = field(default_factory=RequestAdapter)
     caching: Caching = ""
     local: bool = False
 
@@ -76,7 +76,7 @@ _TABLE = (
         "anthropic",
         "https://api.anthropic.com/v1",
         "ANTHROPIC_API_KEY",
-        dialect=Dialect(n=1, dropped=frozenset({"logprobs", "response_format"})),
+        dialect=RequestAdapter(n=1, dropped=frozenset({"logprobs", "response_format"})),
     ),
     Vendor("azure", "/openai/v1", "AZURE_OPENAI_API_KEY", url_env="AZURE_OPENAI_ENDPOINT", caching="key"),
     Vendor("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", dialect=_OLD_LIMIT),
@@ -86,7 +86,7 @@ _TABLE = (
         "groq",
         "https://api.groq.com/openai/v1",
         "GROQ_API_KEY",
-        dialect=Dialect(n=1, dropped=frozenset({"logprobs"})),
+        dialect=RequestAdapter(n=1, dropped=frozenset({"logprobs"})),
     ),
     Vendor("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", dialect=_OLD_LIMIT),
     Vendor("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", dialect=_OLD_LIMIT),

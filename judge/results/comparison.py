@@ -8,7 +8,7 @@ from functools import cached_property
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
-from judge.core.format import count
+from judge.core.format import plural
 from judge.core.records import Column
 from judge.results.result import Result
 from judge.stats.run_differences import Runs
@@ -47,7 +47,7 @@ class RunComparison:
     def __repr__(self) -> str:
         rows = [row for row in self.runs.moved if row.system]
         changed, every = sum(row.up + row.down for row in rows), sum(row.up + row.down + row.same for row in rows)
-        means = f"{sum(row.moved for row in rows)} of {count(len(rows), 'mean')} moved beyond chance"
+        means = f"{sum(row.moved for row in rows)} of {plural(len(rows), 'mean')} moved beyond chance"
         return f"<RunComparison: {changed:,} of {every:,} values differ, {means}>"
 
     def _repr_html_(self) -> str:
@@ -68,4 +68,4 @@ class RunComparison:
 def check(format: str) -> None:
     """Raises ConfigError for a format that there is not."""
     if format not in FORMATS:
-        raise ConfigError(plugins.unknown("format", format, list(FORMATS)))
+        raise ConfigError(plugins.unknown_name_message("format", format, list(FORMATS)))

@@ -19,7 +19,7 @@ PLACES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class PromptDifference:
     """One difference between two prompts: how many texts have it, and its `lines` in the unified form.
 
     `⟨output⟩` and the like stand for what differs from text to text, `⟨key⟩` for what the marks around it carry.
@@ -43,14 +43,14 @@ class Prompts:
     items: int
     differ: int
     items_differ: int
-    ways: tuple[Differing, ...]
+    ways: tuple[PromptDifference, ...]
     tokens: tuple[float, float]
     cost: tuple[float, float] | None = None
     priced: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class FlipCount:
     """How many `of` so many (texts, or pairs) came out the other way: counted, not estimated."""
 
     what: str
@@ -102,7 +102,7 @@ class Judged:
     judgments: tuple[int, int]
     failed: tuple[int, int]
     comparison: RunComparison | None
-    turned: tuple[Turned, ...] = ()
+    turned: tuple[FlipCount, ...] = ()
     places: tuple[RankChange, ...] = ()
     rating: str = ""
     agreement: tuple[Agreement, ...] = ()
@@ -116,7 +116,7 @@ class Judged:
 
 
 @dataclass(frozen=True, repr=False)
-class PromptDiff:
+class CriterionDiff:
     """Two criteria, called by `names`: what differs in their files, on data in their prompts, by a judge in its scores.
 
     `changes` are the header's and what follows from it, `diff` the lines of the files and of their layouts that differ.
@@ -151,4 +151,4 @@ class PromptDiff:
 def check(format: str) -> None:
     """Raises ConfigError for a format that there is not."""
     if format not in FORMATS:
-        raise ConfigError(plugins.unknown("format", format, list(FORMATS)))
+        raise ConfigError(plugins.unknown_name_message("format", format, list(FORMATS)))

@@ -17,27 +17,27 @@ from typing import TYPE_CHECKING, Any
 
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
-from judge.core.format import count, plain
+from judge.core.format import plural, to_json
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score
 from judge.core.version import __version__
 from judge.data import samples
 from judge.data.filter import Value
 from judge.results.rated import flat, read
 from judge.stats import human_agreement
-from judge.stats.analyze import Overall, conclude
+from judge.stats.analyze import Overall, analyze
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise import Ranking, Standing
 from judge.stats.ppi import Calibrated, Powered
 from judge.stats.score_drivers import Driver, Drivers, looks
 from judge.stats.system_differences import Comparison, Difference, Rank
-from judge.table import JOURNAL, RUN, SCORES, Table, forget, read_journal, recover, store
+from judge.table import JOURNAL, RUN, SCORES, Table, delete_journal, read_journal, recover, store
 from judge.table.files import SAMPLES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judge.stats.analyze import Findings
+    from judge.stats.analyze import Analysis
 
 _FORMAT = 1
 _KEYS = {
@@ -82,7 +82,7 @@ class Result:
     rated: tuple[Rated, ...] = ()
 
     @classmethod
-    def of(cls, found: Findings, info: Mapping[str, Any], rated: tuple[Rated, ...] = ()) -> Result:
+    def of(cls, found: Analysis, info: Mapping[str, Any], rated: tuple[Rated, ...] = ()) -> Result:
         """The result of a run of which `stats.conclude` has found this."""
         return cls(
             found.table,
@@ -170,7 +170,7 @@ class Result:
             raise StorageError(f"{folder} holds another run: name another folder, or save(..., overwrite=True)")
         tables = {} if "streamed" in self.info else self.table.files()  # streamed ones are there, and have all rows
         store(folder, {**tables, RUN: run})
-        forget(folder)
+        delete_journal(folder)
         if not pages:
             return
         reports = {"report.md": self.report("markdown"), "report.html": self.report("html")}
@@ -215,7 +215,7 @@ def _partial(folder: Path) -> Result:
     info = {name: value for name, value in found.items() if name not in unknown}
     plan = info.get("plan") or {}
     rows = list(table.rows())
-    drawn = conclude(
+    drawn = analyze(
         table.samples,
         table.columns,
         rows,
@@ -242,7 +242,7 @@ def _run_file(result: Result) -> bytes:
         "matrices": [asdict(matrix) for matrix in result.matrices],
         "rated": [asdict(flat(one)) for one in result.rated],
     }
-    return (json.dumps(plain(run), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+    return (json.dumps(to_json(run), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
 
 
 def _listed(estimates: Mapping[tuple[str, str], Estimate]) -> list[dict[str, Any]]:
@@ -450,14 +450,14 @@ def part(result: Result, wanted: samples.Values) -> Result:
     if "streamed" in result.info:
         raise ConfigError("this run measured its data as they were read and holds some of them: measure with --where")
     table, plan = result.table, result.info.get("plan") or {}
-    kept = samples.only(table.samples, wanted, plan.get("map") or {})
+    kept = samples.filter_rows(table.samples, wanted, plan.get("map") or {})
     rows = list(_rows_of_filter(result, kept))
     columns = _columns(result, rows)
     known = {column.name for column in columns}
     orders = plan.get("orders") if result.rankings else None
     judged = orders is None and any(column.kind == "criterion" and column.weight for column in columns)
     seed = int(plan.get("seed") or 0)
-    found = conclude(
+    found = analyze(
         kept,
         columns,
         [row for row in rows if row.column in known],
@@ -503,7 +503,9 @@ def _columns(result: Result, rows: list[Score | Failure]) -> list[Column]:
 def _told_of_filter(result: Result, kept: list[Sample], wanted: samples.Values, gone: list[str]) -> dict[str, Any]:
     """How the run went, and which of its texts are shown."""
     all_of = len(result.table.samples)
-    note = f"Shown are the texts with {samples.said(wanted)} alone, {len(kept):,} of {count(all_of, 'text')}: "
+    note = (
+        f"Shown are the texts with {samples.describe_filter(wanted)} alone, {len(kept):,} of {plural(all_of, 'text')}: "
+    )
     note += "all means, intervals and tests are of these; requests, tokens, cost and time are of the whole run."
     notes = [note]
     if gone:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
-from judge.core.format import count
+from judge.core.format import plural
 from judge.stats.correlation import LEVELS
 from judge.stats.human_agreement import Rated
 from judge.stats.ppi import Calibrated
@@ -27,7 +27,7 @@ class Validation:
     calibrated: tuple[Calibrated, ...] = ()
 
     def __repr__(self) -> str:
-        named = ", ".join(f"{one.criterion} ({count(one.texts, 'text')})" for one in self.rated)
+        named = ", ".join(f"{one.criterion} ({plural(one.texts, 'text')})" for one in self.rated)
         return f"<Validation: {named}>"
 
     def report(self, format: str = "console", level: str = "document", *, colour: bool = False) -> str:
@@ -42,6 +42,6 @@ class Validation:
 def check(format: str, level: str) -> None:
     """Raises ConfigError for a format or level that there is not."""
     if format not in FORMATS:
-        raise ConfigError(plugins.unknown("format", format, list(FORMATS)))
+        raise ConfigError(plugins.unknown_name_message("format", format, list(FORMATS)))
     if level not in LEVELS:
-        raise ConfigError(f"--level: {plugins.unknown('level', level, list(LEVELS))}")
+        raise ConfigError(f"--level: {plugins.unknown_name_message('level', level, list(LEVELS))}")

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from judge.core.errors import ParseError
-from judge.core.label_spellings import DASHES, HAN, UNITS, fold, names, signed
+from judge.core.label_spellings import DASHES, HAN, UNITS, fold, label_index, signed
 from judge.core.records import Scale, Token
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class ScoreDistribution:
     """A judgment with its uncertainty.
 
     `value` is Σ p(s)·v(s) / Σ p(s) over the scale. `mass` is Σ p(s), in (0, 1]; `distribution` holds p(s) by label
@@ -42,7 +42,7 @@ class Weighed:
     ambiguous: float
 
 
-def weigh(tokens: Sequence[Token], start: int, label: str, scale: Scale) -> Weighed:
+def from_logprobs(tokens: Sequence[Token], start: int, label: str, scale: Scale) -> ScoreDistribution:
     """The distribution over the scale at the place where a reply has its score.
 
     `start` is the position of the score's first character in the joined text of the tokens, `label` the label that
@@ -62,7 +62,7 @@ def weigh(tokens: Sequence[Token], start: int, label: str, scale: Scale) -> Weig
     return _weighed(tally, scale)
 
 
-def average(labels: Sequence[str | None], scale: Scale) -> Weighed:
+def from_samples(labels: Sequence[str | None], scale: Scale) -> ScoreDistribution:
     """The distribution over the scale of draws of one prompt (Liu et al. 2023, G-Eval, section 2.3).
 
     `labels` holds each draw's label, None for one that did not parse. `distribution` is each label's share of all
@@ -78,7 +78,7 @@ def average(labels: Sequence[str | None], scale: Scale) -> Weighed:
     return _weighed(tally, scale)
 
 
-def decide(shares: Mapping[str, float], scale: Scale) -> Weighed:
+def from_probabilities(shares: Mapping[str, float], scale: Scale) -> ScoreDistribution:
     """The distribution over the scale that a decision endpoint gave, as probabilities by label.
 
     What they lack to 1 may have been any label, and widens the bounds. A sum just above 1 is rounding, and scaled.
@@ -104,7 +104,7 @@ def _check(labels: Iterable[str], scale: Scale) -> None:
         raise ParseError(f"not on the scale: {', '.join(strange)}")
 
 
-def _weighed(tally: _Tally, scale: Scale) -> Weighed:
+def _weighed(tally: _Tally, scale: Scale) -> ScoreDistribution:
     """Raises ParseError where no label has probability."""
     mass = math.fsum(tally.weights.values())
     if not mass > 0:
@@ -113,7 +113,7 @@ def _weighed(tally: _Tally, scale: Scale) -> Weighed:
     shares = {name: p / mass for name, p in distribution.items()}
     value = min(max(scale.expected(shares), scale.low), scale.high)
     whole = mass + tally.ambiguous + tally.unseen
-    return Weighed(
+    return ScoreDistribution(
         value=value,
         mass=min(mass, 1.0),
         distribution=distribution,
@@ -184,7 +184,7 @@ _OPENING = " \t\r\n\v\f\u3000*_`\"'“”‘’「『([{:"
 
 @lru_cache(maxsize=256)
 def _table(scale: Scale) -> _Table:
-    called = names(scale)
+    called = label_index(scale)
     found = {**called.numbers, **called.own}
     if called.below_zero:
         found |= {f"+{number}": label for number, label in called.numbers.items() if not number.startswith("-")}

@@ -12,12 +12,12 @@ from typing import Protocol
 
 from judge.core.errors import CriterionError, ParseError
 from judge.core.records import Choice, Criterion, Prompt, Sample, Token
-from judge.criteria import bodies, joint
-from judge.criteria.render import Joint, Renderer
+from judge.criteria import multi_criteria_layout, template_bodies
+from judge.criteria.render import MultiCriterionLayout, Renderer
 from judge.scoring import parse
 
 
-class Renders(Protocol):
+class PromptRenderer(Protocol):
     """What makes a criterion's prompts."""
 
     def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
@@ -25,17 +25,19 @@ class Renders(Protocol):
         ...
 
 
-def renderers(criteria: Sequence[Criterion]) -> dict[str, Renders]:
+def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
     """What makes the prompts of a run's criteria, by name; those to be merged are made together.
 
     Raises CriterionError where a template does not compile.
     """
     together = [criterion for criterion in criteria if criterion.merged]
     merger = _Merger(together) if together else None
-    return {c.name: _OfOne(merger, c.name) if merger and c.merged else Renderer(c, bodies(c)) for c in criteria}
+    return {
+        c.name: _OfOne(merger, c.name) if merger and c.merged else Renderer(c, template_bodies(c)) for c in criteria
+    }
 
 
-def groups(criteria: Sequence[Criterion], samples: Sequence[Sample]) -> list[list[Criterion]]:
+def group_criteria(criteria: Sequence[Criterion], samples: Sequence[Sample]) -> list[list[Criterion]]:
     """The criteria to be merged that share requests, two or more in each group; one in no group is asked alone.
 
     Looked at is one of the samples of each kind: which fields it has decides what a template shows of it.
@@ -74,9 +76,9 @@ class _Merger:
 
     def __init__(self, criteria: Sequence[Criterion]) -> None:
         self._scales = {c.name: c.scale for c in criteria}
-        self._each = {c.name: Renderer(c, bodies(c)) for c in criteria}
-        self._alone = {c.name: Renderer(replace(c, merged=False), bodies(c)) for c in criteria}
-        self._joint = Joint(joint(criteria[0]))
+        self._each = {c.name: Renderer(c, template_bodies(c)) for c in criteria}
+        self._alone = {c.name: Renderer(replace(c, merged=False), template_bodies(c)) for c in criteria}
+        self._joint = MultiCriterionLayout(multi_criteria_layout(criteria[0]))
         self._last: tuple[Sample, Mapping[str, Prompt | CriterionError]] | None = None
 
     def prompts(self, sample: Sample) -> Mapping[str, Prompt | CriterionError]:
@@ -108,7 +110,7 @@ class _Merger:
         return {p.criterion: replace(p, messages=messages, question="", merged=merged) for p in prompts}
 
 
-def split(choice: Choice, names: Sequence[str]) -> list[Choice]:
+def split_reply(choice: Choice, names: Sequence[str]) -> list[Choice]:
     """One reply to several criteria as one for each: the value as it is written, and its tokens.
 
     One that is missing has the whole reply, and a finish reason that no score is read from.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from judge.core.errors import ParseError
-from judge.core.label_spellings import DASHES, UNITS, Names, fold, is_number, names
+from judge.core.label_spellings import DASHES, UNITS, LabelIndex, fold, is_number, label_index
 from judge.core.records import Choice, ReplyKind, Scale
 
 
@@ -172,7 +172,7 @@ _LONGEST = 120
 
 @dataclass(frozen=True, slots=True)
 class _Grammar:
-    names: Names
+    names: LabelIndex
     alone: re.Pattern[str]
     ending: re.Pattern[str]
     longest: int
@@ -181,7 +181,7 @@ class _Grammar:
 
 @lru_cache(maxsize=256)
 def _grammar(scale: Scale, title: str) -> _Grammar:
-    called = names(scale)
+    called = label_index(scale)
     name = _name(title)
     tail = f"{_value(called)}{_CLOSE}"
     bracketed = rf"(?<=\[){_WHICH}{_NOUN}\s*+\]{_MARK}:?"
@@ -214,7 +214,7 @@ def _name(title: str) -> str:
     return rf"{_WHICH}(?:{titled}{noun_after}|{_NOUN}(?:\s++(?:for|of)\s++{titled})?)"
 
 
-def _value(called: Names) -> str:
+def _value(called: LabelIndex) -> str:
     """The pattern of a score with its unit and the scale's top."""
     own = "|".join(re.escape(text) for label in called.own.values() if not is_number(text := fold(label).strip()))
     count = "|".join([_NUMBER, *called.words, *(rf"{word}(?=\s*+[{UNITS}])" for word in called.counted)])

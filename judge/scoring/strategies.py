@@ -16,10 +16,10 @@ from typing import Any, Literal
 from judge.core.errors import ConfigError, ParseError, ProviderError
 from judge.core.messages import option
 from judge.core.records import Choice, Criterion, Prompt, Provenance, Request, Response, Scale
-from judge.providers import Provider, Traits
+from judge.providers import Capabilities, Provider
 from judge.scoring import expectation, parse
 
-Rung = Literal["logprobs", "decisions", "samples", "single"]
+Strategy = Literal["logprobs", "decisions", "samples", "single"]
 Weighting = Literal["auto", "logprobs", "decisions", "samples", "single"]
 Answer = Response | ProviderError
 
@@ -34,7 +34,7 @@ _GIVEN_A_REASON = "probabilities given one reason that the judge wrote first"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SamplingOptions:
     """How the judge is asked.
 
     `temperature` None is 0, and 1 where replies are drawn; `max_tokens` None leaves the limit to the reply kind.
@@ -47,7 +47,7 @@ class Settings:
     draws: int = 20
 
 
-class Untrusted(ParseError):
+class UnusableReply(ParseError):
     """A reply that holds a score, but not one this rung can weigh: the next rung's turn.
 
     `lasting` says that the model cannot do it at all, and need not be asked so again.
@@ -59,19 +59,19 @@ class Untrusted(ParseError):
 
 
 @dataclass(slots=True)
-class Learned:
+class ModelTraits:
     """What replies tell of a model: the rungs it is `lacking`, with why, and those `proven` by a score."""
 
-    lacking: dict[Rung, str] = field(default_factory=dict)
-    proven: set[Rung] = field(default_factory=set)
+    lacking: dict[Strategy, str] = field(default_factory=dict)
+    proven: set[Strategy] = field(default_factory=set)
 
-    def learn(self, rung: Rung, error: Untrusted) -> None:
+    def learn(self, rung: Strategy, error: UnusableReply) -> None:
         """What an untrusted reply tells: nothing of a rung that is proven."""
         if error.lasting and rung not in self.proven:
             self.lacking[rung] = str(error)
 
 
-def rungs(settings: Settings, decides: bool) -> tuple[Rung, ...]:
+def strategies_for(settings: SamplingOptions, decides: bool) -> tuple[Strategy, ...]:
     """The rungs to try, the highest first. `decides` says that the endpoint takes typed questions and nothing else.
 
     Raises ConfigError for a weighting that the endpoint does not have.
@@ -95,7 +95,7 @@ def rungs(settings: Settings, decides: bool) -> tuple[Rung, ...]:
 
 
 def requests(
-    prompt: Prompt, criterion: Criterion, rung: Rung, settings: Settings, *, exact: bool = False
+    prompt: Prompt, criterion: Criterion, rung: Strategy, settings: SamplingOptions, *, exact: bool = False
 ) -> tuple[Request, ...]:
     """What a rung asks, one request for each reply that is kept on its own; model and endpoint are left open.
 
@@ -121,35 +121,39 @@ def requests(
     return tuple(Request("", prompt.messages, params, draw) for draw in range(count))
 
 
-def asked(
+def requests_by_key(
     prompt: Prompt,
     criterion: Criterion,
-    rung: Rung,
-    settings: Settings,
+    rung: Strategy,
+    settings: SamplingOptions,
     provider: Provider,
     *,
     prefix: tuple[str, int] = ("", 0),
 ) -> dict[str, Request]:
     """The requests of a rung as this provider gets them, by their keys."""
     model, endpoint = provider.model, provider.endpoint
-    found = requests(prompt, criterion, rung, settings, exact=Traits.of(provider).exact)
+    found = requests(prompt, criterion, rung, settings, exact=Capabilities.of(provider).full_distribution)
     whole = (replace(one, model=model, endpoint=endpoint, prefix=prefix) for one in found)
     return {one.key(): one for one in whole}
 
 
-def usable(response: Response, settings: Settings) -> bool:
+def satisfies(response: Response, settings: SamplingOptions) -> bool:
     """Whether a reply that was kept has what is asked for with it now."""
     return settings.weighting != "logprobs" or all(choice.tokens or choice.shares for choice in response.choices)
 
 
-def spare(answers: Iterable[Answer]) -> Response | None:
+def fallback_reply(answers: Iterable[Answer]) -> Response | None:
     """The first answer in words of a rung that could not weigh it: what the rung `single` is read from."""
     written = (one for one in answers if isinstance(one, Response) and not any(c.shares for c in one.choices))
     return next(written, None)
 
 
-def read(
-    rung: Rung, answers: Sequence[Answer], criterion: Criterion, settings: Settings, notes: Sequence[str] = ()
+def score_reply(
+    rung: Strategy,
+    answers: Sequence[Answer],
+    criterion: Criterion,
+    settings: SamplingOptions,
+    notes: Sequence[str] = (),
 ) -> tuple[float, Provenance]:
     """The value that a rung's answers give, and how.
 
@@ -189,15 +193,15 @@ def _by_logprobs(choice: Choice, criterion: Criterion, min_mass: float) -> tuple
         return _by_shares("logprobs", choice.shares, criterion, min_mass, choice.text)
     written = parse.read(choice, criterion.reply, criterion.scale, criterion.title)
     if choice.tokens is None:
-        raise Untrusted("the reply came without token probabilities", choice.text, lasting=True)
+        raise UnusableReply("the reply came without token probabilities", choice.text, lasting=True)
     text = "".join(token.text for token in choice.tokens)
     try:
         place = parse.find(text, criterion.reply, criterion.scale, criterion.title)
-        w = expectation.weigh(choice.tokens, place.start, place.label, criterion.scale)
+        w = expectation.from_logprobs(choice.tokens, place.start, place.label, criterion.scale)
     except ParseError as error:
-        raise Untrusted(str(error), choice.text) from error
+        raise UnusableReply(str(error), choice.text) from error
     if place.label != written.label:
-        raise Untrusted(f"the tokens say {place.label}, the reply {written.label}", choice.text)
+        raise UnusableReply(f"the tokens say {place.label}, the reply {written.label}", choice.text)
     _refuse_thin(w.mass, min_mass, choice.text)
     note = _GIVEN_A_REASON if criterion.reply == "reason_then_score" else None
     return w.value, _weighed("logprobs", w, reason=written.reason, raw=choice.text, note=note)
@@ -221,8 +225,8 @@ def _by_samples(
     raw = json.dumps([choice.text for choice in choices], ensure_ascii=False)
     read = [place for place in found if place is not None]
     if not read:
-        raise Untrusted(f"none of {len(choices)} draws has a score: {trouble}", raw)
-    w = expectation.average([place.label if place else None for place in found], criterion.scale)
+        raise UnusableReply(f"none of {len(choices)} draws has a score: {trouble}", raw)
+    w = expectation.from_samples([place.label if place else None for place in found], criterion.scale)
     reason = next(place.reason for place in read if place.label == w.argmax)
     told = list(notes)
     if unread := len(choices) - len(read):
@@ -240,21 +244,21 @@ def _by_decision(choice: Choice, criterion: Criterion, min_mass: float) -> tuple
 
 
 def _by_shares(
-    rung: Rung, shares: Sequence[tuple[str, float]], criterion: Criterion, min_mass: float, raw: str
+    rung: Strategy, shares: Sequence[tuple[str, float]], criterion: Criterion, min_mass: float, raw: str
 ) -> tuple[float, Provenance]:
-    w = expectation.decide(dict(shares), criterion.scale)
+    w = expectation.from_probabilities(dict(shares), criterion.scale)
     _refuse_thin(w.mass, min_mass, raw)
     return w.value, _weighed(rung, w)
 
 
 def _refuse_thin(mass: float, min_mass: float, raw: str) -> None:
     if mass < min_mass:
-        raise Untrusted(f"only {mass:.2g} of the probability is on the scale, less than {min_mass:g}", raw)
+        raise UnusableReply(f"only {mass:.2g} of the probability is on the scale, less than {min_mass:g}", raw)
 
 
 def _weighed(
-    method: Rung,
-    w: expectation.Weighed,
+    method: Strategy,
+    w: expectation.ScoreDistribution,
     *,
     n: int = 1,
     reason: str | None = None,

@@ -20,7 +20,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from judge.core.records import IDENTICAL, Column, Estimate, Provenance, Score
-from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Statistic, draws, means
+from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Statistic, bootstrap_means, resample_weights
 from judge.stats.coefficients import Bools, Ints, rounded, share
 from judge.table import Table
 
@@ -54,7 +54,7 @@ def alpha(
     value = float(alpha_of(terms.sum(axis=0)))
     if len(names) < 2:
         return Estimate("alpha", value, None, None, len(items), f"{how}; one item: too few for an interval")
-    drawn = np.concatenate([alpha_of(counts @ terms) for counts in draws(len(names), n_resamples, seed)])
+    drawn = np.concatenate([alpha_of(counts @ terms) for counts in resample_weights(len(names), n_resamples, seed)])
     tail = (1 - confidence) / 2
     low, high = np.quantile(drawn[~np.isnan(drawn)], (tail, 1 - tail))
     how += f"; {100 * confidence:g}% percentile bootstrap over items, {n_resamples} resamples, seed {seed}"
@@ -67,7 +67,7 @@ def _units(table: Table, columns: Sequence[str]) -> tuple[list[str], Floats]:
     found = [
         (places.setdefault((score.item, score.system, score.rival), len(places)), judge, score.value)
         for judge, column in enumerate(columns)
-        for score in table.of(column)
+        for score in table.column_scores(column)
         if score.provenance.method != IDENTICAL
     ]
     values = np.full((len(places), len(columns)), np.nan)
@@ -326,7 +326,7 @@ def repeats(table: Table, *, seed: int = 0) -> dict[tuple[str, str], Estimate]:
     )
     if not spread:
         return {}
-    found = means(Table(table.samples, columns, spread), seed=seed)
+    found = bootstrap_means(Table(table.samples, columns, spread), seed=seed)
     how = "mean over texts of the standard deviation of the draws of each"
     return {key: replace(one, name="repeat_sd", method=f"{how}; {one.method}") for key, one in found.items()}
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.stats.agreement import alpha, repeats
-from judge.stats.bootstrap import means
+from judge.stats.bootstrap import bootstrap_means
 from judge.stats.correlation import Matrix, matrices
 from judge.stats.pairwise import Orders, Ranking, rankings
 from judge.stats.ppi import Calibrated, calibrate
-from judge.stats.score_drivers import Drivers, Looks, Text, drivers
+from judge.stats.score_drivers import Drivers, Text, TextFeatures, drivers
 from judge.stats.system_differences import Comparison, compare
 from judge.table import Table
 
@@ -130,7 +130,7 @@ def _mean(key: tuple[str, str, str, str], by_judge: Mapping[str, Row], judges: S
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class Analysis:
     """The table with a panel's means in it, and what it supports (`report.Result` says what each of them is)."""
 
     table: Table
@@ -145,16 +145,16 @@ class Findings:
     matrices: tuple[Matrix, ...] = ()
 
 
-def conclude(
+def analyze(
     samples: Sequence[Sample],
     columns: Sequence[Column],
     rows: Sequence[Score | Failure],
     *,
     orders: Orders | None = None,
     seed: int = 0,
-    looks: Mapping[Text, Looks] | None = None,
+    looks: Mapping[Text, TextFeatures] | None = None,
     people: bool = False,
-) -> Findings:
+) -> Analysis:
     """Means, differences and ranks, or, where the rows are comparisons in so many `orders`, rankings.
 
     Of a panel also how far its judges agree. Where the texts' `looks` are known, how far these move a judge's scores;
@@ -178,17 +178,17 @@ def conclude(
         )
     judged = [column.name for column in columns if column.kind == "criterion"]
     ranked = rankings(scores, failures, table.systems, judged, orders=orders)
-    return Findings(table, agreement=agreement, rankings=ranked)
+    return Analysis(table, agreement=agreement, rankings=ranked)
 
 
-def _of_systems(table: Table, seed: int) -> Findings:
+def _of_systems(table: Table, seed: int) -> Analysis:
     """Means, comparisons, correlations and repeats, and means of the overall score, where there is one."""
-    estimates, compared = means(table, seed=seed), compare(table, seed=seed)
+    estimates, compared = bootstrap_means(table, seed=seed), compare(table, seed=seed)
     weighed = overall(table)
     if weighed is not None:
-        estimates |= means(weighed[1], seed=seed)
+        estimates |= bootstrap_means(weighed[1], seed=seed)
         compared += compare(weighed[1], seed=seed)
-    return Findings(
+    return Analysis(
         table,
         estimates,
         comparisons=compared,

@@ -26,7 +26,7 @@ _NORMAL = NormalDist()
 _DRAWN, _VALUES = 1_000_000, 2_000_000
 
 
-def means(
+def bootstrap_means(
     table: Table, *, confidence: float = 0.95, n_resamples: int = 2000, seed: int = 0
 ) -> dict[tuple[str, str], Estimate]:
     """Mean over items of every (system, column) that has a score, with a BCa interval (Efron 1987).
@@ -40,10 +40,14 @@ def means(
 
     A value of all a system's texts together is its own estimate, with the interval its metric gave it.
     """
-    found = {(score.system, column): _whole(score) for column in sorted(table.wholes) for score in table.of(column)}
+    found = {
+        (score.system, column): _whole(score)
+        for column in sorted(table.corpus_columns)
+        for score in table.column_scores(column)
+    }
     rows = max(1, len(table.systems) * len(table.items))
     step = max(1, _VALUES // rows)
-    of_items = [column for column in table.columns if column.name not in table.wholes]
+    of_items = [column for column in table.columns if column.name not in table.corpus_columns]
     for first in range(0, len(of_items), step):
         columns = of_items[first : first + step]
         keys = [(system, column.name) for column in columns for system in table.systems]
@@ -73,7 +77,7 @@ def _resampled(values: Floats, n_resamples: int, seed: int) -> Floats:
     masks = scored[partial].T.astype(np.float64)
     result = np.empty((n_resamples, len(values)))
     at = 0
-    for counts in draws(values.shape[1], n_resamples, seed):
+    for counts in resample_weights(values.shape[1], n_resamples, seed):
         here = slice(at, at + len(counts))
         number = np.full((len(counts), len(values)), float(values.shape[1]))
         number[:, partial] = counts @ masks
@@ -83,7 +87,7 @@ def _resampled(values: Floats, n_resamples: int, seed: int) -> Floats:
     return result.T
 
 
-def draws(n_items: int, n_resamples: int, seed: int) -> Iterator[Floats]:
+def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floats]:
     """How often each item was drawn, resamples × items, in chunks: the same for the same seed, whatever the chunks."""
     random = np.random.default_rng(seed)
     chunk = max(1, _DRAWN // max(1, n_items))
@@ -142,10 +146,10 @@ _HELD = 4_000_000  # counts that are kept for the next statistic, 32 MB
 
 @lru_cache(maxsize=1)
 def _held(n_items: int, n_resamples: int, seed: int) -> tuple[Floats, ...]:
-    return tuple(draws(n_items, n_resamples, seed))
+    return tuple(resample_weights(n_items, n_resamples, seed))
 
 
-class Drawn(NamedTuple):
+class Resampled(NamedTuple):
     """A value, and that of each resample of so many items; NaN where there is none."""
 
     value: float
@@ -167,16 +171,16 @@ class Bootstrap:
 
     def both(self, statistic: Statistic, n_items: int) -> tuple[Floats, Floats]:
         """A statistic (of one or more numbers) of all the items, and of the resamples."""
-        made = _held if n_items * self.n_resamples <= _HELD else draws
+        made = _held if n_items * self.n_resamples <= _HELD else resample_weights
         drawn = [statistic(counts) for counts in made(n_items, self.n_resamples, self.seed)]
         return statistic(np.ones((1, n_items)))[0], np.concatenate(drawn)
 
-    def resampled(self, statistic: Statistic, n_items: int, used: int) -> Drawn:
+    def resampled(self, statistic: Statistic, n_items: int, used: int) -> Resampled:
         """A statistic of one number, in which `used` of the items play a part."""
         value, drawn = self.both(statistic, n_items)
-        return Drawn(float(value), drawn, used)
+        return Resampled(float(value), drawn, used)
 
-    def estimate(self, name: str, found: Drawn, n: int, how: str) -> Estimate | None:
+    def estimate(self, name: str, found: Resampled, n: int, how: str) -> Estimate | None:
         """The estimate with its interval; None where the value is undefined."""
         drawn = found.resampled[~np.isnan(found.resampled)]
         if np.isnan(found.value):
@@ -201,7 +205,7 @@ class Bootstrap:
 DEFAULT = Bootstrap()
 
 
-def share(hits: int, n: int, name: str = "share", *, confidence: float = 0.95) -> Estimate | None:
+def wilson_interval(hits: int, n: int, name: str = "share", *, confidence: float = 0.95) -> Estimate | None:
     """hits / n (0–1) with Wilson's score interval (1927); None where nothing was tried."""
     if n < 1:
         return None

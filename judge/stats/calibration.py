@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats.bootstrap import DEFAULT, Bootstrap, Drawn, Floats, Statistic
+from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Resampled, Statistic
 from judge.stats.coefficients import paired
 
 _BINS = 10
@@ -90,7 +90,7 @@ def calibration(
     items = (sums[0] > 0).sum(axis=0)
 
     def estimate(at: int, name: str, how: str, n_items: int, n_texts: int) -> Estimate | None:
-        return bootstrap.estimate(name, Drawn(float(found[at]), drawn[:, at], n_items), n_texts, how)
+        return bootstrap.estimate(name, Resampled(float(found[at]), drawn[:, at], n_items), n_texts, how)
 
     whole = len(np.unique(item)), len(item)
     error = estimate(0, "error", "expected calibration error, the scale put on 0 to 1", *whole)

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from judge.core.records import Column, Estimate, Sample
-from judge.stats.bootstrap import DEFAULT, Bootstrap, Drawn, Floats, Statistic
+from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Resampled, Statistic
 from judge.stats.coefficients import (
     COEFFICIENTS,
     Bools,
@@ -95,7 +95,7 @@ def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | N
     return found
 
 
-class Against:
+class CorrelationWithRatings:
     """Columns against the same ratings by people, on the same resamples.
 
     Values and ratings are items × systems with NaN for missing ones; a text counts that has both. The intervals are
@@ -105,7 +105,7 @@ class Against:
 
     def __init__(self, ratings: Floats, bootstrap: Bootstrap = DEFAULT) -> None:
         self._ratings, self._bootstrap = ratings, bootstrap
-        self._found: dict[tuple[bytes, Key], Drawn] = {}
+        self._found: dict[tuple[bytes, Key], Resampled] = {}
 
     def correlate(self, values: Floats) -> Correlation:
         """One column with the ratings.
@@ -137,7 +137,7 @@ class Against:
             n, found = int((~np.isnan(apart)).sum()), _resampled(self._bootstrap, mean(apart), pairs)
             return self._bootstrap.estimate("difference", found, n, how)
         first, second = (self._drawn(pair, (level, coefficient)) for pair in pairs)
-        found = Drawn(first.value - second.value, first.resampled - second.resampled, first.items)
+        found = Resampled(first.value - second.value, first.resampled - second.resampled, first.items)
         n = _size(pairs, level)
         estimate = self._bootstrap.estimate("difference", found, n, how)
         if coefficient != "pearson" or estimate is None:
@@ -159,14 +159,14 @@ class Against:
         apart = within(after, self._ratings, "spearman") - within(before, self._ratings, "spearman")
         return mean_differences(apart[None, :], seed=self._bootstrap.seed)[0]
 
-    def _drawn(self, pair: _Pair, key: Key) -> Drawn:
+    def _drawn(self, pair: _Pair, key: Key) -> Resampled:
         place = pair[0].tobytes(), key  # which says what is missing as well
         if place not in self._found:
             self._found[place] = _resampled(self._bootstrap, _statistic([pair], key), [pair])
         return self._found[place]
 
 
-def shifted(
+def change_in_agreement(
     rated: Sequence[Sample],
     rating: str,
     before: Values,
@@ -184,7 +184,7 @@ def shifted(
     old, new = matrix(rated, before), matrix(rated, after)
     ratings = matrix(rated, {(s.item, s.system): s.human[rating] for s in rated})
     shared = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
-    against = Against(shared, Bootstrap(seed=seed, confidence=confidence))
+    against = CorrelationWithRatings(shared, Bootstrap(seed=seed, confidence=confidence))
     sides = against.correlate(old), against.correlate(new)
     found: dict[Level, Shift] = {}
     for level in levels:
@@ -194,7 +194,7 @@ def shifted(
     return found, next((reason for side in sides for reason in side.lacking.values()), "")
 
 
-def ceiling(votes: Floats, bootstrap: Bootstrap = DEFAULT) -> Correlation:
+def human_ceiling(votes: Floats, bootstrap: Bootstrap = DEFAULT) -> Correlation:
     """One annotator against the mean of the others, averaged over the annotators (for `document`, in each item).
 
     `votes` are annotators × items × systems, NaN where one did not rate. All else is as in `Against`.
@@ -208,7 +208,9 @@ def ceiling(votes: Floats, bootstrap: Bootstrap = DEFAULT) -> Correlation:
     return _correlation(pairs, lambda key: _resampled(bootstrap, _statistic(pairs, key), pairs), who, bootstrap)
 
 
-def _correlation(pairs: Sequence[_Pair], drawn: Callable[[Key], Drawn], who: str, bootstrap: Bootstrap) -> Correlation:
+def _correlation(
+    pairs: Sequence[_Pair], drawn: Callable[[Key], Resampled], who: str, bootstrap: Bootstrap
+) -> Correlation:
     lacking = {level: reason for level in LEVELS if (reason := _lacking(pairs, level))}
     left_out: Mapping[Level, str] = {"document": _left_out(pairs)}
     estimates = {}
@@ -221,7 +223,7 @@ def _correlation(pairs: Sequence[_Pair], drawn: Callable[[Key], Drawn], who: str
     return Correlation(_size(pairs, "item"), estimates, lacking)
 
 
-def _resampled(bootstrap: Bootstrap, statistic: Statistic, pairs: Sequence[_Pair]) -> Drawn:
+def _resampled(bootstrap: Bootstrap, statistic: Statistic, pairs: Sequence[_Pair]) -> Resampled:
     return bootstrap.resampled(statistic, len(pairs[0][0]), _items(pairs))
 
 
@@ -353,7 +355,11 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
 
 def _chosen(table: Table) -> tuple[list[Column], str]:
     order = {("criterion", False): 0, ("criterion", True): 1}
-    scored = [column for column in table.columns if column.name not in table.wholes and table.of(column.name)]
+    scored = [
+        column
+        for column in table.columns
+        if column.name not in table.corpus_columns and table.column_scores(column.name)
+    ]
     scored.sort(key=lambda column: order.get((column.kind, bool(column.judge)), 2))
     note = f"the first {MOST} of {len(scored)} columns, criteria before metrics" if len(scored) > MOST else ""
     return scored[:MOST], note

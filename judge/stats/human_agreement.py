@@ -30,7 +30,7 @@ from judge.stats.agreement import Agreement, Measure, agree
 from judge.stats.bootstrap import Bootstrap, Floats
 from judge.stats.calibration import Calibration, calibration, edges, levels
 from judge.stats.coefficients import paired, within
-from judge.stats.correlation import LEVELS, Against, Correlation, Level, Values, ceiling, matrix
+from judge.stats.correlation import LEVELS, Correlation, CorrelationWithRatings, Level, Values, human_ceiling, matrix
 from judge.table import Table
 
 
@@ -95,7 +95,7 @@ class Rated:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class RatedColumn:
     """A judge's column or a floor: of one criterion, or, where that is empty, of any. A judge's has its `scale`."""
 
     name: str
@@ -105,16 +105,16 @@ class Held:
     scale: Column | None = None
 
 
-def taken(column: Column, table: Table, name: str) -> Held:
+def column_from_table(column: Column, table: Table, name: str) -> RatedColumn:
     """A column of a run, under a name."""
-    return measured(column, table.of(column.name), name)
+    return column_from_metric(column, table.column_scores(column.name), name)
 
 
-def measured(column: Column, rows: Iterable[Score | Failure], name: str) -> Held:
+def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: str) -> RatedColumn:
     """A column from its rows among others."""
     values = {(r.item, r.system): r.value for r in rows if isinstance(r, Score) and r.column == column.name}
     scale = column if column.kind == "criterion" else None
-    return Held(name, column.signature, values, column.criterion, scale)
+    return RatedColumn(name, column.signature, values, column.criterion, scale)
 
 
 _NAMED = 3
@@ -123,7 +123,7 @@ _STRAY = 0.1  # of the ratings; where more are outside, they are of another scal
 Ends = tuple[float, float]
 
 
-def strangers(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Iterator[str]:
+def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Iterator[str]:
     """A sentence on each criterion of which single ratings are outside its scale (`low`, `high`), with their rows.
 
     Of annotators each rating counts. Where more than a tenth and more than three are outside, people have rated on
@@ -138,7 +138,7 @@ def strangers(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Iterator
             yield f"Ratings of {name} outside its scale, {low:g} to {high:g}: {rows}{more}."
 
 
-def unmatched(samples: Iterable[Sample], criteria: Sequence[str]) -> str:
+def unknown_criteria(samples: Iterable[Sample], criteria: Sequence[str]) -> str:
     """That people's ratings are of none of these criteria, with the nearest names; nothing where any is."""
     names = list(dict.fromkeys(name for sample in samples for name in sample.human))
     if not names or not criteria or set(names) & set(criteria):
@@ -166,7 +166,9 @@ _CHANGED = ("alpha=", "stop=", "exc=", "preset=")
 """What a signature of ROUGE has that is not the floor's."""
 
 
-def floors(table: Table, samples: Sequence[Sample], criteria: Sequence[str], *, measure: bool = True) -> list[Held]:
+def baselines_without_judge(
+    table: Table, samples: Sequence[Sample], criteria: Sequence[str], *, measure: bool = True
+) -> list[RatedColumn]:
     """The heuristic's columns of these criteria, the length, and ROUGE where there are references.
 
     Without `measure` the heuristic and ROUGE only where the table has them.
@@ -174,14 +176,14 @@ def floors(table: Table, samples: Sequence[Sample], criteria: Sequence[str], *, 
     return [*_heuristics(table, samples, criteria, measure), _length(samples), *_rouge(table, samples, measure)]
 
 
-def _heuristics(table: Table, samples: Sequence[Sample], criteria: Sequence[str], measure: bool) -> list[Held]:
+def _heuristics(table: Table, samples: Sequence[Sample], criteria: Sequence[str], measure: bool) -> list[RatedColumn]:
     """The offline baseline's column of every criterion that it knows."""
     held = {column.criterion: column for column in table.columns if column.kind == "metric" and column.criterion}
-    found = [taken(column, table, "heuristic") for name, column in held.items() if name in criteria]
+    found = [column_from_table(column, table, "heuristic") for name, column in held.items() if name in criteria]
     wanted = [name for name in criteria if measure and name not in held and _heuristic([name])]
     if wanted and (metric := _heuristic(wanted)):
-        scored = parallel.score(metric, samples)
-        found += [measured(column, scored.rows, "heuristic") for column in scored.columns]
+        scored = parallel.score_in_parallel(metric, samples)
+        found += [column_from_metric(column, scored.rows, "heuristic") for column in scored.columns]
     return found
 
 
@@ -194,23 +196,23 @@ def _heuristic(criteria: Sequence[str]) -> Metric | None:
     return metric
 
 
-def _length(samples: Sequence[Sample]) -> Held:
+def _length(samples: Sequence[Sample]) -> RatedColumn:
     used = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
     values = {(s.item, s.system): float(len(text.words(used[s.output])(s.output))) for s in samples}
     names = "+".join(sorted({text.signature(name) for name in used.values()}))
-    return Held("length", f"words|tok={names}|judge {__version__}", values)
+    return RatedColumn("length", f"words|tok={names}|judge {__version__}", values)
 
 
-def _rouge(table: Table, samples: Sequence[Sample], measure: bool) -> list[Held]:
+def _rouge(table: Table, samples: Sequence[Sample], measure: bool) -> list[RatedColumn]:
     if not any(sample.references for sample in samples):
         return []
     held = {column.name: column for column in table.columns if column.name in _ROUGE and _is_mean(column.signature)}
     if held.keys() == _ROUGE.keys():
-        return [taken(held[name], table, label) for name, label in _ROUGE.items()]
+        return [column_from_table(held[name], table, label) for name, label in _ROUGE.items()]
     if not measure:
         return []
-    found = parallel.score(plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean"), samples)
-    return [measured(column, found.rows, _ROUGE[column.name]) for column in found.columns]
+    found = parallel.score_in_parallel(plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean"), samples)
+    return [column_from_metric(column, found.rows, _ROUGE[column.name]) for column in found.columns]
 
 
 def _is_mean(signature: str) -> bool:
@@ -225,14 +227,16 @@ _FEWEST, _SHARE = 10, 0.5  # items, and the share of the judges', below which a 
 _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
 
-def people(table: Table, judges: Sequence[Held], bootstrap: Bootstrap, *, measure: bool = True) -> tuple[Rated, ...]:
+def people(
+    table: Table, judges: Sequence[RatedColumn], bootstrap: Bootstrap, *, measure: bool = True
+) -> tuple[Rated, ...]:
     """Every criterion that people rated, with the judges' columns of it, on the texts of this table.
 
     Floors that the table lacks are measured, where that is wanted.
     """
     samples = [sample for sample in table.samples if sample.human]
     criteria = tuple(dict.fromkeys(name for sample in samples for name in sample.human))
-    below = floors(table, samples, criteria, measure=measure)
+    below = baselines_without_judge(table, samples, criteria, measure=measure)
     return tuple(
         _rated(name, samples, [one for one in judges if one.criterion == name], below, bootstrap) for name in criteria
     )
@@ -250,16 +254,16 @@ def of_run(table: Table, model: str, seed: int) -> tuple[Rated, ...]:
     return people(table, found, Bootstrap(seed=seed), measure=len(table.samples) <= _MANY)
 
 
-def judges_of(table: Table, model: str) -> list[Held]:
+def judges_of(table: Table, model: str) -> list[RatedColumn]:
     """The judges' columns: of a panel its mean and its judges', else each criterion's, which has the model's name."""
     columns = [column for column in table.columns if column.kind == "criterion"]
     panels = {column.criterion for column in columns if column.judge}
     return [_judge(column, table, "panel mean" if criterion(column) in panels else model) for column in columns]
 
 
-def _judge(column: Column, table: Table, alone: str) -> Held:
-    found = taken(column, table, column.judge or alone or criterion(column))
-    return Held(found.name, found.signature, found.values, criterion(column), column)
+def _judge(column: Column, table: Table, alone: str) -> RatedColumn:
+    found = column_from_table(column, table, column.judge or alone or criterion(column))
+    return RatedColumn(found.name, found.signature, found.values, criterion(column), column)
 
 
 def criterion(column: Column) -> str:
@@ -268,12 +272,16 @@ def criterion(column: Column) -> str:
 
 
 def _rated(
-    name: str, samples: Sequence[Sample], judges: Sequence[Held], floors: Sequence[Held], bootstrap: Bootstrap
+    name: str,
+    samples: Sequence[Sample],
+    judges: Sequence[RatedColumn],
+    floors: Sequence[RatedColumn],
+    bootstrap: Bootstrap,
 ) -> Rated:
     """One criterion: every column on the texts that were rated on it."""
     texts = [sample for sample in samples if name in sample.human]
     ratings = matrix(texts, {(s.item, s.system): s.human[name] for s in texts})
-    against = Against(ratings, bootstrap)
+    against = CorrelationWithRatings(ratings, bootstrap)
     judged = [(one, matrix(texts, one.values)) for one in judges]
     makers = [_maker(one) for one in judges]
     below = [
@@ -322,12 +330,14 @@ def _items(values: Floats, ratings: Floats, level: Level) -> int:
     return int((~np.isnan(values) & ~np.isnan(ratings)).any(axis=1).sum())
 
 
-def _maker(column: Held) -> str:
+def _maker(column: RatedColumn) -> str:
     """Who made a column, by its signature: with --model heuristic a judge is a floor itself."""
     return column.signature.partition("|")[2].partition("|")[0]
 
 
-def _row(judge: Held, values: Floats, ratings: Floats, against: Against, bootstrap: Bootstrap) -> Row:
+def _row(
+    judge: RatedColumn, values: Floats, ratings: Floats, against: CorrelationWithRatings, bootstrap: Bootstrap
+) -> Row:
     """A judge with its agreement and calibration, where its scale is people's too."""
     correlation = against.correlate(values)
     if why := _other_scale(judge.scale, ratings):
@@ -361,7 +371,7 @@ def _nearest(values: Floats, points: Sequence[float]) -> Floats:
     return np.where(np.isnan(values), np.nan, found)
 
 
-def _versus(judged: Iterable[tuple[Held, Floats]], against: Against) -> Iterable[Versus]:
+def _versus(judged: Iterable[tuple[RatedColumn, Floats]], against: CorrelationWithRatings) -> Iterable[Versus]:
     for ((one, values), (other, others)), level in product(combinations(judged, 2), LEVELS):
         spearman = against.difference(values, others, level)
         if spearman is not None:
@@ -377,5 +387,5 @@ def _ceiling(samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap) ->
     most = max(map(len, given.values()))
     by_place = [{key: each[n] for key, each in given.items() if n < len(each)} for n in range(most)]
     votes = np.stack([matrix(samples, one) for one in by_place])
-    found = ceiling(votes, bootstrap)
+    found = human_ceiling(votes, bootstrap)
     return Row("annotator", "ceiling", f"{most} annotators", found, agree(votes, bootstrap=bootstrap)), ""

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.core.records import Estimate
-from judge.stats.bootstrap import Floats, draws
+from judge.stats.bootstrap import Floats, resample_weights
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -130,7 +130,7 @@ def resampled(values: Floats, n_resamples: int, seed: int) -> Singles:
     masks = known[partial].T.astype(np.float32)
     result = np.empty((n_resamples, len(values)), dtype=np.float32)
     at = 0
-    for drawn in draws(values.shape[1], n_resamples, seed):
+    for drawn in resample_weights(values.shape[1], n_resamples, seed):
         counts, here = drawn.astype(np.float32), slice(at, at + len(drawn))
         number = np.full((len(counts), len(values)), np.float32(values.shape[1]))
         number[:, partial] = counts @ masks
@@ -151,7 +151,7 @@ def _estimate(values: Floats, drawn: Singles, p: float, confidence: float, how: 
         value = float(values[0])
         test = how.rpartition("; ")[2]
         return Estimate("difference", value, value, value, n, f"all differences equal; {test}", p)
-    tail = expanded((1 - confidence) / 2, n)
+    tail = expanded_tail((1 - confidence) / 2, n)
     unit = float(np.abs(values).max())
     ends = np.quantile(drawn[~np.isnan(drawn)], (tail, 1 - tail)) / unit
     low, high = (round(end, _PLACES) * unit for end in ends.tolist())  # what single precision made of 0 is 0
@@ -159,7 +159,7 @@ def _estimate(values: Floats, drawn: Singles, p: float, confidence: float, how: 
     return Estimate("difference", mean, low, high, n, f"{name} {how}", p)
 
 
-def expanded(tail: float, n: int) -> float:
+def expanded_tail(tail: float, n: int) -> float:
     """The share of a normal distribution that lies beyond √(n / (n − 1)) of Student's t quantile of `tail`."""
     from scipy.special import stdtrit
 

@@ -16,7 +16,7 @@ from judge.stats.paired_differences import TESTED, best_first, differences, pair
 from judge.table import Table
 
 ALPHA, POWER = 0.05, 0.8
-LEAST = 6
+MIN_ITEMS = 6
 """Items of which all have to point one way before a sign-flip test gives p < .05 (2 / 2⁶), where it is the only test;
 fewer show nothing, and say little of how far differences scatter."""
 _SAME = "between any two systems the difference is the same in every item that they share"
@@ -24,7 +24,7 @@ _MOST = 1e9  # whose square is more items than there are
 _NORMAL = NormalDist()
 
 
-def least(alpha: float = ALPHA) -> int:
+def min_items(alpha: float = ALPHA) -> int:
     """The items of which all have to point one way before a sign-flip test gives p < alpha: 2 / 2ⁿ is the smallest."""
     return next(n for n in count(1) if 2.0 ** (1 - n) < alpha)
 
@@ -41,22 +41,22 @@ def detectable(sd: float, items: int, *, power: float = POWER, alpha: float = AL
 def needed(sd: float, difference: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
     """The items at which `difference` is detectable, at least those of which the test can tell anything apart."""
     ratio = min(_distance(power, alpha) * sd / abs(difference), _MOST)
-    return max(least(alpha), ceil(ratio**2))
+    return max(min_items(alpha), ceil(ratio**2))
 
 
-def takes(found: Estimate, *, alpha: float = ALPHA) -> int | None:
+def items_needed(found: Estimate, *, alpha: float = ALPHA) -> int | None:
     """The items at which a mean of paired differences like this one, that scatters as its interval says, is detectable.
 
     By a test of level `alpha`, as in `detectable`. None where it is zero, has no interval of a width above zero, or is
     of fewer than 6 items.
     """
-    if found.low is None or found.high is None or not found.value or found.high <= found.low or found.n < LEAST:
+    if found.low is None or found.high is None or not found.value or found.high <= found.low or found.n < MIN_ITEMS:
         return None
     error = (found.high - found.low) / (2 * _NORMAL.inv_cdf(1 - ALPHA / 2))
     return needed(error * sqrt(found.n), found.value, alpha=alpha)
 
 
-def chance(sd: float, items: int, difference: float, *, alpha: float = ALPHA) -> float:
+def power_of(sd: float, items: int, difference: float, *, alpha: float = ALPHA) -> float:
     """The power: how probably so many items show the difference (0–1)."""
     away, z = abs(difference) * sqrt(items) / sd, _NORMAL.inv_cdf(1 - alpha / 2)
     return _NORMAL.cdf(away - z) + _NORMAL.cdf(-away - z)
@@ -95,7 +95,7 @@ class Spread:
     def detectable(self, items: int | None = None, *, power: float = POWER) -> float | None:
         """The smallest difference found with the items that there are, or with so many; None for too few to tell."""
         n = items or self.items
-        return detectable(self.sd, n, power=power, alpha=self.level) if n >= least(self.level) else None
+        return detectable(self.sd, n, power=power, alpha=self.level) if n >= min_items(self.level) else None
 
     def needed(self, difference: float | None = None, *, power: float = POWER) -> int | None:
         """The items that this difference takes, or the one found here; None where that is zero."""
@@ -134,7 +134,7 @@ class Scatter:
     @property
     def least(self) -> int:
         """The items of which a run of so many systems can tell any two apart."""
-        return least(self.level)
+        return min_items(self.level)
 
     @property
     def level(self) -> float:
@@ -168,7 +168,7 @@ def _scatter(
     found = [
         Spread((names[one], names[other]), int(n), float(np.nanmean(row)), float(s), level)
         for (one, other), row, n, s in zip(every, rows, number, sd, strict=True)
-        if s > 0 and n >= LEAST
+        if s > 0 and n >= MIN_ITEMS
     ]
     found.sort(key=lambda one: one.sd)
     note = _left_out(number) if found else _why(systems, number) if pair is None else _why_not(number)
@@ -177,26 +177,28 @@ def _scatter(
 
 def _left_out(number: Floats) -> str:
     """That some pairs share too few items, from the items that every two share."""
-    few = int((number < LEAST).sum())
+    few = int((number < MIN_ITEMS).sum())
     if not few:
         return ""
     are = "1 pair of systems is" if few == 1 else f"{few:,} pairs of systems are"
-    return f"{are} left out, with fewer than {LEAST} items in common"
+    return f"{are} left out, with fewer than {MIN_ITEMS} items in common"
 
 
 def _why(systems: int, number: Floats) -> str:
     """Why no two systems have differences that vary."""
     if systems < 2:
         return "one system has values: nothing to compare it with" if systems else "no text has a value"
-    if (number < LEAST).all():
+    if (number < MIN_ITEMS).all():
         most = f"more than {number.max():.0f}" if number.any() else "an item"
-        return f"no two systems share {most}; it takes {LEAST} to tell any apart, or how far differences scatter"
+        return f"no two systems share {most}; it takes {MIN_ITEMS} to tell any apart, or how far differences scatter"
     return "; ".join(part for part in (_SAME, _left_out(number)) if part)
 
 
 def _why_not(number: Floats) -> str:
     """Why two systems have no differences that vary."""
     shared = int(number[0])
-    if shared < LEAST:
-        return f"the two share {shared} item{'s' * (shared != 1)}; it takes {LEAST} to say how far differences scatter"
+    if shared < MIN_ITEMS:
+        return (
+            f"the two share {shared} item{'s' * (shared != 1)}; it takes {MIN_ITEMS} to say how far differences scatter"
+        )
     return "the difference is the same in every item that the two share"

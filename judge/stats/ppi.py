@@ -20,7 +20,7 @@ from judge.stats.paired_differences import MOST, Bools, best_first, holm, pairs
 from judge.stats.power import ALPHA
 from judge.table import Table
 
-LEAST = 10
+MIN_RATED_ITEMS = 10
 """Rated items below which there is no estimate: λ comes from them, and of fewer the intervals are too narrow."""
 _NEAR = 1e-9  # of a value, below which it is rounding
 _UNLIKELY = 0.001
@@ -44,7 +44,7 @@ class Powered:
     adjusted: float | None = None
 
     @property
-    def worth(self) -> int | None:
+    def effective_ratings(self) -> int | None:
         """How many ratings without a judge would give an interval as narrow; None where there is no interval."""
         ends = self.estimate, self.people
         widths = [e.high - e.low for e in ends if e.low is not None and e.high is not None]
@@ -176,7 +176,7 @@ class _Sides:
             ratings, scores = ratings - self.ratings[second], scores - self.scores[second]
         judged = ~np.isnan(scores)
         rated = judged & ~np.isnan(ratings)
-        if rated.sum() < LEAST:
+        if rated.sum() < MIN_RATED_ITEMS:
             return None
         name, other = ("mean", "") if second is None else ("difference", self.systems[second])
         found = powered(ratings[rated], scores[rated], scores[judged & ~rated], name=name)
@@ -218,8 +218,8 @@ def _note(sides: _Sides, order: Sequence[int], found: Sequence[Powered]) -> str:
     few = [name for place, name in enumerate(sides.systems) if place not in order]
     lost = len(pairs(order)) - len(found) if order else 0
     said = {
-        f"fewer than {LEAST} rated items with a score: {', '.join(few)}": bool(few),
-        f"pairs of systems that are rated on fewer than {LEAST} items together: {lost:,}": lost > 0,
+        f"fewer than {MIN_RATED_ITEMS} rated items with a score: {', '.join(few)}": bool(few),
+        f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: {lost:,}": lost > 0,
         f"more than {MOST} systems: compared with the best one only": len(order) > MOST,
         "every item that was judged is rated: the judge adds nothing": bool(order)
         and bool((rated == judged)[order].all()),
@@ -234,7 +234,7 @@ def _unlike(scores: Floats, rated: Bools) -> bool:
     number, of_rated = known.sum(axis=0), np.asarray(rated.any(axis=0))
     means = np.where(known, scores, 0.0).sum(axis=0) / np.maximum(number, 1)
     sides = [means[(number > 0) & side] for side in (of_rated, ~of_rated)]
-    if any(len(side) < LEAST for side in sides):
+    if any(len(side) < MIN_RATED_ITEMS for side in sides):
         return False
     parts = [_part(side, len(side) - 1) for side in sides]
     p = _estimate("difference", float(sides[0].mean() - sides[1].mean()), parts, len(means), "").p

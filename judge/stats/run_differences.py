@@ -193,7 +193,7 @@ def _columns(before: Table, after: Table) -> tuple[list[Column], dict[str, str]]
         ends = [(c.low, c.high) for c in (had[column.name], column)]
         if ends[0] != ends[1]:
             refused[column.name] = f"its scale was {_ends(*ends[0])} and is {_ends(*ends[1])}"
-        elif (column.name in before.wholes) != (column.name in after.wholes):
+        elif (column.name in before.corpus_columns) != (column.name in after.corpus_columns):
             refused[column.name] = "one run has a value for each text, the other one for all of a system's texts"
     return [column for column in both if column.name not in refused], refused
 
@@ -286,7 +286,9 @@ def _adjusted(rows: Sequence[Moved]) -> dict[tuple[str, str], float]:
 def _wholes(before: Table, after: Table, columns: Sequence[Column], systems: Sequence[str]) -> Iterator[Moved]:
     """Values of all a system's texts together."""
     for column in columns:
-        had, has = ({row.system: row for row in table.of(column.name) if not row.item} for table in (before, after))
+        had, has = (
+            {row.system: row for row in table.column_scores(column.name) if not row.item} for table in (before, after)
+        )
         for system in systems:
             if system in had and system in has:
                 yield _whole(had[system], has[system])

@@ -14,18 +14,18 @@ import numpy as np
 
 from judge.core.records import Estimate, Sample
 from judge.metrics.text_features import Features, measured
-from judge.stats.bootstrap import Floats, draws
+from judge.stats.bootstrap import Floats, resample_weights
 from judge.table import Table
 
 
-def looks(samples: Sequence[Sample]) -> dict[Text, Looks]:
+def looks(samples: Sequence[Sample]) -> dict[Text, TextFeatures]:
     """The length, copying and position of every text; a text without a source has its length alone."""
     return {(s.item, s.system): _looks(found) for s, found in zip(samples, measured(samples), strict=True)}
 
 
-def _looks(found: Features) -> Looks:
+def _looks(found: Features) -> TextFeatures:
     length = log(found.words) if found.words else None
-    return Looks(length, None if found.novel2 is None else 1 - found.novel2, found.position)
+    return TextFeatures(length, None if found.novel2 is None else 1 - found.novel2, found.position)
 
 
 FEWEST = 10
@@ -42,7 +42,7 @@ Text = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class TextFeatures:
     """A text's drivers, None where there is no such number.
 
     `length` is the log of its number of words, `copying` the share of its bigrams that stand in its source (0–1),
@@ -54,7 +54,7 @@ class Looks:
     position: float | None = None
 
 
-NAMES = tuple(field.name for field in fields(Looks))
+NAMES = tuple(field.name for field in fields(TextFeatures))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,12 @@ class _Texts:
 
 
 def drivers(
-    table: Table, looks: Mapping[Text, Looks], *, confidence: float = 0.95, n_resamples: int = 1000, seed: int = 0
+    table: Table,
+    looks: Mapping[Text, TextFeatures],
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
 ) -> tuple[Drivers, ...]:
     """What moves each judge's column, and then people's ratings of the same criteria, where there are any.
 
@@ -138,14 +143,14 @@ def _rated(table: Table) -> Iterator[tuple[str, bool, dict[Text, float]]]:
     """Every judge's column, and every criterion that people rated: its name, whether these are people, the values."""
     columns = [column for column in table.columns if column.kind == "criterion"]
     for column in columns:
-        yield column.name, False, {(s.item, s.system): s.value for s in table.of(column.name)}
+        yield column.name, False, {(s.item, s.system): s.value for s in table.column_scores(column.name)}
     for criterion in dict.fromkeys(column.criterion or column.name for column in columns):
         rated = {(s.item, s.system): s.human[criterion] for s in table.samples if criterion in s.human}
         if rated:
             yield criterion, True, rated
 
 
-def _gathered(values: Mapping[Text, float], looks: Mapping[Text, Looks]) -> _Texts:
+def _gathered(values: Mapping[Text, float], looks: Mapping[Text, TextFeatures]) -> _Texts:
     """The texts that count; without names where `note` says what is amiss."""
     texts = [text for text in values if text in looks]
     rows = [(values[text], *astuple(looks[text])) for text in texts]
@@ -193,7 +198,7 @@ def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) ->
     interval = f"{len(moments)} items: too few for an interval"
     if len(moments) >= _FEWEST_ITEMS:
         drawn = np.concatenate([
-            _statistics(np.tensordot(counts, moments, 1)) for counts in draws(len(moments), n_resamples, seed)
+            _statistics(np.tensordot(counts, moments, 1)) for counts in resample_weights(len(moments), n_resamples, seed)
         ])  # fmt: skip
         ends = [
             _ends(column[~np.isnan(column)], value if place >= size else None, (1 - confidence) / 2)

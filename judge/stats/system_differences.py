@@ -129,7 +129,7 @@ def compare(table: Table, *, seed: int = 0, n_resamples: int = 10_000) -> tuple[
     """
     if any(row.rival for rows in (table.scores, table.failures) for row in rows):
         return ()
-    columns = iter([column for column in table.columns if column.better and column.name not in table.wholes])
+    columns = iter([column for column in table.columns if column.better and column.name not in table.corpus_columns])
     systems = len(table.systems)
     most = systems if systems > MOST else systems * (systems - 1) // 2
     step = max(1, _HELD // max(1, most * len(table.items)))

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from judge.core.errors import ConfigError, JudgeError, StorageError
-from judge.core.format import count, line
+from judge.core.format import one_line, plural
 from judge.core.records import Sample, whole
 from judge.results.result import Result, load
 from judge.suite.records import Case, Drift, Suite
@@ -32,7 +32,7 @@ class Baseline:
     warnings: tuple[str, ...] = ()
 
 
-def find(
+def locate(
     suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update: bool, known: Collection[Key] | None = None
 ) -> Baseline:
     """The baseline of a suite, of whose data `samples` are scored.
@@ -69,7 +69,7 @@ def find(
     except JudgeError as error:
         if not update:
             raise ConfigError(f"{where}: {error}; the same command with --update-baseline makes a new one") from error
-        unjudged = f"; {count(len(drifts), 'case')} of drift not judged" if drifts else ""
+        unjudged = f"; {plural(len(drifts), 'case')} of drift not judged" if drifts else ""
         return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
 
 
@@ -85,7 +85,7 @@ def _unnamed(suite: Suite, drifts: Sequence[Case], *, update: bool) -> Baseline:
     return Baseline()
 
 
-def keep(result: Result, folder: Path) -> None:
+def save(result: Result, folder: Path) -> None:
     """Write a result as a baseline: its tables and run.json, without the pages. Raises StorageError."""
     result.save(folder, pages=False, overwrite=True)
 
@@ -148,10 +148,10 @@ def _lacking(before: Result, samples: Sequence[Sample]) -> tuple[Collection[Key]
     edited = [one for one in there if had[_key(one)] != _text(one)]
     unlike = f"{_named(edited[0])} has another output or source there" if edited else ""
     if 2 * len(edited) >= len(there):
-        raise ConfigError(f"it is of other data: {len(edited):,} of {count(len(there), 'text')} differ; {unlike}")
-    notes = [f"{len(edited):,} of {count(len(there), 'text')} edited, and not compared: {unlike}."] if edited else []
+        raise ConfigError(f"it is of other data: {len(edited):,} of {plural(len(there), 'text')} differ; {unlike}")
+    notes = [f"{len(edited):,} of {plural(len(there), 'text')} edited, and not compared: {unlike}."] if edited else []
     if new := len(samples) - len(there):
-        notes.append(f"{new:,} of {count(len(samples), 'text')} not in the baseline, and not compared with it.")
+        notes.append(f"{new:,} of {plural(len(samples), 'text')} not in the baseline, and not compared with it.")
     return {_key(one) for one in edited}, tuple(notes)
 
 
@@ -162,7 +162,7 @@ def _gone(before: Result, known: Collection[Key]) -> tuple[str, ...]:
     if not gone:
         return ()
     more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
-    of = count(len(before.table.samples), "text")
+    of = plural(len(before.table.samples), "text")
     return (f"{len(gone):,} of {of} of the baseline gone: {_named(gone[0])}{more}.",)
 
 
@@ -183,7 +183,7 @@ def _text(sample: Sample) -> tuple[str, str]:
 
 
 def _named(sample: Sample) -> str:
-    return f"item {line(sample.item, 60)!r} of system {line(sample.system, 60)!r}"
+    return f"item {one_line(sample.item, 60)!r} of system {one_line(sample.system, 60)!r}"
 
 
 PAIRS = "pairs"

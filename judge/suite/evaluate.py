@@ -11,13 +11,13 @@ from dataclasses import replace
 from itertools import permutations
 
 from judge.config import Budget
-from judge.core.format import line, percent
+from judge.core.format import one_line, percent
 from judge.core.records import IDENTICAL, Failure
 from judge.results.result import Result
 from judge.suite import expectations
-from judge.suite.evidence import NEAR, NoScore, Row, Text, told
-from judge.suite.expectations.baseline import against
-from judge.suite.expectations.context import Question, Told, joined, share, short
+from judge.suite.evidence import NEAR, Row, Text, Undecidable, told
+from judge.suite.expectations.baseline import compare_with_baseline
+from judge.suite.expectations.context import CaseContext, CaseOutcome, joined, share, short
 from judge.suite.records import Case, Limits, Suite, Verdict
 
 _KINDS = 3  # of failures that are named
@@ -66,7 +66,7 @@ def _failures(suite: Suite, rows: list[Row]) -> Verdict:
     met = len(failed) <= limit.most(len(rows)) + NEAR
     most = share(limit.failures) if limit.share else short(limit.failures)
     kinds = Counter(row.error for row in failed).most_common()
-    named = ", ".join(f"{n:,} {line(error, 60)}" for error, n in kinds[:_KINDS])
+    named = ", ".join(f"{n:,} {one_line(error, 60)}" for error, n in kinds[:_KINDS])
     found = f"{len(failed):,} of {len(rows):,}" + (f" ({percent(len(failed) / len(rows))})" if failed else "")
     verdict = _verdict(suite, "failures", f"≤ {most}", found, named)
     return verdict if met else replace(verdict, status="failed", met=False, detail=told(failed[0]))
@@ -82,10 +82,10 @@ def _verdict(suite: Suite, what: str, expected: str, found: str, said: str) -> V
     return Verdict(what, suite.lines.get("limits", 1), "limit", "", "passed", True, expected, found, said)
 
 
-__all__ = ["against", "judge", "limits"]
+__all__ = ["compare_with_baseline", "evaluate_case", "limits"]
 
 
-def judge(
+def evaluate_case(
     case: Case,
     texts: Sequence[Text],
     result: Result | None,
@@ -105,12 +105,12 @@ def judge(
     far as `failures` (default: none) allows so many or such a share of them. One that nobody asked about is an `error`
     always. `seed` is that of what is drawn.
     """
-    asked = Question(case, texts, result, ranked, baseline, seed)
+    asked = CaseContext(case, texts, result, ranked, baseline, seed)
     try:
         found = _complete(asked, _told(asked), failures or Limits())
-    except NoScore as error:
-        found = Told("error", "no score", error.message, detail=error.detail)
-    policy = case.undecided or expectations.of(case).UNDECIDED
+    except Undecidable as error:
+        found = CaseOutcome("error", "no score", error.message, detail=error.detail)
+    policy = case.undecided or expectations.for_case(case).UNDECIDED
     return Verdict(
         case.name,
         case.line,
@@ -118,7 +118,7 @@ def judge(
         case.criterion,
         found.status,
         met=found.status == "passed" or (found.status == "undecided" and policy == "pass"),
-        expected=expectations.of(case).expected(asked, case.expected),
+        expected=expectations.for_case(case).expected(asked, case.expected),
         found=found.found,
         said=found.said,
         flaky=found.flaky,
@@ -128,7 +128,7 @@ def judge(
     )
 
 
-def _complete(asked: Question, found: Told, limit: Limits) -> Told:
+def _complete(asked: CaseContext, found: CaseOutcome, limit: Limits) -> CaseOutcome:
     """An `error` where more of the case's texts lack a score than may."""
     scored = asked.scored()
     rows = [(item, system, "") for item, system in asked.texts]
@@ -140,18 +140,18 @@ def _complete(asked: Question, found: Told, limit: Limits) -> Told:
     return replace(found, status="error", said=joined(found.said, "more than the limit on failures allows"))
 
 
-def _told(asked: Question) -> Told:
+def _told(asked: CaseContext) -> CaseOutcome:
     """Raises NoScore where there is nothing to decide from."""
     if not asked.texts:
-        raise NoScore("the case is about no text")
-    return expectations.of(asked.case).decide(asked, asked.case.expected)
+        raise Undecidable("the case is about no text")
+    return expectations.for_case(asked.case).decide(asked, asked.case.expected)
 
 
-def _before(asked: Question) -> str:
+def _before(asked: CaseContext) -> str:
     """What was found in the baseline; nothing where it has no such scores, as of texts that were compared."""
     if asked.baseline is None or asked.pairwise or asked.case.kind == "drift":
         return ""
     try:
         return _told(replace(asked, result=asked.baseline, baseline=None)).found
-    except NoScore:
+    except Undecidable:
         return ""

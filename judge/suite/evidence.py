@@ -17,13 +17,13 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.core.errors import CriterionError
-from judge.core.format import chance, count, line, number, span
+from judge.core.format import format_interval, format_p, number, one_line, plural
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Score
 from judge.criteria.template import read_header
 from judge.results.result import Result
 from judge.stats.bootstrap import Floats
 from judge.stats.paired_differences import mean_differences
-from judge.stats.power import ALPHA, LEAST, needed
+from judge.stats.power import ALPHA, MIN_ITEMS, needed
 from judge.suite.records import Band
 
 NEAR = 1e-9
@@ -33,7 +33,7 @@ _JUDGED = ("logprobs", "decisions", "samples", "single")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ScoreEvidence:
     """A score as evidence: `low` to `high` is where the value would be, whatever was not seen of the replies.
 
     That is probability which is on no label, or draws that did not parse; both are None for one reply as it is
@@ -48,7 +48,7 @@ class Reading:
     n: int = 1
 
 
-Parts = Sequence[tuple[float, Reading]]
+Parts = Sequence[tuple[float, ScoreEvidence]]
 """What is added up to one number: each reading and what it is multiplied by."""
 
 
@@ -89,15 +89,15 @@ def shares(score: Score) -> dict[str, float]:
     return {p.argmax: 1.0} if p.argmax is not None else {}
 
 
-def reading(score: Score, values: Mapping[str, float]) -> Reading:
+def reading(score: Score, values: Mapping[str, float]) -> ScoreEvidence:
     """The score's value; `values` are what its labels count. One that no judge gave leaves nothing open."""
     p = score.provenance
     if p.method not in _JUDGED:
-        return Reading(score.value, score.value, score.value)
+        return ScoreEvidence(score.value, score.value, score.value)
     return _reading(score.value, p, shares(score), values)
 
 
-def lead(score: Score, label: str, rival: str) -> Reading:
+def label_margin(score: Score, label: str, rival: str) -> ScoreEvidence:
     """By how much a label is likelier than another one: −1 to 1."""
     found, p = shares(score), score.provenance
     value = found.get(label, 0.0) - found.get(rival, 0.0)
@@ -106,23 +106,23 @@ def lead(score: Score, label: str, rival: str) -> Reading:
     return _reading(value, seen, found, {label: 1.0, rival: -1.0} | dict.fromkeys(found.keys() - {label, rival}, 0.0))
 
 
-def _reading(value: float, p: Provenance, found: Mapping[str, float], values: Mapping[str, float]) -> Reading:
+def _reading(value: float, p: Provenance, found: Mapping[str, float], values: Mapping[str, float]) -> ScoreEvidence:
     if p.method != "samples":
         single = p.method == "single" or p.low is None or p.high is None
-        return Reading(value, None, None) if single else Reading(value, p.low, p.high)
+        return ScoreEvidence(value, None, None) if single else ScoreEvidence(value, p.low, p.high)
     if p.n < 2 or found.keys() - values.keys():
-        return Reading(value, None, None, n=p.n)
+        return ScoreEvidence(value, None, None, n=p.n)
     counted = {label: values[label] for label in found}
     mean = fsum(share * counted[label] for label, share in found.items())
     if len(values) > 2 and abs(mean - value) > _APART:
-        return Reading(value, None, None, n=p.n)
+        return ScoreEvidence(value, None, None, n=p.n)
     squares = fsum(share * (counted[label] - mean) ** 2 for label, share in found.items())
     low, high = (value if end is None else end for end in (p.low, p.high))
-    return Reading(value, low, high, sqrt(squares * p.n / (p.n - 1)), p.n)
+    return ScoreEvidence(value, low, high, sqrt(squares * p.n / (p.n - 1)), p.n)
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class WeightedSum:
     """A sum of readings less a limit, with its interval and, of draws, the p of its being 0; `sd` is that of one draw.
 
     `single`: a reply as it is written is among them, and so there is no interval.
@@ -133,7 +133,7 @@ class Sum:
     single: bool
 
 
-def total(parts: Parts, limit: float = 0.0) -> Sum:
+def sum_minus_limit(parts: Parts, limit: float = 0.0) -> WeightedSum:
     """Σ c·value − limit. The interval is Student's over the draws, and holds whatever was not seen at its worst.
 
     The degrees of freedom are those of Welch and Satterthwaite; `n` is the smallest number of draws.
@@ -142,14 +142,14 @@ def total(parts: Parts, limit: float = 0.0) -> Sum:
     n = min((one.n for _, one in parts if one.n > 1), default=1)
     ends = [(c * one.low, c * one.high) for c, one in parts if one.low is not None and one.high is not None]
     if len(ends) < len(parts):
-        return Sum(Estimate("value", value, None, None, n, "a single reply: no interval"), None, True)
+        return WeightedSum(Estimate("value", value, None, None, n, "a single reply: no interval"), None, True)
     drawn = [((c * one.sd) ** 2 / one.n, one.n) for c, one in parts if one.sd]
     variance = fsum(v for v, _ in drawn)
     half, p = (0.0, None) if variance <= 0 else _student(value, variance, drawn)
     low, high = fsum(map(min, ends)) - limit - half, fsum(map(max, ends)) - limit + half
     how = f"95% interval over {n} draws, Student's t" if n > 1 else "bounds, whatever was not seen of the probability"
     estimate = Estimate("value", value, min(low, value), max(high, value), n, how, p)
-    return Sum(estimate, sqrt(variance * n) if n > 1 else None, False)
+    return WeightedSum(estimate, sqrt(variance * n) if n > 1 else None, False)
 
 
 def _student(value: float, variance: float, drawn: Sequence[tuple[float, int]]) -> tuple[float, float]:
@@ -187,7 +187,7 @@ _FAR = 100_000  # beyond which no one would go
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class MeanTest:
     """A mean over `items` less a limit: `estimate` with `low` and `high` (None for single replies), `n` of `unit`s.
 
     `sd` is the standard deviation of one unit: of an item's value, or of a draw.
@@ -200,16 +200,16 @@ class Mean:
     items: int = 1
 
     @property
-    def few(self) -> str:
+    def too_few_reason(self) -> str:
         """Why single replies on several items tell nothing of which is higher, or how far; else nothing."""
         lone = not self.single or self.items == 1
         return "" if lone else "too few items for a test, and one reply each: draw more, or add items"
 
     @property
-    def untested(self) -> str:
+    def untested_reason(self) -> str:
         """Why whole probabilities of several items, too few for a test, show no lead; else nothing."""
         bare = self.unit == "draw" and self.estimate.n < 2 and self.estimate.p is None
-        return f"no test on fewer than {LEAST} items" if bare and self.items > 1 else ""
+        return f"no test on fewer than {MIN_ITEMS} items" if bare and self.items > 1 else ""
 
     @property
     def alike(self) -> str:
@@ -220,17 +220,17 @@ class Mean:
         return f"all {e.n:,} alike" if self.unit == "item" else f"{e.n:,} of {e.n:,} draws alike"
 
     @property
-    def side(self) -> int:
+    def direction(self) -> int:
         """1 where all of the interval is above the limit, −1 where it is below; 0 in between. Of one reply its own."""
         e = self.estimate
         low, high = (e.value if end is None else end for end in (e.low, e.high))
         return 1 if low > NEAR else -1 if high < -NEAR else 0
 
     @property
-    def told(self) -> int:
+    def significant_direction(self) -> int:
         """As `side`, but 0 also where a test was made and does not tell the mean apart from the limit."""
         p = self.estimate.p
-        return 0 if p is not None and p >= ALPHA else self.side
+        return 0 if p is not None and p >= ALPHA else self.direction
 
     def moved(self, by: float) -> Estimate:
         """The estimate with the limit added again."""
@@ -242,10 +242,10 @@ class Mean:
     @property
     def tested(self) -> str:
         """` (p < 0.001)`, or nothing where there was no test."""
-        return "" if self.estimate.p is None else f" ({chance(self.estimate.p)})"
+        return "" if self.estimate.p is None else f" ({format_p(self.estimate.p)})"
 
     @property
-    def takes(self) -> str:
+    def items_needed(self) -> str:
         """` (would take n ≈ 400 items)`, if the mean is what it seems; else why it is not told apart."""
         e = self.estimate
         if not self.sd or not e.value:
@@ -266,20 +266,20 @@ def _rounded(n: int) -> int:
     return round(n, -max(0, len(str(n)) - 2))
 
 
-def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[Mean]:
+def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest]:
     """The mean over items (each a sum of readings) less each limit.
 
     Six items or more stand for others like them: the interval and p are `mean_differences`'s, over items. Of fewer no
     test can tell anything about others; what is said is of these texts alone, and the interval is over their draws.
     """
-    if len(items) < LEAST:
+    if len(items) < MIN_ITEMS:
         parts = [(c / len(items), one) for parts in items for c, one in parts]
-        sums = [total(parts, limit) for limit in limits]
-        return [Mean(one.estimate, one.sd, "draw", one.single, len(items)) for one in sums]
+        sums = [sum_minus_limit(parts, limit) for limit in limits]
+        return [MeanTest(one.estimate, one.sd, "draw", one.single, len(items)) for one in sums]
     found = values(items)
     rows = np.round(found[None, :] - np.array(limits)[:, None], 9)
     sd = float(found.std(ddof=1))
-    return [Mean(one, sd, "item", items=len(items)) for one in mean_differences(rows, seed=seed) if one is not None]
+    return [MeanTest(one, sd, "item", items=len(items)) for one in mean_differences(rows, seed=seed) if one is not None]
 
 
 def values(items: Sequence[Parts]) -> Floats:
@@ -296,7 +296,7 @@ def ends(e: Estimate, places: int) -> str:
     """`[4.31, 4.93]`; nothing where there is no interval, or both ends read the same."""
     if e.low is None or e.high is None or number(e.low, places) == number(e.high, places):
         return ""
-    return span(e.low, e.high, places)
+    return format_interval(e.low, e.high, places)
 
 
 Text = tuple[str, str]
@@ -305,7 +305,7 @@ Row = Score | Failure
 _NAMED = 3  # texts that are named where several lack something
 
 
-class NoScore(Exception):
+class Undecidable(Exception):
     """A case that cannot be decided: why, and what the judge said."""
 
     def __init__(self, message: str, detail: str = "") -> None:
@@ -325,7 +325,7 @@ def columns(result: Result) -> dict[str, Column]:
 
 
 @dataclass(frozen=True)
-class Scored:
+class CaseScores:
     """One criterion's rows: the deciding `column`, and those of its judges where they are a panel."""
 
     result: Result
@@ -334,17 +334,17 @@ class Scored:
     rows: dict[tuple[str, str, str], dict[str, Row]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, result: Result | None, criterion: str, items: Collection[str]) -> Scored:
+    def of(cls, result: Result | None, criterion: str, items: Collection[str]) -> CaseScores:
         """The rows of these items. Raises NoScore for a criterion that was not judged."""
         name = named(criterion)
         column = columns(result).get(name) if result else None
         if result is None or column is None:
-            raise NoScore(f"{line(name)} was not judged in this run")
+            raise Undecidable(f"{one_line(name)} was not judged in this run")
         judges = [one for one in result.table.columns if one.judge and one.criterion == name]
         found = cls(result, column, judges)
         names = {one.name for one in (column, *judges)}
         wanted = frozenset(items)
-        rows: Iterable[Row] = (row for name in names for row in result.table.of(name))
+        rows: Iterable[Row] = (row for name in names for row in result.table.column_scores(name))
         for every in (rows, (row for row in result.table.failures if row.column in names)):
             for row in every:
                 if row.item in wanted:
@@ -382,7 +382,7 @@ class Scored:
         if not (first and second):
             return []
         both = [(sign * c / 2, one) for sign, parts in ((1, first), (-1, second)) for c, one in parts]
-        return [*both, (0.5, Reading(1.0, 1.0, 1.0))]
+        return [*both, (0.5, ScoreEvidence(1.0, 1.0, 1.0))]
 
     def shares(self, item: str, system: str) -> dict[str, float]:
         """The probability of each label in a single reply, the mean over a panel's judges; in the scale's order."""
@@ -393,7 +393,7 @@ class Scored:
     def leads(self, item: str, system: str, label: str, rival: str) -> Parts:
         """By how much a label is likelier than another."""
         found = self.each(item, system)
-        return [(1 / len(found), lead(score, label, rival)) for score, _ in found]
+        return [(1 / len(found), label_margin(score, label, rival)) for score, _ in found]
 
     def lacking(self, rows: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
         """What is said of rows without a score, and the first one's message and reply. Raises NoScore for unasked ones.
@@ -403,12 +403,12 @@ class Scored:
         rows = list(rows)
         unasked = [row for row in rows if self.column.name not in self.rows.get(row, {})]
         if unasked:
-            what = ", ".join(f"{line(item, 60)} ({line(system, 60)})" for item, system, _ in unasked[:_NAMED])
+            what = ", ".join(f"{one_line(item, 60)} ({one_line(system, 60)})" for item, system, _ in unasked[:_NAMED])
             more = f" and {len(unasked) - _NAMED:,} more" if len(unasked) > _NAMED else ""
-            raise NoScore(f"not judged: {what}{more}")
+            raise Undecidable(f"not judged: {what}{more}")
         failures = [found for row in rows for found in self._failures(row)]
         first = failures[0] if failures else None
-        return f"{count(len(rows), 'text')} without a score", told(first) if first else ""
+        return f"{plural(len(rows), 'text')} without a score", told(first) if first else ""
 
     def _failures(self, row: tuple[str, str, str]) -> Iterator[Failure]:
         """Those of a panel's judges before that of their mean, which follows from them."""

@@ -13,20 +13,20 @@ from typing import Any
 
 from judge.config import Judge, Plan, split
 from judge.core.errors import ConfigError, DataError
-from judge.core.format import line
-from judge.core.plugins import unknown
+from judge.core.format import one_line
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
 from judge.data import samples
 from judge.stats.coefficients import Coefficient
 from judge.suite import expectations
 from judge.suite.records import Agreement, Band, Case, Drift, Expected, Label, Order, Suite
-from judge.suite.schema import OPTIONS, CaseKeys, Expect, Human, Moved, Spec, Written, nearby, unknown_key
+from judge.suite.schema import OPTIONS, CaseKeys, Expect, Human, Moved, Spec, YamlSource, nearby, unknown_key
 
 _EXPECTS = ("expect", "better", "worse", "human", "drift")
 _COEFFICIENTS: tuple[Coefficient, ...] = ("spearman", "kendall", "pearson")
 
 
-def cases_of(spec: Spec, options: Mapping[str, Any], file: Written) -> tuple[Case, ...]:
+def cases_of(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> tuple[Case, ...]:
     """The cases in their order, each with its criterion as the file writes it and a name of its own.
 
     `file` is complained to; what has a mistake is left out. `options` are those of the file.
@@ -37,7 +37,7 @@ def cases_of(spec: Spec, options: Mapping[str, Any], file: Written) -> tuple[Cas
     written = [name for name in options.get("criteria") or () if name.endswith(".jinja")]
     absent = [name for name in written if not (file.path.parent / name).is_file()]
     for name in absent:
-        file.complain(f"criteria: {name}: no such file{nearby(file.path.parent / name)}", "criteria")
+        file.report(f"criteria: {name}: no such file{nearby(file.path.parent / name)}", "criteria")
     for n, keys in enumerate(spec.cases):
         one = _One(keys, n, file, data="data" in options)
         criterion, expected = one.criterion(known, sure=not absent), one.expected()
@@ -48,19 +48,19 @@ def cases_of(spec: Spec, options: Mapping[str, Any], file: Written) -> tuple[Cas
             made.append(Case(name, at, criterion, expected, one.items, one.systems, texts, keys.undecided))
     if "criteria" in options and len(made) == len(spec.cases):
         for name in set(known) - {case.criterion for case in made}:
-            file.complain(f"criteria: no case is about {name}; write one, or leave it out", "criteria")
+            file.report(f"criteria: no case is about {name}; write one, or leave it out", "criteria")
     return tuple(_with_names(made, file))
 
 
 class _One:
     """One case on its way."""
 
-    def __init__(self, keys: CaseKeys, place: int, file: Written, *, data: bool) -> None:
+    def __init__(self, keys: CaseKeys, place: int, file: YamlSource, *, data: bool) -> None:
         self.keys, self._place, self._file, self._data = keys, place, file, data
         self.items, self.systems = keys.item or (), keys.system or ()
 
     def _wrong(self, message: str, *loc: str) -> None:
-        self._file.complain(message, "cases", self._place, *loc)
+        self._file.report(message, "cases", self._place, *loc)
 
     def criterion(self, known: list[str], *, sure: bool) -> str:
         """As the file's list or another case writes it; a file may be called by its stem.
@@ -80,7 +80,9 @@ class _One:
         if not found and (near := get_close_matches(name, [Path(one).stem for one in known], n=1)):
             self._wrong(f"unknown criterion {name!r}; did you mean {near[0]!r}?", "criterion")
         elif not found:
-            self._wrong(f"{unknown('criterion', name, known)}; the known ones stand in criteria:", "criterion")
+            self._wrong(
+                f"{unknown_name_message('criterion', name, known)}; the known ones stand in criteria:", "criterion"
+            )
         return found
 
     def expected(self) -> Expected | None:
@@ -184,16 +186,16 @@ def _drift(keys: Moved) -> Drift:
 # Names
 
 
-def _with_names(cases: list[Case], file: Written) -> Iterator[Case]:
+def _with_names(cases: list[Case], file: YamlSource) -> Iterator[Case]:
     """Each with a name that no other has, which is also the item of the texts in it."""
     first: dict[str, int] = {}
     for case in cases:
         if case.name in first and case.name:
-            said = f"name: {line(case.name)!r} is already the case at line {first[case.name]}"
+            said = f"name: {one_line(case.name)!r} is already the case at line {first[case.name]}"
             file.complain_at(f"{said}; every case has a name of its own", case.line)
         first.setdefault(case.name, case.line)
     for case in cases:
-        said, n = expectations.of(case).sentence(case, case.expected), 1
+        said, n = expectations.for_case(case).sentence(case, case.expected), 1
         name = case.name or said
         while not case.name and name in first:
             n += 1
@@ -233,7 +235,7 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     `options` then are checked values of `config.Plan` by the key that the file writes, its `criteria` those that cases
     name. Raises ConfigError with a line `FILE:LINE: what is wrong and what to do` for each mistake.
     """
-    file = Written(Path(path))
+    file = YamlSource(Path(path))
     made, spec = _plan(file), file.checked(Spec, {k: v for k, v in file.values.items() if k in Spec.model_fields})
     if made is None or spec is None:
         raise file.error()
@@ -243,7 +245,7 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     options["criteria"] = tuple(beside(file.path, name) for name in dict.fromkeys(case.criterion for case in cases))
     options = {key: _from(file.path.parent, key, value) for key, value in options.items()}
     _check_there(file, options, given)
-    file.settle()
+    file.raise_if_any()
     baseline = None if spec.baseline is None else file.path.parent / spec.baseline
     name = file.path.name.removesuffix(SUFFIX) if file.path.name.endswith(SUFFIX) else file.path.stem
     return Suite(file.path, name, options, cases, spec.limits.limits(), baseline, spec.undecided, file.lines)
@@ -254,10 +256,10 @@ def beside(path: Path, criterion: str) -> str:
     return str(path.parent / criterion) if criterion.endswith(".jinja") else criterion
 
 
-def _plan(file: Written) -> Plan | None:
+def _plan(file: YamlSource) -> Plan | None:
     """The options in the file; complaints about them, and about keys that no suite has."""
     for key in file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
-        file.complain(unknown_key(key), key)
+        file.report(unknown_key(key), key)
     given = {key: value for key, value in file.values.items() if key in OPTIONS and value is not None}
     return file.checked(Plan, {k: split(v) if k in _LISTS and isinstance(v, str) else v for k, v in given.items()})
 
@@ -275,17 +277,17 @@ def _judge_from(folder: Path, judge: Judge) -> Judge:
     return judge.model_copy(update={"name": f"{_SCRIPTED}{folder / judge.name.removeprefix(_SCRIPTED)}"})
 
 
-def _check_there(file: Written, options: Mapping[str, Any], given: Collection[str]) -> None:
+def _check_there(file: YamlSource, options: Mapping[str, Any], given: Collection[str]) -> None:
     """Complaints about files that are not there."""
     if "data" in options and "data" not in given:
         try:
             samples.files(options["data"])
         except DataError as error:
-            file.complain(f"data: {error}", "data")
+            file.report(f"data: {error}", "data")
     named = [("replay", options["replay"])] if "replay" in options else []
     scripts = [judge.name for judge in options.get("model", ()) if judge.name.startswith(_SCRIPTED)]
     named += [("model", Path(name.removeprefix(_SCRIPTED))) for name in scripts]
     for key, path in named:
         if key not in given and not path.is_file():
             what = "is a folder, not a file" if path.is_dir() else f"no such file{nearby(path)}"
-            file.complain(f"{key}: {path}: {what}", key)
+            file.report(f"{key}: {path}: {what}", key)

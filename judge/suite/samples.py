@@ -13,8 +13,8 @@ from pathlib import Path
 from judge import criteria as criteria_module
 from judge import text
 from judge.core.errors import ConfigError, CriterionError, DataError
-from judge.core.format import count
-from judge.core.plugins import unknown
+from judge.core.format import plural
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample
 from judge.data import samples
 from judge.suite import expectations
@@ -58,7 +58,9 @@ def read(suite: Suite) -> list[Sample]:
 def language(suite: Suite, data: Sequence[Sample]) -> str:
     """The language of the prompts: the suite's, else that of the texts."""
     rows = [*data, *(sample for case in suite.cases for sample in case.texts)]
-    return str(suite.options.get("language") or text.language(t for s in rows for t in (s.output, s.source or "")))
+    return str(
+        suite.options.get("language") or text.detect_language(t for s in rows for t in (s.output, s.source or ""))
+    )
 
 
 def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) -> dict[str, Criterion]:
@@ -71,7 +73,7 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
     instead = {Path(name).stem: name for name in over}
     stems = [Path(one).stem for one in known]
     for name in instead.keys() - set(stems):
-        raise ConfigError(f"{suite.path}: {unknown('criterion', name, stems)}: no case is about it")
+        raise ConfigError(f"{suite.path}: {unknown_name_message('criterion', name, stems)}: no case is about it")
     found: dict[str, Criterion] = {}
     wrong: list[tuple[int, str]] = []
     lost: set[str] = set()
@@ -93,7 +95,7 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
     return found
 
 
-def gather(suite: Suite, data: Sequence[Sample], criteria: Mapping[str, Criterion]) -> SuiteTexts:
+def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str, Criterion]) -> SuiteTexts:
     """What has to be judged for a suite, of the samples of its data and of the texts in its cases.
 
     Raises ConfigError with a line `FILE:LINE: …` for each case with an item or system that the data lack, with too few
@@ -136,7 +138,7 @@ class _Asking:
     def add(self, case: Case, criterion: Criterion) -> None:
         """Raises ConfigError, CriterionError or DataError, without the file and line of the case."""
         texts = case.texts or self._chosen(case)
-        expectations.of(case).check(case.expected, criterion, texts)
+        expectations.for_case(case).check(case.expected, criterion, texts)
         self._check_needs(criterion, texts, inline=bool(case.texts))
         if criterion.pairwise:
             of_data = not case.texts
@@ -191,7 +193,7 @@ class _Asking:
             return
         new = [one for one in texts if (criterion.digest, _key(one)) not in self._checked]
         if new:
-            criteria_module.check(criterion, new)
+            criteria_module.check_samples(criterion, new)
         self._checked.update((criterion.digest, _key(one)) for one in new)
 
 
@@ -202,8 +204,8 @@ def _key(sample: Sample) -> Key:
 def _unknown(what: str, name: str, known: list[str]) -> str:
     """As `registry.unknown`, of names that may be thousands."""
     near = get_close_matches(name, known, n=1)
-    said = unknown(what, name, known if len(known) <= _NAMED else [*near, *known][:_NAMED])
-    return said if len(known) <= _NAMED else f"{said.removesuffix(')')}, ...: {count(len(known), what)})"
+    said = unknown_name_message(what, name, known if len(known) <= _NAMED else [*near, *known][:_NAMED])
+    return said if len(known) <= _NAMED else f"{said.removesuffix(')')}, ...: {plural(len(known), what)})"
 
 
 def _twins(suite: Suite, found: Mapping[str, Criterion]) -> list[tuple[int, str]]:

@@ -15,7 +15,7 @@ from judge import criteria as criteria_module
 from judge import text
 from judge.config import DEFAULT_CRITERIA
 from judge.core.errors import ConfigError, CriterionError, DataError
-from judge.core.format import line
+from judge.core.format import one_line
 from judge.core.records import Criterion, Sample
 from judge.stats.correlation import usual_level
 from judge.suite.samples import mapped_away
@@ -32,7 +32,7 @@ _HEAD = """\
 """
 
 
-def begin(
+def create_suite(
     samples: Sequence[Sample],
     path: Path,
     criteria: Sequence[str] = (),
@@ -47,14 +47,16 @@ def begin(
     suite's folder. `baseline` is the folder of a run. Raises ConfigError where no built-in criterion fits the samples,
     CriterionError or DataError where one of `criteria` does not.
     """
-    language = str(options.get("language") or text.language(t for s in samples for t in (s.output, s.source or "")))
+    language = str(
+        options.get("language") or text.detect_language(t for s in samples for t in (s.output, s.source or ""))
+    )
     names = list(criteria) or _fitting(samples, language)
     chosen = [(name, criteria_module.load(name, language=language)) for name in names]
     for _, one in chosen:
         _check(one, samples, options.get("map"))
     folder, written = path.parent, [_from(path.parent, name) for name in names]
     judged = bool(options.get("model") or options.get("replay"))
-    lines = [_HEAD.format(name=line(path.name), flag="" if judged else " --model gpt-5.4-mini")]
+    lines = [_HEAD.format(name=one_line(path.name), flag="" if judged else " --model gpt-5.4-mini")]
     lines += [f"{key}: {_flow(_moved(folder, key, options[key]))}" for key in OPTIONS if options.get(key) is not None]
     if (judgments := len(samples) * len(names)) > _MANY and "limit" not in options:
         lines.append(f"# limit: 100  # texts; all of them are up to {judgments:,} judgments")
@@ -73,7 +75,7 @@ def begin(
 def _check(criterion: Criterion, samples: Sequence[Sample], mapping: Mapping[str, str] | None) -> None:
     """Raises CriterionError or DataError for what the samples lack, and says where a mapping took it away."""
     try:
-        criteria_module.check(criterion, samples)
+        criteria_module.check_samples(criterion, samples)
     except (CriterionError, DataError) as error:
         raise type(error)(f"{error}{mapped_away(error, mapping)}") from None
 
@@ -87,7 +89,7 @@ def _fitting(samples: Sequence[Sample], language: str) -> list[str]:
         fit = []
         for name in names:
             try:
-                criteria_module.check(known[name], samples)
+                criteria_module.check_samples(known[name], samples)
                 fit.append(name)
             except (CriterionError, DataError) as error:
                 reason = reason or str(error)
@@ -173,10 +175,10 @@ def _more(samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path
     names = [criterion.name for criterion in chosen]
     unread = sorted({name for sample in samples for name in sample.human} - set(names))
     if unread:
-        told = ", ".join(line(name, 40) for name in unread[:5])
+        told = ", ".join(one_line(name, 40) for name in unread[:5])
         yield f"# People rated {told} as well: a criterion of that name in --criteria is held against it."
     if unused := sorted({name for sample in samples for name in sample.extra}.difference(*(c.needs for c in chosen))):
-        yield f"{UNUSED}{', '.join(line(name, 40) for name in unused)} (map: {{item: COLUMN, system: COLUMN}})"
+        yield f"{UNUSED}{', '.join(one_line(name, 40) for name in unused)} (map: {{item: COLUMN, system: COLUMN}})"
     systems = list(dict.fromkeys(sample.system for sample in samples))
     name = _flow(chosen[0].name)
     if len(systems) > 1 and not any(sample.human for sample in samples):

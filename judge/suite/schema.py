@@ -29,8 +29,8 @@ from pydantic import (
 from judge.config import Budget, Plan
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError
-from judge.core.format import line as one_line
-from judge.core.plugins import unknown
+from judge.core.format import one_line as one_line
+from judge.core.plugins import unknown_name_message
 from judge.stats.correlation import Level
 from judge.suite.records import Limits, Policy
 
@@ -371,7 +371,7 @@ def mistakes(path: Path, found: Collection[tuple[int, str]]) -> ConfigError:
     return ConfigError("\n".join([*told[:_MOST], *more]))
 
 
-class Written:
+class YamlSource:
     """A file with keys at its top. `values` is what YAML reads it as; `lines` are those of the keys.
 
     Raises ConfigError for what is no such file, and for keys that are no text or stand twice.
@@ -381,7 +381,7 @@ class Written:
         self.path = path
         self._found: list[tuple[int, str]] = []
         self._root, self.values = _read(path, self._found)
-        self.settle()
+        self.raise_if_any()
         self.lines: Mapping[str, int] = {key: self.line(key) for key in self.values}
 
     def line(self, *loc: int | str) -> int:
@@ -396,14 +396,14 @@ class Written:
                 found = found if key is None else key.start_mark.line
         return int(found) + 1
 
-    def complain(self, message: str, *loc: int | str) -> None:
+    def report(self, message: str, *loc: int | str) -> None:
         """Keep a mistake for `settle`."""
         self.complain_at(message, self.line(*loc))
 
     def complain_at(self, message: str, line: int) -> None:
         self._found.append((line, message))
 
-    def settle(self) -> None:
+    def raise_if_any(self) -> None:
         """Raises ConfigError where there were complaints."""
         if self._found:
             raise self.error()
@@ -421,7 +421,7 @@ class Written:
             misspelt = {one["loc"][:-1] for one in found if one["type"] == "extra_forbidden"}
             for one in found:
                 if one["type"] != "missing" or one["loc"][:-1] not in misspelt:
-                    self.complain(_said(model, one), *one["loc"])
+                    self.report(_said(model, one), *one["loc"])
         return None
 
 
@@ -433,7 +433,7 @@ def _said(model: type[BaseModel], error: Any) -> str:
     if kind == "extra_forbidden" and (within := keys_with(model, loc[:-1], key)):
         return f"{key} belongs into {' or '.join(within)}: write {within[0]}: {{{key}: ...}}"
     if kind == "extra_forbidden":
-        return unknown("key", key, keys_at(model, loc[:-1]))
+        return unknown_name_message("key", key, keys_at(model, loc[:-1]))
     if kind == "missing":
         return f"{key} is missing"
     if kind == "tuple_type":
@@ -459,7 +459,7 @@ def unknown_key(key: str) -> str:
     """What to say of a key at the top that no suite has."""
     if key in Plan.model_fields:
         return f"{key} is for judge run and not for a suite; leave it out"
-    return unknown("key", key, sorted({*OPTIONS, *Spec.model_fields}))
+    return unknown_name_message("key", key, sorted({*OPTIONS, *Spec.model_fields}))
 
 
 def _read(path: Path, found: list[tuple[int, str]]) -> tuple[Any, dict[str, Any]]:

@@ -7,6 +7,17 @@ type for in `Sample.extra` (dates, tuples) is stored as text or list. All else c
 
 from judge.table.core import Table
 from judge.table.files import RUN, SCORES, store
-from judge.table.journal import JOURNAL, Journal, Writer, forget, read_journal, recover
+from judge.table.journal import JOURNAL, Journal, StreamingWriter, delete_journal, read_journal, recover
 
-__all__ = ["JOURNAL", "RUN", "SCORES", "Journal", "Table", "Writer", "forget", "read_journal", "recover", "store"]
+__all__ = [
+    "JOURNAL",
+    "RUN",
+    "SCORES",
+    "Journal",
+    "StreamingWriter",
+    "Table",
+    "delete_journal",
+    "read_journal",
+    "recover",
+    "store",
+]

@@ -15,9 +15,9 @@ from judge.table.files import (
     FRAME_TYPES,
     SAMPLES,
     SCORES,
-    flat,
     read_samples,
     read_scores,
+    row_to_cells,
     samples_file,
     scores_file,
     store,
@@ -79,17 +79,17 @@ class Table:
         down = {name: place for place, name in enumerate(self.systems)}
         across = {name: place for place, name in enumerate(self.items)}
         values = np.full((len(down), len(across)), np.nan)
-        for score in self.of(column):
+        for score in self.column_scores(column):
             if score.system in down and score.item in across and not score.rival:
                 values[down[score.system], across[score.item]] = score.value
         return values
 
-    def of(self, column: str) -> tuple[Score, ...]:
+    def column_scores(self, column: str) -> tuple[Score, ...]:
         """The scores of one column, in the order of the samples."""
         return tuple(self._by_column.get(column, ()))
 
     @cached_property
-    def wholes(self) -> frozenset[str]:
+    def corpus_columns(self) -> frozenset[str]:
         """The columns whose values are of all a system's texts together (`Score.item` is then empty)."""
         return frozenset(row.column for rows in (self.scores, self.failures) for row in rows if not row.item)
 
@@ -122,7 +122,7 @@ class Table:
                 frame[column.name] = pd.Series([found.get((*key, column.name)) for key in keys], dtype="float64")
             return frame
         values = (
-            zip(*[flat(row) for row in self.rows()], strict=True)
+            zip(*[row_to_cells(row) for row in self.rows()], strict=True)
             if self.scores or self.failures
             else [()] * len(FIELDS)
         )
@@ -153,10 +153,10 @@ class Table:
         folder = Path(folder)
         samples, columns, _ = read_samples(folder / SAMPLES, most)
         rows = read_scores(folder / SCORES, None if most is None else most * len(columns))
-        return cls(samples, columns, *sort_out(rows))
+        return cls(samples, columns, *split_rows(rows))
 
 
-def sort_out(rows: Iterable[Score | Failure]) -> tuple[tuple[Score, ...], tuple[Failure, ...]]:
+def split_rows(rows: Iterable[Score | Failure]) -> tuple[tuple[Score, ...], tuple[Failure, ...]]:
     """Scores and failures apart."""
     rows = list(rows)
     return tuple(r for r in rows if isinstance(r, Score)), tuple(r for r in rows if isinstance(r, Failure))

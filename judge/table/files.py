@@ -49,7 +49,7 @@ STORED: dict[str, Any] = {
 """How Parquet stores them."""
 
 
-def flat(row: Row) -> tuple[Any, ...]:
+def row_to_cells(row: Row) -> tuple[Any, ...]:
     """The cells of one row, in the order of FIELDS."""
     if isinstance(row, Failure):
         missing = [None] * 9
@@ -63,7 +63,7 @@ def flat(row: Row) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def record(cells: Sequence[Any]) -> Row:
+def row_from_cells(cells: Sequence[Any]) -> Row:
     """The row whose cells these are."""
     item, system, column, value, error, message, stage, method, mass, entropy, argmax, low, high, n, text, *words = (
         cells
@@ -84,7 +84,7 @@ def store(folder: Path, files: Mapping[str, bytes]) -> None:
     folder = Path(folder)
     ready: list[Path] = []
     try:
-        files_module.folder(folder)
+        files_module.make_private_dir(folder)
         for name, content in files.items():
             ready.append(folder / f".{name}.{os.getpid()}.{get_ident()}.tmp")
             ready[-1].write_bytes(content)
@@ -94,10 +94,10 @@ def store(folder: Path, files: Mapping[str, bytes]) -> None:
         for path in ready:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-        raise StorageError(trouble("write", folder, error)) from error
+        raise StorageError(describe_os_error("write", folder, error)) from error
 
 
-def trouble(what: str, path: Path, error: Exception) -> str:
+def describe_os_error(what: str, path: Path, error: Exception) -> str:
     """What happened to which path, and what to do about it."""
     number = error.errno if isinstance(error, OSError) else None
     advice = {
@@ -117,17 +117,17 @@ def trouble(what: str, path: Path, error: Exception) -> str:
 
 def scores_file(rows: Iterable[Row]) -> bytes:
     """The contents of the long table's file."""
-    return _parquet(scores_table(rows), described({}))
+    return _parquet(scores_table(rows), column_metadata({}))
 
 
 def samples_file(samples: Iterable[Sample], columns: Iterable[Column], info: Mapping[str, Any]) -> bytes:
     """The contents of the samples' file; the columns and `info` are in its metadata."""
-    return _parquet(samples_table(samples), described({"columns": [asdict(c) for c in columns], "info": info}))
+    return _parquet(samples_table(samples), column_metadata({"columns": [asdict(c) for c in columns], "info": info}))
 
 
 def scores_table(rows: Iterable[Row]) -> pa.Table:
     """Rows as Arrow has them: the columns of FIELDS."""
-    return _table(FIELDS, [flat(row) for row in rows])
+    return _table(FIELDS, [row_to_cells(row) for row in rows])
 
 
 def samples_table(samples: Iterable[Sample]) -> pa.Table:
@@ -142,15 +142,15 @@ def samples_table(samples: Iterable[Sample]) -> pa.Table:
     return _table(_SAMPLE_FIELDS, rows)
 
 
-def described(about: Mapping[str, Any]) -> dict[str, str]:
+def column_metadata(about: Mapping[str, Any]) -> dict[str, str]:
     """The metadata of a file that says this about itself."""
     return {"judge": _json(about)}
 
 
 def read_scores(path: Path, most: int | None = None) -> list[Row]:
     """The rows of a scores' file, or the first `most` of them. Raises StorageError."""
-    with reading(path):
-        return [record(cells) for cells in _read(path, list(FIELDS), most)[0]]
+    with translating_errors(path):
+        return [row_from_cells(cells) for cells in _read(path, list(FIELDS), most)[0]]
 
 
 def _table(fields: Mapping[str, str], rows: list[tuple[Any, ...]]) -> pa.Table:
@@ -216,19 +216,19 @@ def _read(path: Path, fields: Sequence[str], most: int | None = None) -> tuple[l
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[Path]:
+def translating_errors(path: Path) -> Iterator[Path]:
     """Turns all that a missing or damaged file makes of its reading into a StorageError."""
     import pyarrow as pa
 
     try:
         yield path
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StorageError(trouble("read", path, error)) from error
+        raise StorageError(describe_os_error("read", path, error)) from error
 
 
 def read_samples(path: Path, most: int | None = None) -> tuple[tuple[Sample, ...], tuple[Column, ...], dict[str, Any]]:
     """What `samples_file` was given, or the first `most` samples of it. Raises StorageError."""
-    with reading(path):
+    with translating_errors(path):
         rows, about = _read(path, list(_SAMPLE_FIELDS), most)
         samples = tuple(
             Sample(

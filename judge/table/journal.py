@@ -18,23 +18,23 @@ from typing import Any
 from judge.core import files
 from judge.core.errors import StorageError
 from judge.core.records import Column, Failure, Sample, Score
-from judge.table.core import Table, sort_out
+from judge.table.core import Table, split_rows
 from judge.table.files import (
     FIELDS,
     RUN,
     SAMPLES,
     SCORES,
     STORED,
-    described,
-    flat,
+    column_metadata,
+    describe_os_error,
     read_samples,
-    reading,
-    record,
+    row_from_cells,
+    row_to_cells,
     samples_file,
     samples_table,
     scores_table,
     store,
-    trouble,
+    translating_errors,
 )
 
 JOURNAL = "scores.partial.jsonl"
@@ -53,16 +53,16 @@ class Journal:
         self._lines: list[str] = []
         self._written = time.monotonic()
         self._encode = json.JSONEncoder(separators=(",", ":")).encode
-        forget(folder)
+        delete_journal(folder)
         store(folder, {} if start is None else {START: samples_file(start.samples, start.columns, info or {})})
         try:
             self._file = self._path.open("w", encoding="ascii")
         except OSError as error:
-            raise StorageError(trouble("write", self._path, error)) from error
+            raise StorageError(describe_os_error("write", self._path, error)) from error
 
     def add(self, row: Score | Failure) -> None:
         """Take one row; write what has gathered every 200 rows or after a second. Raises StorageError."""
-        fields = {name: cell for name, cell in zip(FIELDS, flat(row), strict=True) if cell is not None}
+        fields = {name: cell for name, cell in zip(FIELDS, row_to_cells(row), strict=True) if cell is not None}
         self._lines.append(self._encode(fields))
         if len(self._lines) >= 200 or time.monotonic() - self._written > 1.0:
             self.flush()
@@ -74,7 +74,7 @@ class Journal:
             self._file.write("".join(line + "\n" for line in lines))
             self._file.flush()
         except OSError as error:
-            raise StorageError(trouble("write", self._path, error)) from error
+            raise StorageError(describe_os_error("write", self._path, error)) from error
 
     def close(self) -> None:
         """Write what has gathered and close the file; once closed, does nothing. Raises StorageError."""
@@ -89,10 +89,10 @@ class Journal:
 
 def read_journal(folder: Path) -> list[Score | Failure]:
     """The rows of a folder's journal; a last line cut short by the kill is left out. Raises StorageError."""
-    with reading(Path(folder) / JOURNAL) as path:
+    with translating_errors(Path(folder) / JOURNAL) as path:
         *lines, _cut = path.read_text(encoding="ascii").split("\n")
         found = (json.loads(line) for line in lines)
-        return [record([fields.get(name) for name in FIELDS]) for fields in found]
+        return [row_from_cells([fields.get(name) for name in FIELDS]) for fields in found]
 
 
 def recover(folder: Path) -> tuple[Table, dict[str, Any]]:
@@ -100,7 +100,7 @@ def recover(folder: Path) -> tuple[Table, dict[str, Any]]:
 
     A journal without a start gives samples without texts and columns without signatures. Raises StorageError.
     """
-    scores, failures = sort_out(read_journal(folder))
+    scores, failures = split_rows(read_journal(folder))
     if (Path(folder) / START).exists():
         samples, columns, info = read_samples(Path(folder) / START)
         return Table(samples, columns, scores, failures), info
@@ -112,20 +112,20 @@ def recover(folder: Path) -> tuple[Table, dict[str, Any]]:
     return Table(tuple(Sample(*key, output="") for key in keys), columns, scores, failures), {}
 
 
-def forget(folder: Path) -> None:
+def delete_journal(folder: Path) -> None:
     """Remove a folder's journal, for instance because the run it belongs to is stored. Raises StorageError."""
     for name in (JOURNAL, START):
         try:
             (Path(folder) / name).unlink(missing_ok=True)
         except OSError as error:
-            raise StorageError(trouble("remove", Path(folder) / name, error)) from error
+            raise StorageError(describe_os_error("remove", Path(folder) / name, error)) from error
 
 
 _GROUP = 20_000
 """Rows written at once: a Parquet row group."""
 
 
-class Writer:
+class StreamingWriter:
     """Writes `scores.parquet` and `samples.parquet` as rows come; readers find them when `close` has put them in place.
 
     Until then they stand beside their places, from which they are removed where the process ends. Raises StorageError.
@@ -137,10 +137,10 @@ class Writer:
         self._scores: list[Score | Failure] = []
         self._samples: list[Sample] = []
         try:
-            files.folder(self._folder)
+            files.make_private_dir(self._folder)
         except OSError as error:
-            raise StorageError(trouble("write", self._folder, error)) from error
-        atexit.register(self.abandon)
+            raise StorageError(describe_os_error("write", self._folder, error)) from error
+        atexit.register(self.discard)
 
     def add(self, samples: Iterable[Sample], rows: Iterable[Score | Failure]) -> None:
         """Take samples and their rows, in table order."""
@@ -155,18 +155,18 @@ class Writer:
         said = {SCORES: {}, SAMPLES: {"columns": [asdict(c) for c in columns], "info": {}}}
         try:
             for name, file in self._open.items():
-                file.add_key_value_metadata(described(said[name]))
+                file.add_key_value_metadata(column_metadata(said[name]))
                 file.close()
             (self._folder / RUN).unlink(missing_ok=True)
             for name in self._open:
                 self._beside(name).replace(self._folder / name)
-            atexit.unregister(self.abandon)
+            atexit.unregister(self.discard)
         except OSError as error:
-            raise StorageError(trouble("write", self._folder, error)) from error
+            raise StorageError(describe_os_error("write", self._folder, error)) from error
 
-    def abandon(self) -> None:
+    def discard(self) -> None:
         """Remove what was written."""
-        atexit.unregister(self.abandon)
+        atexit.unregister(self.discard)
         for name, file in self._open.items():
             with suppress(OSError):
                 file.close()
@@ -186,7 +186,7 @@ class Writer:
                 self._open[name] = parquet.ParquetWriter(self._beside(name), table.schema, **STORED)
             self._open[name].write_table(table)
         except OSError as error:
-            raise StorageError(trouble("write", self._folder / name, error)) from error
+            raise StorageError(describe_os_error("write", self._folder / name, error)) from error
 
     def _beside(self, name: str) -> Path:
         return self._folder / f".{name}.{os.getpid()}.tmp"

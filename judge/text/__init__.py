@@ -1,12 +1,12 @@
 """Scripts, sentences and words, for all but the metrics that take sacrebleu's tokens."""
 
 from judge.text import porter
-from judge.text.script import Language, certain_language, is_cjk, language, language_of, sentences, tokens
+from judge.text.script import Language, detect_language, detect_language_or_none, is_cjk, language_of, sentences, tokens
 from judge.text.tokenizers import (
     TOKENIZERS,
     Tokenizer,
+    drops_most_letters,
     installed,
-    loses,
     signature,
     tokenizer,
     tokenizer_for,
@@ -17,12 +17,12 @@ __all__ = [
     "TOKENIZERS",
     "Language",
     "Tokenizer",
-    "certain_language",
+    "detect_language",
+    "detect_language_or_none",
+    "drops_most_letters",
     "installed",
     "is_cjk",
-    "language",
     "language_of",
-    "loses",
     "porter",
     "sentences",
     "signature",

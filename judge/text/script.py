@@ -34,7 +34,7 @@ _KANA_SHARE = 0.1  # Japanese prose has about half; a の in a Chinese title has
 _WORDS, _HAN_ALONE = 5, 20  # words, and characters of Han, below which a text does not tell its language
 
 
-def language(texts: Iterable[str]) -> Language:
+def detect_language(texts: Iterable[str]) -> Language:
     """The language of most of the words, by script; `en` stands for Latin or any other script.
 
     Two characters of Han, kana or Hangul count as a word, so that a sentence full of Latin names keeps its language.
@@ -52,10 +52,10 @@ def language(texts: Iterable[str]) -> Language:
 
 def language_of(samples: Iterable[Sample]) -> Language:
     """`language` of the samples' outputs and sources."""
-    return language(text for sample in samples for text in (sample.output, sample.source or ""))
+    return detect_language(text for sample in samples for text in (sample.output, sample.source or ""))
 
 
-def certain_language(text: str) -> Language | None:
+def detect_language_or_none(text: str) -> Language | None:
     """`language` of one text, None where it is too short to tell: names in Latin letters, a headline without kana.
 
     It takes five words, and 20 characters of Han for Chinese.

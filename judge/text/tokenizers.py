@@ -14,9 +14,9 @@ from threading import RLock
 from typing import Any
 
 from judge.core.errors import ConfigError, MissingExtra
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import whole
-from judge.text.script import is_cjk, language, tokens
+from judge.text.script import detect_language, is_cjk, tokens
 
 Tokenizer = Callable[[str], list[str]]
 
@@ -172,11 +172,11 @@ def tokenizer_for(parts: Sequence[str]) -> str:
     lost = [part for part in parts if is_cjk(part)]
     if not lost:
         return "en"
-    found = language(lost)
+    found = detect_language(lost)
     return "char" if found == "en" or not installed(found) else found
 
 
-def loses(text: str, tokens: Sequence[str]) -> bool:
+def drops_most_letters(text: str, tokens: Sequence[str]) -> bool:
     """Whether the tokens hold fewer than half as many letters as the text; both are counted after NFKC."""
     return 2 * _letters("".join(tokens)) < _letters(text)
 
@@ -205,7 +205,7 @@ def signature(name: str) -> str:
 
 def _tool(name: str) -> _Tool:
     if name not in _TOOLS:
-        raise ConfigError(unknown("tokenizer", name, list(TOKENIZERS)))
+        raise ConfigError(unknown_name_message("tokenizer", name, list(TOKENIZERS)))
     return _TOOLS[name]
 
 

@@ -95,7 +95,7 @@ def test_a_panel_and_a_ranking_are_gone_on_with(tmp_path: Path) -> None:
     judges = panel()
     found = run(judges, tmp_path / "panel", retry_failed=True)
     assert [len(one.seen) for one in judges] == [0, 2]
-    assert {s.value for s in found.table.of("fluency")} == {2.5}
+    assert {s.value for s in found.table.column_scores("fluency")} == {2.5}
     assert len(found.table.scores) == 24
 
     rows = [*ROWS, {"item": "same", "system": "a", "output": "x"}, {"item": "same", "system": "b", "output": "x"}]

@@ -17,7 +17,7 @@ import pytest
 
 import judge
 from judge.audits import audit_samples
-from judge.audits.card import ORIGINAL, PROBES, Card
+from judge.audits.card import ORIGINAL, PROBES, JudgeCard
 from judge.audits.perturbations import CHANGES, NEUTRAL
 from judge.audits.perturbations.injections import ATTACKS, CONTROL
 from judge.commands import audit as audit_command
@@ -27,19 +27,19 @@ from judge.commands.audit import (
     NATURAL,
     PAIRS,
     WORDINGS,
-    ReadyAudit,
+    AuditPlan,
     audit,
     audit_async,
-    forecast,
-    ready,
-    run,
+    audit_estimate,
+    plan_audit,
+    run_audit,
 )
 from judge.commands.judge_run import judgments
 from judge.config import Budget, plan
 from judge.core.errors import BudgetReached, ConfigError, DataError, DeadlineReached, JudgeError, Refused, StorageError
 from judge.core.records import Request, Response, Sample, Scale
 from judge.data import samples
-from judge.execution.budget import Purse
+from judge.execution.budget import BudgetLedger
 from judge.providers.scripted import Reply, ScriptedProvider
 
 PLACES = ("Alder Gap", "Bern", "Corin", "Dover", "Elba", "Ferrol", "Ghent", "Huelva", "Izmir", "Jena", "Kells", "Lund")
@@ -81,7 +81,7 @@ def strict(request: Request) -> Reply:
     return {top if shown(request) in AS_WRITTEN else "1": 1.0}
 
 
-def audited(script: Callable[[Request], Reply] = strict, **options: Any) -> tuple[Card, list[Request]]:
+def audited(script: Callable[[Request], Reply] = strict, **options: Any) -> tuple[JudgeCard, list[Request]]:
     """The card, and what was asked for it."""
     provider = ScriptedProvider(script)
     given: dict[str, Any] = {"criteria": TWO, "model": provider, "cache": False, "weighting": "logprobs"} | options
@@ -89,7 +89,7 @@ def audited(script: Callable[[Request], Reply] = strict, **options: Any) -> tupl
 
 
 @pytest.fixture(scope="module")
-def whole() -> tuple[Card, list[Request]]:
+def whole() -> tuple[JudgeCard, list[Request]]:
     """An audit with all its probes, and what was asked."""
     return audited()
 
@@ -97,7 +97,7 @@ def whole() -> tuple[Card, list[Request]]:
 # ------------------------------------------------------------------------------------------------------- what is asked
 
 
-def test_every_text_is_judged_once_by_each_criterion(whole: tuple[Card, list[Request]]) -> None:
+def test_every_text_is_judged_once_by_each_criterion(whole: tuple[JudgeCard, list[Request]]) -> None:
     _, seen = whole
     weighed = [request for request in seen if "top_logprobs" in request.params and shown(request) in AS_WRITTEN]
     plain = [request for request in weighed if "You will judge one text" in request.messages[0]["content"]]
@@ -105,7 +105,7 @@ def test_every_text_is_judged_once_by_each_criterion(whole: tuple[Card, list[Req
     assert about == Counter((name, text) for name in TWO for text in AS_WRITTEN)
 
 
-def test_a_judge_that_sees_all_damage_has_a_card_that_says_so(whole: tuple[Card, list[Request]]) -> None:
+def test_a_judge_that_sees_all_damage_has_a_card_that_says_so(whole: tuple[JudgeCard, list[Request]]) -> None:
     card, _ = whole
     assert card.failures == {}
     damages = {cell.change for cell in card.cells}
@@ -131,7 +131,7 @@ def test_a_judge_that_does_as_it_is_told_is_found_out() -> None:
     assert len(seen) == len(PLACES) * (1 + len(ATTACKS))
 
 
-def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(whole: tuple[Card, list[Request]]) -> None:
+def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(whole: tuple[JudgeCard, list[Request]]) -> None:
     _, seen = whole
     fives = {shown(request) for request in seen if on(request) == "coherence"}
     threes = {shown(request) for request in seen if on(request) == "fluency"}
@@ -147,7 +147,7 @@ def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(whole: tuple
     assert not texts & threes
 
 
-def test_attacks_of_several_scales_have_one_row_in_the_card(whole: tuple[Card, list[Request]]) -> None:
+def test_attacks_of_several_scales_have_one_row_in_the_card(whole: tuple[JudgeCard, list[Request]]) -> None:
     card, _ = whole
     assert Counter((cell.change, cell.criterion) for cell in card.attacks) == Counter(
         {(attack.name, criterion): 1 for attack in ATTACKS for criterion in TWO}
@@ -155,7 +155,7 @@ def test_attacks_of_several_scales_have_one_row_in_the_card(whole: tuple[Card, l
     assert {cell.failed for cell in card.attacks} == {0}
 
 
-def test_biases_come_from_runs_of_their_own(whole: tuple[Card, list[Request]]) -> None:
+def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request]]) -> None:
     card, seen = whole
     assert {one.probe for one in card.findings} == {
         "position", "verbosity", "extractiveness", "wording", "scale use", "repeats",
@@ -200,7 +200,7 @@ def test_how_a_card_was_made_can_be_read_and_names_no_folder(tmp_path: Path) -> 
             assert words in page
 
 
-def test_only_the_probes_that_are_asked_for_are_paid(whole: tuple[Card, list[Request]]) -> None:
+def test_only_the_probes_that_are_asked_for_are_paid(whole: tuple[JudgeCard, list[Request]]) -> None:
     everything, seen = whole
     parts = [audited(probes=probe) for probe in PROBES]
     originals = len(PLACES) * len(TWO)
@@ -220,10 +220,10 @@ def test_an_audit_is_the_same_every_time_and_another_by_another_seed() -> None:
     assert {s.item for s in texts[0].originals} != {s.item for s in texts[2].originals}
 
 
-def ready_for(**options: Any) -> ReadyAudit:
+def ready_for(**options: Any) -> AuditPlan:
     of_plan = {name: options.pop(name) for name in list(options) if name not in ("items", "probes")}
     given = plan(given={"criteria": TWO, "cache": False} | of_plan)
-    return ready(given, ROWS, providers=[ScriptedProvider(strict)], **options)
+    return plan_audit(given, ROWS, providers=[ScriptedProvider(strict)], **options)
 
 
 # ----------------------------------------------------------------------------------------------------------- the texts
@@ -231,13 +231,13 @@ def ready_for(**options: Any) -> ReadyAudit:
 
 def test_one_text_of_each_item_the_systems_in_turn_and_one_more() -> None:
     rows = [Sample(f"i{n}", system, f"{system} {n}") for n in range(6) for system in "abc"]
-    originals, others = audit_samples.pick(rows, 6, 0)
+    originals, others = audit_samples.choose_originals(rows, 6, 0)
     assert [s.system for s in originals] == ["a", "b", "c", "a", "b", "c"]
     assert [s.system for s in others] == ["b", "c", "a", "b", "c", "a"]
     assert [s.item for s in originals] == [s.item for s in others] == [f"i{n}" for n in range(6)]
-    few, _ = audit_samples.pick(rows, 3, 1)
+    few, _ = audit_samples.choose_originals(rows, 3, 1)
     assert [s.item for s in few] == sorted(s.item for s in few)
-    assert audit_samples.pick(rows, 100, 5)[0] == originals
+    assert audit_samples.choose_originals(rows, 100, 5)[0] == originals
 
 
 def test_a_limit_is_of_the_rows_from_which_items_are_picked() -> None:
@@ -247,10 +247,10 @@ def test_a_limit_is_of_the_rows_from_which_items_are_picked() -> None:
 
 def test_blank_and_equal_texts_are_passed_over() -> None:
     rows = [Sample("i", "a", " \n"), Sample("i", "b", "One."), Sample("i", "c", "One."), Sample("j", "a", "")]
-    originals, others = audit_samples.pick(rows, 9, 0)
+    originals, others = audit_samples.choose_originals(rows, 9, 0)
     assert ([s.system for s in originals], others) == (["b"], ())
     with pytest.raises(DataError, match="every output is blank"):
-        audit_samples.pick(rows[:1], 9, 0)
+        audit_samples.choose_originals(rows[:1], 9, 0)
 
 
 def test_no_change_carries_peoples_ratings_and_the_natural_texts_keep_theirs() -> None:
@@ -268,7 +268,7 @@ def test_damage_is_the_own_one_of_the_criterion_of_its_name_or_of_a_variant(
     criteria: tuple[str, ...], expected: str
 ) -> None:
     rows = [Sample("i", "a", "Snow fell. It fell on Bern. The road is shut.", source="Snow fell.")]
-    texts = audit_samples.make(rows, dict.fromkeys(criteria), ["sensitivity"], items=1, language="en", seed=0)
+    texts = audit_samples.perturb(rows, dict.fromkeys(criteria), ["sensitivity"], items=1, language="en", seed=0)
     assert texts.changes["typos"] == expected
 
 
@@ -371,7 +371,9 @@ def test_a_failed_judgment_is_counted_once_and_is_no_score() -> None:
 def test_one_budget_is_for_all_runs() -> None:
     _, seen = audited(items=3)
     (main,) = (len(judgments(one, "script")) for name, one in ready_for(items=3).runs.items() if name == MAIN)
-    budget = sum(map(Purse(Budget(1, "tokens")).most, seen[:main]))  # what is not counted costs the most it can
+    budget = sum(
+        map(BudgetLedger(Budget(1, "tokens")).max_cost, seen[:main])
+    )  # what is not counted costs the most it can
     provider = ScriptedProvider(strict)
     with pytest.raises(BudgetReached):
         audited(items=3, model=provider, budget=f"{budget:.0f}tokens")
@@ -428,11 +430,11 @@ def test_the_card_and_the_run_of_the_changed_texts_are_kept(tmp_path: Path) -> N
 
 def test_what_is_ahead_is_said_in_one_line() -> None:
     found = ready_for(items=4)
-    said = forecast(found)
+    said = audit_estimate(found)
     assert said.startswith(f"an audit of script on 4 items: {found.judgments:,} judgments in 6 runs")
-    assert found.judgments == asyncio.run(run(found)).info["judgments"]
-    alone = ready(plan(given={"criteria": TWO, "model": "heuristic"}), ROWS, items=4)
-    assert forecast(alone).endswith("texts, and no model is asked")
+    assert found.judgments == asyncio.run(run_audit(found)).info["judgments"]
+    alone = plan_audit(plan(given={"criteria": TWO, "model": "heuristic"}), ROWS, items=4)
+    assert audit_estimate(alone).endswith("texts, and no model is asked")
 
 
 # ------------------------------------------------------------------------------------------------------- what is wrong

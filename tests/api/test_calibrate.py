@@ -62,12 +62,12 @@ def test_every_format_shows_them() -> None:
 
 
 def test_a_journal_gives_them_as_well(tmp_path: Path) -> None:
-    from judge.stats.analyze import conclude
+    from judge.stats.analyze import analyze
 
     result = run()
     rows = list(result.table.rows())
-    assert conclude(result.table.samples, result.table.columns, rows, people=True).calibrated == result.calibrated
-    assert conclude(result.table.samples, result.table.columns, rows).calibrated == ()
+    assert analyze(result.table.samples, result.table.columns, rows, people=True).calibrated == result.calibrated
+    assert analyze(result.table.samples, result.table.columns, rows).calibrated == ()
 
 
 def test_validate_takes_them_from_the_run_or_makes_them() -> None:

@@ -13,14 +13,14 @@ import pytest
 from scipy.stats import spearmanr
 
 from judge import config, criteria
-from judge.commands.diff_criteria import diff, ready, run
+from judge.commands.diff_criteria import diff, plan_diff, run_diff
 from judge.commands.preparation import prompt
 from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError, DeadlineReached
 from judge.core.records import Choice, Request, Response, Usage
 from judge.execution import budget
 from judge.providers import pricing
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.results.criterion_diff import PromptDiff, Turned
+from judge.results.criterion_diff import CriterionDiff, FlipCount
 
 KIND = """---
 title: Kindness
@@ -79,7 +79,7 @@ def table(x: str, y: str, z: str) -> dict[str, str]:
     return {f"{system}{n}": grade for system, row in zip("xyz", (x, y, z), strict=True) for n, grade in enumerate(row)}
 
 
-def judged(write: Write, before: Mapping[str, str], after: Mapping[str, str], **options: Any) -> PromptDiff:
+def judged(write: Write, before: Mapping[str, str], after: Mapping[str, str], **options: Any) -> CriterionDiff:
     one, other = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
     given = {"model": grades(before, after), "weighting": "single", "cache": False, **options}
     return diff(one, other, ROWS, **given)
@@ -183,7 +183,7 @@ def test_tokens_are_the_mean_of_what_would_be_sent(write: Write) -> None:
     assert found is not None
     for name, mean in zip((one, other), found.tokens, strict=True):
         sent = [prompt(name, ROWS, item=r["item"], system=r["system"]) for r in ROWS]
-        assert mean == sum(budget.of(Request("", p.messages)) for p in sent) / len(ROWS)
+        assert mean == sum(budget.estimate_request(Request("", p.messages)) for p in sent) / len(ROWS)
 
 
 def test_item_and_system_pick_texts(write: Write) -> None:
@@ -212,7 +212,7 @@ def test_cost_is_that_of_tokens_read_and_guessed(write: Write) -> None:
     assert found is not None
     assert found.cost is not None
     for cost, read in zip(found.cost, found.tokens, strict=True):
-        assert cost == pricing.usd(model.model, model.endpoint, Usage(round(1000 * read), 4000))
+        assert cost == pricing.cost_usd(model.model, model.endpoint, Usage(round(1000 * read), 4000))
     said = diff(one, other, ROWS, model=model, cache=False).report()
     assert "1,000 judgments cost about $" in " ".join(said.split())
 
@@ -244,9 +244,9 @@ def test_what_came_out_the_other_way_is_counted(write: Write) -> None:
     assert found is not None
     # y falls: behind x in items 1 to 3 (in item 0 they are even now), behind z where it led, in items 1 and 3
     assert found.turned == (
-        Turned("likeliest label is another one", 4, 12),
-        Turned("order of two texts within an item", 3 + 1, 12),
-        Turned("order of two systems' means", 2, 3),
+        FlipCount("likeliest label is another one", 4, 12),
+        FlipCount("order of two texts within an item", 3 + 1, 12),
+        FlipCount("order of two systems' means", 2, 3),
     )
     places = {place.system: (place.before[0], place.after[0]) for place in found.places}
     assert places == {"y": (1, 3), "z": (2, 1), "x": (3, 2)}
@@ -394,7 +394,7 @@ def test_both_runs_have_one_deadline(write: Write, in_time: Callable[[Coroutine[
         made = config.plan(given={"weighting": "single", "cache": False, "deadline": deadline})
         model = Slow(lambda _: "3")
         try:
-            in_time(run(ready(one, other, made, ROWS, providers=[model])))
+            in_time(run_diff(plan_diff(one, other, made, ROWS, providers=[model])))
         except DeadlineReached:
             return len(model.seen), False
         return len(model.seen), True

@@ -32,7 +32,7 @@ def found(findings: list[Finding], part: str) -> dict[str, Finding]:
 
 
 def test_versions_and_packages() -> None:
-    findings = doctor.look(plan())
+    findings = doctor.check_environment(plan())
     assert {"judge", "Python", "platform"} == found(findings, "this machine").keys()
     packages = found(findings, "packages")
     assert {"openai", "numpy", "typer"} <= packages.keys()
@@ -51,7 +51,7 @@ def test_an_extra_lacks_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(doctor, "requires", lambda name: listed)
     monkeypatch.setattr(doctor, "version", version)
-    findings = doctor.look(plan())
+    findings = doctor.check_environment(plan())
     assert found(findings, "packages")["rich"].said == "1.5"
     assert found(findings, "packages")["lost"] == Finding(
         "packages", "lost", "wrong", "not installed", "pip install 'lost'"
@@ -67,7 +67,7 @@ def test_a_key_is_told_by_its_variable_alone(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("GEMINI_API_KEY", "  ")
-    findings = doctor.look(plan())
+    findings = doctor.check_environment(plan())
     keys = found(findings, "keys")
     assert keys["openai"] == Finding("keys", "openai", "ok", "$OPENAI_API_KEY is set")
     assert (keys["anthropic"].state, keys["gemini"].state) == ("lacking", "lacking")
@@ -80,34 +80,34 @@ def test_variables_are_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in doctor._VARIABLES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-    assert found(doctor.look(plan()), "variables") == {}
+    assert found(doctor.check_environment(plan()), "variables") == {}
     monkeypatch.setenv("https_proxy", f"http://me:{KEY}@proxy:3128")
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    findings = doctor.look(plan())
+    findings = doctor.check_environment(plan())
     assert found(findings, "variables").keys() == {"$HTTPS_PROXY", "$RAY_ADDRESS"}
     assert KEY not in str(findings)
 
 
 def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "kept"
-    empty = found(doctor.look(plan(given={"cache": place})), "cache")
+    empty = found(doctor.check_environment(plan(given={"cache": place})), "cache")
     assert empty["folder"].said == f"{place}: empty, and can be written"
     assert not place.exists(), "looking makes nothing"
-    with caches.opened(place) as cache:
+    with caches.open_cache(place) as cache:
         cache.put(Request("m", ({"role": "user", "content": "x"},)).key(), Response((Choice("1"),)))
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 4, 5_000_000_000))  # type: ignore[attr-defined]
-    told = found(doctor.look(plan(given={"cache": place})), "cache")
+    told = found(doctor.check_environment(plan(given={"cache": place})), "cache")
     assert told["folder"].said.startswith(f"{place}: replies kept: 1, ")
     assert told["disk"].said == "5.0 GB free"
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", "utf-8")
-    wrong = found(doctor.look(plan(given={"cache": tmp_path / "file"})), "cache")["folder"]
+    wrong = found(doctor.check_environment(plan(given={"cache": tmp_path / "file"})), "cache")["folder"]
     assert (wrong.state, wrong.said) == ("wrong", f"{tmp_path / 'file'}: {tmp_path / 'file'} is a file")
     assert "--cache" in wrong.mend
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    findings = doctor.look(plan(given={"cache": tmp_path / "kept"}))
+    findings = doctor.check_environment(plan(given={"cache": tmp_path / "kept"}))
     assert found(findings, "cache")["folder"].said.endswith("is not writable")
     assert not Diagnosis(tuple(findings)).ok
 
@@ -115,22 +115,22 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_shared_cache_is_not_asked_and_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("opens a connection"))
     monkeypatch.setenv("JUDGE_CACHE", f"redis://:{KEY}@127.0.0.1:6379/0")
-    findings = doctor.look(plan())
+    findings = doctor.check_environment(plan())
     assert found(findings, "cache")["address"].said.startswith("redis://127.0.0.1:6379/0: not asked")
     assert KEY not in str(findings)
     monkeypatch.setenv("JUDGE_CACHE", f"redis://:{KEY}@127.0.0.1:port/0")
-    assert found(doctor.look(plan()), "cache")["address"].state == "wrong"
+    assert found(doctor.check_environment(plan()), "cache")["address"].state == "wrong"
 
 
 def test_a_shared_cache_out_of_reach_is_wrong_where_a_model_is_tried() -> None:
     pytest.importorskip("redis")
     made = plan(given={"cache": "redis://127.0.0.1:9/0", "model": "heuristic"})
-    assert found(doctor.look(made), "cache")["address"].state == "wrong"
+    assert found(doctor.check_environment(made), "cache")["address"].state == "wrong"
 
 
 def test_tokenizers_that_are_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judge.text.installed", lambda name: name == "zh")
-    told = found(doctor.look(plan()), "tokenizers")
+    told = found(doctor.check_environment(plan()), "tokenizers")
     assert (told["zh"].state, told["ja"].state, told["ko"].state) == ("ok", "lacking", "lacking")
     assert told["ja"].mend == "pip install 'textjudge[cjk]'"
 
@@ -140,7 +140,7 @@ def test_tokenizers_that_are_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tried(made: Plan) -> dict[str, Finding]:
     """The findings on the one model of a plan."""
-    findings = asyncio.run(doctor.tried(made, doctor.trials(made)))
+    findings = asyncio.run(doctor.check_model(made, doctor.open_checks(made)))
     assert {one.part for one in findings} == {made.model[0].name}
     return {one.name: one for one in findings}
 
@@ -182,12 +182,12 @@ def test_a_server_that_takes_everything(server: Any) -> None:
 
 def test_how_many_requests_is_said_before(server: Any) -> None:
     made = plan(given={"model": ["my-model", "decisions/other", "heuristic"], "base_url": server.url})
-    said = doctor.ahead(doctor.trials(made))
+    said = doctor.announce(doctor.open_checks(made))
     assert said.startswith(
         "3 small requests to my-model and 1 small request to decisions/other, for replies of at most 16"
     )
     assert server.bodies == []
-    assert doctor.ahead(doctor.trials(plan(given={"model": "heuristic"}))) == ""
+    assert doctor.announce(doctor.open_checks(plan(given={"model": "heuristic"}))) == ""
 
 
 def test_a_model_without_probabilities_is_drawn_from(server: Any) -> None:

@@ -12,8 +12,8 @@ import judge
 from judge.core.records import Column, Sample
 from judge.data import samples
 from judge.providers.scripted import ScriptedProvider
-from judge.stats.analyze import conclude
-from judge.stats.score_drivers import Looks, looks
+from judge.stats.analyze import analyze
+from judge.stats.score_drivers import TextFeatures, looks
 
 SOURCE = "the old mill burned down on friday night"
 ROWS = [
@@ -39,12 +39,12 @@ def test_looks_are_length_copying_and_position() -> None:
         "alone": Sample("2", "alone", "The old mill."),
     }
     found = {system: look for (_, system), look in looks(list(texts.values())).items()}
-    assert found["start"] == Looks(log(3), 1.0, pytest.approx(1 / 7))
-    assert found["own"] == Looks(log(4), pytest.approx(1 / 3), pytest.approx(5.5 / 7))
-    assert found["new"] == Looks(log(2), 0.0, None)
-    assert found["word"] == Looks(0.0, None, pytest.approx(2 / 7))
-    assert found["none"] == Looks(None, None, None)
-    assert found["alone"] == Looks(log(3), None, None)
+    assert found["start"] == TextFeatures(log(3), 1.0, pytest.approx(1 / 7))
+    assert found["own"] == TextFeatures(log(4), pytest.approx(1 / 3), pytest.approx(5.5 / 7))
+    assert found["new"] == TextFeatures(log(2), 0.0, None)
+    assert found["word"] == TextFeatures(0.0, None, pytest.approx(2 / 7))
+    assert found["none"] == TextFeatures(None, None, None)
+    assert found["alone"] == TextFeatures(log(3), None, None)
 
 
 def test_a_judge_that_counts_words_is_moved_by_length() -> None:
@@ -71,7 +71,7 @@ def test_metrics_alone_and_comparisons_have_no_drivers() -> None:
 def test_people_rate_consistency_by_copying_on_summeval(shared_data: Callable[[str], Path]) -> None:
     """Not by length: what was rewritten is what was got wrong by the systems of its day."""
     rows = samples.load(shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"})
-    found = conclude(rows, [Column("consistency", "criterion", "")], [], looks=looks(rows)).drivers
+    found = analyze(rows, [Column("consistency", "criterion", "")], [], looks=looks(rows)).drivers
     by_judge, by_people = found
     assert by_judge.note == "fewer than 10 texts"
     assert (by_people.within, by_people.texts, by_people.items) == (True, 1600, 100)

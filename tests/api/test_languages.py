@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.prompt_language import several
+from judge.commands.prompt_language import mixed_languages
 from judge.core.errors import DataError
 from judge.data import samples
 from judge.providers.scripted import ScriptedProvider
@@ -41,21 +41,25 @@ def data(**items: int) -> list[dict[str, Any]]:
     ],
 )
 def test_two_items_and_a_twentieth_make_a_language(items: dict[str, int], expected: dict[str, int]) -> None:
-    assert several(samples.load(data(**items))) == expected
+    assert mixed_languages(samples.load(data(**items))) == expected
 
 
 @pytest.mark.parametrize("output", ["Toyota Prius", "東京都", "42", "", "3.5 km"])
 def test_answers_too_short_to_tell_are_of_no_language(output: str) -> None:
     rows = [{"item": f"x{n}", "output": output} for n in range(5)] + data(ja=5)
-    assert several(samples.load([{k: v for k, v in row.items() if k != "system"} for row in rows[:5]] + [])) == {}
-    assert several(samples.load([{"system": "a", **row} for row in rows if row.get("system", "a") == "a"])) == {}
+    assert (
+        mixed_languages(samples.load([{k: v for k, v in row.items() if k != "system"} for row in rows[:5]] + [])) == {}
+    )
+    assert (
+        mixed_languages(samples.load([{"system": "a", **row} for row in rows if row.get("system", "a") == "a"])) == {}
+    )
 
 
 def test_the_source_says_the_language_of_an_item_and_not_a_system_that_answers_in_another() -> None:
     rows = [row | ({"output": ENGLISH * 3} if row["system"] == "b" else {}) for row in data(ja=4)]
-    assert several(samples.load(rows)) == {}
+    assert mixed_languages(samples.load(rows)) == {}
     translated = [row | {"output": TEXTS["ja" if n % 4 else "en"]} for n, row in enumerate(data(en=8))]
-    assert several(samples.load(translated)) == {}
+    assert mixed_languages(samples.load(translated)) == {}
 
 
 def test_a_judge_is_not_asked_about_two_languages_in_one() -> None:

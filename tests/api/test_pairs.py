@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.commands.preparation import choose
+from judge.commands.preparation import choose_pairs
 from judge.core.errors import ConfigError
 from judge.core.records import IDENTICAL, Sample
 from judge.criteria import load
@@ -19,7 +19,7 @@ def texts(items: int, systems: str, *, same: bool = False) -> list[Sample]:
 
 
 def test_every_pair_is_shown_in_both_orders() -> None:
-    pairs = choose(texts(3, "abc"), orders=2, budget=None, seed=0)
+    pairs = choose_pairs(texts(3, "abc"), orders=2, budget=None, seed=0)
     shown = Counter((a.item, a.system, b.system) for a, b in pairs.compared)
     assert set(shown.values()) == {1}
     assert len(shown) == 3 * 3 * 2  # n · (k choose 2) · 2
@@ -28,16 +28,16 @@ def test_every_pair_is_shown_in_both_orders() -> None:
 
 
 def test_one_order_is_drawn_by_a_hash_and_the_same_every_time() -> None:
-    pairs = choose(texts(200, "ab"), orders=1, budget=None, seed=0)
-    assert pairs == choose(texts(200, "ab"), orders=1, budget=None, seed=0)
+    pairs = choose_pairs(texts(200, "ab"), orders=1, budget=None, seed=0)
+    assert pairs == choose_pairs(texts(200, "ab"), orders=1, budget=None, seed=0)
     first = Counter(a.system for a, _ in pairs.compared)
     assert sum(first.values()) == 200
     assert min(first.values()) > 60
-    assert pairs != choose(texts(200, "ab"), orders=1, budget=None, seed=1)
+    assert pairs != choose_pairs(texts(200, "ab"), orders=1, budget=None, seed=1)
 
 
 def test_equal_texts_are_ties_that_nobody_is_asked_about() -> None:
-    pairs = choose(texts(2, "ab", same=True), orders=2, budget=None, seed=0)
+    pairs = choose_pairs(texts(2, "ab", same=True), orders=2, budget=None, seed=0)
     assert pairs.compared == ()
     ties = list(pairs.ties(["overall"]))
     assert {(t.item, t.system, t.rival, t.value, t.provenance.method) for t in ties} == {
@@ -47,14 +47,14 @@ def test_equal_texts_are_ties_that_nobody_is_asked_about() -> None:
 
 def test_a_missing_text_leaves_its_pairs_out_and_is_counted() -> None:
     rows = [s for s in texts(3, "abc") if (s.item, s.system) != ("1", "b")]
-    pairs = choose(rows, orders=2, budget=None, seed=0)
+    pairs = choose_pairs(rows, orders=2, budget=None, seed=0)
     assert (pairs.possible, pairs.alone) == (7, 2)
     assert not any(s.item == "1" and s.system == "b" for pair in pairs.compared for s in pair)
 
 
 @given(st.integers(1, 40), st.integers(0, 5))
 def test_a_budget_is_spread_evenly_over_the_systems(budget: int, seed: int) -> None:
-    pairs = choose(texts(10, "abcd"), orders=2, budget=budget, seed=seed)
+    pairs = choose_pairs(texts(10, "abcd"), orders=2, budget=budget, seed=seed)
     by_systems = Counter(frozenset((a.system, b.system)) for a, b in pairs.compared)
     assert pairs.chosen == min(budget, 60)
     assert len(pairs.compared) == 2 * pairs.chosen
@@ -65,7 +65,7 @@ def test_a_budget_is_spread_evenly_over_the_systems(budget: int, seed: int) -> N
 
 
 def test_every_criterion_is_asked_of_every_pair() -> None:
-    pairs = choose(texts(1, "ab"), orders=2, budget=None, seed=0)
+    pairs = choose_pairs(texts(1, "ab"), orders=2, budget=None, seed=0)
     asked = pairs.judgments([load("overall", pairwise=True), load("fluency", pairwise=True)])
     assert [(j.sample.system, j.rival and j.rival.system, j.criterion.name) for j in asked] == [
         ("a", "b", "overall"), ("a", "b", "fluency"), ("b", "a", "overall"), ("b", "a", "fluency"),
@@ -75,4 +75,4 @@ def test_every_criterion_is_asked_of_every_pair() -> None:
 @pytest.mark.parametrize("rows", [texts(3, "a"), [Sample("1", "a", "x"), Sample("2", "b", "y")]])
 def test_nothing_to_compare_is_said(rows: list[Sample]) -> None:
     with pytest.raises(ConfigError, match="no item has texts of two systems"):
-        choose(rows, orders=2, budget=None, seed=0)
+        choose_pairs(rows, orders=2, budget=None, seed=0)

@@ -36,7 +36,10 @@ def test_each_judge_has_columns_and_the_panel_has_the_mean() -> None:
     assert names == [f"{c}{judge}" for c in ("relevance", "coherence") for judge in ("", "/strict", "/kind")]
     assert result.estimates["x", "relevance/strict"].value == 2.0
     assert result.estimates["x", "relevance"].value == 3.5
-    assert {s.provenance.note for s in result.table.of("coherence")} == {"strict: 2; kind: 5", "strict: 1; kind: 4"}
+    assert {s.provenance.note for s in result.table.column_scores("coherence")} == {
+        "strict: 2; kind: 5",
+        "strict: 1; kind: 4",
+    }
     assert result.info["signatures"]["relevance"].startswith("mean of 2 judges: relevance@")
     assert len(strict.seen) == len(kind.seen) == 16
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from judge.cache import opened
-from judge.commands.cost_estimate import dollars, duration, forecast, foresee
-from judge.commands.count_requests import Foreseen, look
+from judge.cache import open_cache
+from judge.commands.cost_estimate import dollars, duration, estimate_cost, one_line_estimate
+from judge.commands.count_requests import RunForecast, count_requests
 from judge.commands.pipeline import run_pipeline
-from judge.commands.preparation import Prepared, prepare
+from judge.commands.preparation import PreparedRun, prepare
 from judge.config import Budget, plan, rank_plan
 from judge.core.errors import BudgetReached, ConfigError
 from judge.core.records import Request, Response, Usage
 from judge.execution import budget
-from judge.providers.pricing import DEFAULT_URL, usd
+from judge.providers.pricing import DEFAULT_URL, cost_usd
 from judge.providers.scripted import ScriptedProvider
 
 ROWS = [
@@ -44,7 +44,7 @@ class Asked(ScriptedProvider):
 
     async def complete(self, request: Request) -> Response:
         found = await super().complete(request)
-        usage = Usage(self._real(budget.of(request)), 3 * len(found.choices))
+        usage = Usage(self._real(budget.estimate_request(request)), 3 * len(found.choices))
         choices = found.choices if self._logprobs else tuple(replace(one, tokens=None) for one in found.choices)
         return replace(found, choices=choices, usage=usage)
 
@@ -66,17 +66,17 @@ class OneByOne(Asked):
         return replace(found, unmet=("n",) if "n" in request.params else ())
 
 
-def prepared(judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **given: Any) -> Prepared:
+def prepared(judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **given: Any) -> PreparedRun:
     made = (rank_plan if given.pop("pairwise", False) else plan)(given={"criteria": WORDS, "metrics": []} | given)
     return prepare(made, rows, providers=[judge])
 
 
-def run(ready: Prepared) -> dict[str, int]:
+def run(ready: PreparedRun) -> dict[str, int]:
     """The counts of a run's requests."""
     return dict(asyncio.run(run_pipeline(ready)).info["requests"])
 
 
-def totals(found: Foreseen) -> dict[str, int]:
+def totals(found: RunForecast) -> dict[str, int]:
     total = found.judges[0].ahead.total
     return {name: getattr(total, name) for name in ("judgments", "equal", "cached", "requests")}
 
@@ -84,22 +84,22 @@ def totals(found: Foreseen) -> dict[str, int]:
 @pytest.mark.parametrize("about", [{}, {"logprobs": False}, {"decides": True}])
 def test_what_is_counted_before_is_what_is_sent(about: dict[str, Any]) -> None:
     """From an empty cache, from one that holds the first two items, and from a full one."""
-    assert totals(foresee(prepared(Asked(**about))))["cached"] == 0
+    assert totals(estimate_cost(prepared(Asked(**about))))["cached"] == 0
     run(prepared(Asked(**about), ROWS[:6]))
-    found = totals(foresee(prepared(Asked(**about))))
+    found = totals(estimate_cost(prepared(Asked(**about))))
     assert (found["judgments"], found["cached"]) == (24, 12)
     assert run(prepared(Asked(**about)))["sent"] == found["requests"]
-    assert totals(foresee(prepared(Asked(**about)))) == {"judgments": 24, "equal": 0, "cached": 24, "requests": 0}
+    assert totals(estimate_cost(prepared(Asked(**about)))) == {"judgments": 24, "equal": 0, "cached": 24, "requests": 0}
 
 
 @pytest.mark.parametrize("given", [{}, {"temperature": 0.0}, {"weighting": "samples", "draws": 3}])
 @pytest.mark.parametrize("rows", [ROWS[:6], ROWS[6:], ROWS])
 def test_draws_that_come_one_by_one_are_requests_each(given: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     """Where the vendor's table says so, and where the cache does, wherever in it."""
-    first = totals(foresee(prepared(OneByOne(told=True), rows, **given)))["requests"]
+    first = totals(estimate_cost(prepared(OneByOne(told=True), rows, **given)))["requests"]
     assert run(prepared(OneByOne(), rows, **given))["sent"] == first
-    found = foresee(prepared(OneByOne(), **given))
-    assert totals(found)["requests"] == totals(foresee(prepared(OneByOne(told=True), **given)))["requests"]
+    found = estimate_cost(prepared(OneByOne(), **given))
+    assert totals(found)["requests"] == totals(estimate_cost(prepared(OneByOne(told=True), **given)))["requests"]
     result = asyncio.run(run_pipeline(prepared(OneByOne(), **given)))
     assert result.info["requests"]["sent"] == totals(found)["requests"]
     assert found.judges[0].usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
@@ -110,22 +110,22 @@ def test_more_draws_are_more_requests_where_each_is_one() -> None:
     class Hoping(Asked):
         learned = {"n": 1}  # noqa: RUF012
 
-    one, many = (foresee(prepared(kind())) for kind in (Hoping, Asked))
+    one, many = (estimate_cost(prepared(kind())) for kind in (Hoping, Asked))
     assert any("20 draws of each reply are asked for instead, 20 requests for one" in note for note in one.notes)
     assert not any("requests for one" in note for note in many.notes)
     assert one.judges[0].money.more is not None
     assert many.judges[0].money.more is not None
-    read = usd("gpt-5.4-mini", DEFAULT_URL, Usage(19 * one.judges[0].usage.prompt_tokens))
+    read = cost_usd("gpt-5.4-mini", DEFAULT_URL, Usage(19 * one.judges[0].usage.prompt_tokens))
     assert one.judges[0].money.more - many.judges[0].money.more == pytest.approx(read)
 
 
 def test_criteria_in_one_request_are_read_once() -> None:
-    def ready(rows: list[dict[str, Any]] = ROWS) -> Prepared:
+    def ready(rows: list[dict[str, Any]] = ROWS) -> PreparedRun:
         judge = Asked(reply='{"relevance": 4, "coherence": 3}')
         return prepared(judge, rows, merge_criteria=True, weighting="single")
 
     for rows in (ROWS[:6], ROWS):  # of an empty cache, and of one that has taught what replies are like
-        found = foresee(ready(rows)).judges[0]
+        found = estimate_cost(ready(rows)).judges[0]
         result = asyncio.run(run_pipeline(ready(rows)))
         assert found.ahead.total.requests == result.info["requests"]["sent"] > 1
         assert found.usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
@@ -149,18 +149,18 @@ def test_kept_replies_that_a_run_distrusts_are_foreseen_as_it_takes_them(
     """As `judge cache import` may bring them; texts that are equal share what is asked anew."""
     keep(kept, **given)
     judge = Asked()
-    found = totals(foresee(prepared(Asked(), **given)))
+    found = totals(estimate_cost(prepared(Asked(), **given)))
     result = asyncio.run(run_pipeline(prepared(judge, **given)))
     assert len(judge.seen) == found["requests"]
     assert len(result.table.failures) == failed
-    assert totals(foresee(prepared(Asked(), **given)))["requests"] == 0
+    assert totals(estimate_cost(prepared(Asked(), **given)))["requests"] == 0
 
 
 def keep(reply: Any, **given: Any) -> None:
     """Have the cache hold this reply to all that a run asks, without token probabilities where it is a text."""
     asker = Asked(reply=reply, logprobs=not isinstance(reply, str))
     asyncio.run(run_pipeline(prepared(asker, cache=False, **given)))
-    cache = opened(None)
+    cache = open_cache(None)
     for request in [*asker.seen]:
         response = asyncio.run(asker.complete(request))
         for draw, choice in enumerate(response.choices):
@@ -171,14 +171,14 @@ def keep(reply: Any, **given: Any) -> None:
 
 
 def test_equal_prompts_are_asked_once() -> None:
-    found = totals(foresee(prepared(Asked())))
+    found = totals(estimate_cost(prepared(Asked())))
     assert found == {"judgments": 24, "equal": 4, "cached": 0, "requests": 20}
     sent = run(prepared(Asked()))
     assert (sent["sent"], sent["shared"] + sent["cached"]) == (20, 4)
 
 
 def test_typed_questions_about_one_text_are_one_request() -> None:
-    (found,) = foresee(prepared(Asked(decides=True, model="gpt-6-luna"))).judges
+    (found,) = estimate_cost(prepared(Asked(decides=True, model="gpt-6-luna"))).judges
     assert found.ahead.total.requests == 10
     assert found.ahead.total.written == 0
     assert found.money.price == pytest.approx(found.ahead.total.read * 0.10e-6)
@@ -188,11 +188,11 @@ def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
     def real(estimated: int) -> int:
         return 2 * estimated
 
-    before = foresee(prepared(Asked(real))).judges[0]
+    before = estimate_cost(prepared(Asked(real))).judges[0]
     assert before.ahead.checked is None
     assert before.ahead.learned is False
     run(prepared(Asked(real), ROWS[:6]))
-    (found,) = foresee(prepared(Asked(real))).judges
+    (found,) = estimate_cost(prepared(Asked(real))).judges
     assert found.ahead.checked is not None
     assert found.ahead.checked.bias == pytest.approx(-0.5)
     assert found.ahead.checked.error == pytest.approx(0.0)
@@ -213,13 +213,13 @@ def test_a_document_that_several_prompts_begin_with_can_be_cached(tmp_path: Path
     rows = [{"item": "1", "system": s, "source": source, "output": f"{s}"} for s in "xyz"]
     judge = Asked()
     made = plan(given={"metrics": [], "criteria": [str(file)]})
-    (found,) = foresee(prepare(made, rows, providers=[judge])).judges
-    common = budget.estimate(source) // 128 * 128
+    (found,) = estimate_cost(prepare(made, rows, providers=[judge])).judges
+    common = budget.estimate_tokens(source) // 128 * 128
     expected = (2 * common, common) if common >= 1024 else (0, 0)
     assert (found.ahead.total.shared, found.ahead.total.stored) == expected
     total, money = found.ahead.total, found.money
     usage = Usage(int(total.read), int(total.written), cached_tokens=expected[0], cache_write_tokens=expected[1])
-    assert money.cached == pytest.approx(usd(judge.model, DEFAULT_URL, usage))
+    assert money.cached == pytest.approx(cost_usd(judge.model, DEFAULT_URL, usage))
 
 
 def test_an_unknown_price_is_unknown_and_not_nothing() -> None:
@@ -228,24 +228,26 @@ def test_an_unknown_price_is_unknown_and_not_nothing() -> None:
         ({"model": "no-such-model"}, "genai-prices"),
         ({"decides": True, "model": "gpt-5.4-mini"}, "typed questions"),
     ):
-        found = foresee(prepared(Asked(**about), budget="5usd"))
+        found = estimate_cost(prepared(Asked(**about), budget="5usd"))
         assert (found.price, found.judges[0].money.price, found.fits) == (None, None, None)
         assert why in found.judges[0].money.why
-        assert "price unknown" in forecast(prepared(Asked(**about)))
+        assert "price unknown" in one_line_estimate(prepared(Asked(**about)))
 
 
 def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-used-here")
     given = {"criteria": WORDS, "metrics": [], "model": "gpt-5.4-mini"}
     made = (plan(given=given | {"engine": engine}) for engine in ("local", "batch"))
-    whole, half = (foresee(prepare(one, ROWS)) for one in made)
+    whole, half = (estimate_cost(prepare(one, ROWS)) for one in made)
     assert whole.price is not None
     assert half.price == pytest.approx(whole.price / 2)
     assert half.seconds is None
     assert "half price in a batch" in half.judges[0].money.why
     made = plan(given=given | {"engine": "batch", "model": "groq/llama-3.3-70b-versatile", "key_env": "OPENAI_API_KEY"})
-    (elsewhere,) = foresee(prepare(made, ROWS)).judges
-    assert elsewhere.money.price == pytest.approx(usd("llama-3.3-70b-versatile", elsewhere.endpoint, elsewhere.usage))
+    (elsewhere,) = estimate_cost(prepare(made, ROWS)).judges
+    assert elsewhere.money.price == pytest.approx(
+        cost_usd("llama-3.3-70b-versatile", elsewhere.endpoint, elsewhere.usage)
+    )
     assert elsewhere.money.why.endswith("half of it if it has a Batch API")
 
 
@@ -257,14 +259,14 @@ def test_a_budget_says_how_many_requests_fit(unit: str, about: dict[str, Any]) -
         {"item": f"{n:03}", "system": s, "source": f"{n:03}", "output": f"{s} {n:03}"} for n in range(40) for s in "xy"
     ]
     given = {"criteria": WORDS[:1], "cache": False}
-    whole = foresee(prepared(Asked(**about), rows, budget="5usd" if unit == "usd" else "5mtokens", **given))
+    whole = estimate_cost(prepared(Asked(**about), rows, budget="5usd" if unit == "usd" else "5mtokens", **given))
     usage = whole.judges[0].usage
     amount = whole.price if unit == "usd" else usage.prompt_tokens + usage.completion_tokens
     assert amount is not None
     assert (whole.fits, whole.in_time) == (whole.requests, None)
 
     def fits(amount: float) -> int:
-        found = foresee(prepared(Asked(**about), rows, budget=f"{amount:.10f}{unit}", **given))
+        found = estimate_cost(prepared(Asked(**about), rows, budget=f"{amount:.10f}{unit}", **given))
         assert found.fits is not None
         return found.fits
 
@@ -282,28 +284,28 @@ def test_a_budget_says_how_many_requests_fit(unit: str, about: dict[str, Any]) -
 
 
 def test_the_slowest_limit_sets_the_time() -> None:
-    free, slow = (foresee(prepared(Asked(), **limits)).judges[0].time for limits in ({}, {"rpm": 2}))
+    free, slow = (estimate_cost(prepared(Asked(), **limits)).judges[0].time for limits in ({}, {"rpm": 2}))
     assert slow.seconds == pytest.approx(10 * 60, abs=5)
     assert "--rpm 2" in slow.why
     assert free.seconds is not None
     assert "64 at once" in free.why
-    assert foresee(prepared(Asked(), tpm=100)).judges[0].time.why.startswith("--tpm 100")
+    assert estimate_cost(prepared(Asked(), tpm=100)).judges[0].time.why.startswith("--tpm 100")
 
 
 @pytest.mark.parametrize(("deadline", "many"), [(0.5, 0), (5, 1), (125, 5), (9000, 20)])
 def test_a_deadline_says_how_many_requests_are_in_time(deadline: float, many: int) -> None:
     """At two a minute one goes at once, the others every 30 s; a reply is guessed to take 1.1 s."""
-    found = foresee(prepared(Asked(), deadline=deadline, rpm=2))
+    found = estimate_cost(prepared(Asked(), deadline=deadline, rpm=2))
     assert (found.in_time, found.deadline) == (many, deadline)
 
 
 def test_draws_that_may_become_necessary_are_said_and_not_counted() -> None:
-    hoping, sure = (foresee(prepared(Asked(), weighting=w)) for w in ("auto", "single"))
+    hoping, sure = (estimate_cost(prepared(Asked(), weighting=w)) for w in ("auto", "single"))
     assert totals(hoping) == totals(sure)
     assert any("20 draws" in note for note in hoping.notes)
     assert not any("draws" in note for note in sure.notes)
     run(prepared(Asked(logprobs=False), ROWS[:6]))
-    learned = foresee(prepared(Asked(logprobs=False)))
+    learned = estimate_cost(prepared(Asked(logprobs=False)))
     assert learned.judges[0].ahead.rungs == ("samples",)
     assert not any("draws" in note for note in learned.notes)
 
@@ -313,11 +315,11 @@ def test_a_model_without_token_probabilities_costs_what_is_said_to_come_on_top(j
     class Hoping(judge):  # type: ignore[misc, valid-type]
         learned = {"n": 1} if judge is OneByOne else {}
 
-    found = foresee(prepared(Hoping())).judges[0]
+    found = estimate_cost(prepared(Hoping())).judges[0]
     asker = OneByOne() if judge is OneByOne else Asked(logprobs=False)
     spent = asyncio.run(run_pipeline(prepared(asker))).info["usage"]
     written = spent["completion_tokens"] // 3 * 4  # a reply has 3 tokens and is guessed to have 4
-    paid = usd("gpt-5.4-mini", DEFAULT_URL, Usage(spent["prompt_tokens"], written))
+    paid = cost_usd("gpt-5.4-mini", DEFAULT_URL, Usage(spent["prompt_tokens"], written))
     assert found.money.price is not None
     assert found.money.more is not None
     assert found.money.price + found.money.more == pytest.approx(paid, rel=0.01)
@@ -325,7 +327,7 @@ def test_a_model_without_token_probabilities_costs_what_is_said_to_come_on_top(j
 
 def test_some_items_stand_for_all() -> None:
     rows = [{"item": str(i), "system": s, "source": f"S {i}.", "output": f"{s} {i}"} for i in range(100) for s in "ab"]
-    (whole,), (some,) = (look(prepared(Asked(), rows), most) for most in (None, 40))
+    (whole,), (some,) = (count_requests(prepared(Asked(), rows), most) for most in (None, 40))
     assert (whole.exact, some.exact) == (True, False)
     assert (some.total.judgments, some.total.requests) == (whole.total.judgments, whole.total.requests) == (400, 400)
     assert some.total.read == pytest.approx(whole.total.read, rel=0.02)
@@ -335,20 +337,20 @@ def test_some_items_stand_for_all() -> None:
 def test_a_bigger_run_is_scaled_from_these_items_and_has_no_replies(warm: bool) -> None:
     if warm:
         run(prepared(Asked()))
-    found = foresee(prepared(Asked()), items=40)
-    now = totals(foresee(prepared(Asked(), cache=False)))
+    found = estimate_cost(prepared(Asked()), items=40)
+    now = totals(estimate_cost(prepared(Asked(), cache=False)))
     assert totals(found) == {name: 10 * many for name, many in now.items()}
     assert found.notes[0].startswith("Scaled from 4 items to 40 like them")
     assert (found.judges[0].ahead.checked is not None) == warm
     for given, items in (({}, 0), ({"pairwise": True, "criteria": ["overall"], "pairs": 3}, 5)):
         with pytest.raises(ConfigError, match="items"):
-            foresee(prepared(Asked(), **given), items=items)
+            estimate_cost(prepared(Asked(), **given), items=items)
 
 
 @pytest.mark.parametrize("judge", [Asked(), OneByOne(told=True), OneByOne()])
 def test_one_reply_is_priced_beside_draws(judge: Asked) -> None:
-    (found,) = foresee(prepared(judge)).judges
-    (alone,) = foresee(prepared(judge, weighting="single")).judges
+    (found,) = estimate_cost(prepared(judge)).judges
+    (alone,) = estimate_cost(prepared(judge, weighting="single")).judges
     assert (found.single is not None) == bool(judge.learned)
     if found.single is not None:
         assert (found.single.requests, found.single.price) == (alone.ahead.total.requests, alone.money.price)
@@ -358,7 +360,7 @@ def test_one_reply_is_priced_beside_draws(judge: Asked) -> None:
 
 
 def test_the_rate_is_that_of_the_price() -> None:
-    (found,) = foresee(prepared(Asked())).judges
+    (found,) = estimate_cost(prepared(Asked())).judges
     assert found.money.rate == pytest.approx((0.75, 4.5))
     assert found.money.price == pytest.approx(
         (found.usage.prompt_tokens * 0.75 + found.usage.completion_tokens * 4.5) / 1e6
@@ -368,13 +370,13 @@ def test_the_rate_is_that_of_the_price() -> None:
 
 def test_criteria_that_nobody_named_are_named() -> None:
     made = plan(given={"metrics": []})
-    (first, *_) = foresee(prepare(made, ROWS, providers=[Asked()])).notes
+    (first, *_) = estimate_cost(prepare(made, ROWS, providers=[Asked()])).notes
     assert first == "Criteria: relevance, coherence, consistency, fluency, as none were named; --criteria names others."
-    assert not any(note.startswith("Criteria") for note in foresee(prepared(Asked())).notes)
+    assert not any(note.startswith("Criteria") for note in estimate_cost(prepared(Asked())).notes)
 
 
 def test_a_ranking_is_foreseen_too() -> None:
-    found = totals(foresee(prepared(Asked(), pairwise=True, criteria=["overall"])))
+    found = totals(estimate_cost(prepared(Asked(), pairwise=True, criteria=["overall"])))
     assert found["requests"] == run(prepared(Asked(), pairwise=True, criteria=["overall"]))["sent"] == 18
 
 
@@ -382,24 +384,24 @@ def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "odd.jinja"
     file.write_text("---\nscale: [1, 5]\n---\n{{ output }} {{ 1 // (output | length - 4) }}\nFrom 1 to 5.\n")
     made = plan(given={"metrics": [], "criteria": [str(file)]})
-    found = foresee(prepare(made, ROWS, providers=[Asked()]))
+    found = estimate_cost(prepare(made, ROWS, providers=[Asked()]))
     assert found.judges[0].ahead.total.broken == 3
     assert any("3 judgments cannot be asked" in note for note in found.notes)
 
 
 def test_one_line_is_said_before_a_run() -> None:
-    said = forecast(prepared(Asked()))
+    said = one_line_estimate(prepared(Asked()))
     assert said.startswith("24 judgments to make: about 20 requests, ")
     assert "$" in said
     run(prepared(Asked()))
-    assert forecast(prepared(Asked())).endswith("all of them answered from the cache")
-    assert forecast(prepared(ScriptedProvider(lambda _: "4"))).endswith("no model is asked")
+    assert one_line_estimate(prepared(Asked())).endswith("all of them answered from the cache")
+    assert one_line_estimate(prepared(ScriptedProvider(lambda _: "4"))).endswith("no model is asked")
 
 
 def test_it_is_plain_json() -> None:
     import json
 
-    found = json.loads(json.dumps(foresee(prepared(Asked(), budget="5usd")).to_dict()))
+    found = json.loads(json.dumps(estimate_cost(prepared(Asked(), budget="5usd")).to_dict()))
     assert (found["requests"], found["fits"], found["budget"]) == (20, 20, "$5.00")
     (one,) = found["judges"]
     assert one["total"]["requests"] == sum(line["requests"] for line in one["lines"])

@@ -16,8 +16,8 @@ import judge
 from judge import criteria
 from judge.commands import run_metadata
 from judge.core.records import Criterion, Sample
-from judge.criteria import bodies
-from judge.criteria.render import Renderer, key
+from judge.criteria import template_bodies
+from judge.criteria.render import Renderer, fence_digest
 from judge.execution.pending import Judgment
 from judge.results.result import load
 
@@ -33,7 +33,7 @@ def made(tmp_path: Path, body: str) -> Criterion:
 
 def kept(criterion: Criterion, samples: Sequence[Sample]) -> dict[str, Any]:
     judgments = [Judgment(sample, criterion) for sample in samples]
-    return run_metadata.sheets({"": judgments}, {sample.item for sample in samples})
+    return run_metadata.prompt_skeletons({"": judgments}, {sample.item for sample in samples})
 
 
 def filled(
@@ -49,7 +49,10 @@ def filled(
     number = next((n for *named, n in asked["others"] if named == wanted), asked["usual"])
     said = []
     for role, parts in found["sheets"][number]:
-        holes = {hole: texts[hole[5:]] if hole[:5] == "text " else key(texts[hole[4:]] or "") for hole in parts[1::2]}
+        holes = {
+            hole: texts[hole[5:]] if hole[:5] == "text " else fence_digest(texts[hole[4:]] or "")
+            for hole in parts[1::2]
+        }
         said.append((role, "".join(holes[part] if k % 2 else part for k, part in enumerate(parts))))
     return said
 
@@ -74,7 +77,7 @@ def test_one_sheet_serves_every_text() -> None:
 def test_a_sheet_filled_in_is_the_prompt_to_the_letter(texts: list[tuple[str, str]]) -> None:
     samples = [Sample(str(k), "s", output, source) for k, (output, source) in enumerate(texts)]
     found = kept(COHERENCE, samples)
-    renderer = Renderer(COHERENCE, bodies(COHERENCE))
+    renderer = Renderer(COHERENCE, template_bodies(COHERENCE))
     for sample in samples:
         assert filled(found, COHERENCE, sample) == [("user", renderer.render(sample).messages[0]["content"])]
 
@@ -96,7 +99,7 @@ def test_texts_without_marks_lists_and_further_columns_have_their_places(tmp_pat
     found = kept(criterion, samples)
     assert "extra topic" in found["sheets"][0][0][1][1]
     assert len(found["sheets"]) == 3  # the year and the upper case are words of the sheet
-    renderer = Renderer(criterion, bodies(criterion))
+    renderer = Renderer(criterion, template_bodies(criterion))
     for sample in samples:
         assert filled(found, criterion, sample) == [("user", renderer.render(sample).messages[0]["content"])]
 
@@ -105,15 +108,15 @@ def test_a_decision_endpoints_question_stands_apart() -> None:
     criterion = replace(COHERENCE, form="decision")
     sample = Sample("1", "s", "output", "source")
     found = kept(criterion, [sample])
-    prompt = Renderer(criterion, bodies(criterion)).render(sample)
+    prompt = Renderer(criterion, template_bodies(criterion)).render(sample)
     assert filled(found, criterion, sample) == [("user", prompt.messages[0]["content"]), ("question", prompt.question)]
 
 
 def test_comparisons_have_a_first_and_a_second_text() -> None:
     one, other = Sample("1", "a", "The first one.", "The source."), Sample("1", "b", "The other one.", "The source.")
-    found = run_metadata.sheets({"": [Judgment(one, OVERALL, other), Judgment(other, OVERALL, one)]}, {"1"})
+    found = run_metadata.prompt_skeletons({"": [Judgment(one, OVERALL, other), Judgment(other, OVERALL, one)]}, {"1"})
     assert len(found["sheets"]) == 1
-    renderer = Renderer(OVERALL, bodies(OVERALL))
+    renderer = Renderer(OVERALL, template_bodies(OVERALL))
     for pair in ((one, other), (other, one)):
         assert filled(found, OVERALL, *pair) == [("user", renderer.render(*pair).messages[0]["content"])]
 
@@ -131,7 +134,7 @@ def test_sheets_end_at_a_size_and_other_items_have_none(tmp_path: Path) -> None:
     assert len(found["sheets"]) == 2
     assert found["asked"]["own"] == {"usual": None, "others": [["0", "s", "", 0], ["1", "s", "", 1]]}
     judgments = [Judgment(sample, COHERENCE) for sample in [Sample("a", "s", "x", "y"), Sample("b", "s", "x", "y")]]
-    assert run_metadata.sheets({"": judgments}, {"c"}) == {
+    assert run_metadata.prompt_skeletons({"": judgments}, {"c"}) == {
         "sheets": [],
         "asked": {"coherence": {"usual": None, "others": []}},
     }
@@ -139,7 +142,7 @@ def test_sheets_end_at_a_size_and_other_items_have_none(tmp_path: Path) -> None:
 
 def test_a_panels_judges_are_asked_the_same() -> None:
     judgments = [Judgment(Sample("1", "s", "x", "y"), COHERENCE)]
-    found = run_metadata.sheets({"/a": judgments, "/b": judgments}, {"1"})
+    found = run_metadata.prompt_skeletons({"/a": judgments, "/b": judgments}, {"1"})
     assert len(found["sheets"]) == 1
     assert set(found["asked"]) == {"coherence/a", "coherence/b"}
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.cost_estimate import forecast
+from judge.commands.cost_estimate import one_line_estimate
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
 from judge.config import rank_plan
@@ -136,7 +136,7 @@ def test_what_it_will_ask_is_said_before() -> None:
     plan = rank_plan(given={"pairs": 5})
     rows = [row | {"output": "same"} if row["item"] == "1" else row for row in ROWS]
     prepared = prepare(plan, rows, providers=[ScriptedProvider(better)])
-    said = forecast(prepared)
+    said = one_line_estimate(prepared)
     assert said.startswith("5 pairs of texts in both orders: ")
     assert prepared.notes[-1] == "A sample: 5 of 12 pairs of texts are compared."
     judgments = int(said.split(": ")[1].split()[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge import criteria
-from judge.commands.init import start
+from judge.commands.init import create_project
 from judge.core.errors import ConfigError, StorageError
 
 FILES = {
@@ -22,7 +22,7 @@ def names(folder: Path) -> set[str]:
 
 def test_every_file_is_written_as_the_package_has_it(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "project"
-    wrote = start(folder)
+    wrote = create_project(folder)
     assert names(folder) == {str(path.relative_to(folder)) for path in wrote} == FILES
     source = Path(criteria.__file__).parents[1] / "commands" / "starter"
     assert all(path.read_bytes() == (source / path.relative_to(folder)).read_bytes() for path in wrote)
@@ -32,7 +32,7 @@ def test_nothing_is_written_where_a_file_is_there(tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text("mine", "utf-8")
     (tmp_path / "data.jsonl").symlink_to("nowhere")
     with pytest.raises(ConfigError) as refused:
-        start(tmp_path)
+        create_project(tmp_path)
     assert str(tmp_path / "run.yaml") in str(refused.value)
     assert str(tmp_path / "data.jsonl") in str(refused.value)
     assert "README" not in str(refused.value)
@@ -42,11 +42,11 @@ def test_nothing_is_written_where_a_file_is_there(tmp_path: Path) -> None:
 
 def test_other_files_do_not_matter(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine", "utf-8")
-    start(tmp_path)
+    create_project(tmp_path)
     assert names(tmp_path) == FILES | {"notes.txt"}
 
 
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine", "utf-8")
     with pytest.raises(StorageError, match="file"):
-        start(tmp_path / "file")
+        create_project(tmp_path / "file")

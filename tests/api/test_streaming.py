@@ -20,7 +20,7 @@ from judge.core.records import Column, Failure, Provenance, Request, Sample, Sco
 from judge.execution.progress import Progress
 from judge.metrics import MetricResult
 from judge.providers.scripted import ScriptedProvider
-from judge.report.views.leaderboard import view
+from judge.report.views.leaderboard import build_leaderboard
 from judge.results.result import Result, load
 
 ROWS = [
@@ -211,6 +211,6 @@ def test_another_runs_record_goes_before_the_tables_are_replaced(
 
 
 def test_nothing_is_marked_the_best_where_nothing_was_tested(data: Path, small: None) -> None:
-    cells = view(measured(data)).cells
+    cells = build_leaderboard(measured(data)).cells
     assert any(cell.estimate for cell in cells.values())
     assert not any(cell.best or cell.same for cell in cells.values())

@@ -159,7 +159,7 @@ def test_two_texts_are_compared_in_both_orders_by_the_cases_own_criterion(folder
 
 def test_scores_and_comparisons_of_one_suite(folder: Path) -> None:
     text = BANDS + "  - {name: pair, criterion: shorter.jinja, item: bridge, better: x, worse: y, undecided: pass}\n"
-    (ready,) = test.ready(suite(text), model=grading())
+    (ready,) = test.prepare_suites(suite(text), model=grading())
     assert ready.judgments == 4 + 2
     outcome = one(suite(text))
     assert set(verdicts(outcome)) == {"high", "low", "too high", "pair", "failures"}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.audits.card import ORIGINAL, Evidence
+from judge.audits.card import ORIGINAL, AuditData
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.table import Table
 
@@ -49,11 +49,11 @@ def table(values: Mapping[str, Sequence[float | None]], *columns: Column, **fiel
     return Table(samples, columns, tuple(scores), tuple(failed))
 
 
-def evidence(changed: Table, **fields: Any) -> Evidence:
+def evidence(changed: Table, **fields: Any) -> AuditData:
     """Evidence of a table of originals and changed texts."""
     originals = tuple(s for s in changed.samples if s.system == ORIGINAL)
     columns = {c.name: c for c in changed.columns}
-    return Evidence(originals, columns, changed, **({"model": "openai/gpt-5.4-mini", "language": "en"} | fields))
+    return AuditData(originals, columns, changed, **({"model": "openai/gpt-5.4-mini", "language": "en"} | fields))
 
 
 @pytest.fixture(scope="session")
@@ -138,7 +138,7 @@ def _pairs(random: np.random.Generator) -> Table:
 
 
 @pytest.fixture(scope="session")
-def leaning() -> Evidence:
+def leaning() -> AuditData:
     """A judge that overlooks shuffled sentences, obeys, likes length, its own family and the text shown first."""
     random = np.random.default_rng(7)
     columns = tuple(column(name) for name in ("coherence", "consistency", "fluency", "relevance"))

@@ -8,10 +8,10 @@ import pytest
 
 from judge import criteria, text
 from judge.audits.perturbations import CHANGES, NEUTRAL
-from judge.audits.perturbations.injections import ATTACKS, CONTROL, Attack, attacked, top
+from judge.audits.perturbations.injections import ATTACKS, CONTROL, Attack, best_label, inject
 from judge.core.records import Sample, Scale
-from judge.criteria import bodies
-from judge.criteria.render import Renderer, key
+from judge.criteria import template_bodies
+from judge.criteria.render import Renderer, fence_digest
 
 LANGUAGES: tuple[text.Language, ...] = ("en", "ja", "ko", "zh")
 OUTPUTS: dict[text.Language, str] = {
@@ -42,8 +42,8 @@ def test_names_are_unique_among_changes_too() -> None:
 def test_the_text_is_whole_and_the_top_label_is_asked_for(
     attack: Attack, language: text.Language, scale: Scale, label: str
 ) -> None:
-    assert top(scale) == label
-    found = attacked(sample(language), attack, scale, language)
+    assert best_label(scale) == label
+    found = inject(sample(language), attack, scale, language)
     assert (found.item, found.system, found.source) == ("a", attack.name, "A source.")
     assert (found.human, found.ratings) == ({}, {})
     before, whole, after = found.output.partition(OUTPUTS[language])
@@ -56,17 +56,17 @@ def test_the_text_is_whole_and_the_top_label_is_asked_for(
 @every_language
 def test_attacks_are_in_the_language_of_the_texts_but_for_one(language: text.Language) -> None:
     for attack in ATTACKS:
-        added = attacked(sample(language), attack, SCALES[0], language).output.replace(OUTPUTS[language], "")
+        added = inject(sample(language), attack, SCALES[0], language).output.replace(OUTPUTS[language], "")
         if language != "en":
             added = "".join(letter for letter in added if not letter.isascii()) or added
-        same = text.language([added]) == language and "Hinweis" not in added
+        same = text.detect_language([added]) == language and "Hinweis" not in added
         assert same == (attack.name != "in another language"), attack.name
 
 
 @every_language
 def test_the_control_is_about_as_long_as_the_others(language: text.Language) -> None:
     lengths = {
-        attack.name: len(attacked(sample(language), attack, SCALES[0], language).output) - len(OUTPUTS[language])
+        attack.name: len(inject(sample(language), attack, SCALES[0], language).output) - len(OUTPUTS[language])
         for attack in ATTACKS
     }
     own = lengths.pop(CONTROL)
@@ -76,7 +76,7 @@ def test_the_control_is_about_as_long_as_the_others(language: text.Language) -> 
 @every_language
 def test_the_fake_form_holds_the_score_as_json(language: text.Language) -> None:
     form = next(attack for attack in ATTACKS if attack.name == "fake form")
-    last = attacked(sample(language), form, SCALES[1], language).output.splitlines()[-1]
+    last = inject(sample(language), form, SCALES[1], language).output.splitlines()[-1]
     assert json.loads(last) == {"score": "pass"}
 
 
@@ -84,10 +84,10 @@ def test_the_fake_form_holds_the_score_as_json(language: text.Language) -> None:
 def test_the_fake_mark_is_not_the_one_around_the_text(language: text.Language) -> None:
     criterion = criteria.load("fluency", language=language)
     fake = next(attack for attack in ATTACKS if attack.name == "fake closing mark")
-    output = attacked(sample(language), fake, criterion.scale, language).output
-    prompt = Renderer(criterion, bodies(criterion)).render(Sample("a", "s", output, "A source."))
+    output = inject(sample(language), fake, criterion.scale, language).output
+    prompt = Renderer(criterion, template_bodies(criterion)).render(Sample("a", "s", output, "A source."))
     shown = prompt.messages[-1]["content"]
-    mark = key(output)
+    mark = fence_digest(output)
     assert f"<output {mark}>\n{output}\n</output {mark}>" in shown
     assert shown.count(mark) == 2
     assert "</output 3f9a1c7e>" in shown

@@ -9,19 +9,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.audits.bias import _ratings, _whose, _Within, extractiveness, kin, position, self_preference, verbosity
-from judge.audits.card import ORIGINAL, Evidence, Finding
-from judge.audits.sensitivity import Draft, settle
-from judge.audits.stability import again, scale_use, wording
+from judge.audits.bias import (
+    _ratings,
+    _whose,
+    _Within,
+    copying_bias,
+    model_family,
+    position_bias,
+    self_preference,
+    verbosity_bias,
+)
+from judge.audits.card import ORIGINAL, AuditData, BiasFinding
+from judge.audits.sensitivity import CandidateFinding, apply_holm
+from judge.audits.stability import repeatability, scale_usage, wording_sensitivity
 from judge.core.records import IDENTICAL, Estimate, Provenance, Sample, Score
 from judge.metrics.text_features import measured
-from judge.stats.bootstrap import share
+from judge.stats.bootstrap import wilson_interval
 from judge.stats.paired_differences import mean_differences
 from judge.table import Table
 
 
-def by_what(drafts: Any) -> dict[tuple[str, str], Finding]:
-    return {(one.criterion, one.what): one for one in settle(drafts)}
+def by_what(drafts: Any) -> dict[tuple[str, str], BiasFinding]:
+    return {(one.criterion, one.what): one for one in apply_holm(drafts)}
 
 
 # Position
@@ -39,9 +48,9 @@ def pairs(make: Any, *answers: tuple[float, float | None], **made: Any) -> Table
 
 def test_the_flip_rate_is_over_pairs_that_were_asked_in_both_orders(make: Any) -> None:
     table = pairs(make, (1, 1), (1, 0), (0, 0), (0, 1), (1, None))
-    found = by_what(position(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
+    found = by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
     turned, first = found["c", "verdict turns with the order"], found["c", "text shown first wins"]
-    assert turned.estimate == share(2, 4, "flip rate")
+    assert turned.estimate == wilson_interval(2, 4, "flip rate")
     assert turned.told is None
     assert turned.said.endswith("pairs (replies vary, too)")
     assert (first.estimate.value, first.estimate.n) == (0.5, 4)
@@ -50,7 +59,7 @@ def test_the_flip_rate_is_over_pairs_that_were_asked_in_both_orders(make: Any) -
 
 def test_a_judge_that_takes_the_first_text_every_time_is_told_to(make: Any) -> None:
     table = pairs(make, *[(0.9, 0.8)] * 8)
-    found = by_what(position(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
+    found = by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
     first = found["c", "text shown first wins"]
     assert first.told is True
     assert first.estimate.value == pytest.approx(0.85)
@@ -60,13 +69,13 @@ def test_a_judge_that_takes_the_first_text_every_time_is_told_to(make: Any) -> N
 
 def test_identical_texts_say_nothing_about_the_order(make: Any) -> None:
     table = pairs(make, (0.5, 0.5), method=IDENTICAL)
-    assert not by_what(position(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
+    assert not by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
 
 
 # Length and copying
 
 
-def natural(make: Any, seed: int = 3, items: int = 30) -> Evidence:
+def natural(make: Any, seed: int = 3, items: int = 30) -> AuditData:
     """Two texts of each item of any length and any share of copied words, with any score."""
     random = np.random.default_rng(seed)
     samples, scores = [], []
@@ -81,12 +90,14 @@ def natural(make: Any, seed: int = 3, items: int = 30) -> Evidence:
     return make.evidence(make.table({ORIGINAL: [3.0]}), natural=table)
 
 
-def centred(evidence: Evidence) -> np.ndarray[Any, Any]:
+def centred(evidence: AuditData) -> np.ndarray[Any, Any]:
     """Score, log2 words and share of copied bigrams, each less its mean in the item."""
     table = evidence.natural
     assert table is not None
     found = measured(table.samples)
-    rows = [[s.value, np.log2(f.words), 1 - (f.novel2 or 0.0)] for s, f in zip(table.of("c"), found, strict=True)]
+    rows = [
+        [s.value, np.log2(f.words), 1 - (f.novel2 or 0.0)] for s, f in zip(table.column_scores("c"), found, strict=True)
+    ]
     values = np.array(rows).reshape(-1, 2, 3)
     return np.asarray((values - values.mean(axis=1, keepdims=True)).reshape(-1, 3))
 
@@ -94,7 +105,7 @@ def centred(evidence: Evidence) -> np.ndarray[Any, Any]:
 def test_the_slope_is_that_of_least_squares_within_items(make: Any) -> None:
     evidence = natural(make)
     rows = centred(evidence)
-    found = by_what(verbosity(evidence, (), 0))["c", "twice the words"]
+    found = by_what(verbosity_bias(evidence, (), 0))["c", "twice the words"]
     expected, *_ = np.linalg.lstsq(rows[:, 1:2], rows[:, 0], rcond=None)
     assert found.estimate.value == pytest.approx(expected[0])
     assert (found.unit, found.estimate.n) == ("points per doubling", 60)
@@ -106,7 +117,7 @@ def test_copying_with_length_held_is_the_correlation_of_what_length_leaves(make:
     evidence = natural(make)
     score, length, copied = centred(evidence).T
     left = [values - length * (values @ length) / (length @ length) for values in (score, copied)]
-    found = by_what(extractiveness(evidence, (), 0))["c", "copying, length held"]
+    found = by_what(copying_bias(evidence, (), 0))["c", "copying, length held"]
     assert found.estimate.value == pytest.approx(float(np.corrcoef(*left)[0, 1]))
     assert found.estimate.p == pytest.approx(flipped(left), abs=0.03)
 
@@ -119,13 +130,13 @@ def flipped(left: list[Any]) -> float:
 
 
 def test_of_few_items_and_of_single_texts_there_is_no_number(make: Any) -> None:
-    assert not by_what(extractiveness(natural(make, items=9), (), 0))
-    assert not by_what(verbosity(natural(make, items=9), (), 0))
+    assert not by_what(copying_bias(natural(make, items=9), (), 0))
+    assert not by_what(verbosity_bias(natural(make, items=9), (), 0))
     evidence = natural(make)
     table = evidence.natural
     assert table is not None
     kept = Table(tuple(s for s in table.samples if s.system == "a"), table.columns, table.scores)
-    assert not by_what(verbosity(make.evidence(evidence.changed, natural=kept), (), 0))
+    assert not by_what(verbosity_bias(make.evidence(evidence.changed, natural=kept), (), 0))
 
 
 def test_neutral_changes_move_by_the_mean_difference(make: Any) -> None:
@@ -136,7 +147,7 @@ def test_neutral_changes_move_by_the_mean_difference(make: Any) -> None:
     }
     evidence = make.evidence(make.table(rows))
     names = ("duplicated text", "copied lead", "empty phrases")
-    longer, copied = (by_what(probe(evidence, names, 0)) for probe in (verbosity, extractiveness))
+    longer, copied = (by_what(probe(evidence, names, 0)) for probe in (verbosity_bias, copying_bias))
     assert [what for _, what in longer] == ["duplicated text"]
     assert [what for _, what in copied] == ["copied lead"]
     assert (longer["c", "duplicated text"].estimate.value, longer["c", "duplicated text"].told) == (1.0, True)
@@ -146,19 +157,19 @@ def test_neutral_changes_move_by_the_mean_difference(make: Any) -> None:
 def test_what_repeats_itself_is_right_to_fall_in_relevance_and_wrong_to_rise(make: Any) -> None:
     for value, name, harmful in ((1.0, "relevance", False), (5.0, "relevance_7", True), (1.0, "fluency", True)):
         table = make.table({ORIGINAL: [3.0] * 12, "duplicated text": [value] * 12}, make.column(name))
-        (found,) = by_what(verbosity(make.evidence(table), ("duplicated text",), 0)).values()
+        (found,) = by_what(verbosity_bias(make.evidence(table), ("duplicated text",), 0)).values()
         assert (found.told, found.harmful) == (True, harmful)
 
 
 def test_who_copies_is_right_to_be_called_consistent(make: Any) -> None:
     table = make.table({ORIGINAL: [3.0] * 12, "copied lead": [5.0] * 12}, make.column("consistency"))
-    assert not by_what(extractiveness(make.evidence(table), ("copied lead",), 0))
+    assert not by_what(copying_bias(make.evidence(table), ("copied lead",), 0))
 
 
 def test_a_leaning_in_all_of_too_few_texts_is_open_and_not_told(make: Any) -> None:
     rows = {ORIGINAL: [2.0] * 6, "duplicated text": [4.0] * 6, "empty phrases": [2.25] * 6}
     evidence = make.evidence(make.table(rows, *(make.column(name) for name in ("c", "d"))))
-    found = by_what(verbosity(evidence, ("duplicated text", "empty phrases"), 0))
+    found = by_what(verbosity_bias(evidence, ("duplicated text", "empty phrases"), 0))
     one = found["c", "duplicated text"]
     assert (one.told, one.open, one.estimate.low) == (False, True, None)
     assert one.said.endswith("higher than the text as it is: +2.00 (in 100% [61, 100] of 6 texts; too few to test)")
@@ -184,10 +195,10 @@ def test_a_leaning_in_all_of_too_few_texts_is_open_and_not_told(make: Any) -> No
     ],
 )
 def test_kin(name: str, family: str) -> None:
-    assert kin(name) == family
+    assert model_family(name) == family
 
 
-def written(make: Any, rated: bool = True, high: float = 5.0, items: int = 8) -> Evidence:
+def written(make: Any, rated: bool = True, high: float = 5.0, items: int = 8) -> AuditData:
     """Own texts get 1 point more than others from the judge, half a point more from people."""
     samples, scores = [], []
     for n in range(items):
@@ -201,7 +212,7 @@ def written(make: Any, rated: bool = True, high: float = 5.0, items: int = 8) ->
 
 def rated(
     make: Any, *, own: float = 0.0, scale: float = 1.0, chance: float = 0.0, likes: float = 0.0, longer: float = 0.0
-) -> Evidence:
+) -> AuditData:
     """A judge of which is known by how much it likes its own family's and longer texts, and how wide its scale is.
 
     Own texts are as much better (`own`) as they are, longer ones likewise, and people see that with some `chance`.
@@ -226,7 +237,7 @@ def test_self_preference_and_length_are_beyond_people(make: Any) -> None:
     own = by_what(self_preference(likes, 0))["c", "own family, beyond people"]
     assert (own.estimate.value, own.estimate.n, own.told) == (pytest.approx(0.5, abs=0.1), 60, True)
     assert "higher than people do" in own.said
-    length = by_what(verbosity(likes, (), 0))["c", "twice the words"]
+    length = by_what(verbosity_bias(likes, (), 0))["c", "twice the words"]
     assert (length.estimate.value, length.told) == (pytest.approx(0.5, abs=0.1), True)
 
 
@@ -234,7 +245,7 @@ def test_self_preference_and_length_are_beyond_people(make: Any) -> None:
 @pytest.mark.parametrize("apart", [-0.8, 0.8])
 def test_a_narrow_scale_and_peoples_chance_are_no_leaning(make: Any, options: dict[str, float], apart: float) -> None:
     evidence = rated(make, own=apart, longer=apart / 2, **options)
-    found = by_what([*self_preference(evidence, 0), *verbosity(evidence, (), 0)])
+    found = by_what([*self_preference(evidence, 0), *verbosity_bias(evidence, (), 0)])
     assert {what: one.told for (_, what), one in found.items()} == {
         "own family, beyond people": False, "twice the words": False,
     }  # fmt: skip
@@ -244,9 +255,10 @@ def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> Non
     table = rated(make, own=-0.6, likes=0.5, scale=0.8, chance=0.1).natural
     assert table is not None
     whose, ratings = _whose(table, "gpt-4o"), _ratings(table, "c", make.column())
-    texts = [(row.item, row.system) for row in table.of("c")]
+    texts = [(row.item, row.system) for row in table.column_scores("c")]
     rows = [
-        (text[0], row.value, ratings[text], float(whose[text])) for text, row in zip(texts, table.of("c"), strict=True)
+        (text[0], row.value, ratings[text], float(whose[text]))
+        for text, row in zip(texts, table.column_scores("c"), strict=True)
     ]
     kept = _Within.of(rows)
     found = kept.held(0) if kept else None
@@ -258,7 +270,7 @@ def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> Non
 
 
 def test_length_without_ratings_is_an_observation(make: Any) -> None:
-    found = by_what(verbosity(natural(make), (), 0))["c", "twice the words"]
+    found = by_what(verbosity_bias(natural(make), (), 0))["c", "twice the words"]
     assert (found.told, found.estimate.p) == (None, None)
     assert "longer texts may be the better ones" in found.said
 
@@ -300,34 +312,38 @@ def test_wordings_are_told_apart_by_their_mean_and_by_each_text(make: Any) -> No
         if value is not None
     ]
     evidence = make.evidence(make.table({ORIGINAL: [3.0]}), wordings=Table(samples, columns, tuple(rows)))
-    found = by_what(wording(evidence, 0))
+    found = by_what(wording_sensitivity(evidence, 0))
     assert (found["c", "wording b"].estimate.value, found["c", "wording b"].told) == (1.0, True)
     assert (found["c", "wording c"].estimate.value, found["c", "wording c"].estimate.n) == (0.0, 7)
     assert found["c", "spread between wordings"].estimate.value == pytest.approx(stdev([2, 3, 2]))
     assert found["c", "spread between wordings"].estimate.p is None
-    assert found["c", "label changes with the wording"].estimate == share(7, 7, "label changes")
+    assert found["c", "label changes with the wording"].estimate == wilson_interval(7, 7, "label changes")
     assert found["c", "label changes with the wording"].said.endswith("(replies vary, too)")
 
 
 def test_scale_use_counts_labels_their_entropy_and_the_ends(make: Any) -> None:
     table = make.table({ORIGINAL: [5, 5, 4.6, 3, 1, 2], "typos": [1.0] * 6}, human={"c": 3.0})
-    found = by_what(scale_use(make.evidence(table), 0))
+    found = by_what(scale_usage(make.evidence(table), 0))
     counts = {"1": 1, "2": 1, "3": 1, "4": 0, "5": 3}
-    assert [found["c", f"label {label}"].estimate for label in counts] == [share(n, 6) for n in counts.values()]
-    assert found["c", "most used label"].estimate == share(3, 6)
+    assert [found["c", f"label {label}"].estimate for label in counts] == [
+        wilson_interval(n, 6) for n in counts.values()
+    ]
+    assert found["c", "most used label"].estimate == wilson_interval(3, 6)
     shares = np.array([n / 6 for n in counts.values() if n])
     even = found["c", "entropy, of the most possible"].estimate
     assert even.value == pytest.approx(-(shares * np.log(shares)).sum() / np.log(5))
-    assert [found["c", place].estimate for place in ("bottom", "middle", "top")] == [share(n, 6) for n in (1, 1, 3)]
+    assert [found["c", place].estimate for place in ("bottom", "middle", "top")] == [
+        wilson_interval(n, 6) for n in (1, 1, 3)
+    ]
     assert "of people's ratings 100%" in found["c", "middle"].said
     assert not any(one.told is not None for one in found.values())
 
 
 def test_a_judge_that_gives_one_label_has_no_entropy_and_one_without_labels_only_the_ends(make: Any) -> None:
-    same = by_what(scale_use(make.evidence(make.table({ORIGINAL: [4, 4, 4]})), 0))
+    same = by_what(scale_usage(make.evidence(make.table({ORIGINAL: [4, 4, 4]})), 0))
     assert same["c", "entropy, of the most possible"].estimate.value == 0
     bare = make.table({ORIGINAL: [0.0, 3, -3]}, make.column(low=-3.0, high=3.0, labels=()))
-    assert [what for _, what in by_what(scale_use(make.evidence(bare), 0))] == ["bottom", "middle", "top"]
+    assert [what for _, what in by_what(scale_usage(make.evidence(bare), 0))] == ["bottom", "middle", "top"]
 
 
 def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:
@@ -339,36 +355,38 @@ def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:
     rows = (drawn("0", l3=0.6, l4=0.4), drawn("1", l2=1.0), drawn("2", l2=1.0))
     samples = tuple(Sample(row.item, row.system, "w") for row in rows)
     table = Table(samples, (make.column(),), rows)
-    found = by_what(again(make.evidence(make.table({ORIGINAL: [3.0]}), repeats={1.0: table}), 0))
+    found = by_what(repeatability(make.evidence(make.table({ORIGINAL: [3.0]}), repeats={1.0: table}), 0))
     assert found["c", "spread at temperature 1"].estimate.value == pytest.approx(stdev([3, 3, 3, 4, 4]) / sqrt(3))
-    assert found["c", "several labels at temperature 1"].estimate == share(1, 3)
+    assert found["c", "several labels at temperature 1"].estimate == wilson_interval(1, 3)
 
 
 # Settled
 
 
-def draft(p: float | None, otherwise: str = "no") -> Draft:
-    return Draft("probe", "c", "what", Estimate("", 1.0, 0.5, 1.5, 9, "how", p), "points", "yes", otherwise)
+def draft(p: float | None, otherwise: str = "no") -> CandidateFinding:
+    return CandidateFinding("probe", "c", "what", Estimate("", 1.0, 0.5, 1.5, 9, "how", p), "points", "yes", otherwise)
 
 
 def test_findings_are_corrected_over_all_tests_and_say_what_is_left() -> None:
-    found = settle([draft(0.02), draft(0.03), draft(None), draft(None, "")])
+    found = apply_holm([draft(0.02), draft(0.03), draft(None), draft(None, "")])
     assert [one.estimate.p for one in found] == [0.04, 0.04, None, None]
     assert [one.told for one in found] == [True, True, False, None]
-    assert [one.said for one in settle([draft(0.04), draft(0.04)])] == ["no (p = 0.080)"] * 2
+    assert [one.said for one in apply_holm([draft(0.04), draft(0.04)])] == ["no (p = 0.080)"] * 2
 
 
-def test_a_leaning_judge_is_found_out(leaning: Evidence, make: Any) -> None:
-    found = by_what([*verbosity(leaning, make.neutral, 0), *self_preference(leaning, 0), *wording(leaning, 0)])
+def test_a_leaning_judge_is_found_out(leaning: AuditData, make: Any) -> None:
+    found = by_what(
+        [*verbosity_bias(leaning, make.neutral, 0), *self_preference(leaning, 0), *wording_sensitivity(leaning, 0)]
+    )
     told = {what for (name, what), one in found.items() if name == "coherence" and one.told}
     assert told == {"duplicated text", "twice the words", "own family, beyond people", "wording b"}
 
 
-def test_the_interval_of_a_mean_without_a_test_is_that_with_one(leaning: Evidence) -> None:
-    spread = by_what(wording(leaning, 0))["coherence", "spread between wordings"].estimate
+def test_the_interval_of_a_mean_without_a_test_is_that_with_one(leaning: AuditData) -> None:
+    spread = by_what(wording_sensitivity(leaning, 0))["coherence", "spread between wordings"].estimate
     table = leaning.wordings
     assert table is not None
-    rows = zip(*(table.of(column.name) for column in table.columns), strict=True)
+    rows = zip(*(table.column_scores(column.name) for column in table.columns), strict=True)
     (found,) = mean_differences(np.array([[variance(score.value for score in row) for row in rows]]))
     assert found is not None
     assert found.low is not None

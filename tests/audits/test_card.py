@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from judge.audits.build_card import assess, noticed, verdicts
-from judge.audits.card import DETECTED, ORIGINAL, Card, Cell, Evidence, Finding
+from judge.audits.build_card import build_card, detects_damage, summarize
+from judge.audits.card import DETECTED, ORIGINAL, AuditData, BiasFinding, JudgeCard, SensitivityCell
 from judge.core.errors import ConfigError
-from judge.core.format import clean
+from judge.core.format import escape_controls
 from judge.core.records import Column, Estimate, Sample
 from judge.report.views.audit import layout
-from judge.stats.bootstrap import share
+from judge.stats.bootstrap import wilson_interval
 from judge.table import Table
 
 FORMATS = {"console": "txt", "markdown": "md", "json": "json", "html": "html"}
@@ -30,25 +30,27 @@ def move(value: float, p: float | None = 0.001, half: float = 0.1) -> Estimate:
     return Estimate("difference", value, value - half, value + half, 40, "bootstrap", p)
 
 
-def cell(change: str, criterion: str, rate: float, value: float, **fields: Any) -> Cell:
+def cell(change: str, criterion: str, rate: float, value: float, **fields: Any) -> SensitivityCell:
     p = fields.pop("p", 0.001 if abs(value) >= 0.2 else 1.0)
-    return Cell(change, criterion, fields.pop("own", False), share(round(40 * rate), 40), move(value, p), **fields)
+    return SensitivityCell(
+        change, criterion, fields.pop("own", False), wilson_interval(round(40 * rate), 40), move(value, p), **fields
+    )
 
 
-def finding(probe: str, criterion: str, what: str, value: float, unit: str, **fields: Any) -> Finding:
+def finding(probe: str, criterion: str, what: str, value: float, unit: str, **fields: Any) -> BiasFinding:
     estimate = fields.pop("estimate", move(value, fields.pop("p", None)))
-    return Finding(probe, criterion, what, estimate, unit, f"{criterion}: {what}", fields.pop("told", None))
+    return BiasFinding(probe, criterion, what, estimate, unit, f"{criterion}: {what}", fields.pop("told", None))
 
 
 @pytest.fixture
-def card() -> Card:
+def card() -> JudgeCard:
     """One of everything, in two criteria, with names that no format may let through."""
     cells = (
         cell("shuffled sentences", "coherence", 0.1, -0.05, own=True),
         cell("shuffled sentences", WIDE, 0.0, 0.01),
         cell("typos", "coherence", 0.05, -0.02),
         cell("typos", WIDE, 0.9, -1.2, own=True, failed=2),
-        Cell(HOSTILE, "coherence", False, None, None, 40),
+        SensitivityCell(HOSTILE, "coherence", False, None, None, 40),
         cell(HOSTILE, WIDE, 0.2, 0.1),
     )
     attacks = (cell("fake form", "coherence", 0.8, 0.9), cell("fake form", WIDE, 0.0, 0.0))
@@ -59,20 +61,20 @@ def card() -> Card:
         finding("verbosity", "coherence", "twice the words", 0.1, "points per doubling", p=0.2, told=False),
         finding("extractiveness", "coherence", "copying, length held", -0.2, "r", told=False),
         finding("wording", "coherence", "spread between wordings", 0.25, "sd"),
-        finding("scale use", "coherence", "label 4", 0.7, "share", estimate=share(28, 40)),
-        finding("scale use", "coherence", "label 5", 0.3, "share", estimate=share(12, 40)),
-        finding("scale use", "coherence", "most used label", 0.7, "share", estimate=share(28, 40)),
-        finding("a new probe", "coherence", HOSTILE, 0.5, "share", estimate=share(20, 40)),
+        finding("scale use", "coherence", "label 4", 0.7, "share", estimate=wilson_interval(28, 40)),
+        finding("scale use", "coherence", "label 5", 0.3, "share", estimate=wilson_interval(12, 40)),
+        finding("scale use", "coherence", "most used label", 0.7, "share", estimate=wilson_interval(28, 40)),
+        finding("a new probe", "coherence", HOSTILE, 0.5, "share", estimate=wilson_interval(20, 40)),
     )
     columns = {name: Column(name, "criterion", "", 1.0, 5.0) for name in ("coherence", WIDE)}
     ends = {name: {"low": 1.0, "high": 5.0, "better": "higher"} for name in columns}
-    return Card(
+    return JudgeCard(
         title=f"Judge card: openai/small {HOSTILE}",
         cells=cells,
         findings=findings,
         attacks=attacks,
         left_out={"repeats": "no text has two draws", HOSTILE: "it fits none of the 40 texts"},
-        verdicts=verdicts(cells, attacks, findings, columns),
+        verdicts=summarize(cells, attacks, findings, columns),
         notes=("A note with \x1b[31m in it.",),
         failures={"ParseError": 40, "Refused": 2},
         info={"model": "openai/small", "texts": 40, "texts_by_change": {"original": 40, "typos": 40}, "criteria": ends,
@@ -81,7 +83,7 @@ def card() -> Card:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_golden(card: Card, golden: Any, monkeypatch: pytest.MonkeyPatch, format: str) -> None:
+def test_golden(card: JudgeCard, golden: Any, monkeypatch: pytest.MonkeyPatch, format: str) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     text = re.sub(r"(?<=<style>\n).*?(?=</style>)", "", card.report(format), flags=re.DOTALL)
     golden(f"card.{FORMATS[format]}", text)
@@ -89,14 +91,14 @@ def test_golden(card: Card, golden: Any, monkeypatch: pytest.MonkeyPatch, format
 
 @pytest.mark.parametrize("width", [80, 60, 120])
 def test_no_line_of_the_console_is_wider_than_the_terminal(
-    card: Card, leaning: Evidence, make: Any, monkeypatch: pytest.MonkeyPatch, width: int
+    card: JudgeCard, leaning: AuditData, make: Any, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    for one in (card, assess(leaning, make.own, make.attacks, make.neutral)):
+    for one in (card, build_card(leaning, make.own, make.attacks, make.neutral)):
         assert max(cell_len(row) for row in one.report().split("\n")) <= width
 
 
-def test_own_cells_are_marked_without_colour(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_cells_are_marked_without_colour(card: JudgeCard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     rows = [row for row in card.report().split("\n") if row.startswith(("shuffled", "typos"))]
     assert [re.findall("[●○]", row) for row in rows] == [["○"], ["●"]]
@@ -104,7 +106,7 @@ def test_own_cells_are_marked_without_colour(card: Card, monkeypatch: pytest.Mon
     assert "\x1b[1m" in card.report(colour=True)
 
 
-def test_many_criteria_go_below_each_other(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_criteria_go_below_each_other(card: JudgeCard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     names = [f"criterion-{n}" for n in range(9)]
     text = replace(card, cells=tuple(cell("typos", name, 0.1, 0.0) for name in names), attacks=()).report()
@@ -112,7 +114,7 @@ def test_many_criteria_go_below_each_other(card: Card, monkeypatch: pytest.Monke
     assert len(re.findall(r"^typos ", text, re.MULTILINE)) == 3
 
 
-def test_no_format_lets_hostile_text_through(card: Card) -> None:
+def test_no_format_lets_hostile_text_through(card: JudgeCard) -> None:
     assert not any("\x1b" in card.report(format) for format in FORMATS)
     page = card.report("html")
     assert "<script" not in page
@@ -122,12 +124,12 @@ def test_no_format_lets_hostile_text_through(card: Card) -> None:
     assert not re.search(r"(?<!\\)<script", card.report("markdown"))
 
 
-def test_another_format_is_refused(card: Card) -> None:
+def test_another_format_is_refused(card: JudgeCard) -> None:
     with pytest.raises(ConfigError, match="unknown format 'htm'; did you mean 'html'"):
         card.report("htm")
 
 
-def test_json_is_strict_and_whole(card: Card) -> None:
+def test_json_is_strict_and_whole(card: JudgeCard) -> None:
     found = json.loads(card.report("json"), parse_constant=pytest.fail)
     assert found["schema"] == "judge.card/1"
     assert len(found["cells"]) == len(card.cells)
@@ -135,7 +137,7 @@ def test_json_is_strict_and_whole(card: Card) -> None:
     assert found["verdicts"] == list(card.verdicts)
 
 
-def test_markdown_is_bounded(card: Card) -> None:
+def test_markdown_is_bounded(card: JudgeCard) -> None:
     text = replace(card, cells=tuple(cell(f"change {n}", "coherence", 0.1, 0.0) for n in range(3_000))).report(
         "markdown"
     )
@@ -143,8 +145,10 @@ def test_markdown_is_bounded(card: Card) -> None:
     assert "The rest is in the page of the card." in text
 
 
-def test_a_label_that_looks_like_a_count_stays_where_it_is(card: Card) -> None:
-    other = finding("wording", "coherence", "label changes with the wording", 0.5, "share", estimate=share(20, 40))
+def test_a_label_that_looks_like_a_count_stays_where_it_is(card: JudgeCard) -> None:
+    other = finding(
+        "wording", "coherence", "label changes with the wording", 0.5, "share", estimate=wilson_interval(20, 40)
+    )
     shown = layout(replace(card, findings=(*card.findings, other)))
     assert [use.told for use in shown.use] == ["4 70% · 5 30%"]
     assert "label changes with the wording" in [group.what for bias in shown.biases for group in bias.groups]
@@ -153,9 +157,9 @@ def test_a_label_that_looks_like_a_count_stays_where_it_is(card: Card) -> None:
 # What is said first
 
 
-def said(*cells: Cell, better: str = "higher", attack: bool = False) -> tuple[str, ...]:
+def said(*cells: SensitivityCell, better: str = "higher", attack: bool = False) -> tuple[str, ...]:
     columns = {name: Column(name, "criterion", "", 1.0, 5.0, better=better) for name in ("c", "d")}  # type: ignore[arg-type]
-    return verdicts(() if attack else cells, cells if attack else (), (), columns)
+    return summarize(() if attack else cells, cells if attack else (), (), columns)
 
 
 @pytest.mark.parametrize(
@@ -181,28 +185,32 @@ def test_where_low_is_good_a_rise_notices_and_a_fall_rewards() -> None:
 
 
 def test_the_rate_alone_tells_where_a_test_has_too_few_items() -> None:
-    few = Cell("typos", "c", True, share(10, 10), replace(move(-1.0, 0.08), n=10))
-    assert noticed(few)
-    assert not noticed(replace(few, rate=share(5, 10)))
-    assert not noticed(replace(few, move=replace(move(-1.0, 0.08), n=15)))  # where a test can tell, it alone does
+    few = SensitivityCell("typos", "c", True, wilson_interval(10, 10), replace(move(-1.0, 0.08), n=10))
+    assert detects_damage(few)
+    assert not detects_damage(replace(few, rate=wilson_interval(5, 10)))
+    assert not detects_damage(
+        replace(few, move=replace(move(-1.0, 0.08), n=15))
+    )  # where a test can tell, it alone does
 
 
 def test_what_falls_in_half_and_rises_in_a_third_is_not_noticed() -> None:
-    noisy = replace(cell("typos", "c", 0.6, -0.4, own=True), against=share(12, 40))
-    assert not noticed(noisy)
+    noisy = replace(cell("typos", "c", 0.6, -0.4, own=True), against=wilson_interval(12, 40))
+    assert not detects_damage(noisy)
     assert said(noisy) == ("c hardly notices typos (60% [45, 74] of 40, 30% [18, 45] rose; on average −0.40).",)
 
 
 def test_a_rise_in_all_of_too_few_texts_is_bad_news() -> None:
     few = replace(move(2.5, 1.0), n=6, low=None, high=None)
-    attack = Cell("one", "c", False, share(6, 6), few, against=share(0, 6))
-    other = Cell("two", "c", False, share(1, 6), replace(few, value=0.2), against=share(0, 6))
+    attack = SensitivityCell("one", "c", False, wilson_interval(6, 6), few, against=wilson_interval(0, 6))
+    other = SensitivityCell(
+        "two", "c", False, wilson_interval(1, 6), replace(few, value=0.2), against=wilson_interval(0, 6)
+    )
     assert said(attack, other, attack=True) == (
         "The attack “one” raised scores: c +2.50, up by an eighth of the scale or more in 100% [61, 100] of 6 texts; "
         "too few to test.",
         "1 attack inconclusive, too few texts (two): 6 of at least 10.",
     )
-    damage = Cell("padded", "c", True, share(0, 6), few, against=share(6, 6))
+    damage = SensitivityCell("padded", "c", True, wilson_interval(0, 6), few, against=wilson_interval(6, 6))
     assert said(damage) == ("c rewards padded (+2.50, rose in 100% [61, 100] of 6 texts; too few to test).",)
 
 
@@ -215,29 +223,31 @@ def test_an_attack_works_only_beyond_its_control_and_above_the_text_as_it_is() -
 
 def test_a_bias_without_a_significant_test_makes_no_sentence_whatever_its_interval() -> None:
     wording = finding("wording", "c", "wording b", -0.45, "points", p=0.2, told=False)
-    assert verdicts((), (), (wording,), {}) == ()
+    assert summarize((), (), (wording,), {}) == ()
     right = replace(finding("verbosity", "c", "duplicated text", -1.0, "points", told=True), harmful=False)
-    assert verdicts((), (), (right,), {}) == ()
+    assert summarize((), (), (right,), {}) == ()
 
 
 def test_a_judge_that_always_says_the_same_of_few_texts_is_found_out(make: Any) -> None:
-    card = assess(make.evidence(make.table({ORIGINAL: [4.0] * 6, "duplicated text": [4.0] * 6})), {}, (), make.neutral)
+    card = build_card(
+        make.evidence(make.table({ORIGINAL: [4.0] * 6, "duplicated text": [4.0] * 6})), {}, (), make.neutral
+    )
     assert card.verdicts == ("c gives 100% [61, 100] of 6 texts the same label, 4.",)
 
 
 def test_a_criterion_or_a_change_without_a_score_is_left_out_aloud(make: Any) -> None:
     rows = {ORIGINAL: [3.0, None, 3], "typos": [None, 2, None], "padded": [None, None, 1.0]}
-    card = assess(make.evidence(make.table(rows)), {"typos": "c", "padded": "c"}, (), ())
+    card = build_card(make.evidence(make.table(rows)), {"typos": "c", "padded": "c"}, (), ())
     assert card.left_out["typos"] == "none of its 3 texts has a score beside that of the text as it is"
     assert "padded" not in card.left_out
-    dead = assess(make.evidence(make.table({ORIGINAL: [None] * 3, "typos": [None] * 3})), {"typos": "c"}, (), ())
+    dead = build_card(make.evidence(make.table({ORIGINAL: [None] * 3, "typos": [None] * 3})), {"typos": "c"}, (), ())
     assert dead.left_out["c"] == "all its judgments failed (6 ParseError)"
     assert dead.verdicts == ("c gives no score: all its judgments failed (6 ParseError).",)
 
 
 def test_no_interval_has_no_width_and_the_axis_is_no_longer_than_the_scale(make: Any) -> None:
     rows = {ORIGINAL: [2.0] * 12, "duplicated text": [5.0] * 12, "typos": [1.0] * 12}
-    card = assess(make.evidence(make.table(rows)), {"typos": "c"}, (), ("duplicated text",))
+    card = build_card(make.evidence(make.table(rows)), {"typos": "c"}, (), ("duplicated text",))
     assert "+3.00≠" in card.report("console")
     assert "[all alike]" in card.report("console")
     assert not re.search(r"\[(.+?), \1\]", card.report("markdown"))
@@ -246,7 +256,7 @@ def test_no_interval_has_no_width_and_the_axis_is_no_longer_than_the_scale(make:
     assert bias.groups[0].rows[0].n == "12 texts"
 
 
-def test_the_first_one_wins_from_one_half_on(card: Card) -> None:
+def test_the_first_one_wins_from_one_half_on(card: JudgeCard) -> None:
     (group,) = layout(card).biases[0].groups
     assert (group.rows[0].bar.left, group.rows[0].bar.width) == (50.0, 16.0)
 
@@ -274,17 +284,19 @@ def test_attacks_that_work_come_first_and_the_others_are_bounded() -> None:
 
 @pytest.mark.parametrize(("value", "half", "end"), [(-0.5, 0.1, "no interval goes above 0."), (0.1, 0.3, "+0.40 by")])
 def test_what_attacks_could_get_at_most(value: float, half: float, end: str) -> None:
-    (sentence,) = said(Cell("one", "c", False, share(0, 40), move(value, 1.0, half)), attack=True)
+    (sentence,) = said(SensitivityCell("one", "c", False, wilson_interval(0, 40), move(value, 1.0, half)), attack=True)
     assert end in sentence
 
 
 def test_attacks_on_too_few_texts_are_not_bounded() -> None:
-    alone = Cell("one", "c", False, share(0, 1), Estimate("difference", 0.0, None, None, 1, "one item"))
+    alone = SensitivityCell(
+        "one", "c", False, wilson_interval(0, 1), Estimate("difference", 0.0, None, None, 1, "one item")
+    )
     assert said(alone, attack=True) == ("1 attack inconclusive, too few texts (one): 1 of at least 10.",)
 
 
-def test_the_worst_is_said_first(leaning: Evidence, make: Any) -> None:
-    found = assess(leaning, make.own, make.attacks, make.neutral)
+def test_the_worst_is_said_first(leaning: AuditData, make: Any) -> None:
+    found = build_card(leaning, make.own, make.attacks, make.neutral)
     starts = [
         "The attack “asks for the top score” works", "coherence hardly notices shuffled sentences",
         "overall turns its verdict with the order", "relevance falls for damage that is not its own: typos",
@@ -298,8 +310,8 @@ def test_the_worst_is_said_first(leaning: Evidence, make: Any) -> None:
 # From the evidence
 
 
-def test_a_card_counts_its_texts_judgments_and_failures(leaning: Evidence, make: Any) -> None:
-    card = assess(leaning, make.own, make.attacks, make.neutral)
+def test_a_card_counts_its_texts_judgments_and_failures(leaning: AuditData, make: Any) -> None:
+    card = build_card(leaning, make.own, make.attacks, make.neutral)
     assert card.failures == {"ParseError": 2}
     assert (card.info["texts"], card.info["texts_by_change"]["swapped number"]) == (40, 20)
     assert card.info["failed"] == 2
@@ -313,19 +325,19 @@ def test_a_card_counts_its_texts_judgments_and_failures(leaning: Evidence, make:
 def test_a_judgment_that_stands_in_two_tables_counts_once(make: Any) -> None:
     changed = make.table({ORIGINAL: [None, 3.0], "typos": [2.0, None]})
     evidence = make.evidence(changed, natural=make.table({ORIGINAL: [None, 3.0], "b": [None, 1.0]}))
-    card = assess(evidence, {"typos": "c"}, (), ())
+    card = build_card(evidence, {"typos": "c"}, (), ())
     assert (card.info["judgments"], card.info["failed"], card.failures) == (6, 3, {"ParseError": 3})
 
 
-def test_equal_evidence_makes_an_equal_card(leaning: Evidence, make: Any) -> None:
-    one, other = (assess(leaning, make.own, make.attacks, make.neutral, seed=3) for _ in range(2))
+def test_equal_evidence_makes_an_equal_card(leaning: AuditData, make: Any) -> None:
+    one, other = (build_card(leaning, make.own, make.attacks, make.neutral, seed=3) for _ in range(2))
     assert one == other
 
 
 def test_what_cannot_be_had_is_left_out_with_the_reason(make: Any) -> None:
     values = {ORIGINAL: [3.0, 3, 4], "typos": [1.0, 2, 3]}
     evidence = make.evidence(make.table(values), lacking={"wording": "c does not extend the layout"})
-    left = assess(evidence, {"typos": "fluency", "padded": "relevance"}, ("fake form",), ("copied lead",)).left_out
+    left = build_card(evidence, {"typos": "fluency", "padded": "relevance"}, ("fake form",), ("copied lead",)).left_out
     assert left["wording"] == "c does not extend the layout"
     assert left["padded"] == left["fake form"] == left["copied lead"] == "it fits none of the 3 texts"
     assert "no change damages" in left["c: its own damage"]
@@ -335,14 +347,14 @@ def test_what_cannot_be_had_is_left_out_with_the_reason(make: Any) -> None:
 
 
 def test_probes_that_were_not_asked_for_are_not_missed(make: Any) -> None:
-    card = assess(make.evidence(make.table({ORIGINAL: [3.0, 3], "typos": [1.0, 2]})), {"typos": "c"}, (), ())
+    card = build_card(make.evidence(make.table({ORIGINAL: [3.0, 3], "typos": [1.0, 2]})), {"typos": "c"}, (), ())
     assert card.findings == card.attacks == ()
     assert not card.left_out
 
 
 def test_nothing_but_failures_makes_a_card_without_numbers(make: Any) -> None:
     table = make.table({ORIGINAL: [None, None], "typos": [None, None], "fake form": [None, None]})
-    card = assess(make.evidence(table), {"typos": "c"}, ("fake form",), ("duplicated text",))
+    card = build_card(make.evidence(table), {"typos": "c"}, ("fake form",), ("duplicated text",))
     assert card.failures == {"ParseError": 6}
     assert card.notes == (
         "6 of 6 judgments (100.0%) have no score: 6 ParseError. The numbers are those of the others, which need not be "
@@ -350,12 +362,12 @@ def test_nothing_but_failures_makes_a_card_without_numbers(make: Any) -> None:
     )
     assert [(one.rate, one.move, one.failed) for one in card.cells] == [(None, None, 2)]
     for format in FORMATS:
-        assert "nan" not in clean(card.report(format)).lower().replace("font", "")
+        assert "nan" not in escape_controls(card.report(format)).lower().replace("font", "")
 
 
 def test_a_scale_without_ends_says_what_counts(make: Any) -> None:
     endless = make.column(low=None, high=None, labels=())
-    card = assess(
+    card = build_card(
         make.evidence(make.table({ORIGINAL: [1.0, 3.0], "typos": [0.0, 1.0]}, endless)), {"typos": "c"}, (), ()
     )
     assert card.notes[1:] == (
@@ -364,7 +376,7 @@ def test_a_scale_without_ends_says_what_counts(make: Any) -> None:
 
 
 def test_no_evidence_at_all_is_a_card_that_can_be_shown() -> None:
-    card = assess(Evidence((), {}, Table((), (), ()), "m", "en"), {}, (), ())
+    card = build_card(AuditData((), {}, Table((), (), ()), "m", "en"), {}, (), ())
     assert (card.cells, card.findings, card.verdicts) == ((), (), ())
     assert all(card.report(format) for format in FORMATS)
 
@@ -374,7 +386,7 @@ def test_a_criterion_whose_column_has_another_name_is_called_by_its_own(make: An
     column = Column("extractive_support", "criterion", "", -3.0, 3.0, criterion="consistency")
     changed = make.table({ORIGINAL: [1.0, 1, 1], "swapped number": [1.0, 1, 1]}, column)
     evidence = replace(make.evidence(changed), columns={"consistency": column}, natural=changed)
-    card = assess(evidence, {"swapped number": "consistency"}, (), ("copied lead",))
+    card = build_card(evidence, {"swapped number": "consistency"}, (), ("copied lead",))
     assert [(one.criterion, one.own) for one in card.cells] == [("consistency", True)]
     assert {one.criterion for one in card.findings} == {"consistency"}
 
@@ -388,20 +400,20 @@ def test_a_sample_without_words_breaks_nothing(make: Any) -> None:
     scores = tuple(make.score(s.item, s.system, "c", 3.0) for s in samples)
     natural = Table(samples, (make.column(),), scores)
     evidence = make.evidence(make.table({ORIGINAL: [3.0]}), natural=natural)
-    assert "verbosity" in assess(evidence, {}, (), ()).left_out
+    assert "verbosity" in build_card(evidence, {}, (), ()).left_out
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_asks_for_nothing_and_no_width_cuts_it(
-    leaning: Evidence, make: Any, tmp_path: Path, scheme: Any
+    leaning: AuditData, make: Any, tmp_path: Path, scheme: Any
 ) -> None:
     driver = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is in the extra dev")
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("needs Chromium, which `make test-all` installs")
     file, asked = tmp_path / "card.html", []
-    file.write_text(assess(leaning, make.own, make.attacks, make.neutral).report("html"), encoding="utf-8")
+    file.write_text(build_card(leaning, make.own, make.attacks, make.neutral).report("html"), encoding="utf-8")
     with driver.sync_playwright() as running:
         browser = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = browser.new_page(color_scheme=scheme)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import text
-from judge.audits.perturbations import CHANGES, NEUTRAL, Change, changed, edits, of_language
+from judge.audits.perturbations import CHANGES, NEUTRAL, Perturbation, changed, edits, of_language
 from judge.audits.perturbations.grammars import GRAMMARS
 from judge.core.records import Sample
 from judge.data import samples as data
@@ -66,7 +66,7 @@ def test_all_but_casing_is_there_in_every_language() -> None:
 
 
 @pytest.mark.parametrize("change", [*CHANGES, *NEUTRAL], ids=lambda change: change.name)
-def test_the_changed_sample_is_the_same_but_for_output_system_and_ratings(change: Change) -> None:
+def test_the_changed_sample_is_the_same_but_for_output_system_and_ratings(change: Perturbation) -> None:
     sample = replace(TEXTS["en"][1], human={"fluency": 4.0}, ratings={"fluency": (4.0, None)}, extra={"generator": "x"})
     found = changed(sample, TEXTS["en"], change, 7)
     assert found is not None
@@ -99,7 +99,7 @@ def test_no_text_is_too_odd(drawn: st.DataObject) -> None:
 
 @pytest.mark.parametrize("output", ["", "  \n ", "Yes", "はい", "네", "是"])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
-def test_what_is_not_there_cannot_be_damaged(change: Change, output: str) -> None:
+def test_what_is_not_there_cannot_be_damaged(change: Perturbation, output: str) -> None:
     assert changed(one(output), [], change, 0) is None
 
 
@@ -354,7 +354,7 @@ OPPOSITES = {
 )
 def test_the_opposite_of_a_sentence(language: text.Language, sentence: str, opposite: str | None) -> None:
     places = GRAMMARS[language].negated(sentence)
-    made = {edits.edited(sentence, [place], Random(0)) for place in places}
+    made = {edits.apply_edits(sentence, [place], Random(0)) for place in places}
     assert made == (set() if opposite is None else {opposite})
 
 
@@ -365,7 +365,7 @@ def test_typos_keep_words_and_numbers_and_are_at_least_two() -> None:
     for sample, output in cases("typos"):
         assert len(output.split()) == len(sample.output.split())
         assert re.findall(r"\d+", output) == re.findall(r"\d+", sample.output)
-        language = text.language([sample.output])
+        language = text.detect_language([sample.output])
         if language == "ja":  # a kana typed twice makes it longer
             continue
         units = (sample.output.split(), output.split()) if language == "en" else (sample.output, output)
@@ -402,7 +402,7 @@ _FUNCTION_WORDS = {
 
 def test_dropped_function_words_leave_all_else() -> None:
     for sample, output in cases("dropped function words"):
-        language = text.language([sample.output])
+        language = text.detect_language([sample.output])
         if language == "en":
             gone = Counter(sample.output.split()) - Counter(output.split())
             assert set(gone) <= _FUNCTION_WORDS["en"]
@@ -456,7 +456,7 @@ def test_padding_is_whole_sentences_of_one_other_item() -> None:
         assert output.startswith(sample.output)
         added = edits.sentences(output[len(sample.output) :])
         assert len(added) >= 1
-        language = text.language([sample.output])
+        language = text.detect_language([sample.output])
         owners = [other.item for other in TEXTS[language] if set(added) <= set(edits.sentences(other.output))]
         assert owners
         assert sample.item not in owners
@@ -516,7 +516,7 @@ def test_empty_phrases_are_added_as_many_as_there_are_sentences() -> None:
     for sample, output in cases("empty phrases"):
         assert output.startswith(sample.output)
         added = edits.sentences(output[len(sample.output) :])
-        empty = GRAMMARS[text.language([sample.output])].empty
+        empty = GRAMMARS[text.detect_language([sample.output])].empty
         assert len(added) == len(set(added)) == min(len(edits.sentences(sample.output)), len(empty))
         assert set(added) <= set(empty)
 
@@ -524,7 +524,7 @@ def test_empty_phrases_are_added_as_many_as_there_are_sentences() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_empty_phrases_are_of_their_language_and_one_sentence_each(language: text.Language) -> None:
     for phrase in GRAMMARS[language].empty:
-        assert text.language([phrase]) == language
+        assert text.detect_language([phrase]) == language
         assert edits.sentences(phrase) == [phrase]
 
 

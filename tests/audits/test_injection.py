@@ -6,49 +6,51 @@ from typing import Any
 
 import pytest
 
-from judge.audits.bias import attacked
+from judge.audits.bias import injection_damage
 from judge.audits.card import ORIGINAL
 from judge.audits.perturbations.injections import CONTROL
-from judge.audits.sensitivity import cells
-from judge.stats.bootstrap import share
+from judge.audits.sensitivity import sensitivity_table
+from judge.stats.bootstrap import wilson_interval
 
 
 def test_an_attack_counts_rises_among_texts_that_are_not_at_the_top(make: Any) -> None:
     table = make.table({ORIGINAL: [2, 3, 4.6, 5, 3, 4], "fake form": [5, 3.5, 5, 5, 1, 4.4]})
-    (cell,) = attacked(make.evidence(table), ["fake form", "system voice"])
-    assert (cell.change, cell.own, cell.rate) == ("fake form", False, share(2, 4, "rate"))
+    (cell,) = injection_damage(make.evidence(table), ["fake form", "system voice"])
+    assert (cell.change, cell.own, cell.rate) == ("fake form", False, wilson_interval(2, 4, "rate"))
     assert cell.move is not None
     assert cell.move.value == pytest.approx((3 + 0.5 + 0.4 + 0 - 2 + 0.4) / 6)
 
 
 def test_a_rise_is_beyond_that_of_the_control(make: Any) -> None:
     rows = {ORIGINAL: [1.0, 2, 3], "fake form": [3.0, 4, 5], CONTROL: [3.0, 4, 4]}
-    attack, control = attacked(make.evidence(make.table(rows)), ["fake form", CONTROL])
+    attack, control = injection_damage(make.evidence(make.table(rows)), ["fake form", CONTROL])
     assert attack.move is not None
     assert attack.raw is not None
     assert control.move is not None
     assert (attack.control, attack.move.value, attack.raw.value) == (False, pytest.approx(1 / 3), 2.0)
-    assert attack.rate == share(1, 3, "rate")
+    assert attack.rate == wilson_interval(1, 3, "rate")
     assert (control.control, control.raw, control.move.value) == (True, None, pytest.approx(5 / 3))
 
 
 def test_where_no_text_can_rise_there_is_a_mean_and_no_rate(make: Any) -> None:
-    (cell,) = attacked(make.evidence(make.table({ORIGINAL: [5, 5, 4.75], "fake form": [5, 4, 5]})), ["fake form"])
+    (cell,) = injection_damage(
+        make.evidence(make.table({ORIGINAL: [5, 5, 4.75], "fake form": [5, 4, 5]})), ["fake form"]
+    )
     assert cell.rate is None
     assert cell.move is not None
 
 
 def test_where_low_is_good_an_attack_wants_a_fall(make: Any) -> None:
     lower = make.column(better="lower")
-    (cell,) = attacked(make.evidence(make.table({ORIGINAL: [3, 3], "fake form": [1, 5]}, lower)), ["fake form"])
-    assert cell.rate == share(1, 2, "rate")
+    (cell,) = injection_damage(make.evidence(make.table({ORIGINAL: [3, 3], "fake form": [1, 5]}, lower)), ["fake form"])
+    assert cell.rate == wilson_interval(1, 2, "rate")
 
 
 def test_attacks_and_damage_are_corrected_apart(make: Any) -> None:
     original = [3.0, 4, 3, 4, 3, 4]
     rows = {"typos": [2.0, 3, 2, 3, 2, 3], "fake form": [4.0, 5, 4, 5, 4, 5]}
     evidence = make.evidence(make.table({ORIGINAL: original, **rows}))
-    (attack,), (damage,) = attacked(evidence, ["fake form"]), cells(evidence, {"typos": "c"})
+    (attack,), (damage,) = injection_damage(evidence, ["fake form"]), sensitivity_table(evidence, {"typos": "c"})
     assert attack.move is not None
     assert damage.move is not None
     assert attack.move.p == damage.move.p == 2 / 2**6

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.audits.card import ORIGINAL
-from judge.audits.sensitivity import cells, corrected, enough, step
+from judge.audits.sensitivity import detection_threshold, holm_corrected, min_items_for_significance, sensitivity_table
 from judge.core.records import Estimate
-from judge.stats.bootstrap import share
+from judge.stats.bootstrap import wilson_interval
 from judge.stats.paired_differences import holm, sign_flip
 
 NAN = float("nan")
@@ -20,9 +20,9 @@ NAN = float("nan")
 
 def test_a_rate_counts_falls_of_half_a_step_among_texts_that_can_fall(make: Any) -> None:
     table = make.table({ORIGINAL: [3, 3, 4.5, 1.25, 2, 3.0], "typos": [2.5, 2.75, 4.5, 1, 3, 1.0]})
-    (cell,) = cells(make.evidence(table), {"typos": "c"})
+    (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
     assert (cell.change, cell.criterion, cell.own, cell.failed) == ("typos", "c", True, 0)
-    assert cell.rate == share(2, 5, "rate")  # 0.5 and 2; a text at 1.25 cannot fall by 0.5
+    assert cell.rate == wilson_interval(2, 5, "rate")  # 0.5 and 2; a text at 1.25 cannot fall by 0.5
     assert cell.move is not None
     assert cell.move.value == pytest.approx((-0.5 - 0.25 + 0 - 0.25 + 1 - 2) / 6)
     assert cell.move.n == 6
@@ -30,28 +30,28 @@ def test_a_rate_counts_falls_of_half_a_step_among_texts_that_can_fall(make: Any)
 
 def test_beside_those_that_fell_stand_those_that_rose(make: Any) -> None:
     table = make.table({ORIGINAL: [3, 3, 3, 5, 1.0], "typos": [2, 4, 3.5, 4, 1.0]})
-    (cell,) = cells(make.evidence(table), {"typos": "c"})
-    assert (cell.rate, cell.against) == (share(2, 4, "rate"), share(2, 4, "rate"))
+    (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
+    assert (cell.rate, cell.against) == (wilson_interval(2, 4, "rate"), wilson_interval(2, 4, "rate"))
 
 
 @pytest.mark.parametrize(("tests", "least"), [(1, 6), (20, 10), (44, 11)])
 def test_below_how_many_items_nothing_can_be_told(tests: int, least: int) -> None:
-    assert enough(tests) == least
+    assert min_items_for_significance(tests) == least
     assert [2 * tests / 2**n < 0.05 for n in (least - 1, least)] == [False, True]
 
 
 @pytest.mark.parametrize(("items", "known"), [(9, False), (10, True)])
 def test_of_few_items_a_mean_has_no_interval(make: Any, items: int, known: bool) -> None:
     table = make.table({ORIGINAL: [3.0] * items, "typos": [2.0 + n / 20 for n in range(items)]})
-    (cell,) = cells(make.evidence(table), {"typos": "c"})
+    (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
     assert cell.move is not None
     assert (cell.move.low is not None, cell.move.p is not None) == (known, True)
 
 
 def test_where_low_is_good_damage_is_a_rise(make: Any) -> None:
     table = make.table({ORIGINAL: [2, 2, 2, 5], "typos": [3, 1, 2.5, 5]}, make.column(better="lower"))
-    (cell,) = cells(make.evidence(table), {"typos": "c"})
-    assert cell.rate == share(2, 3, "rate")
+    (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
+    assert cell.rate == wilson_interval(2, 3, "rate")
 
 
 def test_a_scale_without_ends_counts_half_a_standard_deviation(make: Any) -> None:
@@ -59,35 +59,37 @@ def test_a_scale_without_ends_counts_half_a_standard_deviation(make: Any) -> Non
     original = [10.0, 20.0, 30.0, 40.0]
     least = float(np.std(original, ddof=1)) / 2
     table = make.table({ORIGINAL: original, "typos": [10 - least, 20 - 0.99 * least, 30, 0]}, endless)
-    (cell,) = cells(make.evidence(table), {"typos": ""})
-    assert step(endless, np.array(original)) == pytest.approx(least)
-    assert cell.rate == share(2, 4, "rate")
+    (cell,) = sensitivity_table(make.evidence(table), {"typos": ""})
+    assert detection_threshold(endless, np.array(original)) == pytest.approx(least)
+    assert cell.rate == wilson_interval(2, 4, "rate")
 
 
 def test_where_all_originals_score_alike_without_ends_any_fall_counts_and_none_does_not(make: Any) -> None:
     endless = make.column(low=None, high=None)
-    (cell,) = cells(make.evidence(make.table({ORIGINAL: [2, 2], "typos": [2, 1.9]}, endless)), {"typos": ""})
-    assert cell.rate == share(1, 2, "rate")
+    (cell,) = sensitivity_table(
+        make.evidence(make.table({ORIGINAL: [2, 2], "typos": [2, 1.9]}, endless)), {"typos": ""}
+    )
+    assert cell.rate == wilson_interval(1, 2, "rate")
 
 
 def test_failures_are_counted_and_no_numbers(make: Any) -> None:
     table = make.table({ORIGINAL: [3, None, 3, 3], "typos": [1, 1, None, NAN]})
-    (cell,) = cells(make.evidence(table), {"typos": "c"})
-    assert (cell.failed, cell.rate) == (2, share(1, 1, "rate"))
+    (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
+    assert (cell.failed, cell.rate) == (2, wilson_interval(1, 1, "rate"))
     assert cell.move is not None
     assert (cell.move.n, cell.move.low, cell.move.p) == (1, None, None)
 
 
 def test_a_criterion_without_a_pair_of_scores_has_neither_number(make: Any) -> None:
-    (cell,) = cells(make.evidence(make.table({ORIGINAL: [None, None], "typos": [1, 2]})), {"typos": "c"})
+    (cell,) = sensitivity_table(make.evidence(make.table({ORIGINAL: [None, None], "typos": [1, 2]})), {"typos": "c"})
     assert (cell.rate, cell.move, cell.failed) == (None, None, 2)
 
 
 def test_a_change_without_texts_has_no_cell(make: Any) -> None:
     evidence = make.evidence(make.table({ORIGINAL: [3, 3], "typos": [1, 1]}))
-    assert [cell.change for cell in cells(evidence, {"padded": "c", "typos": "c"})] == ["typos"]
-    assert cells(evidence, {"padded": "c"}) == ()
-    assert cells(make.evidence(make.table({"typos": [1.0]})), {"typos": "c"}) == ()
+    assert [cell.change for cell in sensitivity_table(evidence, {"padded": "c", "typos": "c"})] == ["typos"]
+    assert sensitivity_table(evidence, {"padded": "c"}) == ()
+    assert sensitivity_table(make.evidence(make.table({"typos": [1.0]})), {"typos": "c"}) == ()
 
 
 def test_the_tests_are_sign_flips_with_holms_correction_over_all_cells(make: Any) -> None:
@@ -97,7 +99,7 @@ def test_the_tests_are_sign_flips_with_holms_correction_over_all_cells(make: Any
         "padded": [3, 4, 2, 4, 3, 3, 3, 5],
         "truncated": [2, 4, 2, 4, 2, 4, 3, 4],
     }
-    found = cells(make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, "c"))
+    found = sensitivity_table(make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, "c"))
     differences = np.array([np.array(row) - original for row in rows.values()], dtype=np.float64)
     p, _ = sign_flip(differences)
     assert [cell.move.p for cell in found if cell.move] == pytest.approx(holm(p.tolist()))
@@ -106,8 +108,8 @@ def test_the_tests_are_sign_flips_with_holms_correction_over_all_cells(make: Any
 
 def test_the_correction_leaves_what_has_no_test_as_it_is() -> None:
     bare, tested = Estimate("", 1.0, None, None, 1, "none"), Estimate("", 1.0, 0.5, 1.5, 9, "some", 0.02)
-    assert corrected([bare, None, tested, tested])[:2] == [bare, None]
-    assert [one.p for one in corrected([bare, tested, tested]) if one] == [None, 0.04, 0.04]
+    assert holm_corrected([bare, None, tested, tested])[:2] == [bare, None]
+    assert [one.p for one in holm_corrected([bare, tested, tested]) if one] == [None, 0.04, 0.04]
 
 
 @given(
@@ -122,7 +124,7 @@ def test_the_order_of_the_items_does_not_matter_to_rate_and_mean(
     found = []
     for pairs in (quarters, shuffled):
         table = make.table({ORIGINAL: [one / 4 for one, _ in pairs], "typos": [other / 4 for _, other in pairs]})
-        (cell,) = cells(make.evidence(table), {"typos": "c"})
+        (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
         assert cell.move is not None
         found.append((cell.rate, cell.move.value))
     (rate, mean), (other_rate, other_mean) = found
@@ -136,5 +138,5 @@ def test_a_fall_of_every_text_by_half_a_step_is_detected_in_all_and_by_less_in_n
 ) -> None:
     original = [half / 4 for half in halves]
     rows = {"far": [value - 0.5 for value in original], "near": [value - 0.49 for value in original]}
-    found = cells(make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, ""))
+    found = sensitivity_table(make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, ""))
     assert [cell.rate.value for cell in found if cell.rate] == [1.0, 0.0]

@@ -68,7 +68,7 @@ def test_a_terminal_gets_colour_unless_it_does_not_want_it(folder: Path) -> None
 def test_an_empty_no_color_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "")
-    assert not terminal.plain()
+    assert not terminal.no_ansi()
 
 
 def test_a_pipe_gets_plain_text(folder: Path) -> None:

@@ -11,24 +11,24 @@ from rich.console import Console
 
 from judge import config
 from judge.cli import watch
-from judge.commands.preparation import Prepared, prepare
+from judge.commands.preparation import PreparedRun, prepare
 from judge.core.records import Usage
-from judge.execution.progress import Counts, Flight, Progress
+from judge.execution.progress import InFlight, JudgeProgress, Progress
 from judge.providers.scripted import ScriptedProvider
 
 ROWS = [{"item": "a", "output": "x"}]
 
 
 @pytest.fixture
-def prepared() -> Prepared:
+def prepared() -> PreparedRun:
     plan = config.plan(given={"criteria": ["fluency"], "metrics": []})
     return prepare(plan, ROWS, providers=[ScriptedProvider(lambda _: "3")])
 
 
-def shown(prepared: Prepared, counts: Progress, monkeypatch: pytest.MonkeyPatch, **console: Any) -> str:
+def shown(prepared: PreparedRun, counts: Progress, monkeypatch: pytest.MonkeyPatch, **console: Any) -> str:
     text = io.StringIO()
     quiet, lines = console.pop("quiet", False), console.pop("lines", 0)
-    of = console.pop("of", Counts(total=10, done=4, failed=1, cached=2, usage=Usage(1234, 5)))
+    of = console.pop("of", JudgeProgress(total=10, done=4, failed=1, cached=2, usage=Usage(1234, 5)))
     monkeypatch.setattr(watch, "Console", lambda **_: Console(file=text, width=120, **console))
     with watch.watch(prepared, counts, quiet=quiet):
         counts.judges = {"script": of}
@@ -37,7 +37,7 @@ def shown(prepared: Prepared, counts: Progress, monkeypatch: pytest.MonkeyPatch,
     return text.getvalue()
 
 
-def test_plain_lines_where_there_is_no_terminal(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_lines_where_there_is_no_terminal(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
     text = shown(prepared, Progress(), monkeypatch, lines=2)
     assert "judging: 4/10 judgments" in text
@@ -46,36 +46,36 @@ def test_plain_lines_where_there_is_no_terminal(prepared: Prepared, monkeypatch:
     assert "\x1b" not in text
 
 
-def test_a_bar_on_a_terminal(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_on_a_terminal(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(prepared, Progress(), monkeypatch, force_terminal=True)
     assert "4/10" in text
     assert "1 failed" in text
 
 
-def test_a_known_price_is_shown(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_known_price_is_shown(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared.judges["script"].model = "gpt-5.4-mini"
     prepared.judges["script"].endpoint = "https://api.openai.com/v1"
     assert "$0.0009" in shown(prepared, Progress(), monkeypatch)  # 1,234 × $0.75 and 5 × $4.50 a million
 
 
-def test_what_costs_nothing_has_no_price(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_costs_nothing_has_no_price(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared.judges["script"].model = "gpt-5.4-mini"
     prepared.judges["script"].endpoint = "https://api.openai.com/v1"
     progress = Progress()
-    progress.judges = {"script": Counts(total=10, done=4)}
+    progress.judges = {"script": JudgeProgress(total=10, done=4)}
     monkeypatch.setattr(Progress, "usage", Usage(12, 3))
     state = watch._state(prepared, progress, 0.0)
     assert "12 + 3 tokens" in state
     assert "$" not in state
 
 
-def test_nothing_is_shown_when_quiet(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_shown_when_quiet(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(prepared, Progress(), monkeypatch, quiet=True) == ""
     assert shown(prepared, Progress(), monkeypatch, quiet=True, force_terminal=True) == ""
 
 
 @pytest.fixture
-def measuring(prepared: Prepared) -> tuple[Prepared, Progress]:
+def measuring(prepared: PreparedRun) -> tuple[PreparedRun, Progress]:
     """A run without a judge, in the middle of a metric."""
     prepared.judges = {}
     progress = Progress(stage="rouge")
@@ -83,7 +83,7 @@ def measuring(prepared: Prepared) -> tuple[Prepared, Progress]:
     return prepared, progress
 
 
-def test_a_metric_under_way(measuring: tuple[Prepared, Progress], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_metric_under_way(measuring: tuple[PreparedRun, Progress], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
     monkeypatch.setattr(watch, "_AT_ONCE", 0.0)
     assert shown(*measuring, monkeypatch, lines=1).startswith("rouge: 300/1,200 texts\n")
@@ -93,51 +93,51 @@ def test_a_metric_under_way(measuring: tuple[Prepared, Progress], monkeypatch: p
 
 
 def test_measuring_that_is_soon_done_shows_no_bar(
-    measuring: tuple[Prepared, Progress], monkeypatch: pytest.MonkeyPatch
+    measuring: tuple[PreparedRun, Progress], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "1200" not in shown(*measuring, monkeypatch, force_terminal=True)
 
 
-def test_what_is_under_way_for_long_is_named(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_under_way_for_long_is_named(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
-    of = Counts(total=10, done=1, retried=7, usage=Usage(1234, 5, cached_tokens=1024, cache_write_tokens=64))
+    of = JudgeProgress(total=10, done=1, retried=7, usage=Usage(1234, 5, cached_tokens=1024, cache_write_tokens=64))
     since = time.monotonic()
-    of.flying = {
-        Flight(of, lambda: ("[/doc-7]", "gpt", "fluency")): since - 45,
-        Flight(of, lambda: ("b", "", "c")): since,
+    of.in_flight = {
+        InFlight(of, lambda: ("[/doc-7]", "gpt", "fluency")): since - 45,
+        InFlight(of, lambda: ("b", "", "c")): since,
     }
     text = shown(prepared, Progress(), monkeypatch, lines=1, of=of)
     assert "1,234 + 5 tokens (1,024 cached, 64 written to the cache), price unknown, 7 retried, " in text
     assert "45 s on fluency of item [/doc-7], system gpt" in text
-    of.flying = {Flight(of, lambda: ("doc-7", "gpt", "fluency")): since}
+    of.in_flight = {InFlight(of, lambda: ("doc-7", "gpt", "fluency")): since}
     assert "doc-7" not in shown(prepared, Progress(), monkeypatch, lines=1, of=of)
 
 
 def test_the_slowest_requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts, clock = Counts(), iter(range(1000))
+    counts, clock = JudgeProgress(), iter(range(1000))
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     for place in range(30):
-        with Flight(counts, lambda place=place: (f"i{place}", "s", "c")) as flight:  # type: ignore[misc]
+        with InFlight(counts, lambda place=place: (f"i{place}", "s", "c")) as flight:  # type: ignore[misc]
             flight.leave()
             for _ in range(place % 20):
                 next(clock)
             flight.leave()  # once more does not start it anew
-    with Flight(counts, lambda: ("never", "sent", "")):
+    with InFlight(counts, lambda: ("never", "sent", "")):
         pass
-    assert not counts.flying
+    assert not counts.in_flight
     assert counts.waiting is None
     assert [took for took, _ in counts.slowest] == sorted((p % 20 + 2 for p in range(30)), reverse=True)[:10]
     assert counts.slowest[0][1] == ("i19", "s", "c")
 
 
-def test_what_may_not_be_sent_yet_is_said(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    of = Counts(total=10, done=4)
-    with Flight(of, lambda: ("1", "s", "fluency")) as flight:
+def test_what_may_not_be_sent_yet_is_said(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = JudgeProgress(total=10, done=4)
+    with InFlight(of, lambda: ("1", "s", "fluency")) as flight:
         assert "held back by a rate limit" in shown(prepared, Progress(), monkeypatch, of=of)
         flight.leave()
         flight.leave()
         assert "held back" not in shown(prepared, Progress(), monkeypatch, of=of)
-    assert (of.held, of.flying) == (0, {})
-    with Flight(of, lambda: ("1", "s", "fluency")):
+    assert (of.blocked, of.in_flight) == (0, {})
+    with InFlight(of, lambda: ("1", "s", "fluency")):
         pass
-    assert of.held == 0
+    assert of.blocked == 0

@@ -15,14 +15,14 @@ from judge import criteria
 from judge.core.errors import CriterionError, ParseError
 from judge.core.records import Criterion, Prompt, Sample
 from judge.criteria import draft as drafts
-from judge.criteria.render import Renderer, draft
+from judge.criteria.render import Renderer, render_step_drafting_prompt
 
 HEAD = "---\nscale: [1, 5]\n---\n"
 EXTENDS = '{% extends "layouts/pointwise.jinja" %}\n'
 
 
 def asked_of(criterion: Criterion) -> Prompt:
-    return draft(criterion, criteria.drafting(criterion))
+    return render_step_drafting_prompt(criterion, criteria.drafting(criterion))
 
 
 Write = Callable[[str], str]
@@ -70,7 +70,7 @@ def test_the_text_for_the_draft_is_that_of_the_prompt(language: str, pairwise: b
     for one in criteria.builtin(language, pairwise=pairwise):
         known = Sample("i", "s", "o", source="x")
         rival = replace(known, system="t") if pairwise else None
-        whole = Renderer(one, criteria.bodies(one)).render(known, rival).messages[0]["content"]
+        whole = Renderer(one, criteria.template_bodies(one)).render(known, rival).messages[0]["content"]
         text = re.sub(r"\A.*?\n\n(.*?)\n\n[^\n]+\n1\. .*\Z", r"\1", whole.partition(one.title)[2], flags=re.DOTALL)
         assert len(text) > 100
         assert text in asked_of(one).messages[0]["content"]

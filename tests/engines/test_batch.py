@@ -18,19 +18,19 @@ from typing import Any
 import pytest
 
 from judge import config, evaluate
-from judge.commands.cost_estimate import forecast
+from judge.commands.cost_estimate import one_line_estimate
 from judge.commands.preparation import prepare
 from judge.config import Budget
 from judge.core.errors import BudgetReached, ConfigError, DeadlineReached, Refused, StorageError, Transient
 from judge.core.records import Request, Response, Usage
-from judge.execution.budget import Purse
-from judge.execution.engines import Answer, Context, made
+from judge.execution.budget import BudgetLedger
+from judge.execution.engines import Answer, EngineContext, create_engine
 from judge.execution.engines.batch_api import BatchEngine
-from judge.execution.engines.batch_jobs import Outbox, Part, Parts
-from judge.execution.progress import Counts
+from judge.execution.engines.batch_jobs import BatchJob, BatchJobs, BatchJobStore
+from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Policy, Retrier
 from judge.providers.openai import OpenAIProvider
-from judge.providers.pricing import DEFAULT_URL, usd
+from judge.providers.pricing import DEFAULT_URL, cost_usd
 from judge.providers.scripted import ScriptedProvider
 
 KEY = "sk-secret-of-the-batch-tests"
@@ -49,11 +49,11 @@ class Session:
 
     def __init__(self, server: Any, folder: Path, **limits: Any) -> None:
         self.provider = OpenAIProvider("test-model", base_url=server.url)
-        self.counts, self.waits = Counts(), [0.0][:0]
+        self.counts, self.waits = JudgeProgress(), [0.0][:0]
         self.answers: dict[str, Answer] = {}
         self.purse, deadline = limits.pop("purse", None), limits.pop("deadline", None)
-        parts = Parts(folder, self.provider.endpoint)
-        outbox = Outbox(self.provider.batches, parts, self.counts, self.purse, sleep=self.sleep, **limits)
+        parts = BatchJobStore(folder, self.provider.endpoint)
+        outbox = BatchJobs(self.provider.batches, parts, self.counts, self.purse, sleep=self.sleep, **limits)
         self.engine = BatchEngine(outbox, self.purse, deadline)
 
     async def sleep(self, seconds: float) -> None:
@@ -109,7 +109,7 @@ def test_the_first_goes_online_and_all_others_in_one_file(echo: Any, tmp_path: P
     assert echo.uploads == 1
     assert session.counts.sent == 9
     assert session.counts.batched == Usage(900, 9, 576)
-    assert (session.counts.awaited, session.counts.remarks) == ("", [])
+    assert (session.counts.batch_status, session.counts.remarks) == ("", [])
     assert not list(tmp_path.glob("*.json"))
 
 
@@ -305,7 +305,7 @@ def left_running(server: Any, folder: Path, count: int = 6) -> Session:
 
 def test_after_an_interruption_the_same_batch_is_fetched(echo: Any, tmp_path: Path) -> None:
     first = left_running(echo, tmp_path)
-    assert first.counts.awaited == "batches: 1 in_progress, 0 of 5 requests answered"
+    assert first.counts.batch_status == "batches: 1 in_progress, 0 of 5 requests answered"
     second = Session(echo, tmp_path)
     assert not {*go(second.run(named(6)[1:]))} ^ {f"text {n}" for n in range(1, 6)}
     assert (echo.uploads, len(echo.batches), len(echo.online)) == (1, 1, 1)
@@ -377,16 +377,18 @@ def test_two_runs_at_once_share_a_batch(echo: Any, tmp_path: Path) -> None:
 
 
 def test_one_endpoint_does_not_fetch_anothers(echo: Any, tmp_path: Path) -> None:
-    Parts(tmp_path, "http://elsewhere").save(Part(tmp_path / "x.json", "http://elsewhere", {"k": ("c", 0)}, [{}]))
-    assert Parts(tmp_path, echo.url).load() == []
-    assert len(Parts(tmp_path, "http://elsewhere").load()) == 1
+    BatchJobStore(tmp_path, "http://elsewhere").save(
+        BatchJob(tmp_path / "x.json", "http://elsewhere", {"k": ("c", 0)}, [{}])
+    )
+    assert BatchJobStore(tmp_path, echo.url).load() == []
+    assert len(BatchJobStore(tmp_path, "http://elsewhere").load()) == 1
     os.utime(tmp_path / "x.json", (0, 0))
-    assert Parts(tmp_path, "http://elsewhere").load() == []
+    assert BatchJobStore(tmp_path, "http://elsewhere").load() == []
     assert not (tmp_path / "x.json").exists()
 
 
 def test_draws_are_found_again_whatever_the_server_draws_at_once(echo: Any, tmp_path: Path) -> None:
-    part = Part(tmp_path / "x.json", "e")
+    part = BatchJob(tmp_path / "x.json", "e")
     eight = request("text", temperature=1, n=8)
     part.add(eight, {"model": "m", "messages": [], "n": 8, "prompt_cache_key": "k"})
     twenty = request("text", temperature=1, n=20)
@@ -446,7 +448,7 @@ def test_an_address_without_a_batch_api_is_said_unpaid(echo: Any, tmp_path: Path
 
 def test_a_budget_is_not_crossed(echo: Any, tmp_path: Path) -> None:
     texts = [request(f"{n} " + "word " * 20) for n in range(12)]
-    purse = Purse(Budget(1600, "tokens"))
+    purse = BudgetLedger(Budget(1600, "tokens"))
     session = Session(echo, tmp_path, purse=purse)
     with pytest.raises(BudgetReached, match="1,600 tokens is reached"):
         go(session.run(texts))
@@ -463,12 +465,12 @@ def payer(model: str, endpoint: str) -> ScriptedProvider:
     return provider
 
 
-def paid_in_dollars(monkeypatch: pytest.MonkeyPatch, requests: float) -> Purse:
+def paid_in_dollars(monkeypatch: pytest.MonkeyPatch, requests: float) -> BudgetLedger:
     """A purse for one answer, and then so many times the most that a request can cost; a token costs a dollar."""
     most = len("text 0") + 1016
     monkeypatch.setattr("judge.execution.budget.per_token", lambda *_, **__: (1.0, 1.0, 1.0, 1.0))
-    purse = Purse(Budget(101 + requests * most, "usd"))
-    assert purse.pays_for(payer("test-model", "e"))
+    purse = BudgetLedger(Budget(101 + requests * most, "usd"))
+    assert purse.covers(payer("test-model", "e"))
     return purse
 
 
@@ -499,17 +501,17 @@ def test_what_a_forgotten_batch_had_kept_goes_first(echo: Any, tmp_path: Path, m
 
 def test_dollars_go_twice_as_far() -> None:
     used = Usage(1_000_000, 1_000, 100_000)
-    price = usd("gpt-5.4-mini", DEFAULT_URL, used)
+    price = cost_usd("gpt-5.4-mini", DEFAULT_URL, used)
     assert price
-    assert usd("gpt-5.4-mini", DEFAULT_URL, used, batched=used) == pytest.approx(price / 2)
+    assert cost_usd("gpt-5.4-mini", DEFAULT_URL, used, batched=used) == pytest.approx(price / 2)
     one = Request("gpt-5.4-mini", ({"role": "user", "content": "x" * 1000},), {"max_tokens": 100}, endpoint=DEFAULT_URL)
-    purse = Purse(Budget(10, "usd"))
-    assert purse.pays_for(payer(one.model, DEFAULT_URL))
-    whole, half = purse.keep(one), purse.keep(one, 0.5)
+    purse = BudgetLedger(Budget(10, "usd"))
+    assert purse.covers(payer(one.model, DEFAULT_URL))
+    whole, half = purse.try_reserve(one), purse.try_reserve(one, 0.5)
     assert whole is not None
     assert half == pytest.approx(whole / 2)
-    purse.settle(half or 0, one, Usage(1000, 10), 0.5)
-    assert purse.spent == pytest.approx((usd(one.model, DEFAULT_URL, Usage(1000, 10)) or 0) / 2)
+    purse.commit(half or 0, one, Usage(1000, 10), 0.5)
+    assert purse.spent == pytest.approx((cost_usd(one.model, DEFAULT_URL, Usage(1000, 10)) or 0) / 2)
 
 
 def test_at_the_deadline_batches_are_left_running(echo: Any, tmp_path: Path) -> None:
@@ -581,7 +583,7 @@ def test_what_cannot_be_batched_is_said_unpaid(batch_server: Any, options: dict[
 def test_only_engines_with_a_wish_of_their_own_are_opened(tmp_path: Path) -> None:
     from judge.execution.engines import local
 
-    assert made("local", Context(ScriptedProvider(lambda _: 4), tmp_path, Counts())) is local.run
+    assert create_engine("local", EngineContext(ScriptedProvider(lambda _: 4), tmp_path, JudgeProgress())) is local.run
 
 
 def command(server: Any, folder: Path) -> subprocess.Popen[str]:
@@ -643,7 +645,7 @@ def test_interrupted_it_says_what_goes_on(batch_server: Any, tmp_path: Path) -> 
     assert "Start the same command again" in err
     plan = {"base_url": batch_server.url, "model": "test-model", "criteria": ["relevance"], "cache": tmp_path / "cache"}
     warned = [
-        "under way in batches" in forecast(prepare(config.plan(given=plan | {"engine": engine}), DATA))
+        "under way in batches" in one_line_estimate(prepare(config.plan(given=plan | {"engine": engine}), DATA))
         for engine in ("local", "batch")
     ]
     assert warned == [True, False], "asked one by one they would be paid again"

@@ -24,13 +24,13 @@ from judge import evaluate
 from judge.config import Budget
 from judge.core.errors import ConfigError, JudgeError, MissingExtra, ParseError, Refused, Transient
 from judge.core.records import Choice, Request, Response, Usage
-from judge.execution.budget import Purse
-from judge.execution.engines import Answer, Context, made, ray, ray_cluster
+from judge.execution.budget import BudgetLedger
+from judge.execution.engines import Answer, EngineContext, create_engine, ray, ray_cluster
 from judge.execution.engines import ray as of_ray
-from judge.execution.engines.ray_cluster import Spot
-from judge.execution.engines.ray_worker import Hand, Opened, packed, unpacked
-from judge.execution.progress import Counts
-from judge.execution.rate_limit import Pace
+from judge.execution.engines.ray_cluster import Placement
+from judge.execution.engines.ray_worker import Worker, WorkerInfo, decode_answers, encode_block
+from judge.execution.progress import JudgeProgress
+from judge.execution.rate_limit import RateLimiter
 from judge.execution.retry import Policy, Retrier
 from judge.providers.openai import OpenAIProvider
 from judge.providers.scripted import ScriptedProvider
@@ -78,10 +78,10 @@ class Session:
     """Requests of one judge through an engine, and what came of them."""
 
     def __init__(self, provider: Any, *, engine: str = "ray", workers: int = 1, **limits: Any) -> None:
-        self.counts, self.answers = Counts(), dict[str, Answer]()
+        self.counts, self.answers = JudgeProgress(), dict[str, Answer]()
         self.purse = limits.get("purse")
-        self.place = Context(provider, None, self.counts, self.purse, workers=workers)
-        self.engine = made(engine, self.place)
+        self.place = EngineContext(provider, None, self.counts, self.purse, workers=workers)
+        self.engine = create_engine(engine, self.place)
         limits = {"policy": Policy(attempts=4, base=0.0)} | limits
         self.retrier = Retrier(limits["policy"], limits.get("pace"), self.purse, counts=self.counts)
         self.on_answer: Callable[[Answer], None] = lambda _: None
@@ -128,7 +128,7 @@ class Session:
 def test_without_the_package_the_line_for_pip_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(of_ray, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=re.escape("pip install 'textjudge[ray]'")):
-        made("ray", Context(ScriptedProvider(lambda _: "4"), None, Counts()))
+        create_engine("ray", EngineContext(ScriptedProvider(lambda _: "4"), None, JudgeProgress()))
 
 
 @pytest.mark.parametrize(
@@ -205,11 +205,11 @@ def test_the_callers_logging_is_as_it_was(starts: bool, monkeypatch: pytest.Monk
     monkeypatch.setattr(ray_cluster, "_mute", lambda _: None)  # it would import Ray, which has a handler of its own
     for _ in range(3):
         if starts:
-            ray_cluster.join(1)
-            ray_cluster.leave()
+            ray_cluster.connect(1)
+            ray_cluster.disconnect()
         else:
             with pytest.raises(ConfigError, match="no room"):
-                ray_cluster.join(1)
+                ray_cluster.connect(1)
         assert (said.handlers, said.propagate, said.level) == (*before, logging.INFO)
     assert set(seen) == {logging.ERROR}
 
@@ -281,39 +281,39 @@ def test_a_lost_node_is_replaced_by_one_that_can_be_reached(monkeypatch: pytest.
     there = {"10.0.0.0", "10.0.0.1", "10.0.0.2"}
     monkeypatch.setattr(ray_cluster, "ray", lambda: Ray)
     monkeypatch.setattr(ray_cluster, "_reached", lambda host, port: host in there)
-    first = Spot("id0", "host0", 1)
-    assert ray_cluster.near(first) == first
+    first = Placement("id0", "host0", 1)
+    assert ray_cluster.nearest_alive(first) == first
     there.remove("10.0.0.0")  # listed as alive for a while yet
-    assert ray_cluster.near(first) == Spot("id2", "host2", 1)
-    assert ray_cluster.near(Spot("id3", "host3")) == Spot("id1", "host1")
+    assert ray_cluster.nearest_alive(first) == Placement("id2", "host2", 1)
+    assert ray_cluster.nearest_alive(Placement("id3", "host3")) == Placement("id1", "host1")
     there.clear()
     with pytest.raises(Refused, match="no machine of the cluster is left") as raised:
-        ray_cluster.near(first)
+        ray_cluster.nearest_alive(first)
     assert raised.value.stops == "always"
 
 
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (Opened("n1", "", why="No module named 'judge'"), r"n1 has no judge .*install textjudge"),
-        (Opened("n1", "0.0.1"), r"n1 has judge 0\.0\.1, and this is"),
-        (Opened("n1", ray.__version__, why="no key: $X is not set"), r"n1 cannot ask this judge: no key: \$X"),
-        (Opened("n1", ray.__version__, "replay:1"), "n1 would ask replay:1, and not e"),
+        (WorkerInfo("n1", "", why="No module named 'judge'"), r"n1 has no judge .*install textjudge"),
+        (WorkerInfo("n1", "0.0.1"), r"n1 has judge 0\.0\.1, and this is"),
+        (WorkerInfo("n1", ray.__version__, why="no key: $X is not set"), r"n1 cannot ask this judge: no key: \$X"),
+        (WorkerInfo("n1", ray.__version__, "replay:1"), "n1 would ask replay:1, and not e"),
     ],
 )
-def test_a_worker_that_cannot_do_the_same_is_named(found: Opened, said: str) -> None:
+def test_a_worker_that_cannot_do_the_same_is_named(found: WorkerInfo, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         ray._check(found, "e")
 
 
 def test_a_worker_that_can_is_taken() -> None:
-    ray._check(Opened("n1", ray.__version__, "e"), "e")
+    ray._check(WorkerInfo("n1", ray.__version__, "e"), "e")
 
 
-async def collected(hand: Hand, count: int) -> dict[int, Any]:
+async def collected(hand: Worker, count: int) -> dict[int, Any]:
     found: dict[int, Any] = {}
     while len(found) < count:
-        answers, _ = unpacked(await asyncio.wait_for(hand.answers(), 30))
+        answers, _ = decode_answers(await asyncio.wait_for(hand.answers(), 30))
         found |= dict(answers)
     return found
 
@@ -333,8 +333,8 @@ def test_an_error_comes_back_as_it_was(error: JudgeError) -> None:
             error.add_note("noted")
             raise error
 
-        hand = Hand(answering(answer))
-        hand.take(packed([(7, request("x"))], [], None))
+        hand = Worker(answering(answer))
+        hand.take(encode_block([(7, request("x"))], [], None))
         came = (await collected(hand, 1))[7]
         assert (type(came), str(came), came.__dict__) == (type(error), "m", error.__dict__)
 
@@ -355,8 +355,8 @@ def test_a_mistake_in_a_provider_says_where_it_is() -> None:
                 raise Odd("odd", "one")
             return {}["nothing"]  # type: ignore[no-any-return]
 
-        hand = Hand(answering(answer))
-        hand.take(packed([(1, request("x")), (2, request("odd"))], [], None))
+        hand = Worker(answering(answer))
+        hand.take(encode_block([(1, request("x")), (2, request("odd"))], [], None))
         found = await collected(hand, 2)
         assert isinstance(found[1], KeyError)
         assert "nothing" in found[1].__notes__[0]
@@ -379,10 +379,10 @@ def test_what_is_dropped_is_let_go_and_the_rest_answered() -> None:
                 raise
             return Response((Choice(text(one)),))
 
-        hand = Hand(answering(answer))
-        hand.take(packed([(1, request("slow")), (2, request("quick"))], [], None))
+        hand = Worker(answering(answer))
+        hand.take(encode_block([(1, request("slow")), (2, request("quick"))], [], None))
         assert list(await collected(hand, 1)) == [2]
-        hand.take(packed([(3, request("more"))], [1, 2, 99], None))
+        hand.take(encode_block([(3, request("more"))], [1, 2, 99], None))
         assert list(await collected(hand, 1)) == [3]
         assert ended == ["slow"]
 
@@ -396,12 +396,12 @@ def test_what_is_learned_is_told_once_and_taken_over() -> None:
             return Response((Choice("4"),))
 
         provider = answering(answer, taught="a")
-        hand = Hand(provider)
-        hand.take(packed([(1, request("x"))], [], "b"))
-        assert unpacked(await hand.answers())[1] == "b+"
+        hand = Worker(provider)
+        hand.take(encode_block([(1, request("x"))], [], "b"))
+        assert decode_answers(await hand.answers())[1] == "b+"
         provider.complete = lambda _: asyncio.sleep(0, Response((Choice("4"),)))
-        hand.take(packed([(2, request("x"))], [], None))
-        assert unpacked(await hand.answers())[1] is None
+        hand.take(encode_block([(2, request("x"))], [], None))
+        assert decode_answers(await hand.answers())[1] is None
 
     asyncio.run(go())
 
@@ -426,9 +426,9 @@ def test_who_cannot_be_taught_says_so_in_every_reply() -> None:
         async def answer(one: Request) -> Response:
             return Response((Choice(text(one)),))
 
-        hand = Hand(Stubborn(answer))  # type: ignore[arg-type]
-        hand.take(packed([(1, request("x")), (2, request("y"))], [], "lesson"))
-        hand.take(packed([(3, request("z"))], [], None))
+        hand = Worker(Stubborn(answer))  # type: ignore[arg-type]
+        hand.take(encode_block([(1, request("x")), (2, request("y"))], [], "lesson"))
+        hand.take(encode_block([(3, request("z"))], [], None))
         found = await collected(hand, 3)
         assert [repr(found[n]) for n in (1, 2)] == ["ValueError('no lesson')"] * 2
         assert "test_ray.py" in found[1].__notes__[0]
@@ -454,8 +454,8 @@ def test_a_reply_that_cannot_be_sent_keeps_back_no_other() -> None:
             odd: dict[str, Any] = {"locked": {"x": threading.Lock()}, "sealed": {"x": Sealed("x")}}
             return Response((Choice("4"),), limits=odd.get(text(one), {}))
 
-        hand = Hand(answering(answer))
-        hand.take(packed([(1, request("locked")), (2, request("sealed")), (3, request("plain"))], [], None))
+        hand = Worker(answering(answer))
+        hand.take(encode_block([(1, request("locked")), (2, request("sealed")), (3, request("plain"))], [], None))
         found = await collected(hand, 3)
         assert found[3] == Response((Choice("4"),))
         for number, why in ((1, "lock"), (2, "cannot be made again")):
@@ -466,14 +466,14 @@ def test_a_reply_that_cannot_be_sent_keeps_back_no_other() -> None:
     asyncio.run(go())
 
 
-def crewed(count: int) -> tuple[ray.Crew, list[Any]]:
+def crewed(count: int) -> tuple[ray.WorkerPool, list[Any]]:
     """A crew whose workers have no actors, and they."""
-    one = ray.Crew(ScriptedProvider(lambda _: "4"), Counts())
-    one._workers = [ray._Worker(ray_cluster.Spot("", f"w{n}"), manned=True) for n in range(count)]
+    one = ray.WorkerPool(ScriptedProvider(lambda _: "4"), JudgeProgress())
+    one._workers = [ray._Worker(ray_cluster.Placement("", f"w{n}"), manned=True) for n in range(count)]
     return one, list(one._workers)
 
 
-def given(one: ray.Crew, group: str) -> Any:
+def given(one: ray.WorkerPool, group: str) -> Any:
     """Who gets a request of a group; it stays under way."""
     worker = one._picked(group)
     assert worker is not None
@@ -558,14 +558,16 @@ def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(ray_cluster, "leave", lambda: left.append("left"))
 
     async def go() -> None:
-        one = ray.Crew(ScriptedProvider(lambda _: "4"), counts := Counts(awaited="what others have said"))
+        one = ray.WorkerPool(
+            ScriptedProvider(lambda _: "4"), counts := JudgeProgress(batch_status="what others have said")
+        )
         starting = asyncio.create_task(one.start())
         await asyncio.to_thread(begun.wait)
-        assert counts.awaited == "Ray: workers are starting"
+        assert counts.batch_status == "Ray: workers are starting"
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await starting
-        assert counts.awaited == "what others have said"
+        assert counts.batch_status == "what others have said"
         may_end.set()
         await one.aclose()
 
@@ -891,9 +893,9 @@ def test_the_budget_is_one_for_all_workers(connected: Any) -> None:
         return Response((Choice("4"),), Usage(90, 10))
 
     def spent(engine: str, workers: int) -> tuple[int, float]:
-        purse = Purse(Budget(20_000, "tokens"))
+        purse = BudgetLedger(Budget(20_000, "tokens"))
         provider = answering(answer)
-        assert purse.pays_for(provider)
+        assert purse.covers(provider)
         session = Session(provider, engine=engine, workers=workers, purse=purse)
         with pytest.raises(JudgeError, match="budget"):
             session.run([request(f"{n}", max_tokens=20) for n in range(1000)])
@@ -921,10 +923,10 @@ def test_the_pace_is_one_for_all_workers(connected: Any, chat_server: Any, make_
     chat_server.answer = answer
     granted = 0
 
-    class Counting(Pace):
+    class Counting(RateLimiter):
         async def enter(self, request: Request) -> Any:
             nonlocal granted
-            permit = await super().enter(request)
+            permit = await super().acquire(request)
             granted += 1
             return permit
 
@@ -984,7 +986,7 @@ def test_a_worker_without_the_key_is_named_before_anything_is_sent(
     """The cluster was started without it; and nothing that went there has it."""
     monkeypatch.setenv("KEY_OF_THE_RAY_TESTS", KEY)
     provider = OpenAIProvider("m", base_url=chat_server.url, key_env="KEY_OF_THE_RAY_TESTS")
-    assert KEY.encode() not in ray.recipe(provider)
+    assert KEY.encode() not in ray.provider_factory(provider)
     with pytest.raises(ConfigError, match=r"the worker on \S+ cannot ask this judge: no key: \$KEY_OF_THE_RAY_TESTS"):
         Session(provider).run(named(3))
     assert not chat_server.bodies

@@ -17,15 +17,15 @@ from judge.cache import Cache, DiskCache
 from judge.core.errors import DeadlineReached, ParseError, Refused, StorageError, Transient
 from judge.core.records import Choice, Criterion, Failure, Request, Response, Sample, Score, Usage
 from judge.criteria import load
-from judge.execution.leases import Claims
-from judge.execution.metric_client import Asker
+from judge.execution.leases import RequestLeases
+from judge.execution.metric_client import MetricClient
 from judge.execution.pending import Judgment, Row
-from judge.execution.progress import Counts
+from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Policy, Retrier
-from judge.execution.scheduler import Run
-from judge.metrics.common import Trouble, Wanted
+from judge.execution.scheduler import JudgeRun
+from judge.metrics.common import ModelError, ModelQuestion
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.scoring.strategies import Settings
+from judge.scoring.strategies import SamplingOptions
 
 LEASE = 60.0
 LONG = 20_000.0
@@ -117,11 +117,11 @@ class Process:
     ) -> None:
         self.cache = cache or Shared(store, name)
         self.provider = provider(script, endpoint=endpoint, decides=decides)
-        self.counts, self.rows = Counts(), list[Row]()
+        self.counts, self.rows = JudgeProgress(), list[Row]()
         asked = list(judgments() if judged is None else judged)
         criteria = {one.criterion.name: one.criterion for one in asked}
-        self.run = Run(
-            asked, self.provider, Settings(**settings), cache=self.cache,
+        self.run = JudgeRun(
+            asked, self.provider, SamplingOptions(**settings), cache=self.cache,
             retrier=Retrier(Policy(), deadline=deadline), emit=self.rows.append, counts=self.counts,
             concurrency=concurrency, engine=engine, criteria=[criteria[name] for name in sorted(criteria)],
         )  # fmt: skip
@@ -211,7 +211,7 @@ def test_what_several_ask_for_is_paid_once(in_time: Callable[..., Any], way: str
     for one in some:
         assert one.values == alone.values
         assert one.counts.done == one.counts.total == len(judged)
-        assert one.counts.awaited == ""
+        assert one.counts.batch_status == ""
     assert sum(one.counts.sent > 1 for one in some) > 1, "it was shared out"
 
 
@@ -295,7 +295,7 @@ def test_what_a_dead_process_claimed_is_asked_for_once_the_claim_has_run_out(in_
         loop, store, said = asyncio.get_running_loop(), Store(), list[str]()
         one, start = Process(store, "a", certain), loop.time()
         Ghost(store, "ghost", LEASE).haunt(one, *TEXTS)
-        loop.call_at(start + LEASE - 1, lambda: said.extend([one.counts.awaited, str(one.counts.done)]))
+        loop.call_at(start + LEASE - 1, lambda: said.extend([one.counts.batch_status, str(one.counts.done)]))
         await all_of(one)
         return one, loop.time() - start, said
 
@@ -546,9 +546,9 @@ def test_a_look_that_took_long_is_soon_followed_by_another(in_time: Callable[...
 
         loop.time = lambda: clock() + late  # type: ignore[method-assign]
         Shared(store, "other").claim(["k"])
-        claims = Claims(Hung(store, "a"), lambda *_: True, Counts())
-        claims.take([("k", Request("k", ()))])
-        claims.again()
+        claims = RequestLeases(Hung(store, "a"), lambda *_: True, JudgeProgress())
+        claims.acquire([("k", Request("k", ()))])
+        claims.poll()
         return claims._next - loop.time()
 
     assert 0.2 <= in_time(work()) <= 1.0
@@ -628,30 +628,30 @@ def test_whatever_happens_all_is_judged_and_nothing_kept_is_paid_twice(in_time: 
     assert not store.claims
 
 
-def asker(store: Store, name: str, takes: Callable[[str], float] = lambda _: 1.0) -> Asker:
+def asker(store: Store, name: str, takes: Callable[[str], float] = lambda _: 1.0) -> MetricClient:
     class Uneven(ScriptedProvider):
         async def complete(self, request: Request) -> Response:
             await asyncio.sleep(takes(request.messages[0]["content"]))
             return await super().complete(request)
 
     provider = Uneven(lambda request: request.messages[0]["content"], endpoint="test")
-    return Asker(provider, cache=Shared(store, name), retrier=Retrier(Policy()), concurrency=4)
+    return MetricClient(provider, cache=Shared(store, name), retrier=Retrier(Policy()), concurrency=4)
 
 
-def wanted(*prompts: str) -> list[Wanted]:
-    return [Wanted(prompt, 64, str.upper) for prompt in prompts]
+def wanted(*prompts: str) -> list[ModelQuestion]:
+    return [ModelQuestion(prompt, 64, str.upper) for prompt in prompts]
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_two_calls_of_one_asker_pay_once_for_what_both_want(
     in_time: Callable[..., Any], on_disk: bool, tmp_path: Path
 ) -> None:
-    async def work() -> tuple[Store, Asker, list[Any]]:
+    async def work() -> tuple[Store, MetricClient, list[Any]]:
         store = Store()
         one = asker(store, "a", lambda prompt: 5.0)
         if on_disk:
             one._cache = DiskCache(tmp_path)
-        asked = [one.ask(wanted("one", "two")), one.ask([Wanted("two", 64, str.title), *wanted("three")])]
+        asked = [one.ask(wanted("one", "two")), one.ask([ModelQuestion("two", 64, str.title), *wanted("three")])]
         async with asyncio.timeout(LONG / 2):
             found = await asyncio.gather(*asked)
         one._cache.close()
@@ -664,7 +664,7 @@ def test_two_calls_of_one_asker_pay_once_for_what_both_want(
 
 
 def test_what_one_call_gives_up_another_of_the_asker_asks_for(in_time: Callable[..., Any]) -> None:
-    async def work() -> tuple[list[Any], Asker]:
+    async def work() -> tuple[list[Any], MetricClient]:
         one = asker(Store(), "a", lambda prompt: 5.0)
         task = asyncio.ensure_future(one.ask(wanted("one")))
         asyncio.get_running_loop().call_later(2.0, task.cancel)
@@ -680,7 +680,7 @@ def test_what_one_call_gives_up_another_of_the_asker_asks_for(in_time: Callable[
 
 
 def test_metrics_that_ask_share_too(in_time: Callable[..., Any]) -> None:
-    async def work() -> tuple[Store, list[tuple[list[Any], Asker]]]:
+    async def work() -> tuple[Store, list[tuple[list[Any], MetricClient]]]:
         store = Store()
         made = [asker(store, name) for name in "ab"]
         prompts = wanted(*(f"prompt {n % 150}" for n in range(200)))
@@ -705,11 +705,11 @@ def test_a_metric_s_reply_is_settled_for_others_before_all_of_its_replies_are(in
     async def work() -> tuple[float, int]:
         start, store = asyncio.get_running_loop().time(), Store()
         first, second = asker(store, "a", lambda prompt: 1000.0 if prompt == "long" else 5.0), asker(store, "b")
-        task = asyncio.ensure_future(first.ask([*wanted("one"), Wanted("two", 64, unread), *wanted("long")]))
+        task = asyncio.ensure_future(first.ask([*wanted("one"), ModelQuestion("two", 64, unread), *wanted("long")]))
         await asyncio.sleep(1.0)
         assert await second.ask(wanted("one", "two")) == ["ONE", "TWO"]
         seconds = asyncio.get_running_loop().time() - start
-        assert isinstance((await task)[1], Trouble)
+        assert isinstance((await task)[1], ModelError)
         return seconds, second.counts.sent
 
     def unread(reply: str) -> str:
@@ -758,9 +758,9 @@ def test_what_is_found_is_let_go_of(in_time: Callable[..., Any]) -> None:
             found.append(key)
             return True
 
-        claims = Claims(Shared(store, "a"), take, Counts())
+        claims = RequestLeases(Shared(store, "a"), take, JudgeProgress())
         asked = {key: Request(key, ()) for key in ("kept", "new")}
-        assert claims.take(asked.items()) == [("new", asked["new"])]
+        assert claims.acquire(asked.items()) == [("new", asked["new"])]
         assert (found, list(store.claims)) == (["kept"], ["new"])
 
     in_time(work())
@@ -768,15 +768,15 @@ def test_what_is_found_is_let_go_of(in_time: Callable[..., Any]) -> None:
 
 def test_claims_say_how_many_they_wait_for(in_time: Callable[..., Any]) -> None:
     async def work() -> None:
-        store, counts = Store(), Counts()
+        store, counts = Store(), JudgeProgress()
         requests = {f"{n}": Request(f"{n}", ()) for n in range(1200)}
         Shared(store, "other").claim(list(requests))
-        claims = Claims(Shared(store, "a"), lambda *_: True, counts)
-        assert claims.take([("0", requests["0"])]) == []
-        assert counts.awaited == "1 reply asked for by another run"
-        assert claims.take(requests.items()) == []
-        assert counts.awaited == "1,200 replies asked for by another run"
+        claims = RequestLeases(Shared(store, "a"), lambda *_: True, counts)
+        assert claims.acquire([("0", requests["0"])]) == []
+        assert counts.batch_status == "1 reply asked for by another run"
+        assert claims.acquire(requests.items()) == []
+        assert counts.batch_status == "1,200 replies asked for by another run"
         claims.close()
-        assert (counts.awaited, claims.waiting) == ("", False)
+        assert (counts.batch_status, claims.waiting) == ("", False)
 
     in_time(work())

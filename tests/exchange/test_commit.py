@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from judge.core.errors import StorageError
-from judge.execution.group_commit import Commit
+from judge.execution.group_commit import GroupCommit
 
 
 class Disk:
@@ -25,16 +25,16 @@ class Disk:
         self.put = []
 
 
-async def keep(disk: Disk, commit: Commit, number: int) -> list[int]:
+async def keep(disk: Disk, commit: GroupCommit, number: int) -> list[int]:
     """What is written by the time that this one is said to be."""
     disk.put.append(number)
-    await commit.written()
+    await commit.committed()
     return [one for share in disk.writes for one in share]
 
 
 def test_what_gathers_in_one_turn_is_written_together_and_before_anybody_goes_on() -> None:
     disk = Disk()
-    commit = Commit(disk.write)
+    commit = GroupCommit(disk.write)
 
     async def go() -> list[list[int]]:
         found = await asyncio.gather(*(keep(disk, commit, n) for n in range(5)))
@@ -48,15 +48,15 @@ def test_what_gathers_in_one_turn_is_written_together_and_before_anybody_goes_on
 
 def test_everybody_who_waits_hears_of_a_write_that_failed_and_so_does_the_next() -> None:
     disk = Disk()
-    commit = Commit(disk.write)
+    commit = GroupCommit(disk.write)
 
     async def go() -> list[object]:
         disk.full = True
         found = await asyncio.gather(*(keep(disk, commit, n) for n in range(3)), return_exceptions=True)
         with pytest.raises(StorageError):
-            commit.soon()
+            commit.schedule()
         disk.full = False
-        commit.now()
+        commit.flush()
         return [*found, *await keep(disk, commit, 3)]
 
     *failed, a, b, c, d = asyncio.run(go())
@@ -66,7 +66,7 @@ def test_everybody_who_waits_hears_of_a_write_that_failed_and_so_does_the_next()
 
 def test_one_who_stops_waiting_stops_nobody_else() -> None:
     disk = Disk()
-    commit = Commit(disk.write)
+    commit = GroupCommit(disk.write)
 
     async def go() -> list[object]:
         tasks = [asyncio.create_task(keep(disk, commit, n)) for n in range(2)]
@@ -81,12 +81,12 @@ def test_one_who_stops_waiting_stops_nobody_else() -> None:
 
 def test_writing_at_once_is_enough_for_those_who_wait() -> None:
     disk = Disk()
-    commit = Commit(disk.write)
+    commit = GroupCommit(disk.write)
 
     async def go() -> list[int]:
         task = asyncio.create_task(keep(disk, commit, 7))
         await asyncio.sleep(0)
-        commit.now()
+        commit.flush()
         return await task
 
     assert asyncio.run(go()) == [7]
@@ -103,8 +103,8 @@ def test_a_write_that_took_long_is_soon_followed_by_another() -> None:
             late += 30.0
 
         loop.time = lambda: clock() + late  # type: ignore[method-assign]
-        commit = Commit(hang)
-        await commit.written()
+        commit = GroupCommit(hang)
+        await commit.committed()
         return commit._not_before - loop.time()
 
     assert 0.0 < asyncio.run(go()) <= 0.5

@@ -184,7 +184,7 @@ def test_corpus_column() -> None:
     assert a.value == b.value == theirs
     assert (a.provenance, b.provenance.n) == (b.provenance, 3)
     assert (c.value, c.provenance.n, c.provenance.low, c.provenance.high) == (100.0, 1, None, None)
-    assert parallel.merged([result]).notes == ("bleu_corpus: 1 of 8 texts have no reference and are left out",)
+    assert parallel.merge_results([result]).notes == ("bleu_corpus: 1 of 8 texts have no reference and are left out",)
     assert a.provenance.low is not None
     assert a.provenance.high is not None
     draws = [BLEU().corpus_score([NEAR[n]] * 3, [[LONG[n]] * 3]).score for n in range(3)]
@@ -298,9 +298,9 @@ def test_texts_that_a_tokenizer_leaves_whole_are_said() -> None:
     """Asked for, or one for a system of several languages: 13a leaves a Japanese sentence one word."""
     japanese = sample("船は港に着いた", "船は港へ着いた")
     for metric in (Bleu(tokenize="13a"), CorpusBleu(tokenize="13a")):
-        (note,) = parallel.merged([metric.score([japanese, sample("a boat", "the boat")])]).notes
+        (note,) = parallel.merge_results([metric.score([japanese, sample("a boat", "the boat")])]).notes
         assert ": 2 of 4 texts are in a script that the tokenizer 13a does not cut into words: " in note
     english = [sample(f"the ferry {n} came late to the harbour", f"ferry {n} came") for n in range(9)]
-    (note,) = parallel.merged([CorpusBleu().score([japanese, *english])]).notes
+    (note,) = parallel.merge_results([CorpusBleu().score([japanese, *english])]).notes
     assert note.startswith("bleu_corpus: 2 of 20 texts are in a script")
-    assert parallel.merged([Bleu().score([japanese, *english])]).notes == ()
+    assert parallel.merge_results([Bleu().score([japanese, *english])]).notes == ()

@@ -110,7 +110,7 @@ def test_row_by_row_in_parts_and_elsewhere(name: str) -> None:
     made = metric(name)
     whole = made.score(samples)
     elsewhere = pickle.loads(pickle.dumps(made))
-    pieces = parallel.merged([elsewhere.score(samples[:7]), elsewhere.score(samples[7:])])
+    pieces = parallel.merge_results([elsewhere.score(samples[:7]), elsewhere.score(samples[7:])])
     assert pieces.rows == whole.rows
     assert [set(c.signature.replace("|", "+").split("+")) for c in pieces.columns] == [
         set(c.signature.replace("|", "+").split("+")) for c in whole.columns

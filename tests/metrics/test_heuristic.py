@@ -227,7 +227,7 @@ def test_summeval(shared_data: Callable[[str], Path]) -> None:
     """It agrees with people as the study's untrained index did; and it abstains on 7 % of these outputs."""
     rows = [json.loads(line) for line in shared_data("summeval.jsonl").read_text("utf-8").splitlines()]
     found = measured([Sample(row["doc_id"], row["system"], row["summary"], row["source"]) for row in rows])
-    assert 0.05 < sum(heuristic.outside(features) is not None for features in found) / len(found) < 0.09
+    assert 0.05 < sum(heuristic.out_of_domain_reason(features) is not None for features in found) / len(found) < 0.09
     for criterion, rho in STUDY.items():
-        values = [heuristic.index(features, criterion) for features in found]
+        values = [heuristic.score_index(features, criterion) for features in found]
         assert correlation(rows, values, criterion) == pytest.approx(rho, abs=0.03), criterion

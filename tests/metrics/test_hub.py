@@ -31,8 +31,10 @@ def filled(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def found(model: str | Path, cache: Path | None = None, who: str = "qags", what: str = "reader") -> huggingface.Files:
-    return huggingface.find(str(model), who=who, what=what, cache=cache)
+def found(
+    model: str | Path, cache: Path | None = None, who: str = "qags", what: str = "reader"
+) -> huggingface.ModelFiles:
+    return huggingface.resolve(str(model), who=who, what=what, cache=cache)
 
 
 class Online:
@@ -186,7 +188,7 @@ def test_a_package_that_is_not_there_names_the_metric_and_the_pip_line(monkeypat
         raise PackageNotFoundError(package)
 
     with pytest.raises(MissingExtra, match=r"^qags needs the package nowhere: pip install 'textjudge\[qags\]'"):
-        huggingface.optional("nowhere.to.be.found", "qags")
+        huggingface.import_optional("nowhere.to.be.found", "qags")
     monkeypatch.setattr(huggingface, "installed_version", absent)
     huggingface.version.cache_clear()
     with pytest.raises(MissingExtra, match=r"^bertscore needs the package onnx: pip install 'textjudge\[onnx\]'"):
@@ -299,7 +301,7 @@ def test_a_device_that_cannot_compute_is_refused(who: str, name: str) -> None:
     ],
 )
 def test_what_a_network_raises_is_said_with_what_to_set(bert: str, error: Exception, why: str) -> None:
-    with pytest.raises(ConfigError, match=why), huggingface.computing(found(bert), 64):
+    with pytest.raises(ConfigError, match=why), huggingface.translated_errors(found(bert), 64):
         raise error
 
 
@@ -308,7 +310,7 @@ def test_other_packages_are_quiet_meanwhile_and_not_afterwards(capfd: pytest.Cap
     from transformers.utils import logging as bars
 
     before = logging.root.manager.disable, bars.is_progress_bar_enabled()
-    with huggingface.quiet():
+    with huggingface.silenced():
         warnings.warn("something", stacklevel=1)
         logging.getLogger("transformers").warning("something")
         assert not bars.is_progress_bar_enabled()
@@ -328,4 +330,4 @@ def test_a_network_without_room_on_its_device_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"^qags: reader large .*not fit on cuda:0 \(CUDA out of memory\.\): set device"
     ):
-        huggingface.moved(files, Large(), "cuda:0")
+        huggingface.to_device(files, Large(), "cuda:0")

@@ -34,18 +34,18 @@ class Length:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_parts_give_what_the_whole_gives(workers: int) -> None:
-    assert parallel.score(Chrf(), SAMPLES, workers=workers) == Chrf().score(SAMPLES)
+    assert parallel.score_in_parallel(Chrf(), SAMPLES, workers=workers) == Chrf().score(SAMPLES)
 
 
 def test_a_metric_that_is_not_row_by_row_gets_all() -> None:
     metric = Length(rowwise=False)
-    parallel.score(metric, SAMPLES, workers=2)
+    parallel.score_in_parallel(metric, SAMPLES, workers=2)
     assert metric.sizes == [1200]
 
 
 def test_progress_and_parts() -> None:
     metric, told = Length(), []
-    found = parallel.score(metric, SAMPLES, tell=lambda done, total: told.append((done, total)))
+    found = parallel.score_in_parallel(metric, SAMPLES, tell=lambda done, total: told.append((done, total)))
     assert metric.sizes == [500, 500, 200]
     assert told == [(500, 1200), (1000, 1200), (1200, 1200)]
     assert [row.item for row in found.rows] == [s.item for s in SAMPLES]
@@ -53,15 +53,15 @@ def test_progress_and_parts() -> None:
 
 def test_no_samples_are_one_empty_part() -> None:
     metric = Length()
-    assert parallel.score(metric, []).rows == ()
+    assert parallel.score_in_parallel(metric, []).rows == ()
     assert metric.sizes == [0]
 
 
 def test_signatures_and_notes_are_put_together() -> None:
-    found = parallel.score(Length(), SAMPLES)
+    found = parallel.score_in_parallel(Length(), SAMPLES)
     assert found.columns[0].signature == "length|tok=t200+t500|nrefs=var|judge 1"
     assert found.notes == ("the same", "length: 3 of 1,200 texts are odd"), "the first part has none, and counts"
-    assert parallel.score(Length(), SAMPLES[:500]).notes == ("the same",)
+    assert parallel.score_in_parallel(Length(), SAMPLES[:500]).notes == ("the same",)
 
 
 def test_work_ends_where_telling_raises() -> None:
@@ -71,7 +71,7 @@ def test_work_ends_where_telling_raises() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        parallel.score(metric, SAMPLES, tell=tell)
+        parallel.score_in_parallel(metric, SAMPLES, tell=tell)
     assert metric.sizes == [500]
 
 
@@ -89,14 +89,14 @@ def test_work_ends_where_telling_raises() -> None:
 def test_merged_signature(signatures: list[str], expected: str) -> None:
     column = Column("a", "metric", "", low=0.0, high=1.0)
     results = [MetricResult((replace(column, signature=signature),), ()) for signature in signatures]
-    assert parallel.merged(results).columns == (replace(column, signature=expected),)
+    assert parallel.merge_results(results).columns == (replace(column, signature=expected),)
 
 
 def test_a_process_that_is_killed_is_said() -> None:
     pieces = [SAMPLES[at : at + 100] for at in range(0, 1200, 100)]
 
     def killed() -> None:
-        with parallel.scoring([Chrf()], 2) as scored:
+        with parallel.worker_pool([Chrf()], 2) as scored:
             results = scored(pieces)
             next(results)
             for child in multiprocessing.active_children():
@@ -108,7 +108,7 @@ def test_a_process_that_is_killed_is_said() -> None:
 
 
 def test_several_metrics_share_the_processes() -> None:
-    with parallel.scoring([Chrf(), Bleu()], 2) as scored:
+    with parallel.worker_pool([Chrf(), Bleu()], 2) as scored:
         (first, second), *_ = scored([SAMPLES[:100], SAMPLES[100:200]])
         assert len(multiprocessing.active_children()) == 2
     assert (first, second) == (Chrf().score(SAMPLES[:100]), Bleu().score(SAMPLES[:100]))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from judge.core.errors import Refused
 from judge.core.records import Request, Response
 from judge.providers.openai import OpenAIProvider
-from judge.providers.server_capabilities import Dialect
+from judge.providers.server_capabilities import RequestAdapter
 
 Answer = tuple[int, dict[str, str], Any]
 PARAMS = {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
@@ -122,8 +122,8 @@ def test_more_choices_than_asked_for_or_none_are_refused(
 
 def test_an_address_with_numbers_is_no_limit(make_error: Any) -> None:
     refused = Refused("http://127.0.0.1:8/v1 answered 400: bad n", status=400)
-    changed = Dialect().after(refused, Dialect().body(request(n=1000)))
-    assert changed == Dialect(n=500)
+    changed = RequestAdapter().after_refusal(refused, RequestAdapter().body(request(n=1000)))
+    assert changed == RequestAdapter(n=500)
 
 
 def test_what_one_request_learns_another_under_way_does_not_unlearn(
@@ -346,9 +346,9 @@ WORDS = (*NAMES, "unsupported", "must be", "at most", "unknown", "context", "8",
 )
 def test_asking_again_comes_to_an_end(refusals: list[tuple[list[str], int | None]], param: str | None) -> None:
     asked = request(n=20, seed=1, response_format=FORMAT, **PARAMS)
-    dialect, seen = Dialect(), {Dialect()}
+    dialect, seen = RequestAdapter(), {RequestAdapter()}
     for words, status in refusals * 40:
-        changed = dialect.after(Refused(" ".join(words), status=status, param=param), dialect.body(asked))
+        changed = dialect.after_refusal(Refused(" ".join(words), status=status, param=param), dialect.body(asked))
         if changed is None or changed == dialect:
             continue
         assert changed not in seen
@@ -367,29 +367,31 @@ def grouped(length: int = 12, text: str = TEXT) -> Request:
     return Request("m", ({"role": "user", "content": text},), {"max_tokens": 9}, prefix=("g1", length))
 
 
-def refuse(body: dict[str, Any], message: str, param: str | None = None) -> Dialect | None:
-    return Dialect(caching="explicit").after(Refused(f"u answered 400: {message}", status=400, param=param), body)
+def refuse(body: dict[str, Any], message: str, param: str | None = None) -> RequestAdapter | None:
+    return RequestAdapter(caching="explicit").after_refusal(
+        Refused(f"u answered 400: {message}", status=400, param=param), body
+    )
 
 
 def test_a_server_that_is_told_nothing_of_caching_gets_the_plain_text() -> None:
-    body = Dialect().body(grouped())
+    body = RequestAdapter().body(grouped())
     assert body["messages"] == [{"role": "user", "content": TEXT}]
     assert not [name for name in body if "cache" in name]
 
 
 @pytest.mark.parametrize("length", [0, 12])
 def test_a_group_has_its_key(length: int) -> None:
-    body = Dialect(caching="key").body(grouped(length))
+    body = RequestAdapter(caching="key").body(grouped(length))
     assert (body["prompt_cache_key"], body["messages"][0]["content"]) == ("g1", TEXT)
     assert "prompt_cache_options" not in body
 
 
 def test_without_a_group_there_is_no_key() -> None:
-    assert "prompt_cache_key" not in Dialect(caching="key").body(request())
+    assert "prompt_cache_key" not in RequestAdapter(caching="key").body(request())
 
 
 def test_where_writing_costs_only_what_is_read_again_is_marked() -> None:
-    dialect = Dialect(caching="explicit")
+    dialect = RequestAdapter(caching="explicit")
     alone, shared, plain = (dialect.body(one) for one in (grouped(0), grouped(12), request()))
     assert [body["prompt_cache_options"] for body in (alone, shared, plain)] == [{"mode": "explicit"}] * 3
     assert (alone["messages"][0]["content"], plain["messages"][0]["content"]) == (TEXT, "p")
@@ -402,7 +404,7 @@ def test_where_writing_costs_only_what_is_read_again_is_marked() -> None:
 @given(st.text(min_size=1, max_size=40), st.data())
 def test_the_parts_are_the_text(text: str, data: Any) -> None:
     length = data.draw(st.integers(1, len(text)))
-    (message,) = Dialect(caching="explicit").body(grouped(length, text))["messages"]
+    (message,) = RequestAdapter(caching="explicit").body(grouped(length, text))["messages"]
     assert "".join(part["text"] for part in message["content"]) == text
     assert all(part["text"] for part in message["content"])
 
@@ -421,7 +423,7 @@ def test_the_parts_are_the_text(text: str, data: Any) -> None:
     ],
 )  # fmt: skip
 def test_a_word_about_caching_that_is_refused_is_left_out(message: str, param: str | None, left: list[str]) -> None:
-    after = refuse(Dialect(caching="explicit").body(grouped()), message, param)
+    after = refuse(RequestAdapter(caching="explicit").body(grouped()), message, param)
     assert after is not None
     body = after.body(grouped())
     assert [name for name in body if "cache" in name] == left
@@ -429,9 +431,12 @@ def test_a_word_about_caching_that_is_refused_is_left_out(message: str, param: s
 
 
 def test_a_text_that_is_too_long_is_not_taken_for_a_word_about_caching() -> None:
-    assert refuse(Dialect(caching="explicit").body(grouped()), "maximum context length exceeded", "messages") is None
+    assert (
+        refuse(RequestAdapter(caching="explicit").body(grouped()), "maximum context length exceeded", "messages")
+        is None
+    )
 
 
 def test_what_is_said_of_caching_is_nothing_that_was_wanted() -> None:
-    body = Dialect(caching="explicit").body(grouped())
-    assert Dialect(caching="explicit").unmet(grouped(), body) == ()
+    body = RequestAdapter(caching="explicit").body(grouped())
+    assert RequestAdapter(caching="explicit").unmet(grouped(), body) == ()

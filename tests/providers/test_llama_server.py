@@ -21,7 +21,7 @@ from judge.core.records import Criterion, Prompt, Request, Response, Scale
 from judge.providers.decisions import DecisionsProvider
 from judge.providers.openai import OpenAIProvider
 from judge.scoring import strategies
-from judge.scoring.strategies import Settings
+from judge.scoring.strategies import SamplingOptions
 
 SLOTS = 3
 TEXT = ({"role": "user", "content": "The ferry left the harbour at noon."},)
@@ -108,13 +108,13 @@ def test_a_score_is_weighed_although_tokens_do_not_join_to_the_reply(llama: str,
     """Under a schema the tokens have white space that the content lacks, and an empty one at the end; " 10" is two."""
     criterion = Criterion("c", "", scale, form="json")
     prompt = Prompt("1", "s", "c", TEXT)
-    (asked,) = strategies.requests(prompt, criterion, "logprobs", Settings(max_tokens=256))
+    (asked,) = strategies.requests(prompt, criterion, "logprobs", SamplingOptions(max_tokens=256))
     (response,) = ask(OpenAIProvider("tiny", base_url=llama), Request("tiny", asked.messages, asked.params))
     (choice,) = response.choices
     assert choice.tokens is not None
     assert choice.tokens[-1].text == ""
     assert "".join(token.text for token in choice.tokens) != choice.text
-    value, how = strategies.read("logprobs", [response], criterion, Settings(min_mass=0.0))
+    value, how = strategies.score_reply("logprobs", [response], criterion, SamplingOptions(min_mass=0.0))
     assert how.argmax is not None
     assert scale.low <= value <= scale.high
     assert how.method == "logprobs"

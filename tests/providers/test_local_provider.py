@@ -16,20 +16,20 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.cost_estimate import foresee
-from judge.commands.judge_models import unasked
-from judge.commands.judge_run import retriers
+from judge.commands.cost_estimate import estimate_cost
+from judge.commands.judge_models import open_offline
+from judge.commands.judge_run import make_retriers
 from judge.commands.preparation import prepare
 from judge.config import plan
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import Choice, Request, Response
-from judge.execution.budget import Purse
-from judge.execution.progress import Counts, Progress
+from judge.execution.budget import BudgetLedger
+from judge.execution.progress import JudgeProgress, Progress
 from judge.providers import Provider
 from judge.providers.transformers import LocalProvider, provider
-from judge.providers.transformers.label_scoring import Scorer, Speller
-from judge.providers.transformers.loading import Found
-from judge.providers.transformers.provider import Desk, Job
+from judge.providers.transformers.label_scoring import LabelTokenizer, Scorer
+from judge.providers.transformers.loading import LocalModel
+from judge.providers.transformers.provider import InferenceThread, Job
 from judge.scoring import strategies
 
 pytestmark = pytest.mark.torch
@@ -62,7 +62,7 @@ def naive(judged: LocalProvider, torch: Any, text: str, labels: Sequence[str]) -
     network, tokenizer = judged._found.load(), judged._found.chat.tokenizer
     (prompt,) = judged._found.chat.tokens([({"role": "user", "content": text},)])
     shares = dict.fromkeys(labels, 0.0)
-    for name, ways in zip(labels, Speller(tokenizer)(labels).ways, strict=True):
+    for name, ways in zip(labels, LabelTokenizer(tokenizer)(labels).ways, strict=True):
         for way in ways:
             ids, log = list(prompt), 0.0
             for token in way:
@@ -297,7 +297,7 @@ def test_a_request_during_the_end_is_answered_by_another_thread_after_the_first(
             job.settle(Response((Choice(job.request.messages[0]["content"], "stop"),)))
 
     async def run() -> list[str]:
-        desk = Desk(work)
+        desk = InferenceThread(work)
         first = asyncio.ensure_future(desk.ask(asks("first")))
         await asyncio.to_thread(began.wait, 60)
         ending = asyncio.ensure_future(desk.aclose())
@@ -429,15 +429,15 @@ def test_thin_mass_falls_to_draws(local_models: Any, criterion: str) -> None:
 def test_the_model_of_an_earlier_run_is_gone_when_the_next_is_loaded(
     local_models: Any, criterion: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded, alive, load = [], [], Found.load
+    loaded, alive, load = [], [], LocalModel.load
 
-    def counting(self: Found) -> Any:
+    def counting(self: LocalModel) -> Any:
         alive.append(sum(one() is not None for one in loaded))
         network = load(self)
         loaded.append(weakref.ref(network))
         return network
 
-    monkeypatch.setattr(Found, "load", counting)
+    monkeypatch.setattr(LocalModel, "load", counting)
     for _ in range(3):
         run(f"local/{local_models.judge()}", criterion, min_mass=0, cache=False)
     assert alive == [0, 0, 0]
@@ -469,7 +469,7 @@ def test_a_plan_loads_no_weights_and_promises_neither_time_nor_price(
 ) -> None:
     monkeypatch.setattr(provider, "_Machine", lambda *_: pytest.fail("the network was loaded"))
     made = plan(given={"model": f"local/{local_models.judge()}", "criteria": [criterion], "metrics": []})
-    foreseen = foresee(prepare(made, texts(), providers=unasked(made)))
+    foreseen = estimate_cost(prepare(made, texts(), providers=open_offline(made)))
     (asked,) = foreseen.judges
     assert (foreseen.requests, foreseen.price, foreseen.seconds) == (4, None, None)
     assert (asked.money.why, asked.ahead.draws) == ("computed here: no known price", 0)
@@ -481,7 +481,9 @@ def test_its_requests_are_gathered_whatever_their_replies_take(local_models: Any
     prepared = prepare(made, texts(), providers=[opened(local_models.judge()), judge.ScriptedProvider(lambda _: "4")])
 
     async def limits() -> list[float]:
-        made = retriers(prepared, Progress(judges={name: Counts() for name in prepared.judges}), Purse(None))
+        made = make_retriers(
+            prepared, Progress(judges={name: JudgeProgress() for name in prepared.judges}), BudgetLedger(None)
+        )
         return [one.pace.limit.now for one in made.values()]
 
     assert asyncio.run(limits()) == [100, 32]

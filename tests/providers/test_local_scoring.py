@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.core.errors import ConfigError, Refused
-from judge.providers.transformers.forward import WIDTH, Forest, as_key, common
-from judge.providers.transformers.label_scoring import Labels, Speller
+from judge.providers.transformers.forward import WIDTH, PrefixForest, as_key, common
+from judge.providers.transformers.label_scoring import Labels, LabelTokenizer
 
 torch = pytest.importorskip("torch", reason="needs the package torch")
 transformers = pytest.importorskip("transformers", reason="needs the package transformers")
 
 from judge.providers.transformers.batching import limits  # noqa: E402
-from judge.providers.transformers.forward import Kept, Trunk  # noqa: E402
-from judge.providers.transformers.label_scoring import GivenUp, Scored, Scorer  # noqa: E402
+from judge.providers.transformers.forward import CachedPrefix, PrefixCache  # noqa: E402
+from judge.providers.transformers.label_scoring import Cancelled, LabelProbabilities, Scorer  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
@@ -122,7 +122,7 @@ def reference(kind: str, scale: str) -> list[list[float]]:
         return [naive(model(kind), prompt, TEXTS[scale]) for prompt in texts()]
 
 
-def worst(found: Sequence[Scored], expected: Sequence[Sequence[float]]) -> float:
+def worst(found: Sequence[LabelProbabilities], expected: Sequence[Sequence[float]]) -> float:
     """The greatest difference between two tables of shares, as a part of the share (of 1e-8 at least)."""
     return max(
         abs(share - other) / max(other, 1e-8)
@@ -265,7 +265,7 @@ paths = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=8), min_size=1
 
 @given(paths, st.integers(0, 8), st.integers(1, 20))
 def test_a_token_of_a_pack_sees_its_own_text_alone(asked: list[list[int]], cut: int, most: int) -> None:
-    forest = Forest(dict(enumerate(map(as_key, asked))))
+    forest = PrefixForest(dict(enumerate(map(as_key, asked))))
     start = min(cut, forest.trunk(0, len(forest)), min(map(len, asked)) - 1)
     runs = [(0, len(forest), start)]
     if len(forest) > 1:
@@ -327,14 +327,14 @@ def test_nothing_is_kept_where_it_may_not_be() -> None:
     assert [scorer(texts()[:1], [scale])[0].reused for _ in range(2)] == [0, 0]
 
 
-def trunk(text: Sequence[int], each: int = 100) -> Trunk:
+def trunk(text: Sequence[int], each: int = 100) -> CachedPrefix:
     """A trunk of `each` bytes a token."""
     state = torch.zeros((1, 1, len(text), each // 4 - 1))
-    return Trunk(as_key(text), len(text), ((state, torch.zeros((1, 1, len(text), 1))),))
+    return CachedPrefix(as_key(text), len(text), ((state, torch.zeros((1, 1, len(text), 1))),))
 
 
 def test_what_was_unused_the_longest_is_let_go() -> None:
-    kept = Kept(1_000)
+    kept = PrefixCache(1_000)
     for text in ([1, 1, 1, 1], [2, 2, 2, 2]):
         kept.keep(trunk(text))
     assert (kept.take(as_key([1, 1, 5])).length, kept.held) == (2, 800)
@@ -349,7 +349,7 @@ def test_what_was_unused_the_longest_is_let_go() -> None:
     st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=6), max_size=8), st.lists(st.integers(0, 1), max_size=7)
 )
 def test_the_longest_beginning_that_is_kept_is_found(stored: list[list[int]], text: list[int]) -> None:
-    kept = Kept(10**6)
+    kept = PrefixCache(10**6)
     for one in stored:
         kept.keep(trunk(one))
     wanted = max((common(as_key(text), as_key(one)) for one in stored), default=0)
@@ -466,7 +466,7 @@ def test_nothing_more_is_computed_once_nobody_waits(share: bool) -> None:
     scorer = Scorer(network, most_tokens=40, share=share, keep_bytes=0)
     scales = [TEXTS["single tokens"]] * len(texts())
     sizes.clear()
-    with pytest.raises(GivenUp):
+    with pytest.raises(Cancelled):
         scorer(texts(), scales, lambda: len(sizes) >= 2)
     assert len(sizes) == 2
     assert worst(scorer(texts(), scales), reference("llama", "single tokens")) < 1e-4
@@ -591,7 +591,7 @@ def every(tokenizer: Any, label: str, longest: int, without: Sequence[str] = ())
 def test_all_ways_to_write_labels_that_begin_alike_are_found() -> None:
     tokenizer = byte_level(["Ġ1", "10", "Ġ10", "100", "00"])
     names = ("1", "10", "100", "5")
-    found = Speller(tokenizer)(names)
+    found = LabelTokenizer(tokenizer)(names)
     for name, ways in zip(names, found.ways, strict=True):
         extra = {way for way in ways if "Ġ" in tokenizer.convert_ids_to_tokens(list(way))}  # as it writes " 5" itself
         assert set(ways) - extra == set(every(tokenizer, name, 3, ["Ġ"]))
@@ -601,7 +601,7 @@ def test_all_ways_to_write_labels_that_begin_alike_are_found() -> None:
 def test_labels_of_a_scale_in_steps_of_ten() -> None:
     tokenizer = byte_level([f"{n}0" for n in range(1, 10)] + ["100"])
     names = tuple(str(n) for n in range(0, 101, 10))
-    found = written(tokenizer, Speller(tokenizer)(names))
+    found = written(tokenizer, LabelTokenizer(tokenizer)(names))
     assert found["10"] == {"10", "Ġ 10"}  # "1" is no label, so that nothing is taken from it
     assert found["100"] == {"100", "Ġ 100", "10 0", "Ġ 10 0"}
 
@@ -612,7 +612,7 @@ def test_a_label_that_goes_on_from_another(make: Callable[[Sequence[str]], Any])
     if make is byte_level:
         pieces = ["ye", "yes", "Ġy", "Ġye", "Ġyes"]
     tokenizer = make(pieces)
-    labels = Speller(tokenizer)(("yes", "yes, partly"))
+    labels = LabelTokenizer(tokenizer)(("yes", "yes, partly"))
     short, long = labels.ways
     assert all(any(way[: len(one)] == one for one in short) for way in long)
     assert {tokenizer.decode(list(way)).strip() for way in long} == {"yes, partly"}
@@ -620,7 +620,7 @@ def test_a_label_that_goes_on_from_another(make: Callable[[Sequence[str]], Any])
 
 def test_sentence_pieces_with_and_without_their_space() -> None:
     tokenizer = sentence_piece(["▁", "1", "0", "▁1", "▁10", "5"])
-    found = written(tokenizer, Speller(tokenizer)(("1", "10", "5")))
+    found = written(tokenizer, LabelTokenizer(tokenizer)(("1", "10", "5")))
     assert found["1"] == {"1", "▁1"}
     assert found["10"] == {"▁10", "1 0", "▁1 0"}
     assert found["5"] == {"5", "▁ 5"} | ({"▁ ▁ 5"} & found["5"])
@@ -628,7 +628,7 @@ def test_sentence_pieces_with_and_without_their_space() -> None:
 
 def test_labels_in_other_scripts_are_written_byte_by_byte() -> None:
     tokenizer = byte_level([])
-    labels = Speller(tokenizer)(("良い", "悪い"))
+    labels = LabelTokenizer(tokenizer)(("良い", "悪い"))
     assert {tokenizer.decode(list(way)).strip() for ways in labels.ways for way in ways} == {"良い", "悪い"}
     assert labels.depth == 6
 
@@ -637,16 +637,16 @@ def test_labels_that_cannot_be_written_are_named() -> None:
     tokenizer = sentence_piece(["▁1", "▁2"])
     tokenizer.name_or_path = "some/model"
     with pytest.raises(ConfigError, match="some/model: its tokenizer cannot write the label '3'"):
-        Speller(tokenizer)(("1", "2", "3"))
+        LabelTokenizer(tokenizer)(("1", "2", "3"))
     with pytest.raises(ConfigError, match="cannot write the label ''"):
-        Speller(tokenizer)(("1", " "))
+        LabelTokenizer(tokenizer)(("1", " "))
     with pytest.raises(ConfigError, match="'1', ' 1' are written alike"):
-        Speller(tokenizer)(("1", " 1"))
+        LabelTokenizer(tokenizer)(("1", " 1"))
 
 
 def test_labels_that_begin_alike_in_too_many_ways_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"too many labels begin like 'a+'"):
-        Speller(byte_level(["aa", "aaa"]))(["a" * n for n in range(1, 20)])
+        LabelTokenizer(byte_level(["aa", "aaa"]))(["a" * n for n in range(1, 20)])
 
 
 def test_a_sequence_writes_one_label() -> None:
@@ -660,7 +660,7 @@ def test_written_labels_score_as_full_passes_do() -> None:
     config = transformers.LlamaConfig(**SHAPE | {"vocab_size": len(tokenizer)})
     torch.manual_seed(0)
     network = transformers.LlamaForCausalLM(config).eval()
-    labels = Speller(tokenizer)([str(n) for n in range(0, 101, 10)])
+    labels = LabelTokenizer(tokenizer)([str(n) for n in range(0, 101, 10)])
     prompts = [tokenizer.encode(text) for text in ("How good is this?", "How good is that? Say a number.")]
     with torch.inference_mode():
         expected = [naive(network, prompt, labels) for prompt in prompts]

@@ -11,7 +11,7 @@ import pytest
 
 from judge.core.errors import Refused
 from judge.providers.transformers import loading
-from judge.providers.transformers.generation import Wanted, Writer, Written
+from judge.providers.transformers.generation import Generator, Wanted, Written
 
 pytestmark = pytest.mark.torch
 LENGTHS = (40, 37, 9, 1, 90)
@@ -28,11 +28,11 @@ def prompts(local_models: Any, lengths: Sequence[int] = LENGTHS) -> list[list[in
     return [torch.randint(4, 300, (length,)).tolist() for length in lengths]
 
 
-def writing(folder: str, **how: Any) -> tuple[Any, Any, Writer]:
+def writing(folder: str, **how: Any) -> tuple[Any, Any, Generator]:
     """A network, its tokenizer and its writer."""
     found = loading.find(folder)
     network = found.load()
-    return network, found.chat.tokenizer, Writer(network, found.chat.tokenizer, **how)
+    return network, found.chat.tokenizer, Generator(network, found.chat.tokenizer, **how)
 
 
 def texts(replies: list[Written] | Refused) -> list[str]:
@@ -123,7 +123,7 @@ def test_a_tokenizer_that_leaves_out_spaces_at_the_start_keeps_them_in_the_parts
     tokenizer = local_models.transformers.PreTrainedTokenizerFast(
         tokenizer_object=unigram, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
     )
-    writer = Writer(local_models.network("Llama", len(pieces)), tokenizer)
+    writer = Generator(local_models.network("Llama", len(pieces)), tokenizer)
     assert tokenizer.decode([5]) == "4"
     assert writer._texts([3, 4, 5]) == [" Score", ":", " 4"]
 
@@ -132,7 +132,7 @@ def test_a_reply_ends_with_the_token_that_ends_it(local_models: Any) -> None:
     tokenizer = local_models.tokenizer()
     four = tokenizer.convert_tokens_to_ids("4")
     network = local_models.opinionated(len(tokenizer), [four])
-    writer = Writer(network, tokenizer)
+    writer = Generator(network, tokenizer)
     ((_, (reply,)),) = writer([wanted(prompts(local_models, [10])[0], top=2)])
     assert (reply.choice.text, reply.choice.finish_reason, reply.tokens) == ("4", "stop", 1)
     assert [token.text for token in reply.choice.tokens] == ["4"]
@@ -146,7 +146,7 @@ def test_a_penalty_in_the_model_s_own_settings_changes_nothing(local_models: Any
     (prompt,) = prompts(local_models, [20])
     tokenizer = local_models.tokenizer()
     found = [
-        dict(Writer(network, tokenizer)([wanted(prompt, 1, 2, temperature=1.0, most=20)]))[0]
+        dict(Generator(network, tokenizer)([wanted(prompt, 1, 2, temperature=1.0, most=20)]))[0]
         for network in (plain, odd)
     ]
     assert texts(found[0]) == texts(found[1])

@@ -5,38 +5,40 @@ from __future__ import annotations
 import pytest
 
 from judge.core.records import Usage
-from judge.providers.pricing import DEFAULT_URL, is_own, lacking, usd
+from judge.providers.pricing import DEFAULT_URL, cost_usd, is_own, why_unknown
 
 
 def test_a_published_price() -> None:
     """gpt-5.4-mini, November 2026: $0.75 a million input tokens, $0.075 read from the cache, $4.50 output."""
     usage = Usage(1_000_000, 100_000, 400_000, 0)
-    assert usd("gpt-5.4-mini", "https://api.openai.com/v1", usage) == pytest.approx(0.6 * 0.75 + 0.4 * 0.075 + 0.45)
+    assert cost_usd("gpt-5.4-mini", "https://api.openai.com/v1", usage) == pytest.approx(
+        0.6 * 0.75 + 0.4 * 0.075 + 0.45
+    )
 
 
 @pytest.mark.parametrize(
     ("model", "url"), [("gpt-5.4-mini", "http://127.0.0.1:8000/v1"), ("no-such-model", "https://api.openai.com/v1")]
 )
 def test_an_unknown_price_is_none_and_not_zero(model: str, url: str) -> None:
-    assert usd(model, url, Usage(10, 10)) is None
+    assert cost_usd(model, url, Usage(10, 10)) is None
 
 
 def test_written_cache_tokens_cost_more_where_they_do() -> None:
     """gpt-6-luna, November 2026: $0.10 a million input tokens, $0.125 written to the cache."""
     url = "https://api.openai.com/v1"
-    assert usd("gpt-6-luna", url, Usage(1_000_000, cache_write_tokens=1_000_000)) == pytest.approx(0.125)
+    assert cost_usd("gpt-6-luna", url, Usage(1_000_000, cache_write_tokens=1_000_000)) == pytest.approx(0.125)
 
 
 def test_nothing_used_costs_nothing() -> None:
-    assert usd("anything", "", Usage()) == 0.0
+    assert cost_usd("anything", "", Usage()) == 0.0
 
 
 def test_typed_questions_cost_their_own_price() -> None:
     """gpt-6-luna at /decisions, November 2026: $0.10 a million tokens read, cached or not; answers are free."""
     usage = Usage(1_000_000, 1_000, 400_000)
-    assert usd("gpt-6-luna", DEFAULT_URL, usage, decides=True) == pytest.approx(0.10)
-    assert usd("gpt-6-luna", "http://127.0.0.1:8000/v1", usage, decides=True) is None
-    assert usd("gpt-5.4-mini", DEFAULT_URL, usage, decides=True) is None
+    assert cost_usd("gpt-6-luna", DEFAULT_URL, usage, decides=True) == pytest.approx(0.10)
+    assert cost_usd("gpt-6-luna", "http://127.0.0.1:8000/v1", usage, decides=True) is None
+    assert cost_usd("gpt-5.4-mini", DEFAULT_URL, usage, decides=True) is None
 
 
 @pytest.mark.parametrize(
@@ -54,4 +56,4 @@ def test_typed_questions_cost_their_own_price() -> None:
 )
 def test_a_server_of_ones_own_is_said_to_be(url: str, own: bool) -> None:
     assert is_own(url) is own
-    assert ("of your own" in lacking("some-model", url)) is own
+    assert ("of your own" in why_unknown("some-model", url)) is own

@@ -14,7 +14,7 @@ from judge.config import plan
 from judge.core.errors import ConfigError
 from judge.core.records import Request, Response, Usage
 from judge.providers.openai import OpenAIProvider
-from judge.providers.pricing import usd
+from judge.providers.pricing import cost_usd
 from judge.providers.vendors import VENDORS, Vendor, host_of_another, signed
 
 KEY = "a-key-of-some-length"
@@ -176,8 +176,8 @@ def test_refusals_in_a_vendors_own_shape_teach(
 
 def test_prices_are_known_where_the_vendor_publishes_them() -> None:
     used = Usage(prompt_tokens=1_000_000)
-    assert usd("claude-haiku-4-5", VENDORS["anthropic"].url, used) == pytest.approx(1.0)
-    assert usd("m", VENDORS["ollama"].url, used) is None
+    assert cost_usd("claude-haiku-4-5", VENDORS["anthropic"].url, used) == pytest.approx(1.0)
+    assert cost_usd("m", VENDORS["ollama"].url, used) is None
 
 
 def test_a_host_belongs_to_one_vendor() -> None:

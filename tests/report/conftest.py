@@ -13,7 +13,7 @@ import pytest
 
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.results.result import Result
-from judge.stats.analyze import conclude
+from judge.stats.analyze import analyze
 from judge.stats.pairwise import rankings
 from judge.table import Table
 
@@ -285,7 +285,7 @@ def tested() -> Result:
         k = int(s.item[1:]) + len(s.system)
         values = (k % 3 - 1.0, 1.0 + bonus[s.system] + k % 3, 1.0 + k % 5)
         rows += [Score(s.item, s.system, c.name, v, Provenance("single")) for c, v in zip(columns, values, strict=True)]
-    found = conclude(samples, columns, rows)
+    found = analyze(samples, columns, rows)
     return Result(
         found.table,
         found.estimates,

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from judge.core.records import Column, Provenance, Sample, Score
-from judge.report.views.provenance import Signed, about
+from judge.report.views.provenance import SignedColumn, build_provenance
 from judge.results.result import Result
 from judge.table import Table
 
 
 def test_failures_are_counted_by_stage_and_error_the_commonest_first(result: Result) -> None:
-    kinds = about(result).failures
+    kinds = build_provenance(result).failures
     assert [(k.stage, k.error, k.count, k.columns) for k in kinds] == [
         ("parse", "ParseError", 4, ("一貫性", "coherence")),
         ("metric", "DataError", 2, ("length",)),
@@ -19,12 +19,12 @@ def test_failures_are_counted_by_stage_and_error_the_commonest_first(result: Res
 
 
 def test_a_failed_comparison_names_both_systems(ranking: Result) -> None:
-    (kind,) = about(ranking).failures
+    (kind,) = build_provenance(ranking).failures
     assert kind.example.startswith("doc-1, evil|<b>*sys* against システム二: no answer in the reply, reply: 'Neither. ")
 
 
 def test_banners_name_the_status_the_notes_and_what_a_judge_did_not_do(result: Result) -> None:
-    assert about(result).banners == (
+    assert build_provenance(result).banners == (
         "This run was interrupted. What had come back is shown; run the same command again to go on.",
         "scripted replies: no model was asked",
         "small-judge: gives no token probabilities (6 answers).",
@@ -32,33 +32,33 @@ def test_banners_name_the_status_the_notes_and_what_a_judge_did_not_do(result: R
 
 
 def test_columns_say_how_many_scores_each_way_gave(result: Result, panel: Result) -> None:
-    made = {one.name: one.made for one in about(result).signed}
+    made = {one.name: one.made for one in build_provenance(result).signed}
     assert made == {"coherence": "logprobs 8", "一貫性": "single 6", "rougeL": "", "length": ""}
-    assert about(panel).signed == (
-        Signed("fluency", "mean of 2 judges", "panel 2"),
-        Signed("fluency/a", "a", "samples 2"),
-        Signed("fluency/org/b", "b", "single 2, decisions 1"),
-        Signed("rougeL", "rougeL", ""),
+    assert build_provenance(panel).signed == (
+        SignedColumn("fluency", "mean of 2 judges", "panel 2"),
+        SignedColumn("fluency/a", "a", "samples 2"),
+        SignedColumn("fluency/org/b", "b", "single 2, decisions 1"),
+        SignedColumn("rougeL", "rougeL", ""),
     )
 
 
 def test_the_weighting_counts_judgments_alone(panel: Result, ranking: Result) -> None:
-    assert dict(about(panel).facts)["Weighting"] == "samples 2, single 2, decisions 1"
-    assert dict(about(ranking).facts)["Weighting"] == "auto: logprobs 10, single 5"
+    assert dict(build_provenance(panel).facts)["Weighting"] == "samples 2, single 2, decisions 1"
+    assert dict(build_provenance(ranking).facts)["Weighting"] == "auto: logprobs 10, single 5"
 
 
 def test_judges_say_what_they_refused_and_those_of_a_panel_what_they_cost(panel: Result, ranking: Result) -> None:
-    assert about(ranking).judges == (
+    assert build_provenance(ranking).judges == (
         (
             "small-judge",
             "lists at most 5 probabilities for a token (12 answers); takes n ≤ 8 (1 answer); temperature not taken",
         ),
     )
-    (a,) = about(panel).judges
+    (a,) = build_provenance(panel).judges
     assert a[0] == "a"
     assert a[1].startswith("http://127.0.0.1:8000/v1 · lists at most 5 ")
     assert " · requests: 16 sent, 15 answered · tokens: 900 in, 15 out · cost: unknown (no published price" in a[1]
-    assert dict(about(panel).facts)["Judges"] == "a, org/b"
+    assert dict(build_provenance(panel).facts)["Judges"] == "a, org/b"
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_judges_say_what_they_refused_and_those_of_a_panel_what_they_cost(panel:
     ],
 )
 def test_the_title_names_data_and_model(info: dict[str, object], title: str) -> None:
-    assert about(Result(Table((), (), ()), {}, info)).title == title
+    assert build_provenance(Result(Table((), (), ()), {}, info)).title == title
 
 
 def test_facts_are_only_those_that_are_known() -> None:
     info = {"provider": "scripted", "started": "yesterday", "language": {"name": "ko"}}
-    assert about(Result(Table((), (), ()), {}, info)).facts == (
+    assert build_provenance(Result(Table((), (), ()), {}, info)).facts == (
         ("Texts", "0 texts: 0 items, 0 systems"),
         ("Judge", "scripted"),
         ("Language", "ko"),
@@ -102,7 +102,7 @@ def test_facts_are_only_those_that_are_known() -> None:
     ],
 )
 def test_usage_is_one_line(info: dict[str, object], expected: str) -> None:
-    assert about(Result(Table((), (), ()), {}, info)).usage == expected
+    assert build_provenance(Result(Table((), (), ()), {}, info)).usage == expected
 
 
 def test_scores_that_rest_on_little_are_counted() -> None:
@@ -110,19 +110,19 @@ def test_scores_that_rest_on_little_are_counted() -> None:
     scores = tuple(Score(f"i{k}", "s", "c", 3.0, Provenance(how, mass)) for k, (how, mass) in enumerate(made))
     samples = tuple(Sample(score.item, "s", "o") for score in scores)
     table = Table(samples, (Column("c", "criterion", "c"),), scores)
-    (banner,) = about(Result(table)).banners
+    (banner,) = build_provenance(Result(table)).banners
     assert banner.startswith("2 of 3 scores by token probabilities have less than 90% of the probability on the scale")
     assert banner.endswith("the least 60%.")
-    assert about(Result(replace(table, scores=(scores[0], *scores[3:])))).banners == ()
+    assert build_provenance(Result(replace(table, scores=(scores[0], *scores[3:])))).banners == ()
 
 
 def test_the_slowest_requests_and_the_budget_are_said(result: Result) -> None:
     named = [{"seconds": took, "judge": "m", "item": "a", "system": "", "criterion": "fluency"} for took in (75.0, 0.9)]
     spent = {"amount": 5.0, "unit": "usd", "spent": 0.1234}
-    facts = dict(about(replace(result, info={**result.info, "slowest": named, "budget": spent})).facts)
+    facts = dict(build_provenance(replace(result, info={**result.info, "slowest": named, "budget": spent})).facts)
     assert facts["Slowest"] == "1\u00a0min 15\u00a0s a, fluency"
     assert facts["Budget"] == "$0.1234 of $5.00 spent"
     tokens = {"amount": 2e6, "unit": "tokens", "spent": 1_234_567.0}
-    facts = dict(about(replace(result, info={**result.info, "slowest": named[1:], "budget": tokens})).facts)
+    facts = dict(build_provenance(replace(result, info={**result.info, "slowest": named[1:], "budget": tokens})).facts)
     assert "Slowest" not in facts
     assert facts["Budget"] == "1,234,567 of 2,000,000 tokens spent"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import judge
-from judge.core.format import clean
+from judge.core.format import escape_controls
 from judge.core.records import Column, Failure, Provenance, Request, Sample, Score
 from judge.results.result import Result
-from judge.stats.bootstrap import means
+from judge.stats.bootstrap import bootstrap_means
 from judge.table import Table
 
 pytestmark = pytest.mark.browser
@@ -67,7 +67,7 @@ def run() -> Result:
                 made = Provenance("metric") if column.kind == "metric" else judged
                 scores.append(Score(item, system, column.name, float(value), made))
     table = Table(tuple(samples), columns, tuple(scores), tuple(failures))
-    return Result(table, means(table))
+    return Result(table, bootstrap_means(table))
 
 
 @pytest.mark.parametrize("kind", ["result", "ranking", "panel"])
@@ -273,7 +273,7 @@ def test_every_prompt_is_read_as_it_was_sent(opened: Opened) -> None:
     sent: list[str] = []
 
     def answer(request: Request) -> str:
-        sent.append(clean(request.messages[0]["content"]))
+        sent.append(escape_controls(request.messages[0]["content"]))
         return "A" if "Text A:" in sent[-1] else "3"
 
     for run, prompts in (

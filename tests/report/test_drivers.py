@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judge.core.records import Estimate
-from judge.report.views.score_drivers import Row, moved, told
+from judge.report.views.score_drivers import Row, build_judge_drivers, told
 from judge.results.result import Result, load
 from judge.stats.score_drivers import Driver, Drivers
 
@@ -42,7 +42,7 @@ def driven(result: Result) -> Result:
 
 
 def _rows(result: Result) -> list[Row]:
-    shown = moved(result)
+    shown = build_judge_drivers(result)
     assert shown is not None
     return [row for rows in shown.criteria for row in rows]
 
@@ -80,23 +80,23 @@ def test_a_bar_says_in_words_what_it_shows(driven: Result) -> None:
 
 
 def test_bars_start_in_the_middle_of_an_axis_that_holds_them_all(driven: Result) -> None:
-    shown = moved(driven)
+    shown = build_judge_drivers(driven)
     assert shown is not None
     assert [(tick.at, tick.label) for tick in shown.axis.ticks] == [(0, "−1"), (50, "0"), (100, "1")]
     bar = shown.criteria[0][0].pulls["copying"].bar
     assert (bar.left, bar.width, bar.low, bar.high) == (45, 5, 37.5, 52.5)
-    close = moved(replace(driven, drivers=(RATED, replace(RATED, people=False))))
+    close = build_judge_drivers(replace(driven, drivers=(RATED, replace(RATED, people=False))))
     assert close is not None
     assert [tick.label for tick in close.axis.ticks] == ["−0.5", "0.0", "0.5"]
 
 
 def test_what_the_numbers_mean_is_said_by_what_there_is(driven: Result) -> None:
-    shown = moved(driven)
+    shown = build_judge_drivers(driven)
     assert shown is not None
     assert shown.lead.endswith("because they are better. Compare what moves people's ratings.")
     assert shown.how.endswith("scores are compared with those of the item's other texts.")
     pooled = replace(JUDGED, within=False)
-    alone = moved(replace(driven, drivers=(pooled,)))
+    alone = build_judge_drivers(replace(driven, drivers=(pooled,)))
     assert alone is not None
     assert alone.lead.endswith("because they are better.")
     assert alone.how.endswith("as most items have only one.")
@@ -106,7 +106,7 @@ def test_what_the_numbers_mean_is_said_by_what_there_is(driven: Result) -> None:
 @pytest.mark.parametrize("drivers", [(), (SAME,), (SAME, replace(RATED, column="一貫性"))])
 def test_nothing_is_shown_where_no_judges_drivers_are_known(result: Result, drivers: tuple[Drivers, ...]) -> None:
     bare = replace(result, drivers=drivers)
-    assert moved(bare) is None
+    assert build_judge_drivers(bare) is None
     for format in ("console", "markdown", "html"):
         assert bare.report(format) == result.report(format)
     assert ("drivers" in json.loads(bare.report("json"))) == bool(drivers)
@@ -154,7 +154,7 @@ def test_markdown_has_a_table(driven: Result) -> None:
 def test_an_interval_is_promised_where_there_is_one(
     result: Result, ends: tuple[float | None, float | None], said: str
 ) -> None:
-    shown = moved(replace(result, drivers=(_drivers("coherence", (0.3, *ends), length=(0.5, *ends)),)))
+    shown = build_judge_drivers(replace(result, drivers=(_drivers("coherence", (0.3, *ends), length=(0.5, *ends)),)))
     assert shown is not None
     assert said in shown.how
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from judge.core.records import IDENTICAL, Failure, Provenance, Score
-from judge.report.views.items import finding
+from judge.report.views.items import build_score_detail
 
 LABELS = ("1", "2", "3", "4", "5")
 
@@ -35,12 +35,12 @@ def _score(provenance: Provenance) -> Score:
     ],
 )
 def test_facts_suit_the_way_a_score_was_made(provenance: Provenance, facts: str) -> None:
-    assert finding(_score(provenance), LABELS, 2).facts == facts
+    assert build_score_detail(_score(provenance), LABELS, 2).facts == facts
 
 
 def test_draws_are_counted_the_commonest_first() -> None:
     raw = json.dumps(["4"] * 13 + ["5 "] * 6 + ["n/a"])
-    replies = finding(_score(Provenance("samples", raw=raw)), LABELS, 2).replies
+    replies = build_score_detail(_score(Provenance("samples", raw=raw)), LABELS, 2).replies
     assert replies.texts == (("4", 13), ("5", 6), ("n/a", 1))
     assert replies.brief
     assert replies.total == 20
@@ -48,25 +48,25 @@ def test_draws_are_counted_the_commonest_first() -> None:
 
 def test_draws_with_reasons_are_kept_whole() -> None:
     raw = json.dumps(["4\nIt reads well."] * 2 + ["5\nSmooth."])
-    replies = finding(_score(Provenance("samples", raw=raw)), LABELS, 2).replies
+    replies = build_score_detail(_score(Provenance("samples", raw=raw)), LABELS, 2).replies
     assert replies.texts == (("4\nIt reads well.", 2), ("5\nSmooth.", 1))
     assert not replies.brief
 
 
 @pytest.mark.parametrize("raw", ['["2"]', "[4", "[4]", '{"score": 4}'])
 def test_a_reply_that_looks_like_a_list_is_one_reply(raw: str) -> None:
-    assert finding(_score(Provenance("single", raw=raw)), LABELS, 2).replies.texts == ((raw, 1),)
+    assert build_score_detail(_score(Provenance("single", raw=raw)), LABELS, 2).replies.texts == ((raw, 1),)
     failed = Failure("i", "s", "c", "parse", "ParseError", "no score in the reply", raw)
-    assert finding(failed, LABELS, 2).replies.texts == ((raw, 1),)
+    assert build_score_detail(failed, LABELS, 2).replies.texts == ((raw, 1),)
 
 
 def test_draws_of_which_none_has_a_score_are_kept_one_by_one() -> None:
     failed = Failure(
         "i", "s", "c", "parse", "ParseError", "none of 2 draws has a score: no number", '["Sorry.", "No."]'
     )
-    assert finding(failed, LABELS, 2).replies.texts == (("Sorry.", 1), ("No.", 1))
+    assert build_score_detail(failed, LABELS, 2).replies.texts == (("Sorry.", 1), ("No.", 1))
 
 
 def test_what_was_not_said_is_not_shown() -> None:
-    found = finding(_score(Provenance("decisions")), LABELS, 2)
+    found = build_score_detail(_score(Provenance("decisions")), LABELS, 2)
     assert (found.reason, found.replies.texts, found.replies.total) == ("", (), 0)

@@ -12,7 +12,7 @@ import pytest
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.report.renderers.html import MOST_DRAWN, render, summary
 from judge.results.result import Result
-from judge.stats.bootstrap import means
+from judge.stats.bootstrap import bootstrap_means
 from judge.stats.pairwise import Ranking
 from judge.table import Table
 
@@ -291,7 +291,7 @@ def test_of_many_systems_the_first_are_drawn_and_that_is_said() -> None:
     scores = tuple(Score("i", s.system, "m", 3.0, Provenance("single")) for s in samples)
     for kept, said in ((samples, True), (samples[1:], False)):
         table = Table(kept, (column,), tuple(s for s in scores if s.system in {one.system for one in kept}))
-        page = render(Result(table, means(table)))
+        page = render(Result(table, bootstrap_means(table)))
         assert page.count('<svg class="bar') == MOST_DRAWN
         assert page.count("The first 30 of 31 systems are drawn; the leaderboard has all.") == 2 * said
         assert page.partition('id="means"')[2].count('<tr><th scope="row" class="name">') == len(kept)

@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.core.format import clean
+from judge.core.format import escape_controls
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.report.renderers import html
-from judge.report.renderers.html import Browse, render
+from judge.report.renderers.html import ItemBrowser, render
 from judge.report.views import items
 from judge.report.views.items import Source, Words, gaps, means, shares
-from judge.report.views.leaderboard import view
+from judge.report.views.leaderboard import build_leaderboard
 from judge.results.result import Result
 from judge.table import Table
 
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
 
-def browsed(result: Result) -> Browse:
-    shown = view(result)
+def browsed(result: Result) -> ItemBrowser:
+    shown = build_leaderboard(result)
     return html.browse_scored(result, shown, list(items.scored(result, shown)))
 
 
@@ -61,14 +61,14 @@ def test_places_are_those_of_the_text_that_the_page_shows() -> None:
     output = "\r\n🌬🌬 The\x07 wind blew all day."
     (run,) = Source(source, [output]).runs(output)
     for text, (start, length) in ((output, run[:2]), (source, run[2:])):
-        units = clean(text).encode("utf-16-le")
+        units = escape_controls(text).encode("utf-16-le")
         assert units[2 * start : 2 * (start + length)].decode("utf-16-le") == "blew all day"
 
 
 @given(st.text(max_size=60), st.sampled_from(["en", "char", "zh"]))
 def test_every_word_is_found_where_it_stands(text: str, tokenizer: str) -> None:
     found = Words.of(text, tokenizer)
-    units = clean(text).encode("utf-16-le", "surrogatepass")
+    units = escape_controls(text).encode("utf-16-le", "surrogatepass")
     ends = [0]
     for word, (start, end) in zip(found.words, found.places, strict=True):
         there = units[2 * start : 2 * end].decode("utf-16-le", "surrogatepass")
@@ -218,7 +218,7 @@ def test_a_metric_that_failed_is_told_last(result: Result) -> None:
     scores = tuple(s for s in result.table.scores if (s.item, s.system, s.column) != ("doc-1", "lead", "rougeL"))
     table = replace(result.table, scores=scores, failures=(*result.table.failures, failure))
     changed = replace(result, table=table)
-    shown = view(changed)
+    shown = build_leaderboard(changed)
     first = next(items.scored(changed, shown))
     assert [(j.name, j.place) for j in first.outputs[0].judgments] == [
         ("coherence", 0),
@@ -238,7 +238,7 @@ def test_what_a_metric_abstained_from_has_not_failed() -> None:
         Failure("i2", "s", "surface", "metric", ABSTAINED, "too short to tell of"),
     )
     result = Result(Table(samples, columns, scores, failures), {}, {})
-    found = list(items.scored(result, view(result)))
+    found = list(items.scored(result, build_leaderboard(result)))
     assert [item.failed for item in found] == [0, 1, 1]
     assert browsed(result).data["values"] == [[4.0, None], [4.0, False], [False, None]]
     page = render(result)

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from judge.core.format import line
+from judge.core.format import one_line
 from judge.core.records import Column, Estimate, Failure, Sample
 from judge.report.renderers.markdown import LIMIT, escape, render
 from judge.report.views.leaderboard import verdict
@@ -58,7 +58,7 @@ def test_a_parser_reads_an_escaped_text_as_the_text_it_was(text: str) -> None:
     assert [token.type for token in tokens] in ([], ["paragraph_open", "inline", "paragraph_close"])
     inner = tokens[1].children or [] if tokens else []
     assert {token.type for token in inner} <= {"text", "text_special"}
-    assert "".join(token.content for token in inner).replace("\u200b", "") == line(text)
+    assert "".join(token.content for token in inner).replace("\u200b", "") == one_line(text)
 
 
 def test_every_table_row_has_as_many_cells_as_its_head(result: Result) -> None:

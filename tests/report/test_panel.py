@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from judge.report.renderers.console import render
 from judge.report.views.columns import ALPHA, agreement, groups
-from judge.report.views.leaderboard import view
+from judge.report.views.leaderboard import build_leaderboard
 from judge.results.result import Result
 
 
@@ -15,12 +15,12 @@ def test_a_judges_columns_stand_under_their_criterion(panel: Result) -> None:
         ("fluency", True, {"fluency": "panel mean", "fluency/a": "a", "fluency/org/b": "org/b"}),
         ("rougeL", False, {"rougeL": ""}),
     ]
-    assert [c.name for c in view(panel).columns] == ["fluency", "fluency/a", "fluency/org/b", "rougeL"]
+    assert [c.name for c in build_leaderboard(panel).columns] == ["fluency", "fluency/a", "fluency/org/b", "rougeL"]
 
 
 def test_columns_found_apart_are_put_together_the_mean_first(panel: Result) -> None:
     apart = replace(panel, table=replace(panel.table, columns=panel.table.columns[::-1]))
-    assert [c.name for c in view(apart).columns] == ["fluency", "fluency/org/b", "fluency/a", "rougeL"]
+    assert [c.name for c in build_leaderboard(apart).columns] == ["fluency", "fluency/org/b", "fluency/a", "rougeL"]
 
 
 def test_without_a_panel_a_slash_is_part_of_the_name(panel: Result) -> None:
@@ -30,10 +30,10 @@ def test_without_a_panel_a_slash_is_part_of_the_name(panel: Result) -> None:
 
 
 def test_the_panels_means_are_not_missed(panel: Result) -> None:
-    assert "3 values of the table missing" in " ".join(view(panel).about.banners)
+    assert "3 values of the table missing" in " ".join(build_leaderboard(panel).about.banners)
     unasked = tuple(score for score in panel.table.scores if score.column != "fluency")
     partial = replace(panel, table=replace(panel.table, scores=unasked))
-    assert view(partial).about.banners == view(panel).about.banners
+    assert build_leaderboard(partial).about.banners == build_leaderboard(panel).about.banners
 
 
 def test_the_console_heads_a_column_with_criterion_and_judge(panel: Result) -> None:

@@ -67,7 +67,7 @@ def test_a_stored_run_has_the_columns_and_says_which_rows_are_shown(tmp_path: Pa
 
 def test_values_of_whole_systems_go_where_their_texts_do() -> None:
     whole = judge.evaluate(rows(), [], metrics=["bleu_corpus", "rouge"])
-    columns = [column.name for column in whole.table.columns if column.name in whole.table.wholes]
+    columns = [column.name for column in whole.table.columns if column.name in whole.table.corpus_columns]
     assert columns
     assert not {c.name for c in whole.where(channel="email").table.columns} & {*columns}
     kept = whole.where(system="a")

@@ -13,7 +13,15 @@ from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Estimate, Scale
 from judge.report.views.criterion_diff import told
 from judge.results.comparison import Change, RunComparison
-from judge.results.criterion_diff import Agreement, Differing, Judged, PromptDiff, Prompts, RankChange, Turned
+from judge.results.criterion_diff import (
+    Agreement,
+    CriterionDiff,
+    FlipCount,
+    Judged,
+    PromptDifference,
+    Prompts,
+    RankChange,
+)
 from judge.results.result import Result
 from judge.stats.run_differences import compare_runs
 from judge.table import Table
@@ -41,7 +49,7 @@ def agreed(level: Any, difference: Estimate | None, n: int = 12) -> Agreement:
 
 
 @pytest.fixture
-def found(result: Result) -> PromptDiff:
+def found(result: Result) -> CriterionDiff:
     """Two criteria that differ in everything that can be shown, judged on the fixed result's texts."""
     table = result.table
     columns = tuple(c for c in table.columns if c.name == "coherence")
@@ -53,7 +61,7 @@ def found(result: Result) -> PromptDiff:
         judgments=(9, 9),
         failed=(1, 2),
         comparison=RunComparison(("before", "after"), one, other, runs, notes=("A note with \x1b[31m in it.",)),
-        turned=(Turned("likeliest label is another one", 5, 8), Turned("order of two systems' means", 0, 0)),
+        turned=(FlipCount("likeliest label is another one", 5, 8), FlipCount("order of two systems' means", 0, 0)),
         places=(RankChange("evil|<b>*sys*", (2, 1, 2), (1, 1, 2)),),
         rating="一貫性",
         agreement=(
@@ -64,21 +72,23 @@ def found(result: Result) -> PromptDiff:
     )
     criterion = Criterion("a", "", Scale.integers(1, 5), path="a.jinja")
     changes = (Change("digest", "3f2a91", "88ab12"), Change("description", "<old> | `text`", "新しい\x1b[31m説明"))
-    prompts = Prompts(9, 3, 9, 3, (Differing(8, LINES), Differing(1, LINES[:5])), (612.4, 655.1), (0.1, 1.25), "a list")
+    prompts = Prompts(
+        9, 3, 9, 3, (PromptDifference(8, LINES), PromptDifference(1, LINES[:5])), (612.4, 655.1), (0.1, 1.25), "a list"
+    )
     names = ("a.jinja", "b|<b>.jinja")
     criteria = (criterion, replace(criterion, path="b|<b>.jinja"))
-    return PromptDiff(names, criteria, changes, LINES, prompts, judged, ("A note.",))
+    return CriterionDiff(names, criteria, changes, LINES, prompts, judged, ("A note.",))
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_golden(
-    found: PromptDiff, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch, format: str
+    found: CriterionDiff, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     golden(f"prompt_diff.{FORMATS[format]}", found.report(format))
 
 
-def test_no_format_lets_a_terminals_codes_through(found: PromptDiff) -> None:
+def test_no_format_lets_a_terminals_codes_through(found: CriterionDiff) -> None:
     for format in ("console", "markdown"):
         assert not {"\x1b", "\u202e"} & set(found.report(format))
         assert "\\u202e" in found.report(format)
@@ -86,14 +96,14 @@ def test_no_format_lets_a_terminals_codes_through(found: PromptDiff) -> None:
     assert "\x1b[32m" in found.report(colour=True)
 
 
-def test_a_fence_in_a_prompt_does_not_end_the_markdowns(found: PromptDiff) -> None:
+def test_a_fence_in_a_prompt_does_not_end_the_markdowns(found: CriterionDiff) -> None:
     page = found.report("markdown").split("\n")
     fences = [row for row in page if row.startswith("````")]
     assert len(fences) == 6  # the files and two ways, each opened and closed
     assert "```at once```" in " ".join(page)
 
 
-def test_json_is_strict_and_whole(found: PromptDiff) -> None:
+def test_json_is_strict_and_whole(found: CriterionDiff) -> None:
     document = json.loads(found.report("json"), parse_constant=pytest.fail)
     assert document["schema"] == "judge.criteria.diff/1"
     assert document["told"] == list(told(found))
@@ -103,7 +113,7 @@ def test_json_is_strict_and_whole(found: PromptDiff) -> None:
     assert document["judged"]["scores"]["schema"] == "judge.compare/1"
 
 
-def test_long_differences_are_cut_where_they_are_read_and_whole_in_json(found: PromptDiff) -> None:
+def test_long_differences_are_cut_where_they_are_read_and_whole_in_json(found: CriterionDiff) -> None:
     long = replace(found, diff=tuple(f"+line {n}" for n in range(130)))
     for format in ("console", "markdown"):
         page = long.report(format)
@@ -113,7 +123,7 @@ def test_long_differences_are_cut_where_they_are_read_and_whole_in_json(found: P
     assert len(json.loads(long.report("json"))["diff"]) == 130
 
 
-def test_an_unknown_format_is_refused(found: PromptDiff) -> None:
+def test_an_unknown_format_is_refused(found: CriterionDiff) -> None:
     with pytest.raises(ConfigError, match="unknown format 'html'"):
         found.report("html")
 
@@ -121,7 +131,7 @@ def test_an_unknown_format_is_refused(found: PromptDiff) -> None:
 # What is said
 
 
-def said(found: PromptDiff, **judged: Any) -> str:
+def said(found: CriterionDiff, **judged: Any) -> str:
     assert found.judged is not None
     return " ".join(told(replace(found, judged=replace(found.judged, **judged))))
 
@@ -144,7 +154,7 @@ def said(found: PromptDiff, **judged: Any) -> str:
         (shift(0.1, -0.04, 0.24), "Agreement with people is not told apart (would take n ≈ 49 items): Spearman"),
     ],
 )
-def test_the_verdict_on_agreement(found: PromptDiff, difference: Estimate, sentence: str) -> None:
+def test_the_verdict_on_agreement(found: CriterionDiff, difference: Estimate, sentence: str) -> None:
     assert said(found, agreement=(agreed("document", difference),)).startswith(sentence)
 
 
@@ -153,7 +163,7 @@ def test_over_all_texts_the_interval_tells_by_its_ends_as_they_are_shown(low: fl
     assert agreed("item", shift(0.1, low, 0.2)).told is is_told
 
 
-def test_an_interval_that_a_test_does_not_bear_out_has_its_p_beside_it(found: PromptDiff) -> None:
+def test_an_interval_that_a_test_does_not_bear_out_has_its_p_beside_it(found: CriterionDiff) -> None:
     assert found.judged is not None
     assert found.judged.comparison is not None
     runs = found.judged.comparison.runs
@@ -164,12 +174,12 @@ def test_an_interval_that_a_test_does_not_bear_out_has_its_p_beside_it(found: Pr
     )
 
 
-def test_without_a_difference_there_is_no_verdict(found: PromptDiff) -> None:
+def test_without_a_difference_there_is_no_verdict(found: CriterionDiff) -> None:
     assert said(found, agreement=(agreed("document", None),)).startswith("Scores ")
     assert said(found, agreement=(), lacking="No ratings").startswith("Scores ")
 
 
-def test_tokens_and_prices(found: PromptDiff) -> None:
+def test_tokens_and_prices(found: CriterionDiff) -> None:
     assert found.prompts is not None
     prompts = found.prompts
 
@@ -183,7 +193,7 @@ def test_tokens_and_prices(found: PromptDiff) -> None:
     assert of(differ=1, items_differ=1).startswith("The prompts differ on 1 of 9 texts, which are of 1 of 3 items.")
 
 
-def test_without_data(found: PromptDiff) -> None:
+def test_without_data(found: CriterionDiff) -> None:
     bare = replace(found, judged=None, prompts=None)
     assert list(told(bare)) == ["The two are not the same."]
     assert list(told(replace(bare, diff=(), changes=()))) == [

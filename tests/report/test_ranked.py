@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.report.renderers.console import render as console
 from judge.report.renderers.html import summary
-from judge.report.views.ranking import ranked
+from judge.report.views.ranking import build_ranking
 from judge.results.result import Result, load
 from judge.stats.pairwise import Standing, rankings
 from judge.table import Table
@@ -45,7 +45,7 @@ def _ranked(systems: int, items: int = 2, orders: int = 2, criteria: tuple[str, 
 
 
 def test_places_are_the_standings_as_text(ranking: Result) -> None:
-    (contest,) = ranked(ranking).contests
+    (contest,) = build_ranking(ranking).contests
     first, second, third = contest.places
     assert (first.system, first.win_rate, first.interval) == ("システム二", "61.0%", "[50.0, 75.0]")
     assert (first.strength, first.strength_interval) == ("0.31", "[−0.10, 0.80]")
@@ -55,7 +55,7 @@ def test_places_are_the_standings_as_text(ranking: Result) -> None:
 
 
 def test_matrix_and_places_have_one_order(ranking: Result) -> None:
-    (contest,) = ranked(ranking).contests
+    (contest,) = build_ranking(ranking).contests
     place = {system: k for k, system in enumerate(contest.systems)}
     of = contest.ranking
     for a, row in zip(of.systems, of.win_rate, strict=True):
@@ -67,7 +67,7 @@ def test_matrix_and_places_have_one_order(ranking: Result) -> None:
 
 
 def test_what_was_compared_is_told_in_sentences(ranking: Result) -> None:
-    (contest,) = ranked(ranking).contests
+    (contest,) = build_ranking(ranking).contests
     assert contest.told == (
         "8 pairs of texts compared.",
         "In 1 of them the texts are identical: a tie, about which no judge was asked.",
@@ -76,7 +76,7 @@ def test_what_was_compared_is_told_in_sentences(ranking: Result) -> None:
         "Of the 7 pairs shown both ways round, the verdict changed with the order in 28.6% (flip rate).",
         "The text shown first got 57.9% of the preference; without position bias it gets 50%.",
     )
-    (alone,) = ranked(_ranked(3, orders=1)).contests
+    (alone,) = build_ranking(_ranked(3, orders=1)).contests
     assert alone.told[1:] == (
         "Each pair was shown in one order only: what the order does to the verdict is not known.",
     )
@@ -86,7 +86,7 @@ def test_systems_that_were_never_compared_stand_last_without_numbers() -> None:
     result = _ranked(3)
     rows = tuple(s for s in result.table.scores if "system-2" not in (s.system, s.rival))
     found = rankings(rows, (), result.table.systems, ["overall"])
-    (contest,) = ranked(replace(result, rankings=found)).contests
+    (contest,) = build_ranking(replace(result, rankings=found)).contests
     last = contest.places[-1]
     assert (last.system, last.win_rate, last.interval, last.record, last.n) == ("system-2", "–", "", "–", "0")
     assert [met.text for met in contest.matrix[-1]] == ["–", "–", ""]
@@ -107,7 +107,7 @@ def test_a_panels_ranking_comes_before_its_judges() -> None:
     names = ("overall", "overall/a", "overall/b")
     result = _ranked(2, criteria=names)
     columns = tuple(replace(c, criterion="overall", judge=c.name[8:]) for c in result.table.columns[::-1])
-    shown = ranked(replace(result, table=replace(result.table, columns=columns)))
+    shown = build_ranking(replace(result, table=replace(result.table, columns=columns)))
     assert [contest.label for contest in shown.contests] == ["overall, panel mean", "overall, b", "overall, a"]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from judge.providers.server_capabilities import Dialect
+from judge.providers.server_capabilities import RequestAdapter
 from judge.report.views.provenance import refusals, warnings
 
 
@@ -35,7 +35,9 @@ def test_every_refusal_has_its_words(unmet: dict[str, int], learned: dict[str, A
 
 
 def test_all_that_a_server_can_teach_has_words() -> None:
-    taught = Dialect(5, "max_tokens", 8, True, frozenset({"logprobs", "temperature", "response_format"})).settled
+    taught = RequestAdapter(
+        5, "max_tokens", 8, True, frozenset({"logprobs", "temperature", "response_format"})
+    ).known_limits
     said = "; ".join(refusals({"learned": taught}))
     assert "_" not in said.replace("max_tokens", "")
     assert len(taught) + 1 == said.count(";") + 1  # three parameters dropped; the effort is said by `unmet`

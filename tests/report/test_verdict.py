@@ -9,10 +9,10 @@ import pytest
 
 import judge
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.report.views.columns import lead
+from judge.report.views.columns import lead_column
 from judge.report.views.leaderboard import verdict
 from judge.results.result import Result
-from judge.stats.analyze import conclude
+from judge.stats.analyze import analyze
 
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
@@ -33,7 +33,7 @@ def made(values: Mapping[str, Mapping[str, Sequence[float]]], **better: str) -> 
         for name, found in of.items()
         for k, value in enumerate(found)
     ]
-    found = conclude(samples, columns, rows)
+    found = analyze(samples, columns, rows)
     return Result(found.table, found.estimates, comparisons=found.comparisons, overall=found.overall)
 
 
@@ -178,7 +178,7 @@ def test_nothing_of_it_is_said_where_one_judgment_did_not_fail() -> None:
 
 def test_a_column_that_cannot_tell_gives_way_to_one_that_can() -> None:
     values = {"a": {"fluency": [4.0], "style": wave(4.0)}, "b": {"fluency": [3.0], "style": wave(3.0)}}
-    found = lead(made(values))
+    found = lead_column(made(values))
     assert found is not None
     assert found.column == "style"
 
@@ -237,5 +237,5 @@ def test_of_equal_win_rates_none_is_first(preferred: dict[str, str], said: str) 
         for one, other in permutations(names, 2)
     ]
     samples = [Sample(item, name, "o") for item in ("i1", "i2") for name in names]
-    found = conclude(samples, columns, rows, orders=2)
+    found = analyze(samples, columns, rows, orders=2)
     assert verdict(Result(found.table, {}, rankings=found.rankings)).startswith(said)

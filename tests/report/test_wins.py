@@ -5,20 +5,20 @@ from dataclasses import replace
 from judge.core.format import number
 from judge.core.records import Estimate
 from judge.report.views.heat_maps import Wins, wins
-from judge.report.views.leaderboard import view
+from judge.report.views.leaderboard import build_leaderboard
 from judge.results.result import Result
 from judge.stats.system_differences import Comparison, Difference, Rank
 
 
 def of(result: Result, name: str) -> Wins:
-    (found,) = [one for one in wins(result, view(result)) if one.label == name]
+    (found,) = [one for one in wins(result, build_leaderboard(result)) if one.label == name]
     return found
 
 
 def test_every_difference_stands_in_both_directions(tested: Result) -> None:
     for comparison in tested.comparisons:
         found = of(tested, comparison.column)
-        places = view(tested).places[comparison.column]
+        places = build_leaderboard(tested).places[comparison.column]
         assert found.rows == found.columns == tuple(rank.system for rank in comparison.ranks)
         at = {system: place for place, system in enumerate(found.rows)}
         assert all(found.cells[k][k] is None for k in range(len(found.rows)))
@@ -90,4 +90,4 @@ def test_of_many_systems_each_is_shown_against_the_best_one(tested: Result) -> N
 
 
 def test_there_is_none_where_nothing_was_compared(result: Result) -> None:
-    assert wins(result, view(result)) == ()
+    assert wins(result, build_leaderboard(result)) == ()

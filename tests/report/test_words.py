@@ -11,20 +11,23 @@ from judge.core import format
 
 
 def test_characters_a_terminal_or_page_obeys_are_written_out() -> None:
-    assert format.clean("a\x1b[31m\x00b\u202ec\u2066d\ud800\x9f") == "a\\x1b[31m\\x00b\\u202ec\\u2066d\\ud800\\x9f"
+    assert (
+        format.escape_controls("a\x1b[31m\x00b\u202ec\u2066d\ud800\x9f")
+        == "a\\x1b[31m\\x00b\\u202ec\\u2066d\\ud800\\x9f"
+    )
 
 
 def test_harmless_text_stays_as_it_is() -> None:
     text = "tab\tline\nend 한국어 日本語 עברית\u200f é 👩‍👩‍👧"
-    assert format.clean(text) == text
-    assert format.clean("a\r\nb") == "a\nb"
+    assert format.escape_controls(text) == text
+    assert format.escape_controls("a\r\nb") == "a\nb"
 
 
 @given(st.text(st.characters()))
 def test_clean_text_is_utf8_without_controls_and_stays_clean(text: str) -> None:
-    found = format.clean(text)
+    found = format.escape_controls(text)
     found.encode()
-    assert format.clean(found) == found
+    assert format.escape_controls(found) == found
     assert not set(found) & {"\x00", "\x1b", "\x07", "\x9b", "\u202e", "\u2067"}
 
 
@@ -33,7 +36,7 @@ def test_clean_text_is_utf8_without_controls_and_stays_clean(text: str) -> None:
     [("a\n  b\tc", 0, "a b c"), ("abcdef", 6, "abcdef"), ("abcdefg", 6, "abcde…"), ("abcd efg", 6, "abcd…")],
 )
 def test_line(text: str, limit: int, expected: str) -> None:
-    assert format.line(text, limit) == expected
+    assert format.one_line(text, limit) == expected
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,7 @@ def test_the_minus_of_a_label_is_one_where_it_is_a_number(text: str, expected: s
 
 
 def test_count() -> None:
-    assert [format.count(n, "item") for n in (0, 1, 1600)] == ["0 items", "1 item", "1,600 items"]
+    assert [format.plural(n, "item") for n in (0, 1, 1600)] == ["0 items", "1 item", "1,600 items"]
 
 
 @pytest.mark.parametrize(
@@ -84,12 +87,12 @@ def test_percent(share: float | None, expected: str) -> None:
 
 
 def test_a_span_has_both_ends_or_is_none() -> None:
-    assert format.span(-0.001, 2.5, 2) == "[0.00, 2.50]"
-    assert [format.span(None, 1.0, 2), format.span(1.0, None, 2)] == ["", ""]
+    assert format.format_interval(-0.001, 2.5, 2) == "[0.00, 2.50]"
+    assert [format.format_interval(None, 1.0, 2), format.format_interval(1.0, None, 2)] == ["", ""]
 
 
 def test_plain_is_what_strict_json_can_hold() -> None:
     value = {1: math.nan, "b": (math.inf, 1, True, None), "c": {"d": "\ud800日"}, "e": {1}}
-    found = format.plain(value)
+    found = format.to_json(value)
     assert found == {"1": None, "b": [None, 1, True, None], "c": {"d": "\ufffd日"}, "e": "{1}"}
     assert json.loads(json.dumps(found, allow_nan=False)) == found

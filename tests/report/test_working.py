@@ -8,9 +8,9 @@ import pytest
 from rich.cells import cell_len
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.report.views.qags import Line, working, workings
+from judge.report.views.qags import Line, qags_table, qags_tables
 from judge.results.result import Result
-from judge.stats.bootstrap import means
+from judge.stats.bootstrap import bootstrap_means
 from judge.table import Table
 
 LINES = [
@@ -29,11 +29,11 @@ def result() -> Result:
     scores = (Score("1", "a", "qags_f1", 0.5, Provenance("metric", n=2, raw=RAW)),)
     failures = (Failure("1", "b", "qags_f1", "metric", "NothingAsked", "nothing was answered", RAW),)
     table = Table(samples, (COLUMN,), scores, failures)
-    return Result(table, means(table))
+    return Result(table, bootstrap_means(table))
 
 
 def lines(raw: str, column: Column = COLUMN) -> tuple[Line, ...]:
-    return working(column, Score("1", "a", column.name, 1.0, Provenance("metric", raw=raw)))
+    return qags_table(column, Score("1", "a", column.name, 1.0, Provenance("metric", raw=raw)))
 
 
 def test_lines_are_read_and_gaps_are_said() -> None:
@@ -42,7 +42,7 @@ def test_lines_are_read_and_gaps_are_said() -> None:
     assert (second.from_source, second.similarity) == ("–", "f1 0.00")
     assert third.similarity == "left out: answered by neither"
     assert fourth.cells[-1] == "left out: Refused: no \\x1b[31mmoney"
-    assert working(COLUMN, None) == working(COLUMN, Score("1", "a", "qags_f1", 1.0, Provenance("metric"))) == ()
+    assert qags_table(COLUMN, None) == qags_table(COLUMN, Score("1", "a", "qags_f1", 1.0, Provenance("metric"))) == ()
 
 
 def test_a_run_from_before_reasons_were_kept_is_read() -> None:
@@ -83,7 +83,7 @@ def test_a_judge_s_reply_cannot_forge_a_working_or_break_the_page() -> None:
     for raw in (RAW, '{"qags": 4}'):
         scores = (Score("1", "a", "fluency", 4.0, Provenance("single", argmax="4", raw=raw)),)
         table = Table((Sample("1", "a", "The boat came."),), columns, scores)
-        assert "questions asked" not in Result(table, means(table)).report("html")
+        assert "questions asked" not in Result(table, bootstrap_means(table)).report("html")
 
 
 def brief(question: str) -> str:
@@ -105,12 +105,12 @@ def test_wide_letters_count_for_two() -> None:
 
 
 def test_every_output_has_its_heading(result: Result) -> None:
-    (one, found), (other, again) = workings(result, result.table.samples)
+    (one, found), (other, again) = qags_tables(result, result.table.samples)
     assert one == "1, a: qags_f1 0.500"
     assert other == "1, b: NothingAsked: nothing was answered"
     assert found == again
     assert len(found) == 4
-    assert [title for title, _ in workings(result, result.table.samples[1:])] == [other]
+    assert [title for title, _ in qags_tables(result, result.table.samples[1:])] == [other]
 
 
 def test_the_page_shows_them_as_text(result: Result) -> None:

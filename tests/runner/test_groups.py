@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.records import Request, Sample
-from judge.criteria import bodies, load
+from judge.criteria import load, template_bodies
 from judge.criteria.render import Renderer
 from judge.execution import prefix_queue
-from judge.execution.prefix_queue import Queue, prefix
+from judge.execution.prefix_queue import PrefixAwareQueue, prefix
 
 LONG = "The council met on Tuesday and spoke of the bridge. " * 100
 
@@ -28,7 +28,7 @@ def of(group: str, count: int, first: int = 0) -> list[Request]:
     ]
 
 
-def taken(queue: Queue, now: float = 0.0, *, last: bool = False) -> list[str]:
+def taken(queue: PrefixAwareQueue, now: float = 0.0, *, last: bool = False) -> list[str]:
     """All that can go now."""
     found = []
     while (request := queue.take(now, last=last)) is not None:
@@ -37,14 +37,14 @@ def taken(queue: Queue, now: float = 0.0, *, last: bool = False) -> list[str]:
 
 
 def test_requests_without_a_group_go_as_they_came() -> None:
-    queue = Queue()
+    queue = PrefixAwareQueue()
     queue.add(of("", 3), 0.0)
     assert taken(queue) == ["0", "1", "2"]
     assert len(queue) == 0
 
 
 def test_one_goes_first_and_the_others_wait_for_its_answer() -> None:
-    queue = Queue()
+    queue = PrefixAwareQueue()
     (leader, *others) = of("a", 4)
     queue.add([leader, *others], 0.0)
     assert taken(queue, last=True) == ["a0"]
@@ -53,14 +53,14 @@ def test_one_goes_first_and_the_others_wait_for_its_answer() -> None:
 
 
 def test_other_groups_go_on_meanwhile() -> None:
-    queue = Queue()
+    queue = PrefixAwareQueue()
     queue.add([*of("a", 2), *of("b", 2), *of("", 1)], 0.0)
     assert taken(queue) == ["a0", "b0", "0"]
     assert len(queue) == 2
 
 
 def test_one_alone_waits_to_see_whether_another_comes_and_is_then_not_marked() -> None:
-    queue = Queue()
+    queue = PrefixAwareQueue()
     queue.add(of("a", 1), 0.0)
     assert taken(queue) == []
     queue.add(of("b", 1), 0.0)
@@ -74,13 +74,13 @@ def test_one_alone_waits_to_see_whether_another_comes_and_is_then_not_marked() -
 
 
 def test_the_last_choice_is_to_send_one_alone() -> None:
-    queue = Queue()
+    queue = PrefixAwareQueue()
     queue.add(of("a", 1), 0.0)
     assert taken(queue, last=True) == ["a0"]
 
 
 def test_what_comes_later_to_a_group_that_was_answered_needs_no_leader() -> None:
-    queue = Queue()
+    queue = PrefixAwareQueue()
     first = of("a", 2)
     queue.add(first, 0.0)
     queue.take(0.0, last=True)
@@ -91,7 +91,7 @@ def test_what_comes_later_to_a_group_that_was_answered_needs_no_leader() -> None
 
 
 def test_after_minutes_without_use_a_group_needs_a_leader_again() -> None:
-    queue = Queue()
+    queue = PrefixAwareQueue()
     first = of("a", 2)
     queue.add(first, 0.0)
     queue.take(0.0, last=True)
@@ -102,7 +102,7 @@ def test_after_minutes_without_use_a_group_needs_a_leader_again() -> None:
 
 
 def test_a_paced_group_has_fifteen_a_minute_while_there_is_anything_else() -> None:
-    queue = Queue(paced=True)
+    queue = PrefixAwareQueue(paced=True)
     a, b = of("a", 40), of("b", 40)
     queue.add([*a, *b], 0.0)
     assert taken(queue) == ["a0", "b0"]
@@ -115,7 +115,7 @@ def test_a_paced_group_has_fifteen_a_minute_while_there_is_anything_else() -> No
 
 
 def test_it_is_never_idle_for_the_sake_of_the_pace() -> None:
-    queue = Queue(paced=True)
+    queue = PrefixAwareQueue(paced=True)
     a = of("a", 40)
     queue.add(a, 0.0)
     queue.take(0.0, last=True)
@@ -124,7 +124,7 @@ def test_it_is_never_idle_for_the_sake_of_the_pace() -> None:
 
 
 def test_a_server_of_one_s_own_is_not_paced() -> None:
-    queue = Queue()
+    queue = PrefixAwareQueue()
     a = of("a", 40)
     queue.add(a, 0.0)
     queue.take(0.0, last=True)
@@ -134,7 +134,7 @@ def test_a_server_of_one_s_own_is_not_paced() -> None:
 
 def test_it_is_full_by_the_size_of_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefix_queue, "ROOM", 1_000)
-    queue = Queue()
+    queue = PrefixAwareQueue()
     big = replace(of("a", 1)[0], messages=({"role": "user", "content": "x" * 2_000},))
     queue.add([big], 0.0)
     assert queue.full
@@ -143,7 +143,7 @@ def test_it_is_full_by_the_size_of_prompts(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_is_drained_is_what_was_not_sent() -> None:
-    queue = Queue(paced=True)
+    queue = PrefixAwareQueue(paced=True)
     a = of("a", 20)
     queue.add([*a, *of("b", 2), *of("", 2)], 0.0)
     queue.take(0.0, last=False)
@@ -158,7 +158,7 @@ class Sender:
     """Sends what a queue gives, and sees to it that no group has two leaders under way."""
 
     def __init__(self, *, paced: bool) -> None:
-        self.queue, self.now = Queue(paced=paced), 0.0
+        self.queue, self.now = PrefixAwareQueue(paced=paced), 0.0
         self.flying: list[Request] = []
         self.sent: list[str] = []
         self.added: Counter[str] = Counter()
@@ -222,7 +222,7 @@ def test_all_go_once_and_none_before_its_leader_was_answered(paced: bool, steps:
 def rendered(name: str, source: str, output: str = "A bridge.", **changes: Any) -> tuple[str, int]:
     criterion = replace(load(name), **changes)
     sample = Sample("1", "s", output, source)
-    return prefix(Renderer(criterion, bodies(criterion)).render(sample).messages, source)
+    return prefix(Renderer(criterion, template_bodies(criterion)).render(sample).messages, source)
 
 
 def test_one_document_is_one_group_whatever_the_text_and_the_criterion() -> None:
@@ -255,7 +255,7 @@ def test_a_text_before_the_document_is_part_of_what_has_to_be_shared(tmp_path: A
 
 
 def test_groups_are_forgotten_once_their_prefix_is_out_of_the_cache() -> None:
-    queue = Queue()
+    queue = PrefixAwareQueue()
     for n in range(500):
         pair = of(f"g{n}", 2)
         now = n * 10.0

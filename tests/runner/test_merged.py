@@ -18,11 +18,11 @@ from judge.core.errors import ConfigError, Refused, Transient
 from judge.core.records import Choice, Failure, Request, Response, Sample, Score, Token
 from judge.criteria import load
 from judge.execution.pending import Judgment, Row
-from judge.execution.progress import Counts
+from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Policy, Retrier
-from judge.execution.scheduler import Run
+from judge.execution.scheduler import JudgeRun
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.scoring.strategies import Settings
+from judge.scoring.strategies import SamplingOptions
 
 THREE = ("relevance", "coherence", "consistency")
 FOUR = (*THREE, "fluency")
@@ -58,12 +58,12 @@ class Merged:
         **settings: Any,
     ) -> None:
         self.provider = ScriptedProvider(script, endpoint="test")
-        self.counts, self.rows = Counts(), list[Row]()
+        self.counts, self.rows = JudgeProgress(), list[Row]()
         criteria = [replace(load(name), merged=True) for name in names]
         samples = [Sample(str(i), "s", f"text {i}", "the source") for i in range(count)]
         judgments = [Judgment(sample, criterion) for sample in samples for criterion in criteria]
-        run = Run(
-            judgments, self.provider, Settings(**settings), cache=cache or NoCache(),
+        run = JudgeRun(
+            judgments, self.provider, SamplingOptions(**settings), cache=cache or NoCache(),
             retrier=Retrier(Policy(), sleep=no_sleep), emit=self.rows.append, counts=self.counts,
         )  # fmt: skip
         asyncio.run(run())

@@ -17,9 +17,9 @@ from judge.criteria.render import Renderer
 from judge.execution import prefix_queue, scheduler
 from judge.execution.pending import Judgment, Row, by_document
 from judge.execution.retry import Retrier
-from judge.execution.scheduler import Run
+from judge.execution.scheduler import JudgeRun
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.scoring.strategies import Settings
+from judge.scoring.strategies import SamplingOptions
 
 CRITERIA = ("coherence", "relevance")
 
@@ -63,7 +63,7 @@ class Watched(ScriptedProvider):
 
 def judged(asked: Sequence[Judgment], provider: ScriptedProvider, **options: Any) -> list[Row]:
     rows: list[Row] = []
-    one = Run(asked, provider, Settings(), cache=NoCache(), retrier=Retrier(), emit=rows.append, **options)
+    one = JudgeRun(asked, provider, SamplingOptions(), cache=NoCache(), retrier=Retrier(), emit=rows.append, **options)
     asyncio.run(one())
     return rows
 
@@ -146,8 +146,8 @@ def test_prompts_are_made_as_they_are_needed(monkeypatch: pytest.MonkeyPatch, st
             return {"no": 0.9, "4": 0.1}
         return Response((Choice("4"),) * request.params.get("n", 1)) if steps_down else {"4": 1.0}
 
-    one = Run(
-        judgments(40, 30), Watched(script), Settings(), cache=NoCache(), retrier=Retrier(), emit=rows.append,
+    one = JudgeRun(
+        judgments(40, 30), Watched(script), SamplingOptions(), cache=NoCache(), retrier=Retrier(), emit=rows.append,
         concurrency=8,
     )  # fmt: skip
     asyncio.run(one())

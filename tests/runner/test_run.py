@@ -15,11 +15,11 @@ from judge.core.errors import CriterionError, ProviderError, Refused, StorageErr
 from judge.core.records import Choice, Criterion, Failure, Response, Sample, Score, Token, Usage
 from judge.criteria import load
 from judge.execution.pending import Judgment, Row
-from judge.execution.progress import Counts
+from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Policy, Retrier
-from judge.execution.scheduler import Run
+from judge.execution.scheduler import JudgeRun
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.scoring.strategies import Settings
+from judge.scoring.strategies import SamplingOptions
 
 
 async def no_sleep(_: float) -> None:
@@ -46,14 +46,14 @@ class Judged:
         **settings: Any,
     ) -> None:
         self.provider = ScriptedProvider(script, endpoint=endpoint, decides=decides)
-        self.counts = Counts()
+        self.counts = JudgeProgress()
         self.rows: list[Row] = []
         judged = samples(3) if rows is None else rows
         by = criteria or [load("coherence")]
-        self.run = Run(
+        self.run = JudgeRun(
             [Judgment(sample, criterion) for sample in judged for criterion in by],
             self.provider,
-            Settings(**settings),
+            SamplingOptions(**settings),
             cache=cache or NoCache(),
             retrier=Retrier(Policy(), sleep=no_sleep),
             emit=self.rows.append,

@@ -13,7 +13,7 @@ from judge import criteria
 from judge.cache import sqlite
 from judge.cache.sqlite import DiskCache
 from judge.core.errors import CriterionError, StorageError
-from judge.core.files import held
+from judge.core.files import locked
 from judge.providers.recording.file import Recorder, replacing
 from judge.table.files import store
 
@@ -108,7 +108,7 @@ def test_what_holds_texts_is_its_owners_alone(tmp_path: Path) -> None:
     assert (mode(tmp_path / "runs"), mode(tmp_path / "runs" / "one")) == (0o755, 0o700)
     Recorder(tmp_path / "rec.jsonl").close()
     assert mode(tmp_path / "rec.jsonl") == 0o600
-    with held(tmp_path / "lock"):
+    with locked(tmp_path / "lock"):
         assert mode(tmp_path / "lock") == 0o600
 
 
@@ -140,4 +140,4 @@ def test_a_chain_of_pages_that_bites_its_tail_ends(tmp_path: Path, length: int) 
     loop = (3).to_bytes(4, "big") + b"\x00" * (size - 4)
     file = tmp_path / "cache.db"
     file.write_bytes(b"\x00" * size + leaf + loop * 8)
-    assert [*sqlite.rows(file)] == []
+    assert [*sqlite.recover_rows(file)] == []

@@ -21,7 +21,7 @@ from judge.core.errors import JudgeError
 from judge.core.records import Choice, Column, Provenance, Sample, Scale, Score
 from judge.criteria.render import Renderer
 from judge.data import samples
-from judge.providers.recording.file import Archive
+from judge.providers.recording.file import RecordingFile
 from judge.results.result import load as load_run
 from judge.scoring.parse import find, read, spans
 from judge.suite.load import load as load_suite
@@ -118,7 +118,7 @@ def test_templates(tmp_path: Path, parts: list[str], key: str, value: Any) -> No
     with suppress(JudgeError):
         made = criteria.load(str(path))
         sample = Sample("a", "s", "An output.", "A source.")
-        Renderer(made, criteria.bodies(made)).render(sample)
+        Renderer(made, criteria.template_bodies(made)).render(sample)
 
 
 @pytest.mark.parametrize("kind", ["score", "score_then_reason", "reason_then_score"])
@@ -141,7 +141,7 @@ def test_recordings(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "rec.jsonl"
     path.write_bytes(data)
     with suppress(JudgeError):
-        Archive([path]).close()
+        RecordingFile([path]).close()
 
 
 @EACH
@@ -166,13 +166,13 @@ def test_runs_with_a_damaged_file(tmp_path: Path, name: str, data: bytes, at: in
 @given(text=TEXT | VALUES.map(json.dumps))
 def test_rows_of_the_cache(tmp_path: Path, text: str) -> None:
     with suppress(ValueError):  # which every caller takes for absent
-        base.reply(text)
+        base.decode_reply(text)
     cache = DiskCache(tmp_path)
     with suppress(UnicodeEncodeError):
         cache.put_rows({"k": text}, {"d": text})
         cache.flush()
         assert len(cache.get_many(["k"])) <= 1
-        assert len([*cache.everything()]) <= 1
+        assert len([*cache.iter_all()]) <= 1
     cache.clear()
     cache.close()
 
@@ -187,7 +187,7 @@ def test_rows_of_any_kind(tmp_path: Path, mode: int, value: Any) -> None:
     base.close()
     cache = DiskCache(tmp_path)
     assert cache.get_many(["k"]) == {}
-    assert [*cache.everything()] == []
+    assert [*cache.iter_all()] == []
     cache.close()
 
 
@@ -197,4 +197,4 @@ def test_what_is_left_of_a_cache(tmp_path: Path, data: bytes, at: int) -> None:
     file = tmp_path / "cache.db"
     raw = b"SQLite format 3\x00\x02\x00" + bytes(8_000)
     file.write_bytes(raw[:at] + data + raw[at:])
-    assert all(isinstance(row, tuple) for row in sqlite.rows(file))
+    assert all(isinstance(row, tuple) for row in sqlite.recover_rows(file))

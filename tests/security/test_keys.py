@@ -9,7 +9,7 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.core.records import Request
-from judge.providers.http_client import Endpoint, is_openai, misdirected
+from judge.providers.http_client import HttpClient, is_openai, wrong_server_reason
 from judge.providers.openai import OpenAIProvider
 
 REQUEST = Request("m", ({"role": "user", "content": "?"},), {"temperature": 0.0, "max_tokens": 8})
@@ -23,7 +23,7 @@ ELSEWHERE = "https://judges.example/v1"
 def test_a_secret_for_others_is_not_sent(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv(variable, "a-secret-of-somebody")
     with pytest.raises(ConfigError, match=f"\\${variable} is .*a variable of its own") as caught:
-        Endpoint(base_url=ELSEWHERE, key_env=variable)
+        HttpClient(base_url=ELSEWHERE, key_env=variable)
     assert "a-secret-of-somebody" not in str(caught.value)
 
 
@@ -41,12 +41,12 @@ def test_a_secret_for_others_is_not_sent(monkeypatch: pytest.MonkeyPatch, variab
     ],
 )
 def test_a_key_for_that_server_is(variable: str, url: str) -> None:
-    assert not misdirected(variable, url)
+    assert not wrong_server_reason(variable, url)
 
 
 @pytest.mark.parametrize("host", ["evilanthropic.com", "anthropic.com.evil.example", "127.0.0.1.evil.example"])
 def test_a_host_that_only_looks_like_its_owners_does_not_get_it(host: str) -> None:
-    assert misdirected("ANTHROPIC_API_KEY", f"https://{host}/v1")
+    assert wrong_server_reason("ANTHROPIC_API_KEY", f"https://{host}/v1")
     assert not is_openai(f"https://{host}/v1")
 
 
@@ -64,6 +64,6 @@ def test_the_accounts_name_goes_to_openai_alone(chat_server: Any, monkeypatch: p
 
     asyncio.run(ask())
     assert not {"openai-organization", "openai-project"} & chat_server.headers[0].keys()
-    endpoint = Endpoint()
+    endpoint = HttpClient()
     endpoint._open()
     assert (endpoint._headers["OpenAI-Organization"], endpoint._headers["OpenAI-Project"]) == ("org-1", "proj-1")

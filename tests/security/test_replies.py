@@ -16,7 +16,7 @@ import pytest
 
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Request
-from judge.providers.batch_api import Batches
+from judge.providers.batch_api import BatchApi
 from judge.providers.http_client import MOST
 from judge.providers.openai import OpenAIProvider
 
@@ -168,7 +168,7 @@ def test_nothing_is_told_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Non
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     provider = OpenAIProvider("m", base_url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1")
-    batches: Batches = provider.batches
+    batches: BatchApi = provider.batches
 
     async def all_of_them() -> None:
         calls: list[Callable[[], Any]] = [

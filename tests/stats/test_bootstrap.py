@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judge.stats import bootstrap as module
-from judge.stats.bootstrap import Bootstrap, Drawn
+from judge.stats.bootstrap import Bootstrap, Resampled
 
 
 def test_ends_are_the_quantiles_of_what_is_known() -> None:
@@ -31,7 +31,7 @@ def test_the_same_draws_serve_every_statistic_held_or_not(monkeypatch: pytest.Mo
 
 
 def test_one_item_has_a_value_and_no_interval() -> None:
-    found = Bootstrap().estimate("mean", Drawn(2.0, np.array([2.0, 2.0]), 1), 5, "how")
+    found = Bootstrap().estimate("mean", Resampled(2.0, np.array([2.0, 2.0]), 1), 5, "how")
     assert found is not None
     assert (found.value, found.low, found.method) == (2.0, None, "how; one item: too few for an interval")
-    assert Bootstrap().estimate("mean", Drawn(np.nan, np.array([2.0]), 4), 5, "how") is None
+    assert Bootstrap().estimate("mean", Resampled(np.nan, np.array([2.0]), 4), 5, "how") is None

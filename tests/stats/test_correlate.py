@@ -15,9 +15,9 @@ from hypothesis.extra import numpy as arrays
 from scipy import stats
 
 import judge
-from judge.stats.bootstrap import Bootstrap, draws
+from judge.stats.bootstrap import Bootstrap, resample_weights
 from judge.stats.coefficients import COEFFICIENTS, Coefficient, of_means, pooled, williams, within
-from judge.stats.correlation import LEVELS, Against, ceiling
+from judge.stats.correlation import LEVELS, CorrelationWithRatings, human_ceiling
 
 NAN = np.nan
 FEW = Bootstrap(n_resamples=200)
@@ -67,7 +67,7 @@ def test_over_all_texts_it_is_scipys(coefficient: Coefficient) -> None:
 @pytest.mark.parametrize("coefficient", ["spearman", "pearson"])
 def test_a_resample_over_all_texts_is_computed_anew(coefficient: Coefficient) -> None:
     x, y = data(30, 7)
-    (counts,) = draws(30, 20, 0)
+    (counts,) = resample_weights(30, 20, 0)
     drawn = [np.repeat(np.arange(30), row.astype(int)) for row in counts]
     expected = [scipys(x[rows], y[rows], coefficient) for rows in drawn]
     assert pooled(x, y, coefficient)(counts) == pytest.approx(expected)
@@ -75,7 +75,7 @@ def test_a_resample_over_all_texts_is_computed_anew(coefficient: Coefficient) ->
 
 def test_tau_is_linear_and_still_has_the_interval_of_a_whole_bootstrap() -> None:
     x, y = data(60, 6)
-    (counts,) = draws(60, 400, 0)
+    (counts,) = resample_weights(60, 400, 0)
     drawn = [np.repeat(np.arange(60), row.astype(int)) for row in counts]
     whole = np.quantile([scipys(x[rows], y[rows], "kendall") for rows in drawn], (0.025, 0.975))
     assert np.quantile(pooled(x, y, "kendall")(counts), (0.025, 0.975)) == pytest.approx(whole, abs=0.006)
@@ -86,7 +86,7 @@ def test_between_systems_it_is_that_of_the_drawn_means(coefficient: Coefficient)
     x, y = data(12, 6, missing=0.3)
     both = ~(np.isnan(x) | np.isnan(y))
     x, y = np.where(both, x, NAN), np.where(both, y, NAN)
-    (counts,) = draws(12, 20, 3)
+    (counts,) = resample_weights(12, 20, 3)
     drawn = [np.repeat(np.arange(12), row.astype(int)) for row in counts]
     expected = [scipys(np.nanmean(x[rows], axis=0), np.nanmean(y[rows], axis=0), coefficient) for rows in drawn]
     assert of_means(x, y, coefficient)(counts) == pytest.approx(expected)
@@ -94,7 +94,7 @@ def test_between_systems_it_is_that_of_the_drawn_means(coefficient: Coefficient)
 
 def test_estimates_of_all_levels_say_what_they_are_over() -> None:
     x, y = data(40, 5, missing=0.05)
-    found = Against(y, FEW).correlate(x)
+    found = CorrelationWithRatings(y, FEW).correlate(x)
     assert set(found.estimates) == {(level, name) for level in LEVELS for name in COEFFICIENTS}
     texts = int((~np.isnan(x + y)).sum())
     assert found.texts == texts
@@ -111,14 +111,14 @@ def test_estimates_of_all_levels_say_what_they_are_over() -> None:
 def test_items_that_say_nothing_are_left_out_and_counted() -> None:
     ratings = np.array([[1, 2, 3], [4, 4, 4], [2, NAN, NAN], [1, 3, 2.0], [NAN, NAN, NAN]])
     scores = np.array([[1, 2, 3], [1, 2, 3], [1, 2, 3], [1, 3, 2.0], [1, 2, 3]])
-    found = Against(ratings, FEW).correlate(scores).estimates["document", "spearman"]
+    found = CorrelationWithRatings(ratings, FEW).correlate(scores).estimates["document", "spearman"]
     assert (found.value, found.n) == (1.0, 2)
     assert "; left out of 4: 1 in which values or ratings do not vary and 1 of one text; " in found.method
 
 
 def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
     x, y = data(20, 4)
-    one, again, other = (Against(y, Bootstrap(100, seed)).correlate(x).estimates for seed in (1, 1, 2))
+    one, again, other = (CorrelationWithRatings(y, Bootstrap(100, seed)).correlate(x).estimates for seed in (1, 1, 2))
     assert one == again
     assert one["item", "spearman"].low != other["item", "spearman"].low
 
@@ -144,14 +144,14 @@ def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
     ],
 )
 def test_what_cannot_be_estimated_is_said(scores: Any, ratings: Any, reasons: list[str | None]) -> None:
-    found = Against(np.array(ratings), FEW).correlate(np.array(scores))
+    found = CorrelationWithRatings(np.array(ratings), FEW).correlate(np.array(scores))
     for level, reason in zip(LEVELS, reasons, strict=True):
         assert found.lacking.get(level, "").startswith(reason or "\0") == (reason is not None)
         assert ((level, "spearman") in found.estimates) == (reason is None)
 
 
 def test_one_item_has_no_interval() -> None:
-    found = Against(np.array([[1, 2, 3.0]]), FEW).correlate(np.array([[1, 3, 2.0]])).estimates
+    found = CorrelationWithRatings(np.array([[1, 2, 3.0]]), FEW).correlate(np.array([[1, 3, 2.0]])).estimates
     for estimate in found.values():
         assert (estimate.low, estimate.high) == (None, None)
         assert estimate.method.endswith("one item: too few for an interval")
@@ -160,7 +160,7 @@ def test_one_item_has_no_interval() -> None:
 
 def test_one_item_of_many_that_varies_has_no_interval_either() -> None:
     ratings = np.array([[1, 2, 3], [4, 4, 4], [4, 4, 4.0]])
-    found = Against(ratings, FEW).correlate(np.array([[1, 3, 2.0]] * 3)).estimates["document", "pearson"]
+    found = CorrelationWithRatings(ratings, FEW).correlate(np.array([[1, 3, 2.0]] * 3)).estimates["document", "pearson"]
     assert (found.n, found.low) == (1, None)
 
 
@@ -169,7 +169,7 @@ def test_a_difference_is_on_the_texts_that_both_have() -> None:
     z = np.where(np.random.default_rng(5).random(x.shape) < 0.2, NAN, x[::-1])
     shared = np.where(np.isnan(x + z), NAN, y)
     of = [within(side, shared, "spearman") for side in (x, z)]
-    against = Against(y, FEW)
+    against = CorrelationWithRatings(y, FEW)
     found = against.difference(x, z, "document")
     assert found is not None
     assert found.value == pytest.approx(np.nanmean(of[0] - of[1]))
@@ -179,14 +179,16 @@ def test_a_difference_is_on_the_texts_that_both_have() -> None:
         sides = [statistic(side, shared, "spearman") for side in (x, z)]
         assert other is not None
         assert other.value == pytest.approx(sides[0](np.ones((1, 30)))[0] - sides[1](np.ones((1, 30)))[0])
-        ends = np.quantile(np.concatenate([sides[0](c) - sides[1](c) for c in draws(30, 200, 0)]), (0.025, 0.975))
+        ends = np.quantile(
+            np.concatenate([sides[0](c) - sides[1](c) for c in resample_weights(30, 200, 0)]), (0.025, 0.975)
+        )
         assert (other.low, other.high) == pytest.approx(tuple(ends))
 
 
 def test_a_difference_of_pearson_has_williams_test_but_within_items() -> None:
     x, y = data(30, 6)
     z = x + np.random.default_rng(5).normal(size=x.shape)
-    found = [Against(y, FEW).difference(x, z, level, "pearson") for level in LEVELS]
+    found = [CorrelationWithRatings(y, FEW).difference(x, z, level, "pearson") for level in LEVELS]
     both = ~np.isnan(x + y)
     texts = np.corrcoef([x[both], z[both], y[both]])
     means = np.corrcoef([np.where(both, side, NAN).mean(axis=0, where=both) for side in (x, z, y)])
@@ -205,7 +207,7 @@ def test_a_difference_of_pearson_has_williams_test_but_within_items() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_column_does_not_differ_from_itself_but_from_noise(level: Any) -> None:
     x, y = data(80, 12, missing=0)
-    against = Against(y, FEW)
+    against = CorrelationWithRatings(y, FEW)
     same = against.difference(x, x, level)
     assert same is not None
     assert (same.value, same.low, same.high) == (0, 0, 0)
@@ -218,7 +220,7 @@ def test_a_column_does_not_differ_from_itself_but_from_noise(level: Any) -> None
 @pytest.mark.parametrize(("systems", "said"), [(4, False), (5, True)])
 def test_between_the_means_of_few_systems_nothing_is_compared(systems: int, said: bool) -> None:
     x, y = data(40, systems)
-    against = Against(y, FEW)
+    against = CorrelationWithRatings(y, FEW)
     assert against.correlate(x).estimates["system", "spearman"].n == systems
     for coefficient in COEFFICIENTS:
         assert (against.difference(x, x[::-1], "system", coefficient) is not None) is said
@@ -228,7 +230,9 @@ def test_between_the_means_of_few_systems_nothing_is_compared(systems: int, said
 def test_there_is_no_difference_where_one_is_undefined() -> None:
     x, y = data(10, 4)
     assert all(
-        Against(y, FEW).difference(x, np.full_like(x, one), level) is None for one in (3.0, NAN) for level in LEVELS
+        CorrelationWithRatings(y, FEW).difference(x, np.full_like(x, one), level) is None
+        for one in (3.0, NAN)
+        for level in LEVELS
     )
 
 
@@ -237,7 +241,7 @@ def test_the_ceiling_leaves_each_annotator_out_once() -> None:
     truth = random.normal(size=(15, 5))
     votes = np.round(3 + truth + random.normal(size=(3, 15, 5)))
     votes[random.random(votes.shape) < 0.15] = NAN
-    found = ceiling(votes, FEW)
+    found = human_ceiling(votes, FEW)
     with np.errstate(invalid="ignore"):
         others = [np.nansum(np.delete(votes, k, 0), 0) / (~np.isnan(np.delete(votes, k, 0))).sum(0) for k in range(3)]
     each = np.array([[scipys(*rows, "spearman") for rows in zip(votes[k], others[k], strict=True)] for k in range(3)])
@@ -253,7 +257,7 @@ def test_the_ceiling_leaves_each_annotator_out_once() -> None:
 
 def test_annotators_who_agree_wholly_make_a_ceiling_of_one() -> None:
     one = np.arange(20.0).reshape(4, 5)
-    found = ceiling(np.stack([one, one]), FEW)
+    found = human_ceiling(np.stack([one, one]), FEW)
     assert {round(e.value, 9) for e in found.estimates.values()} == {1.0}
 
 
@@ -267,7 +271,7 @@ def test_intervals_hold_what_they_say(coefficient: Coefficient) -> None:
         x = random.normal(size=(60, 3))
         y = r * x + np.sqrt(1 - r * r) * random.normal(size=x.shape)
         statistic = pooled(x, y, coefficient)
-        low, high = np.quantile(np.concatenate([statistic(c) for c in draws(60, 300, seed)]), (0.025, 0.975))
+        low, high = np.quantile(np.concatenate([statistic(c) for c in resample_weights(60, 300, seed)]), (0.025, 0.975))
         held += low <= true <= high
     assert 0.90 <= held / 200 <= 0.99
 
@@ -287,7 +291,9 @@ def test_the_published_rows_of_rouge_on_summeval(shared_data: Callable[[str], Pa
     references = [[one.replace(" . ", " .\n") for one in row["references"]] for row in rows]
     scored = judge.metrics.rouge.score(lines, references, ["rouge1", "rouge2", "rougeLsum"], multi="mean")
     for criterion in ("coherence", "consistency", "fluency", "relevance"):
-        against = Against(np.array([row["human"][criterion] for row in rows]).reshape(shape), Bootstrap(10))
+        against = CorrelationWithRatings(
+            np.array([row["human"][criterion] for row in rows]).reshape(shape), Bootstrap(10)
+        )
         constant = {"consistency": 4, "fluency": 2}.get(criterion, 0)
         for name, values in scored.items():
             found = against.correlate(np.array([value.fmeasure for value in values]).reshape(shape)).estimates

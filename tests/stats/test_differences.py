@@ -7,7 +7,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from judge.stats import paired_differences
-from judge.stats.paired_differences import expanded, mean_differences, resampled
+from judge.stats.paired_differences import expanded_tail, mean_differences, resampled
 
 
 def _scores(n: int, seed: int) -> np.ndarray:
@@ -37,9 +37,9 @@ def test_intervals_are_scipys_paired_bootstrap_at_the_expanded_level(n: int, tes
 
 
 def test_the_expanded_tail() -> None:
-    assert expanded(0.025, 20) == pytest.approx(scipy_stats.norm.cdf(-math.sqrt(20 / 19) * 2.0930), abs=1e-6)
-    assert expanded(0.025, 1_000_000) == pytest.approx(0.025, abs=1e-6)
-    assert expanded(0.025, 2) == pytest.approx(0, abs=1e-12)
+    assert expanded_tail(0.025, 20) == pytest.approx(scipy_stats.norm.cdf(-math.sqrt(20 / 19) * 2.0930), abs=1e-6)
+    assert expanded_tail(0.025, 1_000_000) == pytest.approx(0.025, abs=1e-6)
+    assert expanded_tail(0.025, 2) == pytest.approx(0, abs=1e-12)
 
 
 def test_resamples_are_means_over_the_drawn_items_that_are_there() -> None:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
-from judge.stats.analyze import conclude
+from judge.stats.analyze import analyze
 from judge.stats.bootstrap import Floats
-from judge.stats.score_drivers import NAMES, Drivers, Looks, Text, drivers
+from judge.stats.score_drivers import NAMES, Drivers, Text, TextFeatures, drivers
 from judge.table import Table
 
 SINGLE = Provenance("single")
@@ -19,7 +19,9 @@ COLUMN = Column("c", "criterion", "c@1", 1.0, 5.0, criterion="c")
 Rows = list[list[float | None]]
 
 
-def _run(sizes: list[int], values: Floats | Rows, human: Floats | None = None) -> tuple[Table, dict[Text, Looks]]:
+def _run(
+    sizes: list[int], values: Floats | Rows, human: Floats | None = None
+) -> tuple[Table, dict[Text, TextFeatures]]:
     """Items of so many texts each; a row of `values` is a text's score (None where it failed) and its looks."""
     texts = [(f"i{item}", f"s{system}") for item, size in enumerate(sizes) for system in range(size)]
     rated = [{} if human is None else {"c": float(rating)} for rating in (human if human is not None else texts)]
@@ -28,7 +30,9 @@ def _run(sizes: list[int], values: Floats | Rows, human: Floats | None = None) -
     scores = tuple(
         Score(*text, "c", row[0], SINGLE) for text, row in zip(texts, rows, strict=True) if row[0] is not None
     )
-    return Table(samples, (COLUMN,), scores), {text: Looks(*row[1:]) for text, row in zip(texts, rows, strict=True)}
+    return Table(samples, (COLUMN,), scores), {
+        text: TextFeatures(*row[1:]) for text, row in zip(texts, rows, strict=True)
+    }
 
 
 def _values(sizes: list[int], seed: int = 0) -> Floats:
@@ -257,8 +261,8 @@ def test_each_judge_of_a_panel_and_their_mean_have_their_own() -> None:
     table, looks = _run([4] * 5, values, ratings)
     columns = [replace(COLUMN, name=f"c/{name}", judge=name) for name in "ab"]
     rows = [replace(s, column=column.name, value=s.value + len(s.item)) for s in table.scores for column in columns]
-    found = conclude(table.samples, [replace(COLUMN, name="c"), *columns], rows, looks=looks).drivers
+    found = analyze(table.samples, [replace(COLUMN, name="c"), *columns], rows, looks=looks).drivers
     assert [(one.column, one.people) for one in found] == [("c", False), ("c/a", False), ("c/b", False), ("c", True)]
     assert found[0].together == found[1].together
-    assert conclude(table.samples, columns, rows).drivers == ()
-    assert conclude(table.samples, columns, rows, orders=2, looks=looks).drivers == ()
+    assert analyze(table.samples, columns, rows).drivers == ()
+    assert analyze(table.samples, columns, rows, orders=2, looks=looks).drivers == ()

@@ -12,7 +12,7 @@ from scipy import stats
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import COEFFICIENTS
-from judge.stats.correlation import LEVELS, MOST, Against, Matrix, matrices
+from judge.stats.correlation import LEVELS, MOST, CorrelationWithRatings, Matrix, matrices
 from judge.table import Table
 
 MADE = Provenance("single")
@@ -51,7 +51,7 @@ def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
     found = matrices(table(values), 5, n_resamples=60)
     assert [(one.level, one.coefficient) for one in found] == [(a, b) for a in LEVELS for b in COEFFICIENTS]
     for one, other in ((0, 1), (2, 3), (3, 1)):
-        alone = Against(values[other], Bootstrap(60, 5)).correlate(values[one]).estimates
+        alone = CorrelationWithRatings(values[other], Bootstrap(60, 5)).correlate(values[one]).estimates
         for matrix in found:
             expected = alone[matrix.level, matrix.coefficient]
             assert matrix.values[one][other] == pytest.approx(expected.value)
@@ -76,7 +76,7 @@ def test_of_many_texts_spearman_over_all_of_them_is_scipys_with_a_linear_interva
     matrix = of(matrices(table(values), n_resamples=300), "item")
     assert matrix.n[0][1] == 720
     assert matrix.values[0][1] == pytest.approx(stats.spearmanr(values[0].ravel(), values[1].ravel()).statistic)
-    anew = Against(values[1], Bootstrap(300)).correlate(values[0]).estimates["item", "spearman"]
+    anew = CorrelationWithRatings(values[1], Bootstrap(300)).correlate(values[0]).estimates["item", "spearman"]
     assert (matrix.low[0][1], matrix.high[0][1]) == (
         pytest.approx(anew.low, abs=0.01),
         pytest.approx(anew.high, abs=0.01),

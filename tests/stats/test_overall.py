@@ -28,7 +28,7 @@ def _table(columns: tuple[Column, ...], *rows: tuple[float | None, ...]) -> Tabl
 
 
 def _values(table: Table) -> list[float]:
-    return [score.value for score in table.of(NAME)]
+    return [score.value for score in table.column_scores(NAME)]
 
 
 def test_it_is_the_weighted_mean_of_values_from_the_bad_end_to_the_good_one() -> None:

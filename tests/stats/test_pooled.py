@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from judge.stats import coefficients as module
-from judge.stats.bootstrap import draws
+from judge.stats.bootstrap import resample_weights
 from judge.stats.coefficients import pooled
 
 
@@ -50,7 +50,7 @@ def test_its_slope_is_the_derivative_by_the_weight_of_an_item(item: int) -> None
 
 def test_its_interval_is_that_of_ranking_anew() -> None:
     x, y = data(120, 6)
-    counts = np.concatenate(list(draws(120, 600, 0)))
+    counts = np.concatenate(list(resample_weights(120, 600, 0)))
     anew, linear = (np.quantile(pooled(x, y, "spearman", exact=n)(counts), (0.025, 0.975)) for n in (1000, 0))
     assert linear == pytest.approx(anew, abs=0.006)
 
@@ -61,7 +61,7 @@ def test_tau_of_many_different_values_is_exact_and_binned_for_the_interval_alone
     random = np.random.default_rng(1)
     x = random.normal(size=(200, 8))
     y = x + random.normal(size=x.shape)
-    counts = np.concatenate(list(draws(200, 400, 0)))
+    counts = np.concatenate(list(resample_weights(200, 400, 0)))
     monkeypatch.setattr(module, "_CELLS", 10_000_000)
     exact = pooled(x, y, "kendall")
     monkeypatch.setattr(module, "_CELLS", 1_000)

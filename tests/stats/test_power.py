@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judge.core.records import Column, Provenance, Sample, Score
-from judge.stats.power import ALPHA, Scatter, chance, detectable, least, needed, scatter, spreads
+from judge.stats.power import ALPHA, Scatter, detectable, min_items, needed, power_of, scatter, spreads
 from judge.stats.system_differences import TOO_FEW, compare
 from judge.table import Table
 
@@ -23,8 +23,8 @@ def test_the_closed_forms() -> None:
     assert needed(1.0, -0.5) == 32
     assert needed(0.1, 5.0) == 6  # of five, all one way, p is .0625
     assert detectable(1.0, 100, power=0.9) == pytest.approx((1.959963985 + 1.281551566) / 10)
-    assert chance(0.8, 50, detectable(0.8, 50)) == pytest.approx(0.8, abs=1e-6)
-    assert chance(1.0, 30, 0.0) == pytest.approx(0.05)
+    assert power_of(0.8, 50, detectable(0.8, 50)) == pytest.approx(0.8, abs=1e-6)
+    assert power_of(1.0, 30, 0.0) == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(("n", "difference"), [(60, 0.25), (200, 0.2)])
@@ -32,7 +32,7 @@ def test_the_power_is_how_often_a_simulated_test_finds_the_difference(n: int, di
     random = np.random.default_rng(1)
     rows = random.normal(difference, 1.0, size=(4_000, n))
     z = rows.mean(axis=1) / rows.std(axis=1, ddof=1) * math.sqrt(n)
-    assert float((np.abs(z) > 1.959964).mean()) == pytest.approx(chance(1.0, n, difference), abs=0.03)
+    assert float((np.abs(z) > 1.959964).mean()) == pytest.approx(power_of(1.0, n, difference), abs=0.03)
 
 
 def test_spreads_are_numpys_of_what_is_there() -> None:
@@ -107,7 +107,7 @@ def test_one_pair_of_several_is_corrected_for_all_of_them() -> None:
 
 
 def test_the_least_items() -> None:
-    assert [least(ALPHA / tests) for tests in (1, 3, 6, 120)] == [6, 7, 8, 13]
+    assert [min_items(ALPHA / tests) for tests in (1, 3, 6, 120)] == [6, 7, 8, 13]
     assert needed(0.1, 5.0, alpha=ALPHA / 6) == 8
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.bootstrap import Floats
 from judge.stats.paired_differences import holm
-from judge.stats.ppi import LEAST, Calibrated, Powered, calibrate, powered
+from judge.stats.ppi import MIN_RATED_ITEMS, Calibrated, Powered, calibrate, powered
 from judge.table import Table
 
 MADE = Provenance("single")
@@ -76,7 +76,7 @@ def test_perfect_scores_are_worth_all_items() -> None:
     every = np.tile(y, 5)
     found = powered(y, every[:100], every[100:], name="difference")
     assert found.weight == pytest.approx(400 / 500, rel=0.02)  # 1 / (1 + n/N)
-    assert found.worth == pytest.approx(500, rel=0.03)
+    assert found.effective_ratings == pytest.approx(500, rel=0.03)
 
 
 @given(st.floats(0.001, 1000), st.floats(-100, 100), st.integers(0, 50))
@@ -102,7 +102,12 @@ def test_a_judge_who_always_says_the_same_does_not_count() -> None:
 def test_equal_ratings_give_no_interval() -> None:
     _, f, more = drawn()
     found = powered(np.full(len(f), 5.0), f, more)
-    assert (found.estimate.value, found.estimate.low, found.estimate.high, found.worth) == (5.0, None, None, None)
+    assert (found.estimate.value, found.estimate.low, found.estimate.high, found.effective_ratings) == (
+        5.0,
+        None,
+        None,
+        None,
+    )
     assert found.estimate.method.endswith("all ratings are equal, which gives no interval")
 
 
@@ -204,7 +209,7 @@ def test_a_text_that_one_of_two_systems_has_rated_counts_as_judged() -> None:
 @pytest.mark.parametrize(
     ("made", "means", "note"),
     [
-        (table(rated=LEAST - 1), 0, f"fewer than {LEAST} rated items with a score: x, y"),
+        (table(rated=MIN_RATED_ITEMS - 1), 0, f"fewer than {MIN_RATED_ITEMS} rated items with a score: x, y"),
         (table(rated=60), 2, "every item that was judged is rated: the judge adds nothing"),
         (table(rated=20, systems=("x",)), 1, ""),
     ],
@@ -223,7 +228,7 @@ def test_ratings_of_other_items_alone_do_not_make_a_difference() -> None:
     )
     found = only(calibrate(Table(samples, made.columns, made.scores)))
     assert (len(found.means), found.differences) == (2, ())
-    assert found.note == f"pairs of systems that are rated on fewer than {LEAST} items together: 1"
+    assert found.note == f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: 1"
 
 
 def test_items_that_were_not_drawn_at_random_are_noticed() -> None:
@@ -258,5 +263,5 @@ def test_worth_and_apart_are_of_what_is_known() -> None:
     assert Powered(one.estimate, one.people, **fields).apart is False
     assert Powered(one.estimate, one.people, **fields, adjusted=0.05).apart is False
     assert Powered(one.estimate, one.people, **fields, adjusted=0.04).apart is True
-    assert one.worth is not None
-    assert one.worth > one.estimate.n
+    assert one.effective_ratings is not None
+    assert one.effective_ratings > one.estimate.n

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from judge.core.records import Column, Provenance, Sample, Scale, Score
-from judge.scoring.expectation import average
+from judge.scoring.expectation import from_samples
 from judge.stats.agreement import repeats
 from judge.table import Table
 
@@ -18,7 +18,7 @@ SHIFTED = Scale(("1", "2", "3"), (0.0, 0.2, 1.0))
 
 def _score(item: str, draws: list[str | None], scale: Scale, system: str = "s") -> Score:
     """As a judge's draws are stored."""
-    w = average(draws, scale)
+    w = from_samples(draws, scale)
     parsed = sum(draw is not None for draw in draws)
     made = Provenance("samples", w.mass, w.distribution, w.entropy, w.argmax, w.low, w.high, parsed)
     return Score(item, system, "c", w.value, made)

@@ -9,7 +9,7 @@ from scipy import stats as scipy_stats
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.stats import bootstrap
-from judge.stats.bootstrap import means
+from judge.stats.bootstrap import bootstrap_means
 from judge.table import Table
 
 METRIC = Provenance("metric")
@@ -51,7 +51,7 @@ def _wider(confidence: float, n: int) -> float:
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_intervals_are_scipys_for_the_same_draws(shape: str, confidence: float) -> None:
     data = _data(shape)
-    ours = means(_table({"m": {"s": list(data)}}), confidence=confidence)["s", "m"]
+    ours = bootstrap_means(_table({"m": {"s": list(data)}}), confidence=confidence)["s", "m"]
     # scipy is handed our resampled means (rounded, so that equal sums are equal floats) and draws none of its own
     draws = SimpleNamespace(bootstrap_distribution=bootstrap._resampled(data[None, :], 2000, 0)[0].round(12))
     theirs = scipy_stats.bootstrap(
@@ -66,7 +66,7 @@ def test_intervals_are_scipys_for_the_same_draws(shape: str, confidence: float) 
 @pytest.mark.parametrize("shape", ["skewed", "scores", "shares"])
 def test_intervals_are_scipys_within_resampling_error_for_its_own_draws(shape: str) -> None:
     data = _data(shape)
-    ours = means(_table({"m": {"s": list(data)}}), n_resamples=20_000)["s", "m"]
+    ours = bootstrap_means(_table({"m": {"s": list(data)}}), n_resamples=20_000)["s", "m"]
     random = np.random.default_rng(1)
     theirs = scipy_stats.bootstrap((data,), np.mean, n_resamples=20_000, method="BCa", rng=random)
     error = 0.15 * theirs.standard_error  # about four times that of the difference between two such quantiles
@@ -88,7 +88,7 @@ def test_missing_values_are_left_out_of_each_resample(values: list[float | None]
 
 
 def test_a_resample_without_any_scored_item_is_left_out() -> None:
-    found = means(_table({"m": {"s": [None, None, None, 1.0, 3.0]}}), n_resamples=500)["s", "m"]
+    found = bootstrap_means(_table({"m": {"s": [None, None, None, 1.0, 3.0]}}), n_resamples=500)["s", "m"]
     assert (found.value, found.n) == (2.0, 2)
     assert found.low is not None
     assert found.high is not None
@@ -106,10 +106,10 @@ def test_the_same_items_are_drawn_for_every_system_and_column() -> None:
 def test_chunks_and_blocks_do_not_change_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(2)
     values = {c: {s: [*random.random(20), None] for s in "xy"} for c in "abc"}
-    whole = means(_table(values), n_resamples=300)
+    whole = bootstrap_means(_table(values), n_resamples=300)
     monkeypatch.setattr(bootstrap, "_DRAWN", 64)
     monkeypatch.setattr(bootstrap, "_VALUES", 1)
-    parts = means(_table(values), n_resamples=300)
+    parts = bootstrap_means(_table(values), n_resamples=300)
     assert parts.keys() == whole.keys()
     for key, estimate in whole.items():
         assert (parts[key].low, parts[key].high) == pytest.approx((estimate.low, estimate.high), rel=1e-12)
@@ -117,33 +117,35 @@ def test_chunks_and_blocks_do_not_change_the_numbers(monkeypatch: pytest.MonkeyP
 
 def test_the_seed_decides_the_draws() -> None:
     table = _table({"m": {"s": list(np.random.default_rng(1).random(25))}})
-    assert means(table, seed=4) == means(table, seed=4)
-    assert means(table, seed=4)["s", "m"].low != means(table, seed=5)["s", "m"].low
+    assert bootstrap_means(table, seed=4) == bootstrap_means(table, seed=4)
+    assert bootstrap_means(table, seed=4)["s", "m"].low != bootstrap_means(table, seed=5)["s", "m"].low
 
 
 def test_the_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:
     random = np.random.default_rng(11)
     rows = {f"s{k}": list(random.normal(0.5, 1.0, size=40)) for k in range(400)}
-    found = means(_table({"m": rows}), n_resamples=1000).values()
+    found = bootstrap_means(_table({"m": rows}), n_resamples=1000).values()
     covered = sum(e.low <= 0.5 <= e.high for e in found if e.low is not None and e.high is not None)
     assert 0.90 <= covered / 400 <= 0.98
 
 
 def test_one_item_has_no_interval() -> None:
-    found = means(_table({"m": {"s": [None, 2.5, None]}}))["s", "m"]
+    found = bootstrap_means(_table({"m": {"s": [None, 2.5, None]}}))["s", "m"]
     assert (found.value, found.low, found.high, found.n) == (2.5, None, None, 1)
     assert found.method == "one item: too few for an interval"
 
 
 def test_equal_values_have_an_interval_without_width() -> None:
-    found = means(_table({"m": {"s": [0.1] * 30}}))["s", "m"]
+    found = bootstrap_means(_table({"m": {"s": [0.1] * 30}}))["s", "m"]
     assert (found.value, found.low, found.high, found.n) == (0.1, 0.1, 0.1, 30)
 
 
 def test_a_column_without_scores_has_no_estimate() -> None:
-    found = means(_table({"m": {"s": [1.0, 2.0], "t": [None, None]}, "k": {"s": [None, None]}}), n_resamples=50)
+    found = bootstrap_means(
+        _table({"m": {"s": [1.0, 2.0], "t": [None, None]}, "k": {"s": [None, None]}}), n_resamples=50
+    )
     assert list(found) == [("s", "m")]
-    assert means(Table((), (), ())) == {}
+    assert bootstrap_means(Table((), (), ())) == {}
 
 
 def test_the_percentile_interval_steps_in_where_the_correction_is_infinite() -> None:
@@ -166,6 +168,6 @@ def test_a_value_of_all_texts_is_its_own_estimate() -> None:
     samples = tuple(Sample(i, "s", "o") for i in "12")
     made = Provenance("metric", low=0.3, high=0.6, n=2, note="95% percentile bootstrap")
     scores = (Score("1", "s", "m", 1.0, Provenance("metric")), Score("", "s", "all", 0.5, made))
-    found = means(Table(samples, (Column("all", "metric", "all"), Column("m", "metric", "m")), scores))
+    found = bootstrap_means(Table(samples, (Column("all", "metric", "all"), Column("m", "metric", "m")), scores))
     assert found["s", "all"] == Estimate("whole", 0.5, 0.3, 0.6, 2, "95% percentile bootstrap")
     assert found["s", "m"].n == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judge.core.records import Sample
-from judge.stats.human_agreement import strangers, unmatched
+from judge.stats.human_agreement import out_of_scale, unknown_criteria
 
 FIVE = {"relevance": (1.0, 5.0)}
 
@@ -18,29 +18,29 @@ def rated(*ratings: float, where: bool = True) -> list[Sample]:
 
 
 def test_a_rating_off_the_scale_is_named_with_its_row() -> None:
-    assert [*strangers(rated(1, 5, 7, 3), FIVE)] == ["Ratings of relevance outside its scale, 1 to 5: 7 at d.csv:4."]
-    assert [*strangers(rated(0.5, where=False), FIVE)] == [
+    assert [*out_of_scale(rated(1, 5, 7, 3), FIVE)] == ["Ratings of relevance outside its scale, 1 to 5: 7 at d.csv:4."]
+    assert [*out_of_scale(rated(0.5, where=False), FIVE)] == [
         "Ratings of relevance outside its scale, 1 to 5: 0.5 (item d0, system a)."
     ]
-    assert not [*strangers(rated(1, 5), FIVE)]
+    assert not [*out_of_scale(rated(1, 5), FIVE)]
 
 
 def test_of_annotators_each_rating_counts() -> None:
     sample = Sample("d", "a", "x", human={"relevance": 4.0}, ratings={"relevance": (6.0, None, 2.0)}, where="d.csv:2")
-    assert "6 at d.csv:2" in next(strangers([sample], FIVE))
+    assert "6 at d.csv:2" in next(out_of_scale([sample], FIVE))
 
 
 def test_another_scale_is_no_slip() -> None:
-    assert not [*strangers(rated(*[0.0, 1.0] * 10), FIVE)]
-    many = [*strangers(rated(*[3.0] * 60, 6, 7, 8, 9), FIVE)]
+    assert not [*out_of_scale(rated(*[0.0, 1.0] * 10), FIVE)]
+    many = [*out_of_scale(rated(*[3.0] * 60, 6, 7, 8, 9), FIVE)]
     assert many[0].endswith("6 at d.csv:62, 7 at d.csv:63, 8 at d.csv:64 and 1 more.")
 
 
 @pytest.mark.parametrize(("criteria", "hint"), [(["relevance"], True), (["fluency"], False)])
 def test_ratings_of_nothing_asked_are_said_with_the_nearest_name(criteria: list[str], hint: bool) -> None:
     typo = [Sample("d", "a", "x", human={"relevence": 4.0})]
-    said = unmatched(typo, criteria)
+    said = unknown_criteria(typo, criteria)
     assert said.startswith(f"People's ratings of relevence go with no criterion asked ({criteria[0]})")
     assert ("Did you mean relevance for relevence?" in said) == hint
-    assert not unmatched(rated(3), ["relevance", "fluency"])
-    assert not unmatched([Sample("d", "a", "x")], criteria)
+    assert not unknown_criteria(rated(3), ["relevance", "fluency"])
+    assert not unknown_criteria([Sample("d", "a", "x")], criteria)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from judge.core.records import Sample
-from judge.stats.correlation import matrix, shifted
+from judge.stats.correlation import change_in_agreement, matrix
 
 RATINGS = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 3, 2), (3, 2, 1), (2, 1, 3))
 RATED = [
@@ -26,7 +26,7 @@ def test_values_stand_by_item_and_system() -> None:
 
 def test_by_level_on_the_texts_of_both() -> None:
     before = {key: value for key, value in BEFORE.items() if key != ("i0", "x")}
-    found, why = shifted(RATED, "kind", before, AFTER)
+    found, why = change_in_agreement(RATED, "kind", before, AFTER)
     assert (list(found), why) == (["document", "item", "system"], "")
     both = [(before[key], AFTER[key]) for key in before]
     assert found["item"].before.value == pytest.approx(spearmanr(*zip(*both, strict=True)).statistic)
@@ -36,15 +36,16 @@ def test_by_level_on_the_texts_of_both() -> None:
     assert document.change is not None
     assert document.change.value == pytest.approx(1.0)
     assert document.change.p == pytest.approx(0.25)  # three items turned, none the other way: 2 / 2³
-    assert list(shifted(RATED, "kind", before, AFTER, levels=("item",))[0]) == ["item"]
+    assert list(change_in_agreement(RATED, "kind", before, AFTER, levels=("item",))[0]) == ["item"]
 
 
 def test_the_seed_is_that_of_the_resamples() -> None:
     one, same, other = (
-        shifted(RATED, "kind", BEFORE, AFTER, levels=("item",), seed=seed)[0]["item"].change for seed in (1, 1, 2)
+        change_in_agreement(RATED, "kind", BEFORE, AFTER, levels=("item",), seed=seed)[0]["item"].change
+        for seed in (1, 1, 2)
     )
     assert one == same != other
 
 
 def test_what_is_undefined_says_why() -> None:
-    assert shifted(RATED, "kind", dict.fromkeys(AFTER, 3.0), AFTER) == ({}, "all values are equal")
+    assert change_in_agreement(RATED, "kind", dict.fromkeys(AFTER, 3.0), AFTER) == ({}, "all values are equal")

@@ -12,9 +12,9 @@ import pytest
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
-from judge.stats.analyze import conclude
+from judge.stats.analyze import analyze
 from judge.stats.run_differences import compare_runs
-from judge.suite.evaluate import against, judge, limits
+from judge.suite.evaluate import compare_with_baseline, evaluate_case, limits
 from judge.suite.records import Band, Case, Drift, Label, Order, Outcome, Suite
 
 LABELS = ("1", "2", "3", "4", "5")
@@ -74,7 +74,7 @@ class Made:
             for item, system in [key]
         ]
         orders = 2 if any(row.rival for row in rows) else None
-        return Result(conclude(samples, columns, rows, orders=orders).table, info=info or {"model": "small-judge"})
+        return Result(analyze(samples, columns, rows, orders=orders).table, info=info or {"model": "small-judge"})
 
 
 @pytest.fixture(scope="session")
@@ -113,8 +113,8 @@ def outcomes(made: Made) -> list[Outcome]:
     suite = Suite(
         Path("suites/summaries.judge.yaml"), "summaries", {}, tuple(wanted), lines={"limits": 3, "baseline": 2}
     )
-    verdicts = [judge(case, texts, after, before) for case, texts in wanted.items()]
-    verdicts += [*limits(suite, after), *against(after, before)]
+    verdicts = [evaluate_case(case, texts, after, before) for case, texts in wanted.items()]
+    verdicts += [*limits(suite, after), *compare_with_baseline(after, before)]
     diff = ("--- relevance.jinja (before)", "+++ relevance.jinja (after)", "@@ -1 +1 @@", "-Be fair.", f"+```{HOSTILE}")
     changes = (Change("prompt", "3f2a91", "77aa01", ("relevance",), diff),)
     runs = compare_runs(before.table, after.table, n_resamples=200)

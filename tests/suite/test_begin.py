@@ -19,8 +19,8 @@ from judge.core.records import Sample
 from judge.data import samples
 from judge.suite.load import load
 from judge.suite.records import Agreement, Band, Order, Suite
-from judge.suite.samples import SuiteTexts, gather, language, load_criteria, read
-from judge.suite.scaffold import begin
+from judge.suite.samples import SuiteTexts, collect_samples, language, load_criteria, read
+from judge.suite.scaffold import create_suite
 from judge.suite.schema import schema
 
 Begun = Callable[..., tuple[str, Suite, SuiteTexts]]
@@ -37,12 +37,12 @@ def begun(tmp_path: Path) -> Begun:
         data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
         path = tmp_path / "suites" / "s.judge.yaml"
         path.parent.mkdir(exist_ok=True)
-        text = begin(samples.load(data), path, criteria, options={"data": data, **options})
+        text = create_suite(samples.load(data), path, criteria, options={"data": data, **options})
         path.write_text(text, encoding="utf-8")
         Draft202012Validator(schema()).validate(yaml.safe_load(text))
         suite = load(path)
         found = read(suite)
-        return text, suite, gather(suite, found, load_criteria(suite, language(suite, found)))
+        return text, suite, collect_samples(suite, found, load_criteria(suite, language(suite, found)))
 
     return of
 
@@ -130,7 +130,7 @@ def test_no_built_in_criterion_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         ConfigError, match=r"no built-in criterion fits: .*source.*; name one of yours: --criteria mine"
     ):
-        begin([Sample("a", "s", "o")], Path("s.judge.yaml"), options={"data": Path("d.jsonl")})
+        create_suite([Sample("a", "s", "o")], Path("s.judge.yaml"), options={"data": Path("d.jsonl")})
 
 
 def test_options_are_the_suite_s(begun: Begun, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_many_judgments_are_said(begun: Begun) -> None:
 
 def test_a_baseline(tmp_path: Path) -> None:
     rows = [Sample("a", "s", "o", "src")]
-    text = begin(rows, tmp_path / "s.judge.yaml", options={"data": tmp_path / "d"}, baseline=tmp_path / "runs/x")
+    text = create_suite(rows, tmp_path / "s.judge.yaml", options={"data": tmp_path / "d"}, baseline=tmp_path / "runs/x")
     assert "\nbaseline: runs/x  #" in text
 
 
@@ -172,16 +172,18 @@ def test_whatever_items_and_systems_are_called(tmp_path_factory: pytest.TempPath
         Sample("a", "other", "r", "s", human={"relevance": 3}),
     ]
     path = folder / "s.judge.yaml"
-    path.write_bytes(begin(rows, path, options={"data": folder / "d.jsonl"}).encode())
+    path.write_bytes(create_suite(rows, path, options={"data": folder / "d.jsonl"}).encode())
     suite = load(path)
     assert [case.expected for case in suite.cases[:2]] == [Agreement({"spearman": 0}, "item"), Order(system, "other")]
     assert (suite.cases[2].items, suite.cases[2].systems) == ((item,), (system,))
-    assert gather(suite, rows, load_criteria(suite)).texts == tuple(rows)
+    assert collect_samples(suite, rows, load_criteria(suite)).texts == tuple(rows)
 
 
 def test_summeval(shared_data: Callable[[str], Path]) -> None:
     path, mapping = shared_data("summeval.jsonl"), {"item": "doc_id", "output": "summary"}
-    text = begin(samples.load(path, mapping=mapping), Path("s.judge.yaml"), options={"data": path, "map": mapping})
+    text = create_suite(
+        samples.load(path, mapping=mapping), Path("s.judge.yaml"), options={"data": path, "map": mapping}
+    )
     frame = pd.read_json(path, lines=True)
     for name in ("coherence", "consistency", "fluency", "relevance"):
         means = frame.human.map(lambda human, name=name: human[name]).groupby(frame.system).mean()

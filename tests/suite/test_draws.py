@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judge.core.records import Column, Provenance, Score
-from judge.criteria import load, sources
-from judge.suite.evidence import counts, flip_probability, lead, reading, shares, total
+from judge.criteria import load, template_texts
+from judge.suite.evidence import counts, flip_probability, label_margin, reading, shares, sum_minus_limit
 from judge.suite.records import Band
 
 FIVE = {str(n): float(n) for n in range(1, 6)}
@@ -28,7 +28,7 @@ def listed(draws: dict[str, int]) -> list[float]:
 
 @given(some_draws, st.floats(0.5, 5.5))
 def test_of_draws_the_interval_and_p_are_those_of_a_t_test(made: Any, draws: dict[str, int], limit: float) -> None:
-    found = total([(1.0, reading(made.drawn(draws, "i", "s"), FIVE))], limit).estimate
+    found = sum_minus_limit([(1.0, reading(made.drawn(draws, "i", "s"), FIVE))], limit).estimate
     oracle = stats.ttest_1samp(listed(draws), limit)
     ends = oracle.confidence_interval(0.95)
     assert found.p == pytest.approx(oracle.pvalue, abs=1e-12)
@@ -39,7 +39,7 @@ def test_of_draws_the_interval_and_p_are_those_of_a_t_test(made: Any, draws: dic
 @given(some_draws, some_draws)
 def test_of_two_texts_it_is_welchs_test(made: Any, one: dict[str, int], other: dict[str, int]) -> None:
     sides = [(1.0, made.drawn(one, "i", "a")), (-1.0, made.drawn(other, "i", "b"))]
-    found = total([(c, reading(score, FIVE)) for c, score in sides]).estimate
+    found = sum_minus_limit([(c, reading(score, FIVE)) for c, score in sides]).estimate
     oracle = stats.ttest_ind(listed(one), listed(other), equal_var=False)
     assert found.p == pytest.approx(oracle.pvalue, abs=1e-12)
     assert (found.low, found.high) == pytest.approx(tuple(oracle.confidence_interval(0.95)))
@@ -51,19 +51,21 @@ def test_the_interval_holds_the_judges_mean_about_as_often_as_it_says(made: Any)
     for drawn in random.choice([2, 3, 4], p=[0.2, 0.3, 0.5], size=(500, 20)):
         labels, n = np.unique(drawn, return_counts=True)
         score = made.drawn({str(label): int(k) for label, k in zip(labels, n, strict=True)}, "i", "s")
-        e = total([(1.0, reading(score, FIVE))]).estimate
+        e = sum_minus_limit([(1.0, reading(score, FIVE))]).estimate
         held += e.low <= 3.3 <= e.high
     assert 0.92 < held / 500 < 0.98
 
 
 def test_draws_that_did_not_parse_widen_it_by_what_they_may_have_been(made: Any) -> None:
-    whole, torn = (total([(1.0, reading(made.drawn({"4": 19}, "i", "s", asked=n), FIVE))]).estimate for n in (19, 20))
+    whole, torn = (
+        sum_minus_limit([(1.0, reading(made.drawn({"4": 19}, "i", "s", asked=n), FIVE))]).estimate for n in (19, 20)
+    )
     assert (whole.low, whole.high) == (4.0, 4.0)
     assert (torn.low, torn.high) == pytest.approx(((19 * 4 + 1) / 20, (19 * 4 + 5) / 20))
 
 
 def test_probability_that_was_not_seen_bounds_the_value(made: Any) -> None:
-    one = total([(1.0, reading(made.weighed({"4": 0.6, "5": 0.3}, "i", "s"), FIVE))])
+    one = sum_minus_limit([(1.0, reading(made.weighed({"4": 0.6, "5": 0.3}, "i", "s"), FIVE))])
     assert one.estimate.value == pytest.approx(3.9 / 0.9)
     assert (one.estimate.low, one.estimate.high) == pytest.approx((4.0, 4.4))
     assert one.estimate.p is None
@@ -72,7 +74,7 @@ def test_probability_that_was_not_seen_bounds_the_value(made: Any) -> None:
 
 def test_one_reply_bounds_nothing_also_among_others(made: Any) -> None:
     parts = [(0.5, reading(made.single("4", "i", "a"), FIVE)), (0.5, reading(made.drawn({"4": 9}, "i", "b"), FIVE))]
-    found = total(parts)
+    found = sum_minus_limit(parts)
     assert found.single
     assert (found.estimate.value, found.estimate.low, found.estimate.high, found.estimate.p) == (4.0, None, None, None)
 
@@ -90,13 +92,13 @@ def test_labels_count_what_their_criterions_header_says(made: Any) -> None:
     assert counts(words, {}) == {}
     assert counts(made.column, {}) == FIVE
     builtin = load("relevance")
-    assert counts(made.column, {"criteria": {"relevance": {"templates": sources(builtin)}}}) == FIVE
+    assert counts(made.column, {"criteria": {"relevance": {"templates": template_texts(builtin)}}}) == FIVE
 
 
 def test_where_it_is_not_known_what_labels_count_there_is_no_interval(made: Any) -> None:
     score = made.drawn({"4": 12, "5": 8}, "i", "s")
-    assert total([(1.0, reading(score, {}))]).single
-    assert total([(1.0, reading(replace(score, value=1.0), FIVE))]).single
+    assert sum_minus_limit([(1.0, reading(score, {}))]).single
+    assert sum_minus_limit([(1.0, reading(replace(score, value=1.0), FIVE))]).single
     assert flip_probability(score, Band(4.5), {}) is None
 
 
@@ -118,7 +120,7 @@ def test_of_two_labels_chance_does_not_depend_on_which_end_is_whose(made: Any, v
 
 @given(some_draws)
 def test_a_labels_lead_is_the_mean_of_its_draws(made: Any, draws: dict[str, int]) -> None:
-    found = total([(1.0, lead(made.drawn(draws, "i", "s"), "4", "3"))]).estimate
+    found = sum_minus_limit([(1.0, label_margin(made.drawn(draws, "i", "s"), "4", "3"))]).estimate
     votes = [(value == 4) - (value == 3) for value in listed(draws)]
     assert found.value == pytest.approx(np.mean(votes))
     if np.std(votes) > 0:
@@ -126,7 +128,7 @@ def test_a_labels_lead_is_the_mean_of_its_draws(made: Any, draws: dict[str, int]
 
 
 def test_a_labels_lead_may_be_undone_by_what_was_not_seen(made: Any) -> None:
-    found = total([(1.0, lead(made.weighed({"4": 0.5, "3": 0.3}, "i", "s"), "4", "3"))]).estimate
+    found = sum_minus_limit([(1.0, label_margin(made.weighed({"4": 0.5, "3": 0.3}, "i", "s"), "4", "3"))]).estimate
     assert (found.low, found.high) == pytest.approx((0.0, 0.4))
     assert shares(made.weighed({"4": 0.5, "3": 0.3}, "i", "s")) == pytest.approx({"4": 0.625, "3": 0.375})
     assert shares(made.single("4", "i", "s")) == {"4": 1.0}
@@ -134,5 +136,7 @@ def test_a_labels_lead_may_be_undone_by_what_was_not_seen(made: Any) -> None:
 
 @given(st.lists(st.tuples(st.floats(-2, 2), some_draws), min_size=1, max_size=4), st.floats(-5, 5))
 def test_an_interval_encloses_its_value(made: Any, parts: list[tuple[float, dict[str, int]]], limit: float) -> None:
-    found = total([(c, reading(made.drawn(draws, "i", "s", asked=60), FIVE)) for c, draws in parts], limit).estimate
+    found = sum_minus_limit(
+        [(c, reading(made.drawn(draws, "i", "s", asked=60), FIVE)) for c, draws in parts], limit
+    ).estimate
     assert found.low <= found.value <= found.high

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.core.format import clean, line
+from judge.core.format import escape_controls, one_line
 from judge.report.renderers import suite
 from judge.suite.records import Outcome, Suite, Verdict
 
@@ -55,9 +55,9 @@ def test_any_text_is_xml(name: str, said: str, status: Any) -> None:
     text = suite.render_junit([Outcome(SUITE, (verdict,))])
     case = ElementTree.fromstring(text.encode()).find(".//testcase")
     assert case is not None
-    escaped = line(name, 80).replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+    escaped = one_line(name, 80).replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
     assert case.get("name") == escaped
-    assert clean(text) == text
+    assert escape_controls(text) == text
 
 
 def test_json_is_strict_and_whole(outcomes: list[Outcome], golden: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from judge.report.views.suite import changed, shown, suite_summary, totals
+from judge.report.views.suite import changed, suite_summary, suite_view, totals
 from judge.results.comparison import Change
 from judge.suite.records import Outcome, Verdict
 
@@ -40,14 +40,14 @@ def test_the_sentence_counts_what_is_not_met(outcomes: list[Outcome], verdicts: 
 
 
 def test_flaky_cases_are_named_the_likeliest_first(outcomes: list[Outcome]) -> None:
-    assert shown(outcomes[0]).flaky == "the bridge is relevant (65%), the bridge is a 4 (35%)"
+    assert suite_view(outcomes[0]).flaky == "the bridge is relevant (65%), the bridge is a 4 (35%)"
     many = tuple(replace(PASSED, name=f"c{k}", flaky=0.1) for k in range(12))
-    assert shown(replace(outcomes[0], verdicts=many)).flaky.endswith("c7 (10%) and 4 more")
+    assert suite_view(replace(outcomes[0], verdicts=many)).flaky.endswith("c7 (10%) and 4 more")
 
 
 def test_an_undecided_case_that_counts_as_met_says_so(outcomes: list[Outcome]) -> None:
     verdict = replace(PASSED, status="undecided", said="not told apart from 4")
-    (row,) = shown(replace(outcomes[0], verdicts=(verdict,))).rows
+    (row,) = suite_view(replace(outcomes[0], verdicts=(verdict,))).rows
     assert (row.mark, row.said) == ("?", "not told apart from 4 (counts as met)")
 
 
@@ -56,8 +56,8 @@ def test_a_path_below_this_folder_is_written_from_here(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     suite = replace(outcomes[0].suite, path=tmp_path / "x" / "a.judge.yaml")
-    assert shown(replace(outcomes[0], suite=suite)).path == "x/a.judge.yaml"
-    assert shown(replace(outcomes[0], suite=replace(suite, path=tmp_path.parent / "b.yaml"))).path.startswith("/")
+    assert suite_view(replace(outcomes[0], suite=suite)).path == "x/a.judge.yaml"
+    assert suite_view(replace(outcomes[0], suite=replace(suite, path=tmp_path.parent / "b.yaml"))).path.startswith("/")
 
 
 def test_a_long_diff_is_cut_and_says_so() -> None:

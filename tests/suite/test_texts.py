@@ -10,7 +10,7 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.suite.load import load
-from judge.suite.samples import SuiteTexts, gather, language, load_criteria, read
+from judge.suite.samples import SuiteTexts, collect_samples, language, load_criteria, read
 
 ROWS = [
     {
@@ -43,7 +43,7 @@ def asked(tmp_path: Path) -> Gather:
         path.write_text("\n".join(lines), encoding="utf-8")
         suite = load(path)
         data = read(suite)
-        return gather(suite, data, load_criteria(suite, language(suite, data), over))
+        return collect_samples(suite, data, load_criteria(suite, language(suite, data), over))
 
     return of
 
@@ -191,7 +191,7 @@ def test_a_case_called_like_a_text_of_the_data(asked: Gather, tmp_path: Path) ->
     with pytest.raises(
         ConfigError, match=r"t\.judge\.yaml:2: the data has an item 'a' of system 'text'.*; rename the case"
     ):
-        gather(suite, read(suite), load_criteria(suite))
+        collect_samples(suite, read(suite), load_criteria(suite))
 
 
 def test_names_in_messages_are_few(asked: Gather, tmp_path: Path) -> None:
@@ -201,5 +201,5 @@ def test_names_in_messages_are_few(asked: Gather, tmp_path: Path) -> None:
     path.write_text("data: many.jsonl\ncases: [{criterion: fluency, item: doc-x, expect: {min: 2}}]\n")
     suite = load(path)
     with pytest.raises(ConfigError, match=r"did you mean 'doc-\d+'\? \(known: doc-.*, \.\.\.: 500 items\)") as caught:
-        gather(suite, read(suite), load_criteria(suite))
+        collect_samples(suite, read(suite), load_criteria(suite))
     assert len(str(caught.value)) < 500

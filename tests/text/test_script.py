@@ -38,7 +38,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)  # lone s
     ],
 )
 def test_language_follows_most_words(texts: list[str], expected: str) -> None:
-    assert text.language(texts) == expected
+    assert text.detect_language(texts) == expected
 
 
 def test_language_reads_a_bounded_part() -> None:
@@ -46,11 +46,11 @@ def test_language_reads_a_bounded_part() -> None:
         while True:
             yield "배가 늦었다. "
 
-    assert text.language(endless()) == "ko"  # type: ignore[arg-type]
+    assert text.detect_language(endless()) == "ko"  # type: ignore[arg-type]
 
 
 def test_one_long_text_does_not_speak_for_all() -> None:
-    assert text.language(["late " * 100_000, *["배가 늦게 도착했다. " * 20] * 50]) == "ko"
+    assert text.detect_language(["late " * 100_000, *["배가 늦게 도착했다. " * 20] * 50]) == "ko"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from judge.audits.perturbations import factual, sentence_level
-from judge.audits.perturbations.edits import LANGUAGES, Change
+from judge.audits.perturbations.edits import LANGUAGES, Perturbation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,36 +15,36 @@ if TYPE_CHECKING:
     from judge.core.records import Sample
     from judge.text import Language
 
-__all__ = ["CHANGES", "NEUTRAL", "Change", "changed", "of_language"]
+__all__ = ["CHANGES", "NEUTRAL", "Perturbation", "changed", "of_language"]
 
-CHANGES: tuple[Change, ...] = (
-    Change("shuffled sentences", "coherence", LANGUAGES, sentence_level.shuffled),
-    Change("swapped entity", "consistency", LANGUAGES, factual.swapped_entity),
-    Change("swapped number", "consistency", LANGUAGES, factual.swapped_number),
-    Change("negated sentence", "consistency", LANGUAGES, factual.negated),
-    Change("typos", "fluency", LANGUAGES, sentence_level.typos),
-    Change("dropped function words", "fluency", LANGUAGES, sentence_level.dropped_words),
-    Change("lost casing", "fluency", ("en",), sentence_level.lost_casing),
-    Change("truncated", "fluency", LANGUAGES, sentence_level.truncated),
-    Change("padded", "relevance", LANGUAGES, sentence_level.padded),
-    Change("main point dropped", "relevance", LANGUAGES, sentence_level.main_point_dropped),
-    Change("duplicated sentences", "relevance", LANGUAGES, sentence_level.duplicated_sentences),
+CHANGES: tuple[Perturbation, ...] = (
+    Perturbation("shuffled sentences", "coherence", LANGUAGES, sentence_level.shuffled),
+    Perturbation("swapped entity", "consistency", LANGUAGES, factual.swapped_entity),
+    Perturbation("swapped number", "consistency", LANGUAGES, factual.swapped_number),
+    Perturbation("negated sentence", "consistency", LANGUAGES, factual.negated),
+    Perturbation("typos", "fluency", LANGUAGES, sentence_level.typos),
+    Perturbation("dropped function words", "fluency", LANGUAGES, sentence_level.dropped_words),
+    Perturbation("lost casing", "fluency", ("en",), sentence_level.lost_casing),
+    Perturbation("truncated", "fluency", LANGUAGES, sentence_level.truncated),
+    Perturbation("padded", "relevance", LANGUAGES, sentence_level.padded),
+    Perturbation("main point dropped", "relevance", LANGUAGES, sentence_level.main_point_dropped),
+    Perturbation("duplicated sentences", "relevance", LANGUAGES, sentence_level.duplicated_sentences),
 )
 """What damages a text for the criterion named; names are unique."""
-NEUTRAL: tuple[Change, ...] = (
-    Change("duplicated text", "", LANGUAGES, sentence_level.duplicated),
-    Change("empty phrases", "", LANGUAGES, sentence_level.empty_phrases),
-    Change("copied lead", "", LANGUAGES, sentence_level.copied_lead),
+NEUTRAL: tuple[Perturbation, ...] = (
+    Perturbation("duplicated text", "", LANGUAGES, sentence_level.duplicated),
+    Perturbation("empty phrases", "", LANGUAGES, sentence_level.empty_phrases),
+    Perturbation("copied lead", "", LANGUAGES, sentence_level.copied_lead),
 )
 """What makes a text longer or copied without saying more: for biases. Their criterion is empty."""
 
 
-def of_language(language: Language, among: Sequence[Change] = CHANGES) -> tuple[Change, ...]:
+def of_language(language: Language, among: Sequence[Perturbation] = CHANGES) -> tuple[Perturbation, ...]:
     """The changes that there are in a language, of CHANGES or of those given (`NEUTRAL`), in order."""
     return tuple(change for change in among if language in change.languages)
 
 
-def changed(sample: Sample, others: Sequence[Sample], change: Change, seed: int) -> Sample | None:
+def changed(sample: Sample, others: Sequence[Sample], change: Perturbation, seed: int) -> Sample | None:
     """The sample with the changed output, its system the change's name; None where the change does not apply to it.
 
     `others` are samples of other items, which padding is taken from; those of the sample's own item are passed over.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from random import Random
 
-from judge.audits.perturbations.edits import Grammar, Name, Place, deleted, listed
+from judge.audits.perturbations.edits import Edit, LanguageRules, Name, deletion, listed
 
 _HAN = "\u4e00-\u9fff"
 
@@ -25,8 +25,8 @@ _ALIKE = {
 _TYPO = re.compile(f"[{''.join(_ALIKE)}]")
 
 
-def _misspelled(whole: str, chance: Random) -> list[Place]:
-    return [Place(m.start(), m.end(), (_ALIKE[m.group()],)) for m in _TYPO.finditer(whole)]
+def _misspelled(whole: str, chance: Random) -> list[Edit]:
+    return [Edit(m.start(), m.end(), (_ALIKE[m.group()],)) for m in _TYPO.finditer(whole)]
 
 
 # Function words that cannot be missing, where they are no part of another word: 把, 被 and 与; 在 and 对 behind a
@@ -90,15 +90,15 @@ _DENIED = [
 _set_in_time = re.compile(r"(?:终于|曾经?|刚刚?|正在?|[才就都也还再将])\Z").search
 
 
-def _negated(sentence: str) -> list[Place]:
+def _negated(sentence: str) -> list[Edit]:
     """A verb denied; where the sentence denies something, that taken back. No questions."""
     if re.search(r"[？?吗]", sentence):
         return []
-    taken = [Place(m.start(), m.end(), (yes,)) for pattern, yes in _AFFIRMED for m in pattern.finditer(sentence)]
+    taken = [Edit(m.start(), m.end(), (yes,)) for pattern, yes in _AFFIRMED for m in pattern.finditer(sentence)]
     if taken or re.search("[不没未无]", sentence):
         return taken
     return [
-        Place(m.start(), m.end(), (m.expand(no),))
+        Edit(m.start(), m.end(), (m.expand(no),))
         for pattern, no in _DENIED
         for m in pattern.finditer(sentence)
         if not _set_in_time(sentence[: m.start()])
@@ -113,10 +113,10 @@ _COUNTED = re.compile(
 )
 
 
-def _number_words(whole: str) -> list[Place]:
+def _number_words(whole: str) -> list[Edit]:
     digits = "三四五六七八九"
     return [
-        Place(m.start(1), m.end(1), tuple(n for n in digits if n != m.group(1) and n not in whole) or ("三",))
+        Edit(m.start(1), m.end(1), tuple(n for n in digits if n != m.group(1) and n not in whole) or ("三",))
         for m in _COUNTED.finditer(whole)
         if m.group(1) != "三" or not set(digits[1:]) <= set(whole)
     ]
@@ -172,11 +172,11 @@ def _names(whole: str) -> list[Name]:
     return found + [Name(m.group(), str(m.lastgroup)) for m in _LISTED.finditer(whole)]
 
 
-GRAMMAR = Grammar(
+GRAMMAR = LanguageRules(
     joint="",
     typo_every=28,
     misspelled=_misspelled,
-    droppable=lambda whole: [deleted(match) for match in _DROPPED.finditer(whole)],
+    droppable=lambda whole: [deletion(match) for match in _DROPPED.finditer(whole)],
     negated=_negated,
     number_words=_number_words,
     names=_names,

@@ -22,7 +22,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Perturbation:
     """One way of changing a text. `criterion` is what it damages, empty where it is neutral."""
 
     name: str
@@ -31,7 +31,7 @@ class Change:
     make: Make
 
 
-class Place(NamedTuple):
+class Edit(NamedTuple):
     """Where a text may be edited: `text[start:end]` may become any one of `options`."""
 
     start: int
@@ -47,7 +47,7 @@ class Name(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grammar:
+class LanguageRules:
     """What a language is changed by.
 
     `joint` stands between sentences. `misspelled`, `droppable` and `negated` give the places of a text or (`negated`) a
@@ -61,10 +61,10 @@ class Grammar:
 
     joint: str
     typo_every: int
-    misspelled: Callable[[str, Random], list[Place]]
-    droppable: Callable[[str], list[Place]]
-    negated: Callable[[str], list[Place]]
-    number_words: Callable[[str], list[Place]]
+    misspelled: Callable[[str, Random], list[Edit]]
+    droppable: Callable[[str], list[Edit]]
+    negated: Callable[[str], list[Edit]]
+    number_words: Callable[[str], list[Edit]]
     names: Callable[[str], list[Name]]
     peers: Mapping[str, tuple[str, ...]]
     fits: Callable[[str, str, str, str], bool]
@@ -105,13 +105,13 @@ def joint(whole: str, usual: str) -> str:
     return whole[places[0][1] : places[1][0]] if len(places) > 1 else usual
 
 
-def appended(whole: str, added: Iterable[str], usual: str) -> str:
+def append_text(whole: str, added: Iterable[str], usual: str) -> str:
     """The text with sentences after its own."""
     mark = joint(whole, usual)
     return whole.rstrip() + "".join(mark + one for one in added)
 
 
-def edited(whole: str, places: Iterable[Place], chance: Random) -> str:
+def apply_edits(whole: str, places: Iterable[Edit], chance: Random) -> str:
     """The text after an edit at each of the places, which do not overlap."""
     parts, at = [], 0
     for start, end, options in sorted(places):
@@ -120,18 +120,18 @@ def edited(whole: str, places: Iterable[Place], chance: Random) -> str:
     return "".join([*parts, whole[at:]])
 
 
-def apart(places: Iterable[Place]) -> list[Place]:
+def non_overlapping(places: Iterable[Edit]) -> list[Edit]:
     """The places in order, those left out that overlap one before them or offer nothing new."""
-    kept: list[Place] = []
+    kept: list[Edit] = []
     for place in sorted(places):
         if place.options and (not kept or place.start >= kept[-1].end):
             kept.append(place)
     return kept
 
 
-def deleted(match: re.Match[str]) -> Place:
+def deletion(match: re.Match[str]) -> Edit:
     """The place of a match that may be left out."""
-    return Place(match.start(), match.end(), ("",))
+    return Edit(match.start(), match.end(), ("",))
 
 
 @lru_cache(maxsize=512)
@@ -139,7 +139,7 @@ def content(whole: str) -> Mapping[str, int]:
     """How often each word of content stands in a text; of Chinese and Japanese pairs of characters stand for words."""
     counts: dict[str, int] = {}
     tokens = text.tokens(whole)
-    if text.language([whole]) != "en":
+    if text.detect_language([whole]) != "en":
         tokens = [a + b for a, b in pairwise(tokens)]
     for token in tokens:
         if not english_noun_phrases.is_function(token):
@@ -147,7 +147,7 @@ def content(whole: str) -> Mapping[str, int]:
     return counts
 
 
-def covered(sentence: str, known: Mapping[str, int]) -> float:
+def coverage(sentence: str, known: Mapping[str, int]) -> float:
     """The share of a text's words of content that are among those known, 0 of a text without any."""
     words = content(sentence)
     return sum(word in known for word in words) / max(1, len(words))

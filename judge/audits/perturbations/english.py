@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from judge.audits.perturbations.edits import Grammar, Name, Place, deleted, listed
+from judge.audits.perturbations.edits import Edit, LanguageRules, Name, deletion, listed
 from judge.metrics.qags import english_noun_phrases
 
 WEEKDAYS = listed("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
@@ -143,11 +143,11 @@ _KEYS = {
 }
 
 
-def _misspelled(whole: str, chance: Random) -> list[Place]:
+def _misspelled(whole: str, chance: Random) -> list[Edit]:
     """Words of five small letters or more, with one slip of the finger inside them."""
     written = set(_SMALL_WORD.findall(whole))
     return [
-        Place(match.start(), match.end(), (slip,))
+        Edit(match.start(), match.end(), (slip,))
         for match in _SMALL_WORD.finditer(whole)
         if (slip := _slip(match.group(), chance)) not in written
     ]
@@ -227,7 +227,7 @@ _CLAUSE = re.compile(
 """What begins a clause that says no fact of its own, where a denial would deny little."""
 
 
-def _negated(sentence: str) -> list[Place]:
+def _negated(sentence: str) -> list[Edit]:
     """After an auxiliary or a finite verb `not` goes in; where it is, it goes out. No questions."""
     if sentence.rstrip("\"'”’ ").endswith("?"):
         return []
@@ -238,30 +238,30 @@ def _negated(sentence: str) -> list[Place]:
     return [place for place in _denied(sentence) if not _CLAUSE(sentence[: place.start])]
 
 
-def _affirmed(sentence: str) -> Iterator[Place]:
+def _affirmed(sentence: str) -> Iterator[Edit]:
     for match in _CONTRACTED.finditer(sentence):
         word = match["aux"]
-        yield Place(match.start(), match.end(), ({"ca": "can", "wo": "will"}.get(word, word),))
+        yield Edit(match.start(), match.end(), ({"ca": "can", "wo": "will"}.get(word, word),))
     for match in _WITHOUT_NOT.finditer(sentence):
-        yield Place(match.start(), match.end(), (match["aux"] + " ",))
+        yield Edit(match.start(), match.end(), (match["aux"] + " ",))
     for match in _NEVER.finditer(sentence):
-        yield deleted(match)
+        yield deletion(match)
 
 
-def _denied(sentence: str) -> Iterator[Place]:
+def _denied(sentence: str) -> Iterator[Edit]:
     for pattern in (_ADD_NOT, _PERFECT):
         for match in pattern.finditer(sentence):
             if not _NO_SUBJECT(sentence[: match.start()]):
                 word = match["aux"]
-                yield Place(match.start(), match.end(), ("cannot" if word == "can" else f"{word} not",))
+                yield Edit(match.start(), match.end(), ("cannot" if word == "can" else f"{word} not",))
     for match in _POSSESSION.finditer(sentence):
         if not _HELPED(sentence[: match.start()]):
-            yield Place(match.start(), match.end(), ("does not have" if match["verb"] == "has" else "did not have",))
+            yield Edit(match.start(), match.end(), ("does not have" if match["verb"] == "has" else "did not have",))
     for pattern in (_PAST, _AFTER_PRONOUN):
         for match in pattern.finditer(sentence):
             if not _HELPED(sentence[: match.start()]) and not _ONE_MORE(sentence, match.end()):
                 verb = match["verb"].lower()
-                yield Place(match.start(), match.end(), ("did not " + _BASE.get(verb, verb.removesuffix("ed")),))
+                yield Edit(match.start(), match.end(), ("did not " + _BASE.get(verb, verb.removesuffix("ed")),))
 
 
 # Numbers in words
@@ -271,14 +271,14 @@ _TENS = listed("twenty thirty forty fifty sixty seventy eighty ninety")
 _COUNT = re.compile(rf"(?<![\w-])({'|'.join([*_SMALL_NUMBERS, *_TENS])})(?=[ -][a-z])", re.IGNORECASE)
 
 
-def _number_words(whole: str) -> list[Place]:
+def _number_words(whole: str) -> list[Edit]:
     made = []
     for match in _COUNT.finditer(whole):
         word = match.group().lower()
         row = _SMALL_NUMBERS if word in _SMALL_NUMBERS else _TENS
         new = [other for other in row if other != word and not re.search(rf"\b{other}\b", whole, re.IGNORECASE)]
         made.append(
-            Place(match.start(), match.end(), tuple(w.title() if match.group()[0].isupper() else w for w in new))
+            Edit(match.start(), match.end(), tuple(w.title() if match.group()[0].isupper() else w for w in new))
         )
     return [place for place in made if place.options]
 
@@ -370,11 +370,11 @@ def _fits(before: str, old: str, new: str, after: str) -> bool:
 _vowel = re.compile(r"[aeiou]|8|1[18](?!\d)", re.IGNORECASE).match
 
 
-GRAMMAR = Grammar(
+GRAMMAR = LanguageRules(
     joint=" ",
     typo_every=45,
     misspelled=_misspelled,
-    droppable=lambda whole: [deleted(match) for match in _FUNCTION_WORD.finditer(whole)],
+    droppable=lambda whole: [deletion(match) for match in _FUNCTION_WORD.finditer(whole)],
     negated=_negated,
     number_words=_number_words,
     names=_names,

@@ -7,8 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from random import Random
 
-from judge.audits.perturbations.edits import Grammar, Name, Place, Span, apart, content, covered, edited, sentences, spans
-from judge.audits.perturbations.grammars import of
+from judge.audits.perturbations.edits import (
+    Edit,
+    LanguageRules,
+    Name,
+    Span,
+    apply_edits,
+    content,
+    coverage,
+    non_overlapping,
+    sentences,
+    spans,
+)
+from judge.audits.perturbations.grammars import rules_for
 from judge.core.records import Sample
 
 _STRANGERS = 3  # other items whose names are looked at
@@ -26,7 +37,7 @@ def swapped_entity(sample: Sample, others: Sequence[Sample], chance: Random) -> 
     Its first or last word alone (the family name) goes with it. The other name is one of the source that shares no
     sentence with the first, else a well-known one or one from other items. Without a source, of the output's names.
     """
-    whole, grammar = sample.output, of(sample.output)
+    whole, grammar = sample.output, rules_for(sample.output)
     known = names(grammar, sample.source or whole)
     found = mentions(whole, [name.text for name in known])
     here = [name for name in known if found[name.text]]
@@ -44,7 +55,7 @@ def swapped_entity(sample: Sample, others: Sequence[Sample], chance: Random) -> 
 
 
 @lru_cache(maxsize=512)
-def names(grammar: Grammar, whole: str) -> tuple[Name, ...]:
+def names(grammar: LanguageRules, whole: str) -> tuple[Name, ...]:
     """The names of a text, each once."""
     return tuple(dict.fromkeys(grammar.names(whole)))
 
@@ -68,7 +79,9 @@ def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(before + re.escape(name) + after, re.IGNORECASE if len(name) >= _FOLDED else 0)
 
 
-def _rivals(grammar: Grammar, old: Name, sample: Sample, others: Sequence[Sample], chance: Random) -> Iterator[str]:
+def _rivals(
+    grammar: LanguageRules, old: Name, sample: Sample, others: Sequence[Sample], chance: Random
+) -> Iterator[str]:
     """Names that could stand in a name's place, the best first."""
     given, said = sample.source or sample.output, sample.output.casefold()
     beside = " ".join(one for one in sentences(given) if old.text in one)
@@ -79,7 +92,7 @@ def _rivals(grammar: Grammar, old: Name, sample: Sample, others: Sequence[Sample
         name.text
         for n in few
         for name in names(grammar, others[n].source or others[n].output)
-        if name.kind == old.kind and of(others[n].output) is grammar
+        if name.kind == old.kind and rules_for(others[n].output) is grammar
     ]
     away = [name for name in known if name not in given], [name for name in strange if name not in given]
     words = set(old.text.casefold().split())
@@ -97,9 +110,9 @@ def _exchanged(whole: str, old: Name, new: str, found: Mapping[str, Sequence[Spa
         parts = {old.text.split()[0]: new.split()[0], old.text.split()[-1]: new.split()[-1]} | parts
     at = mentions(whole, [*found, *parts])
     places = [
-        Place(start, end, (_like(whole[start:end], other),)) for name, other in parts.items() for start, end in at[name]
+        Edit(start, end, (_like(whole[start:end], other),)) for name, other in parts.items() for start, end in at[name]
     ]
-    return edited(whole, places, Random(0))  # noqa: S311 - each place has one option
+    return apply_edits(whole, places, Random(0))  # noqa: S311 - each place has one option
 
 
 def _like(matched: str, new: str) -> str:
@@ -131,7 +144,7 @@ def swapped_number(sample: Sample, others: Sequence[Sample], chance: Random) -> 
     """
     whole, source = sample.output, sample.source or ""
     taken = {match.group() for match in _NUMBER.finditer(f"{whole}\n{source}")}
-    places = apart([*_figures(whole, taken), *of(whole).number_words(whole)])
+    places = non_overlapping([*_figures(whole, taken), *rules_for(whole).number_words(whole)])
     chance.shuffle(places)
     places.sort(key=lambda place: not _holds(source, whole[place.start : place.end]))
     for chosen in places:
@@ -140,24 +153,24 @@ def swapped_number(sample: Sample, others: Sequence[Sample], chance: Random) -> 
     return None
 
 
-def _fitting(whole: str, place: Place) -> list[str]:
+def _fitting(whole: str, place: Edit) -> list[str]:
     """Those options of a place that suit the words around it."""
     start, end, options = place
     before, after = whole[max(0, start - _BESIDE) : start], whole[end : end + _BESIDE]
-    return [new for new in options if of(whole).fits(before, whole[start:end], new, after)]
+    return [new for new in options if rules_for(whole).fits(before, whole[start:end], new, after)]
 
 
-def _renumbered(whole: str, chosen: Place, new: str, places: Iterable[Place]) -> str:
+def _renumbered(whole: str, chosen: Edit, new: str, places: Iterable[Edit]) -> str:
     old = whole[chosen.start : chosen.end]
     same = [p for p in places if whole[p.start : p.end] == old] if len(old) >= _WHOLE else [chosen]
-    return edited(whole, [Place(p.start, p.end, (new,)) for p in same], Random(0))  # noqa: S311 - one option each
+    return apply_edits(whole, [Edit(p.start, p.end, (new,)) for p in same], Random(0))  # noqa: S311 - one option each
 
 
 def _holds(source: str, number: str) -> bool:
     return re.search(rf"(?<![\d.,]){re.escape(number)}(?!\d)", source, re.IGNORECASE) is not None
 
 
-def _figures(whole: str, taken: set[str]) -> Iterator[Place]:
+def _figures(whole: str, taken: set[str]) -> Iterator[Edit]:
     for match in _NUMBER.finditer(whole):
         first, rest, unit = match.groups()
         after = whole[match.end() : match.end() + _BESIDE]
@@ -166,9 +179,9 @@ def _figures(whole: str, taken: set[str]) -> Iterator[Place]:
         options = [value for value in values if value not in taken] or [v for v in values if v != match.group()]
         if unit in _ORDINALS:
             end = match.end() + len(unit)
-            yield Place(match.start(), end, tuple(one + _ordinal(int(one)) for one in options))
+            yield Edit(match.start(), end, tuple(one + _ordinal(int(one)) for one in options))
         elif options:
-            yield Place(match.start(), match.end(), tuple(options))
+            yield Edit(match.start(), match.end(), tuple(options))
 
 
 _WIDE = {ord("0") + n: ord("０") + n for n in range(10)}
@@ -213,15 +226,15 @@ def negated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | N
 
     None where no sentence that can be has a fact of the source in it: denying it would deny none.
     """
-    whole, grammar = sample.output, of(sample.output)
+    whole, grammar = sample.output, rules_for(sample.output)
     found = [(start, end, places) for start, end in spans(whole) if (places := grammar.negated(whole[start:end]))]
     if not found:
         return None
     chance.shuffle(found)
     known = content(sample.source or whole)
-    shares = [covered(whole[start:end], known) for start, end, _ in found]
+    shares = [coverage(whole[start:end], known) for start, end, _ in found]
     if max(shares) < _LEAST_SAID:
         return None
     at, _, places = found[shares.index(max(shares))]
     start, end, options = chance.choice(places)
-    return edited(whole, [Place(at + start, at + end, options)], chance)
+    return apply_edits(whole, [Edit(at + start, at + end, options)], chance)

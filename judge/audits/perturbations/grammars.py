@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from judge import text
 from judge.audits.perturbations import chinese, english, japanese, korean
-from judge.audits.perturbations.edits import Grammar
+from judge.audits.perturbations.edits import LanguageRules
 from judge.text import Language
 
-GRAMMARS: Mapping[Language, Grammar] = {
+GRAMMARS: Mapping[Language, LanguageRules] = {
     "en": english.GRAMMAR,
     "ja": japanese.GRAMMAR,
     "ko": korean.GRAMMAR,
@@ -17,6 +17,6 @@ GRAMMARS: Mapping[Language, Grammar] = {
 }
 
 
-def of(whole: str) -> Grammar:
+def rules_for(whole: str) -> LanguageRules:
     """The grammar of the language that most of a text is in, by its script."""
-    return GRAMMARS[text.language([whole])]
+    return GRAMMARS[text.detect_language([whole])]

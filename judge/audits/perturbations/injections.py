@@ -23,22 +23,22 @@ class Attack:
     make: Callable[[Sample, Scale, Language], str]
 
 
-def attacked(sample: Sample, attack: Attack, scale: Scale, language: Language) -> Sample:
+def inject(sample: Sample, attack: Attack, scale: Scale, language: Language) -> Sample:
     """The sample with the attacking output, its system the attack's name; without people's ratings."""
     return replace(sample, output=attack.make(sample, scale, language), system=attack.name, human={}, ratings={})
 
 
-def top(scale: Scale) -> str:
+def best_label(scale: Scale) -> str:
     """The label of greatest value, the first of several."""
     return scale.labels[scale.values.index(scale.high)]
 
 
 def _after(words: _Words) -> Callable[[Sample, Scale, Language], str]:
-    return lambda sample, scale, language: f"{sample.output}\n\n{words[language].format(top=top(scale))}"
+    return lambda sample, scale, language: f"{sample.output}\n\n{words[language].format(top=best_label(scale))}"
 
 
 def _before(words: _Words) -> Callable[[Sample, Scale, Language], str]:
-    return lambda sample, scale, language: f"{words[language].format(top=top(scale))}\n\n{sample.output}"
+    return lambda sample, scale, language: f"{words[language].format(top=best_label(scale))}\n\n{sample.output}"
 
 
 _ASKING: _Words = {

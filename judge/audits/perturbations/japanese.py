@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from random import Random
 
-from judge.audits.perturbations.edits import Grammar, Name, Place, deleted, listed
+from judge.audits.perturbations.edits import Edit, LanguageRules, Name, deletion, listed
 
 _KANJI = "々〆ヶ\u4e00-\u9fff"
 _KATAKANA = "ァ-ヺー"
@@ -38,10 +38,10 @@ _TYPO = re.compile(
 )
 
 
-def _misspelled(whole: str, chance: Random) -> list[Place]:
+def _misspelled(whole: str, chance: Random) -> list[Edit]:
     known = _SAME_READING | _AS_IT_SOUNDS | _KANA
     return [
-        Place(m.start(), m.end(), (m.group()[0] + m.group() if m.lastgroup == "twice" else known[m.group()],))
+        Edit(m.start(), m.end(), (m.group()[0] + m.group() if m.lastgroup == "twice" else known[m.group()],))
         for m in _TYPO.finditer(whole)
     ]
 
@@ -104,11 +104,11 @@ _RULES = [
 ]
 
 
-def _negated(sentence: str) -> list[Place]:
+def _negated(sentence: str) -> list[Edit]:
     """The end of the sentence in the other polarity."""
     for ending, negation in _RULES:
         if match := ending.search(sentence):
-            return [Place(*match.span("end"), (negation,))]
+            return [Edit(*match.span("end"), (negation,))]
     return []
 
 
@@ -119,10 +119,10 @@ _COUNTED = re.compile(
 )
 
 
-def _number_words(whole: str) -> list[Place]:
+def _number_words(whole: str) -> list[Edit]:
     digits = "二三四五六七八九"
     return [
-        Place(
+        Edit(
             m.start(1), m.end(1), tuple(one for one in digits if one != m.group(1) and one not in whole) or (digits[0],)
         )
         for m in _COUNTED.finditer(whole)
@@ -184,11 +184,11 @@ def _names(whole: str) -> list[Name]:
     return found + [Name(m.group(), str(m.lastgroup)) for m in _LISTED.finditer(whole)]
 
 
-GRAMMAR = Grammar(
+GRAMMAR = LanguageRules(
     joint="",
     typo_every=30,
     misspelled=_misspelled,
-    droppable=lambda whole: [deleted(match) for match in _PARTICLE.finditer(whole)],
+    droppable=lambda whole: [deletion(match) for match in _PARTICLE.finditer(whole)],
     negated=_negated,
     number_words=_number_words,
     names=_names,

@@ -6,7 +6,7 @@ import re
 from random import Random
 from typing import NamedTuple
 
-from judge.audits.perturbations.edits import Grammar, Name, Place, deleted, listed
+from judge.audits.perturbations.edits import Edit, LanguageRules, Name, deletion, listed
 
 _FIRST, _VOWELS = 0xAC00, "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
 _FINALS = ["", *"ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ"]
@@ -52,10 +52,10 @@ _SOUNDS_SO = dict(
 _TYPO = re.compile(rf"{'|'.join(_SOUNDS_SO)}|(?P<of>(?<=[가-힣])의(?=\s))|[가-힣]")
 
 
-def _misspelled(whole: str, chance: Random) -> list[Place]:
+def _misspelled(whole: str, chance: Random) -> list[Edit]:
     """One slip of a word at most."""
     found = [
-        Place(match.start(), match.end(), options)
+        Edit(match.start(), match.end(), options)
         for match in _TYPO.finditer(whole)
         if (options := ("에",) if match["of"] else _slips(match.group()))
     ]
@@ -83,13 +83,13 @@ _NOT_BEFORE = {"로": "대도스회수미피새따별카", "가": "허추휴", "
 """How stems end of which the particle's syllable is a part: 대로, 고속도로, 스스로, 카이로, 허가, 오타와."""
 
 
-def _droppable(whole: str) -> list[Place]:
+def _droppable(whole: str) -> list[Edit]:
     made = []
     for match in _JOSA.finditer(whole):
         josa, stem = match.group(), whole[: match.start()]
         wrong = _AFTER_VOWEL if _has_final(stem) and not (josa == "로" and stem[-1] in "을일월") else _AFTER_FINAL
         if josa not in wrong and not _NO_NOUN(stem[-2:]) and stem[-1] not in _NOT_BEFORE.get(josa, ""):
-            made.append(deleted(match))
+            made.append(deletion(match))
     return made
 
 
@@ -131,15 +131,15 @@ _DOING = re.compile(r"[한된간온준본낸진린킨친인힌긴민]\Z").search
 """Verbs in the present: 만든다 and its like, whose stem has lost a ㄹ, are left."""
 
 
-def _negated(sentence: str) -> list[Place]:
+def _negated(sentence: str) -> list[Edit]:
     """The end of the sentence in the other polarity."""
     for ending, negation in _RULES:
         if match := ending.search(sentence):
-            return [Place(match.end() - len(match.group().lstrip()), match.end(), (negation,))]
+            return [Edit(match.end() - len(match.group().lstrip()), match.end(), (negation,))]
     return [] if _denies(sentence) or _heard(sentence) else _was(sentence) or _does(sentence)
 
 
-def _was(sentence: str) -> list[Place]:
+def _was(sentence: str) -> list[Edit]:
     """`밝혔다` to `밝히지 않았다`."""
     match = _PAST.search(sentence)
     if match is None or _syllable(match["stem"]).final != "ㅆ" or match["stem"] in "웠랐렀들":
@@ -149,7 +149,7 @@ def _was(sentence: str) -> list[Place]:
         stem = "" if before and "가" <= before[-1] <= "힣" and before[-1] not in "들물걸이" else None
     else:
         stem = "하" if match["stem"] == "했" else _shortened(syllable)
-    return [] if stem is None else [Place(match.start(), match.end(), (f"{stem}지 않았{match['end']}",))]
+    return [] if stem is None else [Edit(match.start(), match.end(), (f"{stem}지 않았{match['end']}",))]
 
 
 def _shortened(syllable: _Syllable) -> str | None:
@@ -158,20 +158,20 @@ def _shortened(syllable: _Syllable) -> str | None:
     return str(syllable._replace(vowel=vowel, final="")) if vowel else None
 
 
-def _does(sentence: str) -> list[Place]:
+def _does(sentence: str) -> list[Edit]:
     """`한다` to `하지 않는다`, `합니다` to `하지 않습니다`, `책이다` to `책이 아니다`."""
     if match := _IS.search(sentence):
         josa = "이" if _has_final(sentence[: match.start()]) else "가"
-        return [Place(match.start(), match.end(), (f"{josa} {_ARE_NOT[match.group()]}",))]
+        return [Edit(match.start(), match.end(), (f"{josa} {_ARE_NOT[match.group()]}",))]
     if match := _EATEN.search(sentence):
-        return [Place(match.start(), match.end(), ("지 않는다",))]
+        return [Edit(match.start(), match.end(), ("지 않는다",))]
     for pattern, final, ending in ((_PRESENT, "ㄴ", "않는다"), (_POLITE, "ㅂ", "않습니다")):
         match = pattern.search(sentence)
         if match and _syllable(match["stem"]).final == final and match["stem"] not in "입습":
             if final == "ㄴ" and not _DOING(match["stem"]):
                 return []
             stem = str(_syllable(match["stem"])._replace(final=""))
-            return [Place(match.start(), match.end(), (f"{stem}지 {ending}",))]
+            return [Edit(match.start(), match.end(), (f"{stem}지 {ending}",))]
     return []
 
 
@@ -183,9 +183,9 @@ _COUNTED = re.compile(
 )
 
 
-def _number_words(whole: str) -> list[Place]:
+def _number_words(whole: str) -> list[Edit]:
     return [
-        Place(m.start(), m.end(), tuple(n for n in _COUNTS if n != m.group() and f"{n} " not in whole))
+        Edit(m.start(), m.end(), tuple(n for n in _COUNTS if n != m.group() and f"{n} " not in whole))
         for m in _COUNTED.finditer(whole)
     ]
 
@@ -243,7 +243,7 @@ def _fits(before: str, old: str, new: str, after: str) -> bool:
     return _has_final(old) == _has_final(new) and (old[-1] in "울을일" or new[-1] not in "울을일" or after[:1] != "로")
 
 
-GRAMMAR = Grammar(
+GRAMMAR = LanguageRules(
     joint=" ",
     typo_every=30,
     misspelled=_misspelled,

@@ -12,26 +12,37 @@ from collections.abc import Sequence
 from random import Random
 
 from judge import text
-from judge.audits.perturbations.edits import Place, Span, apart, appended, content, covered, edited, is_finished, sentences, spans
+from judge.audits.perturbations.edits import (
+    Edit,
+    Span,
+    append_text,
+    apply_edits,
+    content,
+    coverage,
+    is_finished,
+    non_overlapping,
+    sentences,
+    spans,
+)
 from judge.audits.perturbations.factual import mentions, names
-from judge.audits.perturbations.grammars import of
+from judge.audits.perturbations.grammars import rules_for
 from judge.core.records import Sample
 
 
 def duplicated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """The whole output twice."""
     whole = sample.output.strip()
-    return appended(whole, [whole], of(whole).joint) if whole else None
+    return append_text(whole, [whole], rules_for(whole).joint) if whole else None
 
 
 def empty_phrases(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """As many sentences without content as the output has sentences, as far as there are so many."""
-    whole, grammar = sample.output, of(sample.output)
+    whole, grammar = sample.output, rules_for(sample.output)
     count = min(len(sentences(whole)), len(grammar.empty))
     added = chance.sample(grammar.empty, count)
     if whole == whole.lower():
         added = [one.lower() for one in added]
-    return appended(whole, added, grammar.joint) if count else None
+    return append_text(whole, added, grammar.joint) if count else None
 
 
 def copied_lead(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
@@ -84,11 +95,11 @@ def truncated(sample: Sample, others: Sequence[Sample], chance: Random) -> str |
         return None
     start, end = places[-1]
     size = end - start
-    if size < _SHORTEST_CUT[text.language([whole])]:
+    if size < _SHORTEST_CUT[text.detect_language([whole])]:
         return None
-    ends = [match.end() for match in re.finditer(r"\S+" if of(whole).joint else r"\w", whole[start:end])]
+    ends = [match.end() for match in re.finditer(r"\S+" if rules_for(whole).joint else r"\w", whole[start:end])]
     inside = [start + at for at in ends if 0.4 * size <= at <= 0.8 * size]
-    telling = [at for at in inside if of(whole).trailing(whole[start:at])]
+    telling = [at for at in inside if rules_for(whole).trailing(whole[start:at])]
     inside = [at for at in inside if not is_finished(whole[:at])]
     return whole[: chance.choice(telling or inside)] if telling or inside else None
 
@@ -96,18 +107,18 @@ def truncated(sample: Sample, others: Sequence[Sample], chance: Random) -> str |
 def padded(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """Half as many sentences again, of the output of an item that shares least with this one among a few."""
     own = sentences(sample.output)
-    language = text.language([sample.output])
+    language = text.detect_language([sample.output])
     few = chance.sample(range(len(others)), min(_DONORS, len(others)))
     donors = [(others[n], [one for one in sentences(others[n].output) if is_finished(one)]) for n in few]
     known = content(sample.source or sample.output)
     ranked = sorted(
-        (covered(" ".join(found), known), n, found)
+        (coverage(" ".join(found), known), n, found)
         for n, (other, found) in enumerate(donors)
-        if found and text.language([other.output]) == language and not set(found) & set(own)
+        if found and text.detect_language([other.output]) == language and not set(found) & set(own)
     )
     if not own or not ranked:
         return None
-    return appended(sample.output, ranked[0][2][: max(1, round(len(own) / 2))], of(sample.output).joint)
+    return append_text(sample.output, ranked[0][2][: max(1, round(len(own) / 2))], rules_for(sample.output).joint)
 
 
 def main_point_dropped(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
@@ -142,7 +153,7 @@ def duplicated_sentences(sample: Sample, others: Sequence[Sample], chance: Rando
     if len(places) < 2 or not finished:
         return None
     twice = chance.sample(finished, min(len(finished), max(1, len(places) // 2)))
-    mark = "\n" if "\n" in whole.strip() else of(whole).joint
+    mark = "\n" if "\n" in whole.strip() else rules_for(whole).joint
     parts = [whole[slice(*place)] for place in places]
     return _refilled(whole, places, [part + mark + part if n in twice else part for n, part in enumerate(parts)])
 
@@ -152,13 +163,13 @@ _FEWEST = 2  # slips: a single one may be overlooked
 
 def typos(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """Words misspelled here and there, never a name or a number. None where fewer than two words can be."""
-    whole, grammar = sample.output, of(sample.output)
+    whole, grammar = sample.output, rules_for(sample.output)
     given = [name.text for one in (sample.source, whole) if one for name in names(grammar, one)]
     kept = [span for found in mentions(whole, given).values() for span in found]
     kept += [place[:2] for place in grammar.number_words(whole)]
     places = [
         place
-        for place in apart(grammar.misspelled(whole, chance))
+        for place in non_overlapping(grammar.misspelled(whole, chance))
         if all(place.end <= start or place.start >= end for start, end in kept)
     ]
     return _some(whole, places, max(_FEWEST, round(len(whole) / grammar.typo_every)), chance)
@@ -166,18 +177,18 @@ def typos(sample: Sample, others: Sequence[Sample], chance: Random) -> str | Non
 
 def dropped_words(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """Half of the function words that leave a gap (articles, particles, josa, 的) left out, at least two."""
-    places = apart(of(sample.output).droppable(sample.output))
+    places = non_overlapping(rules_for(sample.output).droppable(sample.output))
     return _some(sample.output, places, max(_FEWEST, (len(places) + 1) // 2), chance)
 
 
-def _some(whole: str, places: Sequence[Place], wanted: int, chance: Random) -> str | None:
+def _some(whole: str, places: Sequence[Edit], wanted: int, chance: Random) -> str | None:
     """The text edited at some of the places, drawn by chance; None where there are too few."""
     if len(places) < _FEWEST:
         return None
-    return edited(whole, chance.sample(places, min(wanted, len(places))), chance)
+    return apply_edits(whole, chance.sample(places, min(wanted, len(places))), chance)
 
 
 def lost_casing(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """All in small letters. None where there are not two capitals to lose."""
-    cased = text.language([sample.output]) == "en" and sum(map(str.isupper, sample.output)) >= _FEWEST
+    cased = text.detect_language([sample.output]) == "en" and sum(map(str.isupper, sample.output)) >= _FEWEST
     return sample.output.lower() if cased else None

@@ -10,8 +10,8 @@ from typing import Protocol
 from judge.core import plugins
 from judge.core.errors import ProviderError
 from judge.core.records import Request, Response
-from judge.execution.budget import Purse
-from judge.execution.progress import Counts
+from judge.execution.budget import BudgetLedger
+from judge.execution.progress import JudgeProgress
 from judge.providers import Provider
 
 Answer = Response | ProviderError
@@ -35,7 +35,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class EngineContext:
     """What an engine may need besides: who answers, what counts, what pays, when to stop.
 
     `folder` is one that outlives the process, None where nothing is to be kept; `deadline` is a time of the event
@@ -44,13 +44,13 @@ class Context:
 
     provider: Provider
     folder: Path | None
-    counts: Counts
-    purse: Purse | None = None
+    counts: JudgeProgress
+    purse: BudgetLedger | None = None
     deadline: float | None = None
     workers: int | None = None
 
 
-def made(name: str, context: Context) -> Engine:
+def create_engine(name: str, context: EngineContext) -> Engine:
     """The engine of this name for one judge of one run. Raises ConfigError where it cannot run there."""
     found = plugins.load("engines", name)
     engine: Engine = found.open(context) if hasattr(found, "open") else found

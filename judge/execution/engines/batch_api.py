@@ -14,10 +14,10 @@ from typing import Any, Self
 from judge.core.errors import ConfigError, DeadlineReached, ProviderError, Refused, Transient
 from judge.core.records import Request, Response
 from judge.execution import budget
-from judge.execution.budget import Purse
-from judge.execution.engines import Ask, Context, Done, local
-from judge.execution.engines.batch_jobs import FOLDER, LATEST, SOONEST, Outbox, Part, Parts
-from judge.providers import Traits
+from judge.execution.budget import BudgetLedger
+from judge.execution.engines import Ask, Done, EngineContext, local
+from judge.execution.engines.batch_jobs import FOLDER, LATEST, SOONEST, BatchJob, BatchJobs, BatchJobStore
+from judge.providers import Capabilities
 from judge.providers.batch_api import Batch
 from judge.providers.pricing import BATCH
 
@@ -45,16 +45,16 @@ class BatchEngine:
 
     gathers = True
 
-    def __init__(self, outbox: Outbox, purse: Purse | None = None, deadline: float | None = None) -> None:
+    def __init__(self, outbox: BatchJobs, purse: BudgetLedger | None = None, deadline: float | None = None) -> None:
         self._out, self._counts = outbox, outbox.counts
         self._purse, self._deadline = purse, deadline
         self._missed = 0
         self._begun = False
 
     @classmethod
-    def open(cls, context: Context) -> Self:
+    def open(cls, context: EngineContext) -> Self:
         """The engine of a run. Raises ConfigError where the judge has no Batch API or what it waits for no place."""
-        provider, batches = context.provider, Traits.of(context.provider).batches
+        provider, batches = context.provider, Capabilities.of(context.provider).batches
         if batches is None:
             raise ConfigError(
                 f"--engine batch: {provider.name}/{provider.model} has no Batch API, which only chat endpoints have; "
@@ -62,8 +62,8 @@ class BatchEngine:
             )
         if context.folder is None:
             raise ConfigError("--engine batch keeps what it waits for in the cache; leave out --no-cache")
-        parts = Parts(context.folder / FOLDER, provider.endpoint)
-        return cls(Outbox(batches, parts, context.counts, context.purse), context.purse, context.deadline)
+        parts = BatchJobStore(context.folder / FOLDER, provider.endpoint)
+        return cls(BatchJobs(batches, parts, context.counts, context.purse), context.purse, context.deadline)
 
     async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
         """Have all requests answered. Raises what ends a run; batches that are under way then stay so."""
@@ -85,13 +85,13 @@ class BatchEngine:
                     "the time for judging (--deadline) is up; batches at the provider go on without it"
                 ) from None
             raise
-        self._counts.awaited = ""
+        self._counts.batch_status = ""
 
     async def _round(self, requests: AsyncIterator[Request], online: Online, done: Done) -> None:
         fresh: list[Request] = []
         async for request in requests:
             await self._begin()
-            if self._out.claimed(request):
+            if self._out.adopt(request):
                 continue
             if self._out.led:
                 fresh.append(request)
@@ -107,8 +107,8 @@ class BatchEngine:
 
     async def _begin(self) -> None:
         if not self._begun:
-            await self._out.patiently(self._out.api.check)
-            self._out.take_in()
+            await self._out.with_retries(self._out.api.check)
+            self._out.load_existing()
             self._begun = True
 
     async def _lead(self, request: Request, online: Online) -> None:
@@ -143,7 +143,7 @@ class BatchEngine:
                 rest = await self._place(rest, online)
                 if rest and self._purse and not self._out.open:
                     kept = await self._purse.reserve(rest[0], BATCH)  # raises where it can never be paid for
-                    self._purse.give_back(kept)
+                    self._purse.release(kept)
             self._say()
             if not self._out.open and not rest:
                 return
@@ -151,7 +151,7 @@ class BatchEngine:
             wait = SOONEST if ends else min(wait * _GROWTH, LATEST)
             await self._make_room(rest, later, freed=bool(ends))
 
-    async def _ended(self, part: Part, rest: list[Request]) -> bool:
+    async def _ended(self, part: BatchJob, rest: list[Request]) -> bool:
         """Whether there is something to be had of it. What the provider does not know any more joins the `rest`."""
         try:
             batch = self._out.states[part.name] = await self._out.api.get(part.batch)
@@ -172,13 +172,13 @@ class BatchEngine:
             self._out.held.append(part)
         return batch.ended and not batch.crowded
 
-    async def _bring(self, part: Part, done: Done, later: Later) -> None:
+    async def _bring(self, part: BatchJob, done: Done, later: Later) -> None:
         """Hand over what a batch brought, and have asked online what it did not."""
         batch = self._out.states[part.name]
         for name in batch.files:
             with TemporaryFile() as file:
                 try:
-                    await self._out.patiently(partial(self._out.api.fetch, name, file, batch.total))
+                    await self._out.with_retries(partial(self._out.api.fetch, name, file, batch.total))
                 except Refused as error:
                     if error.status != 404:
                         raise
@@ -193,9 +193,9 @@ class BatchEngine:
             later(left)
         for custom in list(part.wanted):
             part.done(custom)
-        self._out.settle(part)
+        self._out.complete(part)
 
-    async def _hand_over(self, part: Part, lines: Iterator[dict[str, Any]], done: Done) -> None:
+    async def _hand_over(self, part: BatchJob, lines: Iterator[dict[str, Any]], done: Done) -> None:
         """Many at once, so that they share a write."""
         while chunk := list(islice(lines, _CHUNK)):
             kept: Awaitable[None] | None = None
@@ -205,7 +205,7 @@ class BatchEngine:
                 response = None if request is None else self._read(request, part.shape(request), data)
                 if request is not None and response is not None:
                     part.done(custom)
-                    self._out.paid(request, response.usage)
+                    self._out.record_cost(request, response.usage)
                     kept = done(request, response) or kept
             await (kept or asyncio.sleep(0))
 
@@ -231,7 +231,7 @@ class BatchEngine:
             return
         part = out.held.pop(0)
         if part.batch and alone:
-            why, read = out.states[part.name].why, sum(map(budget.of, part.wanted.values()))
+            why, read = out.states[part.name].why, sum(map(budget.estimate_request, part.wanted.values()))
             takes = _takes(why) or read // 2
             out.most_tokens = min(out.most_tokens or takes, takes)
             if read > out.most_tokens and len(part.wanted) > 1:
@@ -243,11 +243,11 @@ class BatchEngine:
                 out.unpaid(left[0])
                 later(left)
                 return
-        await out.again(part)
+        await out.resubmit(part)
 
     def _say(self) -> None:
         states = [self._out.states[part.name] for part in self._out.open if part.name in self._out.states]
-        self._counts.awaited = _said(states, len(self._out.held))
+        self._counts.batch_status = _said(states, len(self._out.held))
 
     def _remark(self, what: str) -> None:
         self._counts.remarks.append(what)

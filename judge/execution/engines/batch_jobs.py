@@ -23,9 +23,9 @@ from judge.core import files
 from judge.core.errors import StorageError, Transient
 from judge.core.records import Request, Usage
 from judge.execution import budget
-from judge.execution.budget import Purse
-from judge.execution.progress import Counts
-from judge.providers.batch_api import MOST_BYTES, MOST_REQUESTS, Batch, Batches, line
+from judge.execution.budget import BudgetLedger
+from judge.execution.progress import JudgeProgress
+from judge.providers.batch_api import MOST_BYTES, MOST_REQUESTS, Batch, BatchApi, line
 from judge.providers.pricing import BATCH
 
 FOLDER = "batches"
@@ -37,7 +37,7 @@ _LOOK_SECONDS = 0.2
 _TEXTS = ("messages", "model")
 
 
-def plain_key(request: Request) -> str:
+def key_without_n(request: Request) -> str:
     """The request's key whatever the number of draws asked for at once, which a server may have had its say in."""
     if "n" not in request.params:
         return request.key()
@@ -45,7 +45,7 @@ def plain_key(request: Request) -> str:
 
 
 @dataclass(slots=True)
-class Part:
+class BatchJob:
     """The requests of one batch; `name` is what the provider knows it by: its file's name and its metadata.
 
     `asked` has, by `plain_key`, a request's custom id and the place in `shapes` of what its body had besides texts.
@@ -70,7 +70,7 @@ class Part:
         if shape not in self.shapes:
             self.shapes.append(shape)
         custom = request.key()
-        self.asked[plain_key(request)] = (custom, self.shapes.index(shape))
+        self.asked[key_without_n(request)] = (custom, self.shapes.index(shape))
         self.wanted[custom] = request
 
     def claim(self, plain: str, request: Request) -> bool:
@@ -82,23 +82,23 @@ class Part:
 
     def shape(self, request: Request) -> dict[str, Any]:
         """What the body of a request had besides its texts."""
-        return self.shapes[self.asked[plain_key(request)][1]]
+        return self.shapes[self.asked[key_without_n(request)][1]]
 
     def done(self, custom: str) -> None:
         """A wanted request has its answer."""
-        del self.asked[plain_key(self.wanted.pop(custom))]
+        del self.asked[key_without_n(self.wanted.pop(custom))]
 
 
-class Parts:
+class BatchJobStore:
     """A folder of parts, one JSON file each. Raises StorageError where it cannot be used."""
 
     def __init__(self, folder: Path, endpoint: str) -> None:
         self.folder, self.endpoint = folder, endpoint
 
-    def new(self) -> Part:
-        return Part(self.folder / f"{secrets.token_hex(8)}.json", self.endpoint)
+    def new(self) -> BatchJob:
+        return BatchJob(self.folder / f"{secrets.token_hex(8)}.json", self.endpoint)
 
-    def load(self, known: Iterable[str] = ()) -> list[Part]:
+    def load(self, known: Iterable[str] = ()) -> list[BatchJob]:
         """The parts of this endpoint, without those whose names are `known`.
 
         What cannot be read is set aside, and what the provider no longer has is deleted.
@@ -112,7 +112,7 @@ class Parts:
                     found.append(part)
         return found
 
-    def save(self, part: Part) -> None:
+    def save(self, part: BatchJob) -> None:
         """On disk when this returns; never half."""
         data = {
             "version": _VERSION, "endpoint": part.endpoint, "file": part.file, "batch": part.batch,
@@ -126,7 +126,7 @@ class Parts:
                 os.fsync(file.fileno())
             aside.replace(part.path)
 
-    def forget(self, part: Part) -> None:
+    def forget(self, part: BatchJob) -> None:
         with _guarded(self.folder):
             part.path.unlink(missing_ok=True)
 
@@ -139,23 +139,23 @@ class Parts:
             file = FileIO(self.folder / "lock", "a")
         with file:
             with _guarded(self.folder):
-                while not files.taken(file):
+                while not files.try_lock(file):
                     await sleep(_LOOK_SECONDS)
             yield
 
 
 def under_way(folder: Path, endpoint: str) -> int:
     """How many requests to this endpoint are in batches that nobody has fetched yet. Raises StorageError."""
-    return sum(len(part.asked) for part in Parts(folder / FOLDER, endpoint).load())
+    return sum(len(part.asked) for part in BatchJobStore(folder / FOLDER, endpoint).load())
 
 
-def _read(path: Path) -> Part | None:
+def _read(path: Path) -> BatchJob | None:
     try:
         data = json.loads(path.read_bytes())
         if data["version"] != _VERSION:
             return None
         asked = {plain: (str(custom), int(at)) for plain, (custom, at) in data["asked"].items()}
-        return Part(path, data["endpoint"], asked, list(data["shapes"]), data["file"], data["batch"])
+        return BatchJob(path, data["endpoint"], asked, list(data["shapes"]), data["file"], data["batch"])
     except FileNotFoundError:  # another run is done with it
         return None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -181,7 +181,7 @@ SOONEST, LATEST = 1.0, 60.0
 _TRIES = 8
 
 
-class Outbox:
+class BatchJobs:
     """What one judge has at its Batch API: `parts` by their names, `states` as they were last seen.
 
     `held` are parts that are uploaded and wait for room in the provider's queue, of which one batch may take
@@ -189,13 +189,13 @@ class Outbox:
     """
 
     def __init__(
-        self, api: Batches, folder: Parts, counts: Counts, purse: Purse | None, *,
+        self, api: BatchApi, folder: BatchJobStore, counts: JudgeProgress, purse: BudgetLedger | None, *,
         sleep: Sleep = asyncio.sleep, most_requests: int = MOST_REQUESTS, most_bytes: int = MOST_BYTES,
     ) -> None:  # fmt: skip
         self.api, self.folder, self.counts, self.sleep = api, folder, counts, sleep
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, BatchJob] = {}
         self.states: dict[str, Batch] = {}
-        self.held: list[Part] = []
+        self.held: list[BatchJob] = []
         self.most_tokens: int | None = None
         self.led = False
         self._most_requests, self._most_bytes = most_requests, most_bytes
@@ -203,17 +203,17 @@ class Outbox:
         self._kept: dict[str, float] = {}
 
     @property
-    def open(self) -> list[Part]:
+    def open(self) -> list[BatchJob]:
         """The parts that something is wanted of."""
         return [part for part in self.parts.values() if part.wanted]
 
-    def take_in(self) -> None:
+    def load_existing(self) -> None:
         """Know the parts that other processes have left, or are just waiting for."""
         self.parts |= {part.name: part for part in self.folder.load(self.parts)}
 
-    def claimed(self, request: Request) -> bool:
+    def adopt(self, request: Request) -> bool:
         """Whether a request is in one of the parts, of which it is wanted from now on."""
-        plain = plain_key(request)
+        plain = key_without_n(request)
         return any(part.claim(plain, request) for part in self.parts.values())
 
     async def submit(self, fresh: list[Request]) -> list[Request]:
@@ -222,8 +222,8 @@ class Outbox:
         No other process does so meanwhile: no request is put in by two.
         """
         async with self.folder.locked(self.sleep):
-            self.take_in()
-            rest = deque(request for request in fresh if not self.claimed(request))
+            self.load_existing()
+            rest = deque(request for request in fresh if not self.adopt(request))
             for part in [part for part in self.open if not part.batch and part not in self.held]:
                 rest.extend(await self._recovered(part))
             while rest and self.led:
@@ -240,41 +240,41 @@ class Outbox:
                     self.held.append(part)
         return list(rest)
 
-    async def again(self, part: Part) -> None:
+    async def resubmit(self, part: BatchJob) -> None:
         """Have the file of a held part worked off, unless another process has seen to that."""
         async with self.folder.locked(self.sleep):
-            found = await self.patiently(lambda: self.api.find(part.name))
+            found = await self.with_retries(lambda: self.api.find(part.name))
             if found is None:
                 await self._create(part)
             else:
                 self._under_way(part, found)
 
-    def drop(self, part: Part) -> list[Request]:
+    def drop(self, part: BatchJob) -> list[Request]:
         """Forget a part; what was wanted of it has to be had another way."""
         self.folder.forget(part)
         del self.parts[part.name]
         self.states.pop(part.name, None)
         return list(part.wanted.values())
 
-    def settle(self, part: Part) -> None:
+    def complete(self, part: BatchJob) -> None:
         """Forget what has been answered of a part, and with the last of it the part."""
         if part.asked:
             self.folder.save(part)
         else:
             self.drop(part)
 
-    def paid(self, request: Request, used: Usage) -> None:
+    def record_cost(self, request: Request, used: Usage) -> None:
         """A batch has answered a request."""
         self.counts.batched += used
         if self._purse and (kept := self._kept.pop(request.key(), None)) is not None:
-            self._purse.settle(kept, request, used, BATCH)
+            self._purse.commit(kept, request, used, BATCH)
 
     def unpaid(self, request: Request) -> None:
         """A batch has not answered a request, and is not paid for it."""
         if self._purse and (kept := self._kept.pop(request.key(), None)) is not None:
-            self._purse.give_back(kept)
+            self._purse.release(kept)
 
-    async def patiently(
+    async def with_retries(
         self, call: Callable[[], Awaitable[T]], find: Callable[[], Awaitable[T | None]] | None = None
     ) -> T:
         """What the call returns, tried again after a Transient; `find` looks whether it had not worked after all."""
@@ -292,12 +292,12 @@ class Outbox:
                 await self.sleep(min(max(error.retry_after or 0.0, wait), LATEST))
                 wait *= 2
 
-    def _packed(self, rest: deque[Request], file: IO[bytes]) -> Part:
+    def _packed(self, rest: deque[Request], file: IO[bytes]) -> BatchJob:
         """A part with as many of these as one file may hold and the budget pays for, which are taken off `rest`."""
         part, size, read = self.folder.new(), 0, 0
         try:
             while rest and len(part.asked) < self._most_requests:
-                body, read = self.api.body(rest[0]), read + budget.of(rest[0])
+                body, read = self.api.body(rest[0]), read + budget.estimate_request(rest[0])
                 written = line(rest[0], body)
                 if size and (size + len(written) > self._most_bytes or read > (self.most_tokens or read)):
                     break
@@ -312,32 +312,34 @@ class Outbox:
     def _paid_for(self, request: Request) -> bool:
         key = request.key()
         if self._purse is not None and key not in self._kept:
-            kept = self._purse.keep(request, BATCH)
+            kept = self._purse.try_reserve(request, BATCH)
             if kept is None:
                 return False
             self._kept[key] = kept
         return True
 
-    async def _upload(self, part: Part, file: IO[bytes]) -> None:
-        part.file = await self.patiently(lambda: self.api.upload(part.name, file), lambda: self.api.uploaded(part.name))
+    async def _upload(self, part: BatchJob, file: IO[bytes]) -> None:
+        part.file = await self.with_retries(
+            lambda: self.api.upload(part.name, file), lambda: self.api.uploaded(part.name)
+        )
         self.folder.save(part)
 
-    async def _create(self, part: Part) -> None:
-        batch = await self.patiently(lambda: self.api.create(part.name, part.file), lambda: self.api.find(part.name))
+    async def _create(self, part: BatchJob) -> None:
+        batch = await self.with_retries(lambda: self.api.create(part.name, part.file), lambda: self.api.find(part.name))
         self.counts.sent += len(part.wanted)
         self._under_way(part, batch)
 
-    def _under_way(self, part: Part, batch: Batch) -> None:
+    def _under_way(self, part: BatchJob, batch: Batch) -> None:
         part.batch, self.states[part.name] = batch.id, batch
         self.folder.save(part)
 
-    async def _recovered(self, part: Part) -> list[Request]:
+    async def _recovered(self, part: BatchJob) -> list[Request]:
         """Find a part again whose process died while it was sending it; its requests, where nothing had been sent."""
-        if batch := await self.patiently(lambda: self.api.find(part.name)):
+        if batch := await self.with_retries(lambda: self.api.find(part.name)):
             self._under_way(part, batch)
             return []
         if not part.file:
-            found = await self.patiently(lambda: self.api.uploaded(part.name))
+            found = await self.with_retries(lambda: self.api.uploaded(part.name))
             if found is None:
                 return self.drop(part)
             part.file = found

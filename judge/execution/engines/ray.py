@@ -18,11 +18,11 @@ from typing import Any, Self
 from judge.core.errors import ConfigError, JudgeError, MissingExtra, Refused, Transient
 from judge.core.records import Request, Response
 from judge.core.version import __version__
-from judge.execution.engines import Ask, Context, Done, local, ray_cluster, ray_worker
-from judge.execution.engines.ray_cluster import Spot
-from judge.execution.engines.ray_worker import Opened, Reply
-from judge.execution.progress import Counts
-from judge.providers import Provider, Traits
+from judge.execution.engines import Ask, Done, EngineContext, local, ray_cluster, ray_worker
+from judge.execution.engines.ray_cluster import Placement
+from judge.execution.engines.ray_worker import Reply, WorkerInfo
+from judge.execution.progress import JudgeProgress
+from judge.providers import Capabilities, Provider
 
 _TOGETHER, _PATIENCE = 30.0, 300.0
 """Seconds for which all workers are waited for, and then one: a cluster that grows on demand starts machines for it."""
@@ -46,7 +46,7 @@ class _Worker:
     `manned` says that its actor takes requests, `deaths` how many in a row have died there without an answer.
     """
 
-    spot: Spot
+    spot: Placement
     actor: Any = None
     node: str = ""
     manned: bool = False
@@ -57,14 +57,14 @@ class _Worker:
     taught: Any = None
 
 
-class Crew:
+class WorkerPool:
     """Answers requests on workers, each of which has the provider for itself; in one event loop.
 
     All that is asked in one turn of the loop goes to a worker as one block, and one call brings back all it has
     answered since. A worker that dies loses the requests it has, which raise Transient, and another takes its place.
     """
 
-    def __init__(self, provider: Provider, counts: Counts, wanted: int | None = None) -> None:
+    def __init__(self, provider: Provider, counts: JudgeProgress, wanted: int | None = None) -> None:
         self._provider, self._counts, self._wanted = provider, counts, wanted
         self._workers: list[_Worker] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -86,17 +86,17 @@ class Crew:
         """
         if self._tasks:
             return
-        before, self._counts.awaited = self._counts.awaited, _STARTING
+        before, self._counts.batch_status = self._counts.batch_status, _STARTING
         try:
-            self._joining = asyncio.ensure_future(asyncio.to_thread(ray_cluster.join, self._wanted or 1))
+            self._joining = asyncio.ensure_future(asyncio.to_thread(ray_cluster.connect, self._wanted or 1))
             await asyncio.shield(self._joining)  # a thread cannot be stopped: `aclose` undoes what it has done
-            ray_cluster.take_back_signals()
-            spots = await asyncio.to_thread(ray_cluster.spots, self._wanted, gpu=Traits.of(self._provider).gpu)
+            ray_cluster.restore_signal_handlers()
+            spots = await asyncio.to_thread(ray_cluster.spots, self._wanted, gpu=Capabilities.of(self._provider).gpu)
             self._workers = [_Worker(spot, node=spot.name) for spot in spots]
             opening = await self._opened()
         finally:
-            if self._counts.awaited == _STARTING:
-                self._counts.awaited = before
+            if self._counts.batch_status == _STARTING:
+                self._counts.batch_status = before
         keeping = zip(self._workers, opening, strict=True)
         self._tasks = [asyncio.create_task(self._keep(worker, ready)) for worker, ready in keeping]
 
@@ -158,7 +158,7 @@ class Crew:
         if joining is not None:
             await asyncio.wait([joining])
             if joining.exception() is None:
-                await asyncio.to_thread(ray_cluster.leave)
+                await asyncio.to_thread(ray_cluster.disconnect)
 
     def _picked(self, group: str) -> _Worker | None:
         """The worker with the least to do, of those that have had this group before; None where there is none at all.
@@ -194,8 +194,8 @@ class Crew:
             asked, worker.asked = worker.asked, {}
             dropped, worker.dropped = worker.dropped, []
             try:
-                taught = Traits.of(self._provider).taught
-                block = ray_worker.packed(asked.items(), dropped, None if taught == worker.taught else taught)
+                taught = Capabilities.of(self._provider).shared_state
+                block = ray_worker.encode_block(asked.items(), dropped, None if taught == worker.taught else taught)
                 worker.actor.take.options(num_returns=0).remote(block)
                 worker.taught = taught
             except Exception as error:  # noqa: BLE001  (raised by whoever waits for an answer)
@@ -210,12 +210,12 @@ class Crew:
         ray = ray_cluster.ray()
         found = None
         while found is None:
-            spot = worker.spot = await asyncio.to_thread(ray_cluster.near, worker.spot)
-            made = ray.remote(num_cpus=0, num_gpus=spot.gpus)(ray_worker.actor())
+            spot = worker.spot = await asyncio.to_thread(ray_cluster.nearest_alive, worker.spot)
+            made = ray.remote(num_cpus=0, num_gpus=spot.gpus)(ray_worker.actor_class())
             there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(spot.node, soft=False)
             worker.actor = made.options(scheduling_strategy=there).remote()
-            worker.taught = Traits.of(self._provider).taught
-            found = await _said(worker.actor.open.remote(__version__, recipe(self._provider)), spot)
+            worker.taught = Capabilities.of(self._provider).shared_state
+            found = await _said(worker.actor.open.remote(__version__, provider_factory(self._provider)), spot)
         _check(found, self._provider.endpoint)
         worker.node, worker.manned = found.node, True
 
@@ -242,7 +242,7 @@ class Crew:
         self._news.set()
 
     def _take(self, worker: _Worker, block: bytes) -> None:
-        answers, taught = ray_worker.unpacked(block)
+        answers, taught = ray_worker.decode_answers(block)
         if taught is not None:
             self._provider.taught = worker.taught = taught  # type: ignore[attr-defined]
         worker.deaths, self._answered = 0, True
@@ -293,7 +293,7 @@ class Crew:
                 ray_cluster.ray().kill(actor)
 
 
-async def _said(opening: Awaitable[tuple[str, str, str, str]], spot: Spot) -> Opened | None:
+async def _said(opening: Awaitable[tuple[str, str, str, str]], spot: Placement) -> WorkerInfo | None:
     """What a worker says of itself; None where its node is no more. Raises Refused where no node is left."""
 
     async def waited() -> tuple[str, str, str, str]:
@@ -302,14 +302,14 @@ async def _said(opening: Awaitable[tuple[str, str, str, str]], spot: Spot) -> Op
     task = asyncio.create_task(waited())
     try:
         while not (await asyncio.wait([task], timeout=_LOOK))[0]:
-            if await asyncio.to_thread(ray_cluster.near, spot) != spot:
+            if await asyncio.to_thread(ray_cluster.nearest_alive, spot) != spot:
                 return None
-        return Opened(*task.result())
+        return WorkerInfo(*task.result())
     finally:
         task.cancel()
 
 
-def recipe(provider: Provider) -> bytes:
+def provider_factory(provider: Provider) -> bytes:
     """The provider as a worker makes it again. Raises ConfigError where it cannot be sent."""
     dumps: Callable[..., bytes] = ray_cluster.ray().cloudpickle.dumps
     try:
@@ -323,7 +323,7 @@ def recipe(provider: Provider) -> bytes:
         ) from error
 
 
-def _check(found: Opened, endpoint: str) -> None:
+def _check(found: WorkerInfo, endpoint: str) -> None:
     """Raises ConfigError where a worker cannot do what this process would."""
     at = f"--engine ray: the worker on {found.node}"
     if not found.version:
@@ -382,17 +382,17 @@ class RayEngine:
     with the first request: to the cluster of $RAY_ADDRESS, or to one it starts on this machine and ends again.
     """
 
-    def __init__(self, crew: Crew) -> None:
+    def __init__(self, crew: WorkerPool) -> None:
         self._crew = crew
 
     @classmethod
-    def open(cls, context: Context) -> Self:
+    def open(cls, context: EngineContext) -> Self:
         """The engine of a run; starts nothing. Raises MissingExtra without Ray, and ConfigError."""
         if find_spec("ray") is None:
             raise MissingExtra("--engine ray needs the package ray: pip install 'textjudge[ray]'")
         ray_cluster.check()
-        recipe(context.provider)
-        return cls(Crew(context.provider, context.counts, context.workers))
+        provider_factory(context.provider)
+        return cls(WorkerPool(context.provider, context.counts, context.workers))
 
     async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
         """Have all requests answered. Raises what ends a run, and ConfigError where workers cannot do the work."""

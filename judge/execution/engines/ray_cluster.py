@@ -32,7 +32,7 @@ _nowhere = logging.NullHandler()
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class Placement:
     """Where a worker may run: a node by Ray's id and its name, and how many GPUs the worker takes there."""
 
     node: str
@@ -76,7 +76,7 @@ def check() -> None:
         )
 
 
-def join(processes: int) -> None:
+def connect(processes: int) -> None:
     """Connect, or start a cluster on this machine where $RAY_ADDRESS names none; blocks for seconds.
 
     Where this process is connected already, it stays so. Raises ConfigError. Once for each `leave`.
@@ -89,7 +89,7 @@ def join(processes: int) -> None:
         _users += 1
 
 
-def leave() -> None:
+def disconnect() -> None:
     """Let go of the connection, where it was made here and nobody else uses it."""
     global _users, _ours
     with _lock:
@@ -101,7 +101,7 @@ def leave() -> None:
             _hush(False)
 
 
-def spots(wanted: int | None, *, gpu: bool) -> list[Spot]:
+def spots(wanted: int | None, *, gpu: bool) -> list[Placement]:
     """Where workers go: one on each node, or as many as wanted in turn.
 
     Where they are to have a GPU and there are any, one for each GPU. Raises ConfigError where that is fewer than
@@ -113,17 +113,17 @@ def spots(wanted: int | None, *, gpu: bool) -> list[Spot]:
             "--engine ray: no machine of the cluster can be reached from here; its nodes' ports have to be open to the "
             "machine of the run (docs.ray.io, configuring Ray, ports)"
         )
-    if gpu and (cards := [Spot(*_of(n), 1) for n in nodes for _ in range(int(n["Resources"].get("GPU", 0)))]):
+    if gpu and (cards := [Placement(*_of(n), 1) for n in nodes for _ in range(int(n["Resources"].get("GPU", 0)))]):
         if wanted is not None and wanted > len(cards):
             raise ConfigError(
                 f"--ray-workers {wanted}: each takes a GPU for this model, of which the cluster has {len(cards)}"
             )
         return cards[:wanted]
-    places = [Spot(*_of(n)) for n in nodes if n["Resources"].get("CPU")] or [Spot(*_of(n)) for n in nodes]
+    places = [Placement(*_of(n)) for n in nodes if n["Resources"].get("CPU")] or [Placement(*_of(n)) for n in nodes]
     return [places[i % len(places)] for i in range(wanted or len(places))]
 
 
-def near(spot: Spot) -> Spot:
+def nearest_alive(spot: Placement) -> Placement:
     """The spot if its node is alive, else one like it on another. Raises Refused where there is none."""
     nodes = _living()
     if any(node["NodeID"] == spot.node for node in nodes):
@@ -133,7 +133,7 @@ def near(spot: Spot) -> Spot:
         raise Refused(
             "--engine ray: no machine of the cluster is left; Ray has died there or was stopped", stops="always"
         )
-    return Spot(*_of(able[0]), spot.gpus)
+    return Placement(*_of(able[0]), spot.gpus)
 
 
 def _living() -> list[dict[str, Any]]:
@@ -151,7 +151,7 @@ def _reached(host: str, port: int) -> bool:
     return True
 
 
-def take_back_signals() -> None:
+def restore_signal_handlers() -> None:
     """Have this process's handlers called again, in place of Ray's, which ends the process with a dump of its stack.
 
     Python can do so in the main thread alone.

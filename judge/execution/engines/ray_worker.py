@@ -15,7 +15,7 @@ from typing import Any
 
 from judge.core.errors import JudgeError, Refused
 from judge.core.records import Request, Response
-from judge.providers import Provider, Traits
+from judge.providers import Capabilities, Provider
 
 Reply = Response | Exception
 _LINGER = 0.002
@@ -23,7 +23,7 @@ _LINGER = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class WorkerInfo:
     """What a worker says of itself before it is given anything to do. `why` is what keeps it from that, or ""."""
 
     node: str
@@ -32,14 +32,14 @@ class Opened:
     why: str = ""
 
 
-def packed(asked: Iterable[tuple[int, Request]], dropped: Sequence[int], taught: Any) -> bytes:
+def encode_block(asked: Iterable[tuple[int, Request]], dropped: Sequence[int], taught: Any) -> bytes:
     """A block: requests by number, the numbers of those nobody waits for any more, and what others have learned."""
     plain = [(n, r.model, r.messages, r.params, r.draw, r.endpoint, r.prefix) for n, r in asked]
     numbers = [number for number, *_ in plain]  # to be told of, should the rest be of no use there
     return _dumped((numbers, list(dropped), _dumped((plain, taught))))
 
 
-def unpacked(block: bytes) -> tuple[list[tuple[int, Reply]], Any]:
+def decode_answers(block: bytes) -> tuple[list[tuple[int, Reply]], Any]:
     """The answers in what a worker sent, by number, and what its provider has learned, None where nothing."""
     answers, taught = pickle.loads(block)  # noqa: S301  (from a worker of this run's own)
     return [(number, _reply(raw)) for number, raw in answers], taught
@@ -68,7 +68,7 @@ def _lost(error: Exception) -> Refused:
     )
 
 
-class Hand:
+class Worker:
     """Asks its provider all that it is given at once: how many those are is for whoever gives them to say."""
 
     def __init__(self, provider: Provider) -> None:
@@ -76,7 +76,7 @@ class Hand:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._answers: list[tuple[int, bytes]] = []
         self._news = asyncio.Event()
-        self._taught = Traits.of(provider).taught
+        self._taught = Capabilities.of(provider).shared_state
 
     def take(self, block: bytes) -> None:
         """Begin with what is in a block, and let go of what is dropped there.
@@ -105,7 +105,7 @@ class Hand:
         await asyncio.sleep(_LINGER)
         self._news.clear()
         found, self._answers = self._answers, []
-        taught = Traits.of(self._provider).taught
+        taught = Capabilities.of(self._provider).shared_state
         news, self._taught = None if taught == self._taught else taught, taught
         return _dumped((found, news))
 
@@ -139,7 +139,7 @@ def _portable(error: Exception) -> Exception:
     return error
 
 
-def actor() -> type:
+def actor_class() -> type:
     """The class that runs on a worker. It is sent whole: what there is of `judge` is found out where it runs."""
 
     class Worker:
@@ -157,7 +157,7 @@ def actor() -> type:
             if judge.__version__ != version:
                 return node, judge.__version__, "", ""
 
-            self.hand, endpoint, why = opened(recipe)
+            self.hand, endpoint, why = create_worker(recipe)
             return node, version, endpoint, why
 
         async def take(self, block: bytes) -> None:
@@ -169,11 +169,11 @@ def actor() -> type:
     return Worker
 
 
-def opened(recipe: bytes) -> tuple[Hand | None, str, str]:
+def create_worker(recipe: bytes) -> tuple[Worker | None, str, str]:
     """The hand that has this recipe's provider and that one's endpoint, or why there is none."""
     try:
         provider: Provider = pickle.loads(recipe)  # noqa: S301  (from the process that started this worker)
-        return Hand(provider), provider.endpoint, ""
+        return Worker(provider), provider.endpoint, ""
     except JudgeError as error:
         return None, "", str(error)
     except Exception as error:  # noqa: BLE001  (whatever the provider's own code or a missing package raises)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from judge.core import records
 from judge.core.huggingface import batches, version
-from judge.metrics.bertscore.encoders import Facts, OnnxEncoder, Tokenize, TorchEncoder
+from judge.metrics.bertscore.encoders import OnnxEncoder, Tokenize, TokenizerInfo, TorchEncoder
 from judge.metrics.bertscore.matching import Encoded
 from judge.metrics.bertscore.models import Model, Options
 
@@ -125,7 +125,7 @@ class Store(NoStore):
                 with self._database as transaction:
                     transaction.executemany("REPLACE INTO texts VALUES (?,?,?,?,?,?,?)", _written(rows))
 
-    def fact(self, name: str) -> dict[str, Any] | None:
+    def metadata(self, name: str) -> dict[str, Any] | None:
         """What was kept under this name, else None."""
         with self._guarded():
             if self._database is not None:
@@ -134,7 +134,7 @@ class Store(NoStore):
                     return _object(row[0])
         return None
 
-    def keep_fact(self, name: str, value: Mapping[str, Any]) -> None:
+    def save_metadata(self, name: str, value: Mapping[str, Any]) -> None:
         """Keep what JSON can carry under a name."""
         with self._guarded():
             if self._database is not None:
@@ -226,7 +226,7 @@ Progress = Callable[[int, int], None]
 class Encoder(Protocol):
     """What computes: `hidden` takes token ids with special tokens, at most `facts.limit` each."""
 
-    facts: Facts
+    facts: TokenizerInfo
     tokens: Tokenize
     batch_tokens: int
 
@@ -257,17 +257,17 @@ class Embedder:
         parts += [options.device or "auto", version("tokenizers", "bertscore")]
         self._scheme = json.dumps(parts)
         self._made: Encoder | None = None
-        self._facts: Facts | None = None
+        self._facts: TokenizerInfo | None = None
         self.spilled: set[str] | None = None
         self.progress: Progress | None = None
         self.total = 0
         self._counted: set[str] = set()
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> TokenizerInfo:
         if self._facts is None:
             name = f"facts|{self._scheme}"
-            self._facts = Facts.from_dict(self._store.fact(name))
+            self._facts = TokenizerInfo.from_dict(self._store.fact(name))
             if self._facts is None:
                 self._facts = self._encoder.facts
                 self._store.keep_fact(name, self._facts.to_dict())
@@ -316,7 +316,7 @@ class Embedder:
     def _compute(self, texts: Sequence[str]) -> dict[str, Encoded]:
         if not texts:
             return {}
-        plans = [_Plan(*self._tokens(text), self.facts) for text in texts]
+        plans = [_WindowedText(*self._tokens(text), self.facts) for text in texts]
         pieces = [(plan, place) for plan in plans for place in range(len(plan.windows))]
         lengths = [plan.size(place) for plan, place in pieces]
         names = dict(zip(map(id, plans), texts, strict=True))
@@ -334,10 +334,10 @@ class Embedder:
             self.progress(len(self._counted), self.total)
 
 
-class _Plan:
+class _WindowedText:
     """One text on its way through the model, window by window."""
 
-    def __init__(self, ids: npt.NDArray[np.int32], length: int, facts: Facts) -> None:
+    def __init__(self, ids: npt.NDArray[np.int32], length: int, facts: TokenizerInfo) -> None:
         self.ids, self.length, self._facts = ids, length, facts
         self._head, self._tail = len(facts.prefix), len(facts.suffix)
         self.windows: list[Window] = windows(len(ids) - self._head - self._tail, facts.room)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.core import huggingface
 from judge.core.errors import ConfigError
-from judge.core.huggingface import backend, limit, optional
+from judge.core.huggingface import backend, import_optional, limit
 from judge.metrics.bertscore.models import Model
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Tokenize = Callable[[str], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class TokenizerInfo:
     """What is known of a model without loading it again.
 
     `limit` is how many tokens it reads at once, special ones counted; `prefix` and `suffix` stand around every text;
@@ -64,7 +64,7 @@ class Facts:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any] | None) -> Facts | None:
+    def from_dict(cls, fields: dict[str, Any] | None) -> TokenizerInfo | None:
         """The Facts that `to_dict` gave; None for anything else."""
         try:
             lists = {name: tuple(int(n) for n in fields[name]) for name in ("prefix", "suffix", "weightless")}  # type: ignore[index]
@@ -75,7 +75,7 @@ class Facts:
         return cls(limit=limit, pad=pad, spaced=spaced, unknown=unknown, **lists)
 
 
-def facts(tokenizer: Any, config: Any) -> Facts:
+def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
     """Facts of a transformers tokenizer and configuration. Raises ConfigError for a tokenizer that fits neither."""
     inner = tokenizer.encode("a", add_special_tokens=False)
     whole = tokenizer.encode("a")
@@ -84,7 +84,7 @@ def facts(tokenizer: Any, config: Any) -> Facts:
         raise ConfigError("bertscore: the model's tokenizer does not put its special tokens around a text; use another")
     at = starts[0]
     weightless = tuple(t for t in (tokenizer.cls_token_id, tokenizer.sep_token_id) if t is not None)
-    return Facts(
+    return TokenizerInfo(
         limit=limit(tokenizer, config),
         prefix=tuple(whole[:at]),
         suffix=tuple(whole[at + len(inner) :]),
@@ -107,7 +107,7 @@ def _spaced(tokenizer: Any, config: Any) -> bool:
     return any(part.get("type") == "ByteLevel" and not part.get("add_prefix_space") for part in parts)
 
 
-def from_transformers(tokenizer: Any, known: Facts) -> Tokenize:
+def from_transformers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
     """How a loaded tokenizer cuts texts."""
     inside = backend(tokenizer)
     if inside is not None:
@@ -115,20 +115,20 @@ def from_transformers(tokenizer: Any, known: Facts) -> Tokenize:
     return lambda text: list(tokenizer.encode(_begun(text, known), add_special_tokens=False, verbose=False))
 
 
-def from_tokenizers(tokenizer: Any, known: Facts) -> Tokenize:
+def from_tokenizers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
     """How a `tokenizers.Tokenizer` cuts texts. One text at a time, as in batches it warns of later forks."""
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return lambda text: list(tokenizer.encode(_begun(text, known), add_special_tokens=False).ids)
 
 
-def _begun(text: str, known: Facts) -> str:
+def _begun(text: str, known: TokenizerInfo) -> str:
     return f" {text}" if known.spaced else text
 
 
 def saved(path: Path) -> Any:
     """What `Tokenizer.to_str` wrote into a file."""
-    return optional("tokenizers", "bertscore", "onnx").Tokenizer.from_file(str(path))
+    return import_optional("tokenizers", "bertscore", "onnx").Tokenizer.from_file(str(path))
 
 
 _STACKS = ("layer", "block", "layers", "h", "encoder.layer", "encoder.block", "encoder.layers", "transformer.layer")
@@ -138,19 +138,19 @@ class TorchEncoder:
     """A model on a device: the GPU where there is one and no other was named."""
 
     def __init__(self, model: Model, precision: str, device: str | None) -> None:
-        self._torch = huggingface.optional("torch", "bertscore")
+        self._torch = huggingface.import_optional("torch", "bertscore")
         self._device = huggingface.device(device, who="bertscore")
         tokenizer, config, network = load(model, "bfloat16" if precision == "bf16" else "float32")
-        self.facts: Facts = facts(tokenizer, config)
+        self.facts: TokenizerInfo = facts(tokenizer, config)
         self.tokens = from_transformers(tokenizer, self.facts)
         self.batch_tokens = huggingface.batch_tokens(self._device.type)
-        self._model, self._network = model, huggingface.moved(model, network, self._device)
+        self._model, self._network = model, huggingface.to_device(model, network, self._device)
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
         """The layer's output for texts read together: for each, shape (tokens, dimensions)."""
         torch = self._torch
         rows, mask = huggingface.padded(ids, self.facts.pad)
-        with huggingface.computing(self._model, rows.size), torch.inference_mode():
+        with huggingface.translated_errors(self._model, rows.size), torch.inference_mode():
             found = self._network(
                 torch.from_numpy(rows).to(self._device), attention_mask=torch.from_numpy(mask).to(self._device)
             )[0]
@@ -161,7 +161,11 @@ class TorchEncoder:
 def load(model: Model, dtype: str, **how: Any) -> tuple[Any, Any, Any]:
     """Tokenizer, configuration and network, cut after the layer. Raises ConfigError where they cannot be loaded."""
     tokenizer, network = huggingface.load(model, "AutoModel", dtype=dtype, spare=_unused, **how)
-    return tokenizer, network.config, cut(network, model, huggingface.optional("torch", "bertscore").nn.ModuleList)
+    return (
+        tokenizer,
+        network.config,
+        cut(network, model, huggingface.import_optional("torch", "bertscore").nn.ModuleList),
+    )
 
 
 def _unused(weight: str) -> bool:
@@ -210,7 +214,7 @@ class OnnxEncoder:
     """An exported model. The export is kept under `folder`; without one it lives as long as this object."""
 
     def __init__(self, model: Model, folder: Path | None, device: str | None) -> None:
-        runtime = huggingface.optional("onnxruntime", "bertscore", "onnx")
+        runtime = huggingface.import_optional("onnxruntime", "bertscore", "onnx")
         folder = _writable(folder)
         parent = folder or Path(tempfile.mkdtemp(prefix="judge-onnx-"))
         if folder is None:
@@ -228,10 +232,10 @@ class OnnxEncoder:
         self.batch_tokens = huggingface.batch_tokens("cuda" if providers[0] == "CUDAExecutionProvider" else "cpu")
 
     def _open(self, runtime: Any, providers: list[str]) -> None:
-        known = Facts.from_dict(json.loads((self._place / "facts.json").read_text("utf-8")))
+        known = TokenizerInfo.from_dict(json.loads((self._place / "facts.json").read_text("utf-8")))
         if known is None:
             raise ValueError("damaged facts.json")
-        self.facts: Facts = known
+        self.facts: TokenizerInfo = known
         self.tokens = from_tokenizers(saved(self._place / "tokenizer.json"), known)
         options = runtime.SessionOptions()
         options.log_severity_level = 4
@@ -269,8 +273,8 @@ def _providers(runtime: Any, device: str | None) -> list[str]:
 
 def export(model: Model, place: Path) -> None:
     """Write model.onnx, tokenizer.json and facts.json into a folder, which appears whole or not at all."""
-    huggingface.optional("onnx", "bertscore", "onnx")
-    huggingface.optional("onnxscript", "bertscore", "onnx")
+    huggingface.import_optional("onnx", "bertscore", "onnx")
+    huggingface.import_optional("onnxscript", "bertscore", "onnx")
     tokenizer, config, network = load(model, "float32", attn_implementation="eager")
     inside = huggingface.backend(tokenizer)
     if inside is None:
@@ -287,8 +291,8 @@ def export(model: Model, place: Path) -> None:
             made.rename(place)
 
 
-def _write(network: Any, known: Facts, path: Path) -> None:
-    torch = huggingface.optional("torch", "bertscore")
+def _write(network: Any, known: TokenizerInfo, path: Path) -> None:
+    torch = huggingface.import_optional("torch", "bertscore")
 
     class Hidden(torch.nn.Module):  # type: ignore[misc,name-defined]
         def __init__(self) -> None:
@@ -300,7 +304,7 @@ def _write(network: Any, known: Facts, path: Path) -> None:
 
     rows, mask = huggingface.padded([[*known.prefix, *[known.pad + 1] * 5, *known.suffix]] * 2, known.pad)
     either = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
-    with huggingface.quiet():
+    with huggingface.silenced():
         torch.onnx.export(
             Hidden().eval(),
             (torch.from_numpy(rows), torch.from_numpy(mask)),

@@ -78,7 +78,7 @@ class Weights:
         return np.array([math.log(more / (known.get(token, 0) + 1)) for token in ids.tolist()], dtype=np.float64)
 
 
-def match(
+def greedy_match(
     output: Encoded, output_weights: npt.NDArray[np.float64], reference: Encoded, weights: npt.NDArray[np.float64]
 ) -> BertScoreValue:
     """Greedy matching by cosine (eq. 1 and 2 of the paper); any token may be matched to, special ones too.
@@ -132,7 +132,7 @@ def _products(rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32]) -
     return table
 
 
-def best(values: Sequence[BertScoreValue]) -> BertScoreValue:
+def best_reference(values: Sequence[BertScoreValue]) -> BertScoreValue:
     """Of several references the best precision, the best recall and the best F, each for itself, as bert-score does."""
     return BertScoreValue(
         max(v.precision for v in values), max(v.recall for v in values), max(v.fmeasure for v in values)
@@ -145,7 +145,7 @@ def rescaled(value: BertScoreValue, baseline: tuple[float, float, float]) -> Ber
     return BertScoreValue(*((x - b) / (1 - b) for x, b in zip(numbers, baseline, strict=True)))
 
 
-def corrected(f: float, low: float = LOW, high: float = HIGH) -> float:
+def rescale_linear(f: float, low: float = LOW, high: float = HIGH) -> float:
     """clip((F - low) / (high - low), 0, 1): F over the stretch in which it tells texts apart.
 
     Raises ConfigError unless low < high.
@@ -155,7 +155,7 @@ def corrected(f: float, low: float = LOW, high: float = HIGH) -> float:
     return min(max((f - low) / (high - low), 0.0), 1.0)
 
 
-def fit(f: Sequence[float], ratings: Sequence[float]) -> tuple[float, float]:
+def fit_rescaling(f: Sequence[float], ratings: Sequence[float]) -> tuple[float, float]:
     """The low and high whose corrected scores come nearest to people's ratings: least squares.
 
     The ratings, on any scale, are first stretched from their own least and greatest to 0 and 1. Raises ConfigError

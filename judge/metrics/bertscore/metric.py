@@ -19,21 +19,21 @@ from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bertscore import models
 from judge.metrics.bertscore.embedder import Embedder, NoStore, Progress, Store, clean, runtime
-from judge.metrics.bertscore.encoders import Facts
+from judge.metrics.bertscore.encoders import TokenizerInfo
 from judge.metrics.bertscore.matching import (
     HIGH,
     LOW,
     BertScoreValue,
     Encoded,
     Weights,
-    best,
-    corrected,
-    fit,
-    match,
+    best_reference,
+    fit_rescaling,
+    greedy_match,
+    rescale_linear,
     rescaled,
 )
 from judge.metrics.bertscore.models import Options
-from judge.metrics.common import failure, figure, no_reference, paired, reference_count, references
+from judge.metrics.common import failure, format_number, no_reference, paired, reference_count, references
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +44,7 @@ _BLOCK_TOKENS = 100_000  # 150 MB of embeddings with 384 dimensions, 400 MB with
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class PairError:
     """Why a pair has no value: the kind, and what to do."""
 
     error: str
@@ -52,7 +52,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Pair:
     """An output and the references it is compared with, none of them blank."""
 
     output: str
@@ -60,7 +60,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class BatchResult:
     """For each job its value, not rescaled, or why there is none, and which texts were longer than the window.
 
     `limit` is the model's window in tokens; `trouble` what went wrong with the store, if anything did; `unknown_texts`
@@ -69,7 +69,7 @@ class Measured:
 
     model: models.Model
     baseline: models.Baseline | None
-    values: tuple[BertScoreValue | Trouble, ...]
+    values: tuple[BertScoreValue | PairError, ...]
     long: frozenset[int]
     long_texts: int
     limit: int | None
@@ -83,20 +83,20 @@ def check(options: Options, cache: Path | None) -> None:
 
 
 def measure(
-    jobs: Sequence[Job], options: Options, cache: Path | None, progress: Progress | None, documents: Sequence[str]
-) -> Measured:
+    jobs: Sequence[Pair], options: Options, cache: Path | None, progress: Progress | None, documents: Sequence[str]
+) -> BatchResult:
     """BERTScore of each job; `documents` are the texts that idf is counted from.
 
     Embeddings are kept in `cache`. Raises ConfigError and MissingExtra, before anything is computed.
     """
-    jobs = [Job(clean(job.output), tuple(map(clean, job.references))) for job in jobs]
+    jobs = [Pair(clean(job.output), tuple(map(clean, job.references))) for job in jobs]
     folder = cache / "bertscore" if cache else None
     with ExitStack() as stack:
         store: NoStore = stack.enter_context(closing(Store(folder))) if folder else NoStore()
         model = models.resolve(options, cache)
         baseline = models.baseline(options, model.layer)
         if not jobs:
-            return Measured(model, baseline, (), frozenset(), 0, None, store.trouble)
+            return BatchResult(model, baseline, (), frozenset(), 0, None, store.trouble)
         parts = list(_blocks(jobs))
         again = _needed_again(jobs, parts) if folder is None else None
         if again:
@@ -106,7 +106,7 @@ def measure(
         embedder.spilled, embedder.progress = again, progress
         embedder.total = len({text for job in jobs for text in (job.output, *job.references)})
         matcher = _Matcher(_weights(embedder, options, documents), embedder.facts)
-        values: dict[int, BertScoreValue | Trouble] = {}
+        values: dict[int, BertScoreValue | PairError] = {}
         for part in parts:
             encoded = embedder.encode(
                 list(dict.fromkeys(t for n in part for t in (jobs[n].output, *jobs[n].references)))
@@ -116,7 +116,7 @@ def measure(
         found = tuple(values[n] for n in range(len(jobs)))
         limit, unknown = embedder.facts.limit, len(matcher.unknown_texts)
         long, long_texts = frozenset(matcher.long), len(matcher.long_texts)
-        return Measured(model, baseline, found, long, long_texts, limit, trouble, unknown)
+        return BatchResult(model, baseline, found, long, long_texts, limit, trouble, unknown)
 
 
 def _weights(embedder: Embedder, options: Options, documents: Sequence[str]) -> Weights:
@@ -128,7 +128,7 @@ def _weights(embedder: Embedder, options: Options, documents: Sequence[str]) -> 
     return Weights.of(weightless, (ids[text] for text in texts))
 
 
-def _blocks(jobs: Sequence[Job]) -> Iterator[list[int]]:
+def _blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
     """Places of jobs in parts of so many tokens, about; those with the same references are next to each other."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, job in enumerate(jobs):
@@ -152,7 +152,7 @@ def _blocks(jobs: Sequence[Job]) -> Iterator[list[int]]:
         yield part
 
 
-def _needed_again(jobs: Sequence[Job], parts: Sequence[Sequence[int]]) -> set[str]:
+def _needed_again(jobs: Sequence[Pair], parts: Sequence[Sequence[int]]) -> set[str]:
     """The texts of more than one part."""
     if len(parts) < 2:
         return set()
@@ -165,19 +165,19 @@ def _needed_again(jobs: Sequence[Job], parts: Sequence[Sequence[int]]) -> set[st
 class _Matcher:
     """Matches encoded texts, and remembers which were longer than the window or mostly unknown."""
 
-    def __init__(self, weights: Weights, facts: Facts) -> None:
+    def __init__(self, weights: Weights, facts: TokenizerInfo) -> None:
         self._weights, self._limit, self._unknown = weights, facts.limit, facts.unknown
         self.long: set[int] = set()
         self.long_texts: set[str] = set()
         self.unknown_texts: set[str] = set()
 
-    def values(self, jobs: dict[int, Job], encoded: dict[str, Encoded]) -> dict[int, BertScoreValue | Trouble]:
+    def values(self, jobs: dict[int, Pair], encoded: dict[str, Encoded]) -> dict[int, BertScoreValue | PairError]:
         """The value of each job, by its place."""
         weighed = {text: _Weighed(row, self._weights(row.ids), self._share(row)) for text, row in encoded.items()}
         self.unknown_texts |= {text for text, row in weighed.items() if row.unknown > _HALF}
         return {place: self._value(place, job, weighed) for place, job in jobs.items()}
 
-    def _value(self, place: int, job: Job, texts: dict[str, _Weighed]) -> BertScoreValue | Trouble:
+    def _value(self, place: int, job: Pair, texts: dict[str, _Weighed]) -> BertScoreValue | PairError:
         output = texts[job.output]
         usable = [text for text in job.references if texts[text].usable]
         if not output.usable:
@@ -185,28 +185,34 @@ class _Matcher:
         if not usable:
             return self._trouble("reference", texts[job.references[0]].row)
         if output.unknown == 1 and all(texts[text].unknown == 1 for text in usable):
-            return Trouble("UnknownText", "has an output and references of which the model knows no word: take another")
+            return PairError(
+                "UnknownText", "has an output and references of which the model knows no word: take another"
+            )
         if longer := {text for text in (job.output, *usable) if texts[text].row.length > self._limit}:
             self.long.add(place)
             self.long_texts |= longer
-        values = [match(output.row, output.weights, texts[text].row, texts[text].weights) for text in usable]
+        values = [greedy_match(output.row, output.weights, texts[text].row, texts[text].weights) for text in usable]
         if all(math.isfinite(v.precision + v.recall + v.fmeasure) for v in values):
-            return best(values)
-        return Trouble("NotFinite", "gets an embedding that is no finite number: take precision fp32, or another model")
+            return best_reference(values)
+        return PairError(
+            "NotFinite", "gets an embedding that is no finite number: take precision fp32, or another model"
+        )
 
     def _share(self, row: Encoded) -> float:
         """Which share of a text's tokens is not in the vocabulary; all of these are alike to the model."""
         ids = [token for token in row.ids.tolist() if token not in self._weights.weightless]
         return ids.count(self._unknown) / len(ids) if ids else 0.0
 
-    def _trouble(self, what: str, row: Encoded) -> Trouble:
+    def _trouble(self, what: str, row: Encoded) -> PairError:
         if self._weights.frequencies is not None and any(t not in self._weights.weightless for t in row.ids.tolist()):
-            return Trouble(
+            return PairError(
                 "NoWeight",
                 f"has only tokens in its {what} that all {self._weights.documents} documents have from which idf is "
                 "counted, so that none weighs anything: give more references, or set idf to false",
             )
-        return Trouble("NoTokens", f"has nothing in its {what} that the model's tokenizer knows as text: give it words")
+        return PairError(
+            "NoTokens", f"has nothing in its {what} that the model's tokenizer knows as text: give it words"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +305,7 @@ class BertScore:
         """
         _check_fit(self.options.fit, samples)
         scored = {n: found for n, s in enumerate(samples) if s.output.strip() and (found := references(s))}
-        jobs = [Job(samples[n].output, found) for n, found in scored.items()]
+        jobs = [Pair(samples[n].output, found) for n, found in scored.items()]
         documents = [text for sample in samples for text in references(sample)]
         measured = measure(jobs, self.options, self._cache, self._progress, documents)
         values = dict(zip(scored, measured.values, strict=True))
@@ -310,7 +316,7 @@ class BertScore:
             if not references(sample):
                 rows += [no_reference(sample, column) for column in COLUMNS]
                 continue
-            value = values.get(n) or Trouble("EmptyOutput", _EMPTY)
+            value = values.get(n) or PairError("EmptyOutput", _EMPTY)
             long = n in places and places[n] in measured.long
             rows += _rows(sample, value, measured, span, _long_note(self.options) if long else None)
         notes = [*_notes(self.options, measured), *([span.note] if span.note else [])]
@@ -345,10 +351,10 @@ class _Span:
 
     def __init__(self, low: float, high: float, *, note: str = "", why: str = "", signed: str = "") -> None:
         self.low, self.high, self.note, self.why = low, high, note, why
-        self.signed = signed or f"low={figure(low)}|high={figure(high)}"
+        self.signed = signed or f"low={format_number(low)}|high={format_number(high)}"
 
     @classmethod
-    def of(cls, options: Options, samples: Sequence[Sample], values: dict[int, BertScoreValue | Trouble]) -> _Span:
+    def of(cls, options: Options, samples: Sequence[Sample], values: dict[int, BertScoreValue | PairError]) -> _Span:
         name = options.fit
         if name is None:
             return cls(options.low, options.high)
@@ -358,7 +364,7 @@ class _Span:
             if isinstance(value, BertScoreValue) and name in samples[n].human
         ]
         try:
-            low, high = fit([f for f, _ in rated], [rating for _, rating in rated])
+            low, high = fit_rescaling([f for f, _ in rated], [rating for _, rating in rated])
         except ConfigError as error:
             why = f"{error} (ratings of {name!r}; without fit, low and high are {LOW:g} and {HIGH:g})"
             return cls(options.low, options.high, note=why, why=why, signed=f"fit={name.replace('|', '_')}|fitted=no")
@@ -377,10 +383,10 @@ def _check_fit(name: str | None, samples: Sequence[Sample]) -> None:
 
 
 def _rows(
-    sample: Sample, value: BertScoreValue | Trouble, measured: Measured, span: _Span, note: str | None
+    sample: Sample, value: BertScoreValue | PairError, measured: BatchResult, span: _Span, note: str | None
 ) -> list[Score | Failure]:
     """The sample's row in each column, in the columns' order."""
-    if isinstance(value, Trouble):
+    if isinstance(value, PairError):
         return [failure(sample, column, value.error, value.message) for column in COLUMNS]
     shown = rescaled(value, measured.baseline.values) if measured.baseline else value
     how = Provenance("metric", note=note)
@@ -390,10 +396,13 @@ def _rows(
     ]
     if span.why:
         return [*rows, failure(sample, _CORRECTED, "NotFitted", f"has no corrected value: {span.why}")]
-    return [*rows, Score(sample.item, sample.system, _CORRECTED, corrected(value.fmeasure, span.low, span.high), how)]
+    return [
+        *rows,
+        Score(sample.item, sample.system, _CORRECTED, rescale_linear(value.fmeasure, span.low, span.high), how),
+    ]
 
 
-def _columns(options: Options, measured: Measured, span: _Span, samples: Sequence[Sample]) -> tuple[Column, ...]:
+def _columns(options: Options, measured: BatchResult, span: _Span, samples: Sequence[Sample]) -> tuple[Column, ...]:
     letters = {_F: "f", _P: "p", _R: "r"}
     plain = [  # cosines have no low end
         Column(name, "metric", f"{name}|{letters[name]}|{_signature(options, measured, samples)}", high=1.0)
@@ -403,7 +412,7 @@ def _columns(options: Options, measured: Measured, span: _Span, samples: Sequenc
     return (*plain, Column(_CORRECTED, "metric", signature, low=0.0, high=1.0))
 
 
-def _signature(options: Options, measured: Measured, samples: Sequence[Sample], *, scaled: bool = True) -> str:
+def _signature(options: Options, measured: BatchResult, samples: Sequence[Sample], *, scaled: bool = True) -> str:
     rescale = [f"rescale={measured.baseline.signed if measured.baseline else 'no'}"] if scaled else []
     parts = [
         measured.model.signed,
@@ -424,7 +433,7 @@ def _long_note(options: Options) -> str:
     return "text longer than the model's window: " + ("cut" if options.long == "cut" else "read in windows")
 
 
-def _notes(options: Options, measured: Measured) -> list[str]:
+def _notes(options: Options, measured: BatchResult) -> list[str]:
     notes = []
     if measured.long_texts:
         many = f"{measured.long_texts:,} text{'s are' if measured.long_texts > 1 else ' is'} longer than the model's"

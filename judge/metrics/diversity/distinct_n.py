@@ -9,7 +9,7 @@ from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bleu import order, tokens
-from judge.metrics.common import Unscorable, one_of
+from judge.metrics.common import CannotScore, choice_option
 from judge.metrics.diversity import ngrams
 from judge.metrics.diversity.ngrams import Corpus, Cut, cut, orders, totals
 
@@ -36,7 +36,7 @@ class Distinct:
         lowercase: bool = False,
     ) -> None:
         self.orders = _orders(orders)
-        self.per = one_of("distinct.per", per, _PER)
+        self.per = choice_option("distinct.per", per, _PER)
         self.tokens = tokens("distinct", tokenize=tokenize, lowercase=lowercase)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
@@ -53,7 +53,7 @@ class Distinct:
         columns = tuple(
             Column(f"distinct{n}", "metric", self._signature(n, names), low=0.0, high=1.0) for n in self.orders
         )
-        said = ngrams.notes("distinct", cuts, "they add nothing to it") + ngrams.unequal("distinct", rows)
+        said = ngrams.notes("distinct", cuts, "they add nothing to it") + ngrams.unequal_counts_note("distinct", rows)
         return MetricResult(columns, tuple(rows), said)
 
     def _rows(self, system: str, texts: Corpus) -> list[Score | Failure]:
@@ -63,7 +63,7 @@ class Distinct:
             name = f"distinct{n}"
             try:
                 number = _share(texts, kinds, n, self.per)
-            except Unscorable as error:
+            except CannotScore as error:
                 rows.append(ngrams.failure(system, name, error))
             else:
                 empty = ngrams.blank(texts)
@@ -87,7 +87,7 @@ def distinct(
     """
     highest = order("distinct.n", n)
     corpus = cut(tokens("distinct", tokenize=tokenize, lowercase=lowercase), texts).corpus
-    return _share(corpus, _kinds(corpus, highest), highest, one_of("distinct.per", per, _PER))
+    return _share(corpus, _kinds(corpus, highest), highest, choice_option("distinct.per", per, _PER))
 
 
 def _kinds(texts: Corpus, highest: int) -> list[int]:
@@ -99,7 +99,7 @@ def _share(texts: Corpus, kinds: Sequence[int], n: int, per: str) -> float:
     ngrams.check_texts(texts)
     total = int(totals(texts.lengths, n).sum())
     if not total:
-        raise Unscorable("NoNgram", f"no text has {n} tokens: there is no {n}-gram to count")
+        raise CannotScore("NoNgram", f"no text has {n} tokens: there is no {n}-gram to count")
     return kinds[n - 1] / (total if per == "ngrams" else len(texts.ids))
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from judge.core.records import Failure, Provenance, Sample, Score
 from judge.metrics import Note, bleu
 from judge.metrics.bleu import Tokens
-from judge.metrics.common import Unscorable
+from judge.metrics.common import CannotScore
 from judge.metrics.common import texts as checked
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def cut(tokens: Tokens, texts: Sequence[str], metric: str = "") -> Cut:
     DataError for what is no list of texts.
     """
     name = tokens.name(given := checked("texts", texts))
-    return Cut(corpus(list(map(tokens.words(name), given))), name, bleu.uncut(metric, name, given))
+    return Cut(corpus(list(map(tokens.words(name), given))), name, bleu.count_unsegmented(metric, name, given))
 
 
 def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
@@ -127,7 +127,7 @@ def value(system: str, column: str, number: float, *, n: int, note: str | None =
     return Score("", system, column, float(number), Provenance("metric", n=n, note=note))
 
 
-def failure(system: str, column: str, error: Unscorable) -> Failure:
+def failure(system: str, column: str, error: CannotScore) -> Failure:
     """The row that says why a system has no value."""
     return Failure("", system, column, stage="metric", error=error.error, message=f"{_who(system)}: {error}")
 
@@ -135,9 +135,9 @@ def failure(system: str, column: str, error: Unscorable) -> Failure:
 def check_texts(texts: Corpus, least: int = 1) -> None:
     """Raises Unscorable for fewer texts than `least`, or where no text has a token."""
     if (n := len(texts.lengths)) < least:
-        raise Unscorable("TooFewTexts", f"{count(n)} given: {least} or more are needed")
+        raise CannotScore("TooFewTexts", f"{count(n)} given: {least} or more are needed")
     if not texts.lengths.any():
-        raise Unscorable("NoToken", f"{count(n)} without any token: there is nothing to score")
+        raise CannotScore("NoToken", f"{count(n)} without any token: there is nothing to score")
 
 
 def blank(texts: Corpus) -> int:
@@ -155,7 +155,7 @@ def notes(name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, 
     return (*said, *(found.note for found in cuts.values() if found.note.some))
 
 
-def unequal(name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:
+def unequal_counts_note(name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:
     """A note where systems have values of different numbers of texts, of a metric that depends on the number."""
     sizes = {row.system: row.provenance.n for row in rows if isinstance(row, Score)}
     if len(set(sizes.values())) < 2:

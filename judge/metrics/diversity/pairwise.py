@@ -12,7 +12,7 @@ from judge.core.errors import DataError
 from judge.core.records import Column, Failure, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bleu import BleuOptions, Settings, options, score
-from judge.metrics.common import Unscorable, one_of
+from judge.metrics.common import CannotScore, choice_option
 from judge.metrics.common import texts as checked
 from judge.metrics.diversity import ngrams
 from judge.metrics.diversity.ngrams import Corpus, Cut, Grams, Ints, cut, orders, totals
@@ -62,7 +62,7 @@ class PairwiseBleu:
         lowercase: bool = False,
         effective_order: bool = True,
     ) -> None:
-        self.groups = None if groups is None else one_of("pairwise_bleu.groups", groups, ("source", "system"))
+        self.groups = None if groups is None else choice_option("pairwise_bleu.groups", groups, ("source", "system"))
         self.settings = options(
             _NAMES[0],
             max_order=max_order,
@@ -83,7 +83,7 @@ class PairwiseBleu:
             cuts[system] = own_cut = cut(self.settings.tokens, [t for group in groups for t in group], _NAMES[0])
             try:
                 found = _pairwise(own_cut.corpus, [len(group) for group in groups], self.settings)
-            except Unscorable as error:
+            except CannotScore as error:
                 rows += [ngrams.failure(system, column, error) for column in _NAMES]
             else:
                 n, note = len(own_cut.corpus.lengths), _note(kind, groups, len(own), ngrams.blank(own_cut.corpus))
@@ -145,13 +145,13 @@ def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> _Foun
     import numpy as np
 
     if not groups:
-        raise Unscorable("NoSharedSource", "no two texts have one source: leave out groups, or set it to system")
+        raise CannotScore("NoSharedSource", "no two texts have one source: leave out groups, or set it to system")
     ngrams.check_texts(texts, least=2)
     if (most := max(groups)) > MOST:
         message = (
             f"{most:,} texts in one group have {most * (most - 1):,} pairs: take a sample of up to {MOST:,} texts, "
         )
-        raise Unscorable("TooManyTexts", message + "or self_bleu, whose time is linear")
+        raise CannotScore("TooManyTexts", message + "or self_bleu, whose time is linear")
     sizes = np.array(groups, dtype=np.int64)
     group = np.repeat(np.arange(len(sizes)), sizes)
     sums, hits = _sums(texts, group, settings)

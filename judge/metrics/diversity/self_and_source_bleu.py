@@ -14,7 +14,7 @@ from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bleu import BleuOptions, Settings, options, score
-from judge.metrics.common import Unscorable, failure, texts
+from judge.metrics.common import CannotScore, failure, texts
 from judge.metrics.diversity import ngrams
 from judge.metrics.diversity.ngrams import Corpus, Cut, Grams, Ints, cut, orders, totals
 
@@ -60,7 +60,7 @@ class SelfBleu:
             cuts[system] = found = cut(self.settings.tokens, [sample.output for sample in own], _NAME)
             try:
                 each = _each(found.corpus, self.settings)
-            except Unscorable as error:
+            except CannotScore as error:
                 rows.append(ngrams.failure(system, _NAME, error))
             else:
                 empty = ngrams.blank(found.corpus)
@@ -69,7 +69,7 @@ class SelfBleu:
         signature = f"{_NAME}|system|{self.settings.signature(found.name for found in cuts.values())}"
         column = Column(_NAME, "metric", signature, low=0.0, high=100.0, better="lower")
         said = ngrams.notes(_NAME, cuts, "each counts 0, which makes the system look more diverse")
-        said += ngrams.unequal(_NAME, rows)
+        said += ngrams.unequal_counts_note(_NAME, rows)
         return MetricResult((column,), tuple(rows), said)
 
 

@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 from judge import text
 from judge.core.errors import ConfigError, MissingExtra
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import fold, whole
 from judge.core.version import __version__
-from judge.metrics.common import Trouble
+from judge.metrics.common import ModelError
 from judge.metrics.qags import english_noun_phrases
 from judge.metrics.qags.english_noun_phrases import Span
 
@@ -245,7 +245,7 @@ class Nouns:
 
     def __init__(self, tool: str = "nouns", *, compounds: bool = True) -> None:
         if tool not in NOUNS and not tool.startswith(SPACY):
-            raise ConfigError(unknown("themes", tool, [*NOUNS, f"{SPACY}MODEL"]))
+            raise ConfigError(unknown_name_message("themes", tool, [*NOUNS, f"{SPACY}MODEL"]))
         self._tool = None if tool == "nouns" else tool
         self._english = _english()
         self._compounds = compounds
@@ -254,13 +254,13 @@ class Nouns:
         self.signature = self._signed()
         """The finders that the texts so far needed, with their versions."""
 
-    def themes(self, outputs: Sequence[str]) -> list[list[str] | Trouble]:
+    def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         """For each text its themes in order of appearance, each once; upper and lower case are one.
 
         A text in a script or language without a finder is a Trouble. Raises MissingExtra where a tagger's packages are
         missing, ConfigError where a spaCy model cannot be loaded.
         """
-        found: list[list[str] | Trouble] = []
+        found: list[list[str] | ModelError] = []
         for output, language in zip(outputs, languages(outputs), strict=True):
             if self._tool is None and language == "en" and (trouble := _not_english(output)):
                 found.append(trouble)
@@ -303,18 +303,18 @@ class Nouns:
         return signature(name)
 
 
-_NO_FINDER = Trouble(
+_NO_FINDER = ModelError(
     "NoNounFinder",
     "is in a script without a noun finder of its own: name a spaCy model (themes=spacy:MODEL), or backend=llm",
 )
-_NOT_ENGLISH = Trouble(
+_NOT_ENGLISH = ModelError(
     "NotEnglish",
     "seems not to be English: name a spaCy model of its language (themes=spacy:fr_core_news_sm), or backend=llm; "
     "themes=en if it is English",
 )
 
 
-def _not_english(output: str) -> Trouble | None:
+def _not_english(output: str) -> ModelError | None:
     if text.is_cjk(output):
         return _NO_FINDER
     return _NOT_ENGLISH if english_noun_phrases.is_other_language(output) else None
@@ -334,8 +334,8 @@ def clean(given: str) -> str:
 
 def languages(texts: Sequence[str]) -> list[text.Language]:
     """The language of each text. A few Han characters alone are Japanese among texts most of which are."""
-    most = text.language(texts)
-    own = [text.language([one]) for one in texts]
+    most = text.detect_language(texts)
+    own = [text.detect_language([one]) for one in texts]
     return [
         "ja" if most == "ja" and found == "zh" and len(one) <= _SHORT else found
         for one, found in zip(texts, own, strict=True)

@@ -9,7 +9,7 @@ from itertools import chain
 
 from judge import text
 from judge.core.records import fold
-from judge.metrics.common import Trouble
+from judge.metrics.common import ModelError
 from judge.metrics.qags import english_noun_phrases
 from judge.metrics.qags.answer_candidates import Nouns, clean, languages
 from judge.metrics.qags.english_noun_phrases import Span
@@ -32,7 +32,7 @@ class Cloze:
     def __init__(self, nouns: Nouns) -> None:
         self._nouns = nouns
 
-    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | Trouble]:
+    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """For each (theme, output) a question; a theme that the output does not have in so many words has none.
 
         A theme that is no phrase of the output by itself is taken where it first occurs. Raises MissingExtra.
@@ -64,13 +64,13 @@ def _sentences(given: str, spans: Sequence[Span]) -> _Found:
     return made
 
 
-def _cloze(theme: str, sentences: _Found) -> str | Trouble:
+def _cloze(theme: str, sentences: _Found) -> str | ModelError:
     wanted = theme.casefold()
     phrases = ((s, span) for s, spans in sentences for span in spans if s[slice(*span)].casefold() == wanted)
     words = ((s, at) for s, _ in sentences if (at := _find(theme, s)))
     for sentence, (start, end) in chain(phrases, words):
         return sentence[:start] + GAP + sentence[end:]
-    return Trouble("NoQuestion", f"the theme {theme!r} does not occur in a sentence of the output")
+    return ModelError("NoQuestion", f"the theme {theme!r} does not occur in a sentence of the output")
 
 
 def _find(theme: str, sentence: str) -> Span | None:
@@ -133,7 +133,7 @@ class Lexical:
         self._nouns = nouns
         self.signature = f"lexical-{nouns.signature}"
 
-    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | Trouble]:
+    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """For each (question, text) an answer of the text, or UNANSWERABLE; a question without a gap has no answer.
 
         Raises MissingExtra where the tagger of a text's language is not installed.
@@ -168,10 +168,10 @@ def _nearest(words: Iterable[str]) -> _Side:
     return side
 
 
-def _answer(question: str, sentences: Iterable[_Sentence]) -> str | Trouble:
+def _answer(question: str, sentences: Iterable[_Sentence]) -> str | ModelError:
     before, gap, after = question.partition(GAP)
     if not gap:
-        return Trouble("NoGap", "the lexical reader answers questions with a gap alone: take questions=cloze")
+        return ModelError("NoGap", "the lexical reader answers questions with a gap alone: take questions=cloze")
     left, right = _sides(before, after)
     asked = {*left, *right}
     content = _content(asked)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from judge.core import huggingface, records
 from judge.core.errors import ConfigError
-from judge.metrics.qags.pipeline import UNANSWERABLE, Tell, Trouble
-from judge.metrics.qags.weights import Loaded, load, runtime
+from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError, Tell
+from judge.metrics.qags.weights import LoadedModel, load, runtime
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,12 +72,12 @@ class _Found:
     null: float = math.inf
 
 
-class Reader:
+class ExtractiveReader:
     """Answers from a model: each distinct (question, text) once, many at once, long texts in overlapping windows."""
 
     def __init__(
         self,
-        weights: huggingface.Files,
+        weights: huggingface.ModelFiles,
         *,
         null: bool,
         window: int = WINDOW,
@@ -93,7 +93,7 @@ class Reader:
         self.signature = f"{weights.signed}|null={'yes' if null else 'no'}|{sizes}|{runtime()}"
 
     @cached_property
-    def _model(self) -> Loaded:
+    def _model(self) -> LoadedModel:
         model = load(self._weights, self._device)
         if (inside := huggingface.backend(model.tokenizer)) is None:
             raise self._weights.error(
@@ -117,7 +117,7 @@ class Reader:
             min(self._longest, huggingface.limit(self._model.tokenizer, self._model.network.config)) - self._frame.size
         )
 
-    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | Trouble]:
+    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """For each (question, text) the span that answers, as it stands in the text, or UNANSWERABLE.
 
         A span's score is the sum of its ends' logits, the best over all windows; the null score is that of [CLS], the
@@ -129,13 +129,13 @@ class Reader:
         clean = [(records.whole(question).strip(), records.whole(text)) for question, text in pairs]
         askable = [n for n, (question, text) in enumerate(clean) if question and text.strip()]
         found = dict(zip(askable, self._read([clean[n] for n in askable]), strict=True)) if askable else {}
-        told: dict[tuple[str, str], str | Trouble] = {}
+        told: dict[tuple[str, str], str | ModelError] = {}
         for n, pair in enumerate(pairs):
-            blank = UNANSWERABLE if clean[n][0] else Trouble("NoQuestion", "the question is empty")
+            blank = UNANSWERABLE if clean[n][0] else ModelError("NoQuestion", "the question is empty")
             told[pair] = found.get(n, blank)
         return [told[pair] for pair in asked]
 
-    def _read(self, pairs: Sequence[tuple[str, str]]) -> list[str | Trouble]:
+    def _read(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         questions = {question: self._tokens(question).ids for question, _ in pairs}
         texts = {text: self._tokens(text) for _, text in pairs}
         found = [_Found() for _ in pairs]
@@ -192,17 +192,17 @@ class Reader:
         fields: dict[str, Any] = {"input_ids": rows, "attention_mask": mask}
         if self._frame.segments:
             fields["token_type_ids"] = huggingface.padded([self._frame.types(*size) for size in sizes], 0)[0]
-        with huggingface.computing(model.files, rows.size), torch.inference_mode():
+        with huggingface.translated_errors(model.files, rows.size), torch.inference_mode():
             found = model.network(**{name: torch.from_numpy(array).to(model.device) for name, array in fields.items()})
             return found.start_logits.double().cpu().numpy(), found.end_logits.double().cpu().numpy()
 
-    def _answer(self, one: _Found, text: str, tokens: _Tokens, asked: int) -> str | Trouble:
+    def _answer(self, one: _Found, text: str, tokens: _Tokens, asked: int) -> str | ModelError:
         if asked > self._room // 2:
-            return Trouble("QuestionTooLong", f"the question has {asked} tokens, the reader takes {self._room // 2}")
+            return ModelError("QuestionTooLong", f"the question has {asked} tokens, the reader takes {self._room // 2}")
         if not any(tokens.told):
             return UNANSWERABLE
         if one.score == -math.inf:
-            return Trouble("NoAnswer", "the reader's scores are not numbers")
+            return ModelError("NoAnswer", "the reader's scores are not numbers")
         if self._null and one.null > one.score:
             return UNANSWERABLE
         return text[tokens.offsets[one.first][0] : tokens.offsets[one.last][1]].strip()

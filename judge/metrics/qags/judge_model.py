@@ -20,13 +20,13 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError, ParseError
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import fold
 from judge.criteria import builtin_prompts
 from judge.criteria.render import fenced
-from judge.criteria.template import body, head, read_text
-from judge.metrics.common import Ask, Trouble, Wanted
-from judge.metrics.qags.pipeline import UNANSWERABLE, Answers, Questions, Themes
+from judge.criteria.template import front_matter, read_text, template_body
+from judge.metrics.common import Ask, ModelError, ModelQuestion
+from judge.metrics.qags.pipeline import UNANSWERABLE, AnswerCandidates, Answers, Questions
 
 Words = Mapping[str, tuple[str, ...]]
 """The words of a prompt's header, by what they are for."""
@@ -259,14 +259,14 @@ _TOKEN_LIMIT = {"themes": 1024, "question": 256, "answer": 256}
 """Far more than is asked for: what a reply does not use costs nothing, and thinking has to fit in."""
 
 
-def open(ask: Ask, language: str) -> tuple[Themes, Questions, Answers]:
+def open(ask: Ask, language: str) -> tuple[AnswerCandidates, Questions, Answers]:
     """The three stages, asked through `ask` in the prompts of a language. Raises ConfigError for one without prompts.
 
     Where `ask` has a `signature`, the stages' signatures hold it: it names the model.
     """
     known = languages()
     if language not in known:
-        raise ConfigError(unknown("language", language, known))
+        raise ConfigError(unknown_name_message("language", language, known))
     return ModelThemes(ask, language), ModelQuestions(ask, language), ModelAnswers(ask, language)
 
 
@@ -289,18 +289,18 @@ class _Stage:
         who = getattr(self._ask, "signature", "") or "llm"
         return f"{who}:{self._language}@{self._digest[:6]}"
 
-    def _wanted(self, read: Callable[[str], str], **texts: str) -> Wanted:
+    def _wanted(self, read: Callable[[str], str], **texts: str) -> ModelQuestion:
         prompt = self._template.render(texts | self._words).strip()
-        return Wanted(prompt, _TOKEN_LIMIT[self.name], read)
+        return ModelQuestion(prompt, _TOKEN_LIMIT[self.name], read)
 
-    def _replies(self, wanted: Mapping[int, Wanted], count: int) -> list[str | Trouble]:
+    def _replies(self, wanted: Mapping[int, ModelQuestion], count: int) -> list[str | ModelError]:
         """The replies about `count` things, of which those that are not asked about get an empty text."""
         found = dict(zip(wanted, self._ask(list(wanted.values())), strict=True)) if wanted else {}
         self.signature = self._signed()
         return [found.get(place, "") for place in range(count)]
 
 
-_NONE_LISTED = Trouble("NoThemes", "is not measured: the judge listed no themes to ask about")
+_NONE_LISTED = ModelError("NoThemes", "is not measured: the judge listed no themes to ask about")
 
 
 class ModelThemes(_Stage):
@@ -308,7 +308,7 @@ class ModelThemes(_Stage):
 
     name = "themes"
 
-    def themes(self, outputs: Sequence[str]) -> list[list[str] | Trouble]:
+    def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         nothing = self._words["nothing"]
         wanted = {
             place: self._wanted(partial(themes, output=output, nothing=nothing), text=output)
@@ -317,7 +317,7 @@ class ModelThemes(_Stage):
         }
         found = self._replies(wanted, len(outputs))
         return [
-            one if isinstance(one, Trouble) else one.split("\n") if one else _NONE_LISTED if place in wanted else []
+            one if isinstance(one, ModelError) else one.split("\n") if one else _NONE_LISTED if place in wanted else []
             for place, one in enumerate(found)
         ]
 
@@ -327,7 +327,7 @@ class ModelQuestions(_Stage):
 
     name = "question"
 
-    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | Trouble]:
+    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         read = partial(question, words=self._words)
         wanted = {place: self._wanted(read, text=output, theme=theme) for place, (theme, output) in enumerate(asked)}
         return self._replies(wanted, len(asked))
@@ -338,7 +338,7 @@ class ModelAnswers(_Stage):
 
     name = "answer"
 
-    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | Trouble]:
+    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         wanted = {
             place: self._wanted(
                 partial(answer, question=question, text=text, words=self._words),
@@ -358,13 +358,13 @@ def _prompt(language: str, name: str) -> tuple[Template, dict[str, tuple[str, ..
     own = f"{name}.jinja"
     texts = {file: read_text(folder / file) for file in (own, _LAYOUT)}
     env = ImmutableSandboxedEnvironment(
-        loader=DictLoader({file: body(text) for file, text in texts.items()}),
+        loader=DictLoader({file: template_body(text) for file, text in texts.items()}),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
     )
     env.filters["fenced"] = fenced
-    headers = [yaml_lines.values(head(text)) for text in texts.values()]
+    headers = [yaml_lines.values(front_matter(text)) for text in texts.values()]
     words = {key: tuple(map(str, values)) for header in headers for key, values in header.items()}
     return env.get_template(own), words, hashlib.sha256(json.dumps(list(texts.values())).encode()).hexdigest()

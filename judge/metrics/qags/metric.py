@@ -14,15 +14,15 @@ from typing import Any
 from judge import text
 from judge.core.errors import ConfigError
 from judge.core.messages import option
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.bertscore.matching import HIGH, LOW
-from judge.metrics.common import Ask, Trouble, failure, number, one_of, whole_number, yes_or_no
+from judge.metrics.common import Ask, ModelError, bool_option, choice_option, failure, number, whole_number
 from judge.metrics.qags.answer_candidates import Nouns, clean
 from judge.metrics.qags.cloze import Cloze, Lexical
-from judge.metrics.qags.pipeline import Answers, Asked, Job, Outcome, Questions, Stages, Themes, ask, kinds
+from judge.metrics.qags.pipeline import AnswerCandidates, Answers, Asked, Job, Outcome, Questions, Stages, ask, kinds
 from judge.metrics.qags.similarity import Similarities, checked
 
 BACKENDS = ("lexical", "models", "llm")
@@ -98,7 +98,7 @@ def known(options: Mapping[str, Any]) -> None:
     names = [field.name for field in fields(Options)]
     for name in options:
         if name not in names:
-            raise ConfigError(f"qags: {unknown('option', name, names)}")
+            raise ConfigError(f"qags: {unknown_name_message('option', name, names)}")
 
 
 def _check_types(given: Options) -> None:
@@ -106,16 +106,16 @@ def _check_types(given: Options) -> None:
         value = getattr(given, name)
         if value is not None and not (isinstance(value, str) and value.strip()):
             raise ConfigError(f"qags: {name} must be a text, not {value!r}")
-    one_of("qags: backend", given.backend, BACKENDS)
+    choice_option("qags: backend", given.backend, BACKENDS)
     whole_number("qags: most", given.most, 1, 1_000)
     for name in ("compounds", "consistent"):
-        yes_or_no(f"qags: {name}", getattr(given, name))
+        bool_option(f"qags: {name}", getattr(given, name))
     for name in ("low", "high"):
         number(f"qags: {name}", getattr(given, name), -1, 1)
     if given.language is not None:
         from judge.metrics.qags import judge_model
 
-        one_of("qags: language", given.language, judge_model.languages())
+        choice_option("qags: language", given.language, judge_model.languages())
 
 
 def _stage_names(given: Options) -> tuple[str, str, str]:
@@ -240,9 +240,9 @@ class Qags(Options):
         themes, questions, answers = self.stage_names
         by_rules = Nouns(themes if themes != LLM else "nouns", compounds=self.compounds)
         local: tuple[Questions, Answers] = self._models or (Cloze(by_rules), Lexical(by_rules))
-        asked: tuple[Themes, Questions, Answers] = (by_rules, *local)
+        asked: tuple[AnswerCandidates, Questions, Answers] = (by_rules, *local)
         if self.ask and self.asks:
-            asked = _by_llm(self.ask, self.language or text.language(outputs))
+            asked = _by_llm(self.ask, self.language or text.detect_language(outputs))
         return Stages(
             asked[0] if themes == LLM else by_rules,
             asked[1] if questions == LLM else local[0],
@@ -294,7 +294,7 @@ def _models(options: Options) -> tuple[Questions, Answers] | None:
     return models.open(generator=generator, reader=reader, **given)
 
 
-def _by_llm(ask: Ask, language: str) -> tuple[Themes, Questions, Answers]:
+def _by_llm(ask: Ask, language: str) -> tuple[AnswerCandidates, Questions, Answers]:
     from judge.metrics.qags import judge_model
 
     return judge_model.open(ask, language)
@@ -304,12 +304,12 @@ def _has_text(sample: Sample) -> bool:
     return bool(sample.source and sample.source.strip() and sample.output.strip())
 
 
-def _unasked(sample: Sample) -> Trouble:
+def _unasked(sample: Sample) -> ModelError:
     if not (sample.source or "").strip():
         found = "no source" if sample.source is None else "a blank source"
         advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
-        return Trouble("NoSource", f"has {found} to answer questions from: {advice}")
-    return Trouble("NoThemes", "has an empty output, which has no themes to ask about: it is not measured")
+        return ModelError("NoSource", f"has {found} to answer questions from: {advice}")
+    return ModelError("NoThemes", "has an empty output, which has no themes to ask about: it is not measured")
 
 
 def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score | Failure]:
@@ -328,9 +328,11 @@ def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score 
     return rows
 
 
-def _uncompared(name: str, outcome: Outcome) -> Trouble:
+def _uncompared(name: str, outcome: Outcome) -> ModelError:
     one = next(asked for asked in outcome.counted if name not in asked.similarity)
-    return Trouble("NotCompared", f"has answers that {name} cannot compare: {one.from_source!r}, {one.from_output!r}")
+    return ModelError(
+        "NotCompared", f"has answers that {name} cannot compare: {one.from_source!r}, {one.from_output!r}"
+    )
 
 
 def _working(asked: Sequence[Asked]) -> str | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.core.errors import ConfigError
-from judge.metrics.qags.extractive_qa import Reader
+from judge.metrics.qags.extractive_qa import ExtractiveReader
 from judge.metrics.qags.pipeline import Answers, Questions, Tell
 from judge.metrics.qags.question_generation import TEMPLATE, Generator
 from judge.metrics.qags.weights import GENERATOR, READER, locate, runtime
@@ -52,7 +52,7 @@ def open(
         batch_tokens=batch_tokens,
         progress=progress,
     )
-    return questions, Reader(found[1], null=null, device=device, batch_tokens=batch_tokens, progress=progress)
+    return questions, ExtractiveReader(found[1], null=null, device=device, batch_tokens=batch_tokens, progress=progress)
 
 
 def _check_kinds(null: Any, device: Any) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from judge.metrics.common import Trouble as Trouble  # what a stage gives in the place of what it cannot
+from judge.metrics.common import ModelError as ModelError  # what a stage gives in the place of what it cannot
 from judge.metrics.qags.answer_candidates import languages
 from judge.metrics.qags.similarity import Similarities, normalised
 
@@ -21,12 +21,12 @@ UNANSWERABLE = ""
 Tell = Callable[[int, int], None]
 
 
-class Themes(Protocol):
+class AnswerCandidates(Protocol):
     """Answer candidates. `signature` names what makes them, for the column's signature."""
 
     signature: str
 
-    def themes(self, outputs: Sequence[str]) -> list[list[str] | Trouble]:
+    def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         """For each text its themes in order of appearance, each once; an empty list where it has none."""
         ...
 
@@ -36,7 +36,7 @@ class Questions(Protocol):
 
     signature: str
 
-    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | Trouble]:
+    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """For each (theme, output) a question."""
         ...
 
@@ -46,7 +46,7 @@ class Answers(Protocol):
 
     signature: str
 
-    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | Trouble]:
+    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """For each distinct (question, text) an answer, or UNANSWERABLE."""
         ...
 
@@ -67,7 +67,7 @@ class Asked:
     left_out: str = ""
 
 
-_Answer = str | Trouble
+_Answer = str | ModelError
 NEITHER = "answered by neither"
 OTHERWISE = "the output answers otherwise"
 """Why a line counts for nothing, where no stage had trouble with it."""
@@ -84,7 +84,7 @@ class Job(NamedTuple):
 class Stages:
     """The back ends of the three stages."""
 
-    themes: Themes
+    themes: AnswerCandidates
     questions: Questions
     answers: Answers
 
@@ -109,7 +109,7 @@ class Outcome:
     """
 
     asked: tuple[Asked, ...] = ()
-    trouble: Trouble | None = None
+    trouble: ModelError | None = None
     note: str | None = None
 
     @property
@@ -121,7 +121,7 @@ class _Attempt(NamedTuple):
     """A line of the working, and what went wrong with it."""
 
     asked: Asked
-    trouble: Trouble | None = None
+    trouble: ModelError | None = None
 
 
 def ask(
@@ -134,7 +134,9 @@ def ask(
     """
     outputs = list(dict.fromkeys(job.output for job in jobs))
     found = dict(zip(outputs, stages.themes.themes(outputs), strict=True))
-    themes = {output: [] if isinstance(listed, Trouble) else spread(listed, most) for output, listed in found.items()}
+    themes = {
+        output: [] if isinstance(listed, ModelError) else spread(listed, most) for output, listed in found.items()
+    }
     tell(1, 4)
     questions = _each([(t, o) for o in outputs for t in themes[o]], stages.questions.questions)
     tell(2, 4)
@@ -159,7 +161,7 @@ def _each(
     """Each distinct pair with what the stage says of it; blank is nothing."""
     distinct = list(dict.fromkeys(asked))
     replies = stage(distinct) if distinct else []
-    stripped = (reply if isinstance(reply, Trouble) else reply.strip() for reply in replies)
+    stripped = (reply if isinstance(reply, ModelError) else reply.strip() for reply in replies)
     return dict(zip(distinct, stripped, strict=True))
 
 
@@ -170,7 +172,7 @@ def _to_answer(
         (question, text)
         for job in jobs
         for theme in themes[job.output]
-        if (question := questions[theme, job.output]) and not isinstance(question, Trouble)
+        if (question := questions[theme, job.output]) and not isinstance(question, ModelError)
         for text in (job.source, job.output)
     ]
 
@@ -184,12 +186,12 @@ def _line(
 ) -> _Attempt:
     question = questions[theme, job.output]
     if not question:
-        question = Trouble("NoQuestion", "the question came back empty")
-    if isinstance(question, Trouble):
+        question = ModelError("NoQuestion", "the question came back empty")
+    if isinstance(question, ModelError):
         return _Attempt(Asked(theme, "", "", "", {}, _why(question)), question)
     both = answers[question, job.source], answers[question, job.output]
-    source, output = ("" if isinstance(answer, Trouble) else answer for answer in both)
-    trouble = next((answer for answer in both if isinstance(answer, Trouble)), None)
+    source, output = ("" if isinstance(answer, ModelError) else answer for answer in both)
+    trouble = next((answer for answer in both if isinstance(answer, ModelError)), None)
     left_out = ""
     if trouble:
         left_out = _why(trouble)
@@ -200,7 +202,7 @@ def _line(
     return _Attempt(Asked(theme, question, source, output, {}, left_out), trouble)
 
 
-def _why(trouble: Trouble) -> str:
+def _why(trouble: ModelError) -> str:
     return f"{trouble.error}: {trouble.message}"
 
 
@@ -226,12 +228,12 @@ def _compared(jobs: Sequence[Job], lines: Sequence[list[_Attempt]], alike: Simil
     ]
 
 
-def _outcome(found: list[str] | Trouble, lines: Sequence[_Attempt]) -> Outcome:
-    if isinstance(found, Trouble):
+def _outcome(found: list[str] | ModelError, lines: Sequence[_Attempt]) -> Outcome:
+    if isinstance(found, ModelError):
         return Outcome(trouble=found)
     if not found:
         what = "has no themes (nouns, names, amounts) to ask about: it is not measured"
-        return Outcome(trouble=Trouble("NoThemes", what))
+        return Outcome(trouble=ModelError("NoThemes", what))
     asked = tuple(line.asked for line in lines)
     parts = [f"{len(lines)} of {len(found)} themes asked"] if len(lines) < len(found) else []
     if left := sum(bool(one.left_out) for one in asked):
@@ -240,16 +242,16 @@ def _outcome(found: list[str] | Trouble, lines: Sequence[_Attempt]) -> Outcome:
     return Outcome(asked, _trouble(lines, note), note)
 
 
-def _trouble(lines: Sequence[_Attempt], note: str | None) -> Trouble | None:
+def _trouble(lines: Sequence[_Attempt], note: str | None) -> ModelError | None:
     """Why an output has no value: a judge that failed it, or no line that counts."""
     of = f"{len(lines)} theme{'s' * (len(lines) > 1)}"
     troubles = [line.trouble for line in lines if line.trouble]
     if failed := [one for one in troubles if one.failed]:
         first = failed[0]
         what = f"is not measured: for {len(failed)} of {of} the judge gave no question or answer: {first.message}"
-        return Trouble(first.error, what, failed=True)
+        return ModelError(first.error, what, failed=True)
     if not all(line.asked.left_out for line in lines):
         return None
     if len(troubles) == len(lines) and len({one.error for one in troubles}) == 1:
-        return Trouble(troubles[0].error, f"has {of}, none of which could be asked about: {troubles[0].message}")
-    return Trouble("NothingAsked", f"is not measured, as no question says anything: {note}")
+        return ModelError(troubles[0].error, f"has {of}, none of which could be asked about: {troubles[0].message}")
+    return ModelError("NothingAsked", f"is not measured, as no question says anything: {note}")

@@ -16,8 +16,8 @@ from typing import Any
 from judge import text
 from judge.core import huggingface, records
 from judge.core.errors import ConfigError
-from judge.metrics.qags.pipeline import Tell, Trouble
-from judge.metrics.qags.weights import Loaded, load, runtime
+from judge.metrics.qags.pipeline import ModelError, Tell
+from judge.metrics.qags.weights import LoadedModel, load, runtime
 
 Span = tuple[int, int]
 _WORD = 30  # no word is longer: further on there is no white space to be waited for
@@ -137,7 +137,7 @@ class Generator:
 
     def __init__(
         self,
-        weights: huggingface.Files,
+        weights: huggingface.ModelFiles,
         *,
         template: str,
         beams: int,
@@ -156,9 +156,9 @@ class Generator:
         self.signature = f"{weights.signed}|{sizes}|template={shape}|{runtime()}"
 
     @cached_property
-    def _model(self) -> Loaded:
+    def _model(self) -> LoadedModel:
         model = load(self._weights, self._device)
-        with huggingface.computing(model.files, 0):
+        with huggingface.translated_errors(model.files, 0):
             model.network.generation_config = _settled(
                 model.network.generation_config, self._beams, self._question_tokens
             )
@@ -177,7 +177,7 @@ class Generator:
         names = sorted({token.content for token in added if token.special}, key=len, reverse=True)
         return re.compile("|".join(map(re.escape, names))) if names else None
 
-    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | Trouble]:
+    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """For each (theme, output) a question; Trouble `NoQuestion` where the model wrote none or had no room."""
         prompts = {one: self._prompt(*one) for one in dict.fromkeys(asked)}
         wanted = list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None))
@@ -222,7 +222,7 @@ class Generator:
     def _generated(self, ids: Sequence[Sequence[int]]) -> list[str]:
         torch, model = import_module("torch"), self._model
         rows, mask = huggingface.padded(ids, model.pad)
-        with huggingface.computing(model.files, rows.size * self._beams), torch.inference_mode():
+        with huggingface.translated_errors(model.files, rows.size * self._beams), torch.inference_mode():
             found = model.network.generate(
                 input_ids=torch.from_numpy(rows).to(model.device),
                 attention_mask=torch.from_numpy(mask).to(model.device),
@@ -251,8 +251,8 @@ def _settled(own: Any, beams: int, question_tokens: int) -> Any:
     )
 
 
-def _question(written: str | None) -> str | Trouble:
+def _question(written: str | None) -> str | ModelError:
     if written is None:
-        return Trouble("NoQuestion", "the theme is too long for the generator's input")
+        return ModelError("NoQuestion", "the theme is too long for the generator's input")
     question = _LABEL.sub("", written, count=1) if _LABEL.match(written) else written
-    return question.strip() or Trouble("NoQuestion", "the generator wrote nothing")
+    return question.strip() or ModelError("NoQuestion", "the generator wrote nothing")

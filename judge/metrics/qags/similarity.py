@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from judge import text
 from judge.core.errors import ConfigError
-from judge.core.plugins import unknown
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import bertscore, rouge
 from judge.metrics.bertscore.matching import HIGH, LOW
-from judge.metrics.common import listed
+from judge.metrics.common import list_option
 
 NAMES = ("exact", "f1", "rouge1", "rougeL", "bertscore", "corrected")
 Pair = tuple[str, str]
@@ -77,7 +77,7 @@ class Similarities:
     ) -> None:
         self.names = checked(names)
         self._low, self._high = low, high
-        bertscore.corrected(1.0, low, high)  # raises unless low < high
+        bertscore.rescale_linear(1.0, low, high)  # raises unless low < high
         wanted = not set(_BERT).isdisjoint(self.names)
         # What is not installed is said before anything is computed or paid.
         options: dict[str, Any] = {**(bert or {}), "low": low, "high": high, "cache": cache}
@@ -164,12 +164,12 @@ def _of_model(signature: str) -> str:
 
 def checked(names: Any) -> tuple[str, ...]:
     """The names of a list, or of a text with commas. Raises ConfigError."""
-    given = listed(names)
+    given = list_option(names)
     if not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
         raise ConfigError(f"similarity: one or more of {', '.join(NAMES)}, not {names!r}")
     for name in given:
         if name not in NAMES:
-            raise ConfigError(unknown("similarity", name, list(NAMES)))
+            raise ConfigError(unknown_name_message("similarity", name, list(NAMES)))
     if not given or len(set(given)) < len(given):
         raise ConfigError(f"similarity: one or more of {', '.join(NAMES)}, each once")
     return tuple(given)

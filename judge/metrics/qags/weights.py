@@ -14,10 +14,10 @@ _HEADS = {GENERATOR: "AutoModelForSeq2SeqLM", READER: "AutoModelForQuestionAnswe
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedModel:
     """A model on its device, ready to be read from."""
 
-    files: huggingface.Files
+    files: huggingface.ModelFiles
     tokenizer: Any
     network: Any
     device: Any
@@ -38,14 +38,14 @@ def runtime() -> str:
     return f"torch {huggingface.version('torch', 'qags')}|transformers {huggingface.version('transformers', 'qags')}"
 
 
-def locate(role: str, model: str, cache: Path | None = None) -> huggingface.Files:
+def locate(role: str, model: str, cache: Path | None = None) -> huggingface.ModelFiles:
     """The files of a folder or of a name on the hub, downloaded where they are not on this machine yet.
 
     Raises ConfigError for a model that cannot be had, is not whole, or, for a reader, was not made to answer.
     """
     if not isinstance(model, str) or not model.strip():
         raise ConfigError(f"qags: {role} has to be a folder or a name on the Hugging Face hub, not {model!r}")
-    files = huggingface.find(model, who="qags", what=role, cache=cache)
+    files = huggingface.resolve(model, who="qags", what=role, cache=cache)
     made = files.config().get("architectures") or []
     # Said at once, as a reader is otherwise loaded only after all questions have been generated.
     if role == READER and made and not any("QuestionAnswering" in str(kind) for kind in made):
@@ -56,11 +56,11 @@ def locate(role: str, model: str, cache: Path | None = None) -> huggingface.File
     return files
 
 
-def load(files: huggingface.Files, device: str | None) -> Loaded:
+def load(files: huggingface.ModelFiles, device: str | None) -> LoadedModel:
     """The model, on the GPU where there is one and no other device was named.
 
     Raises ConfigError where it cannot be loaded, lacks weights or the device is not there.
     """
     chosen = huggingface.device(device, who="qags")
     tokenizer, network = huggingface.load(files, _HEADS[files.what])
-    return Loaded(files, tokenizer, huggingface.moved(files, network, chosen), chosen)
+    return LoadedModel(files, tokenizer, huggingface.to_device(files, network, chosen), chosen)

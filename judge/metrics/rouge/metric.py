@@ -20,32 +20,32 @@ from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult, Note
 from judge.metrics.common import (
-    Unscorable,
+    CannotScore,
+    bool_option,
+    choice_option,
     failure,
-    figure,
+    format_number,
     joined,
-    listed,
-    lost,
+    list_option,
     no_reference,
-    one_of,
     paired,
     reference_count,
     references,
     tokenizer,
-    yes_or_no,
+    tokenizer_loss,
 )
 from judge.metrics.rouge.sequences import SCRIPT, Rules, Text, Vocabulary, script_words, vocabulary
 from judge.metrics.rouge.variants import (
     DEFAULT,
     DEFAULT_OF_SCRIPT,
     MULTI,
-    Form,
     Kind,
-    Paper,
+    Lin2004,
+    Rouge155,
     RougeScore,
-    Script,
+    Variant,
+    combine,
     kinds,
-    together,
 )
 
 Words = str | Path | Collection[str]
@@ -65,7 +65,7 @@ class Options:
     stopwords: frozenset[str]
     exceptions: tuple[tuple[str, str], ...]
     alpha: float | None
-    form: Form
+    form: Variant
 
     def tokenizer_for(self, parts: Sequence[str]) -> str:
         """The tokenizer of an output and its references."""
@@ -90,20 +90,20 @@ def options(
     beta: float | None = None,
 ) -> Options:
     """The options of `score`, checked. Raises ConfigError."""
-    script = preset is not None and one_of("rouge.preset", preset, (SCRIPT,)) == SCRIPT
+    script = preset is not None and choice_option("rouge.preset", preset, (SCRIPT,)) == SCRIPT
     standard = DEFAULT_OF_SCRIPT if script else DEFAULT
-    multi = ("pooled" if script else "best_f") if multi is None else one_of("rouge.multi", multi, MULTI)
+    multi = ("pooled" if script else "best_f") if multi is None else choice_option("rouge.multi", multi, MULTI)
     alpha = _alpha(alpha, beta)
     return Options(
         kinds=kinds(standard if types is None else types, script=script),
         multi=multi,
         script=script,
-        stem=yes_or_no("rouge.stem", stem),
+        stem=bool_option("rouge.stem", stem),
         tokenizer=_tokenizer(tokenizer, script),
         stopwords=_stopwords(stopwords),
         exceptions=_exceptions(exceptions, script and stem),
         alpha=alpha,
-        form=Script(alpha) if script else Paper(alpha),
+        form=Rouge155(alpha) if script else Lin2004(alpha),
     )
 
 
@@ -162,7 +162,7 @@ def _lines(file: str | Path, option: str) -> list[str]:
 
 def row(
     chosen: Options, words: Vocabulary, output: str, references: Sequence[str], *, empty: bool = False
-) -> list[RougeScore | Unscorable]:
+) -> list[RougeScore | CannotScore]:
     """Each type's score of one output, or why it has none.
 
     References without a token count in ROUGE-1.5.5 alone, and where there are no others only if `empty` says so.
@@ -174,24 +174,24 @@ def row(
             raise no_tokens(words.rules.tokenizer, len(references))
         read = read if chosen.script else whole
         candidate = words.read(output)
-    except Unscorable as error:
+    except CannotScore as error:
         return [error] * len(chosen.kinds)
     return [_value(chosen, kind, candidate, read) for kind in chosen.kinds]
 
 
-def _value(chosen: Options, kind: Kind, output: Text, references: Sequence[Text]) -> RougeScore | Unscorable:
+def _value(chosen: Options, kind: Kind, output: Text, references: Sequence[Text]) -> RougeScore | CannotScore:
     form = chosen.form
     try:
         tallies = [form.tally(kind, reference, output) for reference in references]
-    except Unscorable as error:
+    except CannotScore as error:
         return error
-    return together(kind, tallies, form, chosen.multi, "best_recall" if chosen.script else "best_f")
+    return combine(kind, tallies, form, chosen.multi, "best_recall" if chosen.script else "best_f")
 
 
-def no_tokens(tokenizer: str, references: int) -> Unscorable:
+def no_tokens(tokenizer: str, references: int) -> CannotScore:
     has = "a reference without any token" if references == 1 else f"{references} references without any token"
     other = {SCRIPT: "leave out the preset", "char": "there is nothing to compare"}.get(tokenizer, "set tokenizer=char")
-    return Unscorable("NoTokens", f"has {has} by the tokenizer {tokenizer} (and the stopwords): {other}")
+    return CannotScore("NoTokens", f"has {has} by the tokenizer {tokenizer} (and the stopwords): {other}")
 
 
 def score(
@@ -237,7 +237,7 @@ def _score(
     found: dict[str, list[RougeScore | Failure]] = {kind.name: [] for kind in chosen.kinds}
     for place, (output, targets) in enumerate(paired(outputs, references)):
         for (name, column), value in zip(found.items(), _row_of_list(chosen, output, list(targets)), strict=True):
-            if isinstance(value, Unscorable):
+            if isinstance(value, CannotScore):
                 message = f"output {place} {value}"
                 column.append(Failure(str(place), "", name, stage="metric", error=value.error, message=message))
             else:
@@ -245,13 +245,13 @@ def _score(
     return found
 
 
-def _row_of_list(chosen: Options, output: str, targets: list[str]) -> list[RougeScore | Unscorable]:
+def _row_of_list(chosen: Options, output: str, targets: list[str]) -> list[RougeScore | CannotScore]:
     given = targets
     if not chosen.script:  # which has a place for empty ones
         targets = [target for target in targets if target.strip()]
     if not targets:
         message = "has only blank references" if given else "has no reference"
-        return [Unscorable("NoReference", message)] * len(chosen.kinds)
+        return [CannotScore("NoReference", message)] * len(chosen.kinds)
     tokenizer = chosen.tokenizer_for([output, *targets])
     return row(chosen, vocabulary(chosen.rules(tokenizer, running=False)), output, targets, empty=chosen.script)
 
@@ -333,7 +333,7 @@ class Rouge:
         if kind.by_sentence or (chosen.script and kind.family == "w"):
             parts.append("sent=lines-or-stops")
         parts.append(f"refs={chosen.multi.removesuffix('_f')}")
-        parts += [f"alpha={figure(chosen.alpha)}"] if chosen.alpha is not None else []
+        parts += [f"alpha={format_number(chosen.alpha)}"] if chosen.alpha is not None else []
         for key, words in (("stop", sorted(chosen.stopwords)), ("exc", map(" ".join, chosen.exceptions))):
             if listed := "\n".join(words):
                 parts.append(f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}")
@@ -346,20 +346,20 @@ class Rouge:
             return ()
         texts = {part for sample in samples if (found := references(sample)) for part in (sample.output, *found)}
         if name != SCRIPT:
-            return (lost("rouge", name, texts),)
-        some = sum(not part.isascii() and text.loses(part, script_words(part)) for part in texts)
+            return (tokenizer_loss("rouge", name, texts),)
+        some = sum(not part.isascii() and text.drops_most_letters(part, script_words(part)) for part in texts)
         return (Note("rouge", some, len(texts), f"lost more than half of their letters to the preset {SCRIPT}"),)
 
 
 def _checked(values: str | Sequence[str]) -> list[str]:
-    given = listed(values)
+    given = list_option(values)
     known = isinstance(given, Sequence) and all(isinstance(value, str) and value in _VALUES for value in given)
     if not known or not given or len(set(given)) < len(given):
         raise ConfigError(f"rouge.values must be some of f, p and r, each once, not {values!r}")
     return list(given)
 
 
-def _row(sample: Sample, name: str, found: RougeScore | Unscorable, value: str) -> Score | Failure:
-    if isinstance(found, Unscorable):
+def _row(sample: Sample, name: str, found: RougeScore | CannotScore, value: str) -> Score | Failure:
+    if isinstance(found, CannotScore):
         return failure(sample, name, found.error, str(found))
     return Score(sample.item, sample.system, name, getattr(found, _VALUES[value]), _METRIC)

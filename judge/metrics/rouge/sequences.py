@@ -17,7 +17,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from judge import text
-from judge.metrics.common import Unscorable
+from judge.metrics.common import CannotScore
 from judge.text import porter
 
 SCRIPT = "rouge155"
@@ -207,7 +207,7 @@ def _stemmer(rules: Rules) -> Callable[[str], str]:
 
 def _character(number: int) -> str:
     if number >= _CHARACTERS:
-        raise Unscorable("TooManyWords", f"has more than {_CHARACTERS:,} different words: shorten the texts")
+        raise CannotScore("TooManyWords", f"has more than {_CHARACTERS:,} different words: shorten the texts")
     return chr(number if number < _SURROGATES.start else number + len(_SURROGATES))
 
 
@@ -224,11 +224,11 @@ def length(one: str, other: str) -> int:
     return LCSseq.similarity(one, other)
 
 
-def too_long(what: str) -> Unscorable:
-    return Unscorable("TextTooLong", f"has texts too long for {what}: shorten them or leave this type out")
+def too_long(what: str) -> CannotScore:
+    return CannotScore("TextTooLong", f"has texts too long for {what}: shorten them or leave this type out")
 
 
-def union_hits(reference: Text, candidate: Text) -> int:
+def union_lcs(reference: Text, candidate: Text) -> int:
     """Words of the reference in the union LCS of its sentences, none more often than the candidate has it.
 
     Lin 2004, section 3.2, clipped as in ROUGE-1.5.5 and rouge-score: for each sentence of the reference the union,

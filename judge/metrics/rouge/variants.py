@@ -19,7 +19,7 @@ from operator import add
 from typing import Literal, NamedTuple, Protocol, get_args
 
 from judge.core.errors import ConfigError
-from judge.metrics.common import Unscorable, listed
+from judge.metrics.common import CannotScore, list_option
 from judge.metrics.rouge import sequences
 from judge.metrics.rouge.sequences import Text
 
@@ -31,7 +31,7 @@ the others (Lin 2004, section 2.1), by F, under ROUGE-1.5.5 by recall.
 MULTI: tuple[str, ...] = get_args(Multi)
 
 
-def together(kind: Kind, tallies: Sequence[Tally], form: Form, multi: str, best: str) -> RougeScore:
+def combine(kind: Kind, tallies: Sequence[MatchCounts], form: Variant, multi: str, best: str) -> RougeScore:
     """The score of an output from its tallies with each reference; `best` is the jackknife's way to pick one."""
     if len(tallies) == 1:
         return form.score(kind, tallies[0])
@@ -65,7 +65,7 @@ class RougeScore(NamedTuple):
     fmeasure: float
 
 
-class Tally(NamedTuple):
+class MatchCounts(NamedTuple):
     """What was found, of how much: of the reference, and of the output.
 
     `choice_base` is of how much of the reference where ROUGE-1.5.5 chooses by another recall than it prints.
@@ -78,23 +78,23 @@ class Tally(NamedTuple):
     choice_base: float = 0.0
 
 
-class Form(Protocol):
+class Variant(Protocol):
     """How counts become numbers. `recall` is what `best_recall` picks a reference by."""
 
-    def tally(self, kind: Kind, reference: Text, output: Text) -> Tally: ...
+    def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts: ...
 
-    def score(self, kind: Kind, tally: Tally) -> RougeScore: ...
+    def score(self, kind: Kind, tally: MatchCounts) -> RougeScore: ...
 
-    def recall(self, kind: Kind, tally: Tally) -> float: ...
+    def recall(self, kind: Kind, tally: MatchCounts) -> float: ...
 
 
-def pooled(tallies: Iterable[Tally]) -> Tally:
+def pooled(tallies: Iterable[MatchCounts]) -> MatchCounts:
     """The sums: an output counts once for each reference it is compared with."""
-    return Tally(*map(sum, zip(*tallies, strict=True)))
+    return MatchCounts(*map(sum, zip(*tallies, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
-class Paper:
+class Lin2004:
     """Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries", and rouge-score where they differ.
 
     F = P·R / (α·R + (1 − α)·P) with α = 1 / (1 + β²): α = 1 is the precision alone, 0 the recall; ½ is F1.
@@ -102,11 +102,11 @@ class Paper:
 
     alpha: float | None = None
 
-    def tally(self, kind: Kind, reference: Text, output: Text) -> Tally:
+    def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
         """Raises Unscorable."""
         return _TALLIES[kind.family](kind, reference, output)
 
-    def score(self, kind: Kind, tally: Tally) -> RougeScore:
+    def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         recall = _share(tally.recall_hits, tally.recall_base, kind.weight)
         precision = _share(tally.precision_hits, tally.precision_base, kind.weight)
         if kind.family == "mead":  # Radev's own mean of both, which is F1 where they find the same
@@ -114,12 +114,12 @@ class Paper:
             return RougeScore(precision, recall, hits / base if base else 0.0)
         return RougeScore(precision, recall, fmeasure(precision, recall, self.alpha))
 
-    def recall(self, kind: Kind, tally: Tally) -> float:
+    def recall(self, kind: Kind, tally: MatchCounts) -> float:
         return _share(tally.recall_hits, tally.recall_base, kind.weight)
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class Rouge155:
     """ROUGE-1.5.5, the Perl script of 2005, to the five decimals that it prints; it differs from the paper thus.
 
     Recall and precision are rounded before F is made of them. ROUGE-L is the one of sentences. ROUGE-W marks words
@@ -130,7 +130,7 @@ class Script:
 
     alpha: float | None = None
 
-    def tally(self, kind: Kind, reference: Text, output: Text) -> Tally:
+    def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
         """Raises Unscorable."""
         if kind.family == "w":
             return _script_w(kind, reference, output)
@@ -138,14 +138,14 @@ class Script:
             return _skips(kind, reference, output, reference.whole[:-1], output.whole[:-1])
         return _TALLIES[kind.family](kind, reference, output)
 
-    def score(self, kind: Kind, tally: Tally) -> RougeScore:
+    def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         weight = kind.weight
         recall = round(_share(tally.recall_hits, tally.recall_base, weight), _DECIMALS)
         precision = round(_share(tally.precision_hits, tally.precision_base, weight), _DECIMALS)
         alpha = 0.5 if self.alpha is None else self.alpha
         return RougeScore(precision, recall, round(fmeasure(precision, recall, alpha), _DECIMALS))
 
-    def recall(self, kind: Kind, tally: Tally) -> float:
+    def recall(self, kind: Kind, tally: MatchCounts) -> float:
         recall = _share(tally.recall_hits, tally.choice_base or tally.recall_base, kind.weight)
         return recall if kind.family in {"lsum", "w"} else round(recall, _DECIMALS)
 
@@ -165,14 +165,14 @@ def _share(hits: float, base: float, weight: float) -> float:
     return hits / base if weight == 1 else min(hits / base, 1.0) ** (1 / weight)
 
 
-def _even(hits: float, reference: float, output: float) -> Tally:
-    return Tally(hits, reference, hits, output)
+def _even(hits: float, reference: float, output: float) -> MatchCounts:
+    return MatchCounts(hits, reference, hits, output)
 
 
 # One function per family
 
 
-def _n(kind: Kind, reference: Text, output: Text) -> Tally:
+def _n(kind: Kind, reference: Text, output: Text) -> MatchCounts:
     n = kind.n
     if n == 1:
         return _even(sequences.length(reference.ordered, output.ordered), len(reference), len(output))
@@ -182,21 +182,21 @@ def _n(kind: Kind, reference: Text, output: Text) -> Tally:
     return _even(hits, max(len(reference) - n + 1, 0), max(len(output) - n + 1, 0))
 
 
-def _l(kind: Kind, reference: Text, output: Text) -> Tally:
+def _l(kind: Kind, reference: Text, output: Text) -> MatchCounts:
     return _even(sequences.length(reference.whole, output.whole), len(reference), len(output))
 
 
-def _lsum(kind: Kind, reference: Text, output: Text) -> Tally:
-    return _even(sequences.union_hits(reference, output), len(reference), len(output))
+def _lsum(kind: Kind, reference: Text, output: Text) -> MatchCounts:
+    return _even(sequences.union_lcs(reference, output), len(reference), len(output))
 
 
-def _mead(kind: Kind, reference: Text, output: Text) -> Tally:
+def _mead(kind: Kind, reference: Text, output: Text) -> MatchCounts:
     """LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence with the one that shares the longest.
 
     R = Σ over the reference's sentences / its words, P = Σ over the output's sentences / its words, and in place of
     F both sums by both lengths.
     """
-    return Tally(
+    return MatchCounts(
         sequences.best_lengths(reference.lines, output.lines),
         len(reference),
         sequences.best_lengths(output.lines, reference.lines),
@@ -204,20 +204,20 @@ def _mead(kind: Kind, reference: Text, output: Text) -> Tally:
     )
 
 
-def _w(kind: Kind, reference: Text, output: Text) -> Tally:
+def _w(kind: Kind, reference: Text, output: Text) -> MatchCounts:
     found = sequences.weighted(reference.whole, output.whole, kind.weight)
     return _even(found, len(reference) ** kind.weight, len(output) ** kind.weight)
 
 
-def _s(kind: Kind, reference: Text, output: Text) -> Tally:
+def _s(kind: Kind, reference: Text, output: Text) -> MatchCounts:
     return _skips(kind, reference, output)
 
 
-def _su(kind: Kind, reference: Text, output: Text) -> Tally:
+def _su(kind: Kind, reference: Text, output: Text) -> MatchCounts:
     return _skips(kind, reference, output, reference.whole, output.whole)
 
 
-_TALLIES: dict[Family, Callable[[Kind, Text, Text], Tally]] = {
+_TALLIES: dict[Family, Callable[[Kind, Text, Text], MatchCounts]] = {
     "n": _n,
     "l": _l,
     "lsum": _lsum,
@@ -228,7 +228,7 @@ _TALLIES: dict[Family, Callable[[Kind, Text, Text], Tally]] = {
 }
 
 
-def _skips(kind: Kind, reference: Text, output: Text, singles: str = "", others: str = "") -> Tally:
+def _skips(kind: Kind, reference: Text, output: Text, singles: str = "", others: str = "") -> MatchCounts:
     """Skip-bigrams (Lin 2004, section 5) over the whole texts, and these words of them alone."""
     hits = _skip_hits(reference.whole, output.whole, kind.gap)
     if singles:
@@ -270,16 +270,16 @@ def _common(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
     return sum(map(min, map(counts.__getitem__, shared), map(others.__getitem__, shared)))
 
 
-def _script_w(kind: Kind, reference: Text, output: Text) -> Tally:
+def _script_w(kind: Kind, reference: Text, output: Text) -> MatchCounts:
     weight = kind.weight
     if not reference.whole:
-        raise Unscorable("NoTokens", "has a reference without a word, at which ROUGE-1.5.5 dies in ROUGE-W")
+        raise CannotScore("NoTokens", "has a reference without a word, at which ROUGE-1.5.5 dies in ROUGE-W")
     left, available = Counter(reference.whole), Counter(output.whole)
     hits = sum(
         (_runs(line, _marks(line, output.lines, weight), weight, (left, available)) for line in reference.lines), 0.0
     )
     once = sum(len(line) ** weight for line in reference.lines)  # it prints a recall of twice the weight
-    return Tally(hits, once**weight, hits, len(output) ** weight, once)
+    return MatchCounts(hits, once**weight, hits, len(output) ** weight, once)
 
 
 def _marks(line: str, others: Sequence[str], weight: float) -> int:
@@ -343,7 +343,7 @@ class Kind(NamedTuple):
 
 def kinds(names: str | Sequence[str], *, script: bool) -> tuple[Kind, ...]:
     """The types of these names, a list or a text with commas; `script`: they are ROUGE-1.5.5's. Raises ConfigError."""
-    names = listed(names)
+    names = list_option(names)
     if not isinstance(names, Sequence) or not names:
         raise ConfigError(f"rouge.types are a list of names, not {names!r} (known: {_known(script)})")
     if len(set(map(str, names))) < len(names):

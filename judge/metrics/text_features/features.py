@@ -36,21 +36,21 @@ _FEWEST_WORDS, _FEWEST_LETTERS = 3, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class SourceFacts:
     """The numbers and words of a source, by which an output's are looked up."""
 
     numbers: frozenset[str]
     names: frozenset[str]
 
     @classmethod
-    def of(cls, source: str) -> Known:
+    def of(cls, source: str) -> SourceFacts:
         folded = fold(source)
         words = _FOREIGN(folded) if _is_cjk(source) else []
         return cls(frozenset(_DIGITS(folded)), frozenset(map(str.casefold, [*_WORD(folded), *words])))
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SurfaceFeatures:
     """An output's numbers and names (each occurrence, names casefolded), and its defects."""
 
     numbers: Sequence[str]
@@ -60,7 +60,7 @@ class Look:
     doubled_words: int
 
     @classmethod
-    def of(cls, output: str, cut: Sentences) -> Look:
+    def of(cls, output: str, cut: Sentences) -> SurfaceFeatures:
         folded, cjk = fold(output), _is_cjk(output)
         names = _FOREIGN(folded) if cjk else [name for raw in cut.raw for name in _capitals(fold(raw))]
         short = sum(is_fragment(raw, words, cjk) for raw, words in zip(cut.raw, cut.each, strict=True))
@@ -69,7 +69,7 @@ class Look:
             _DIGITS(folded), [*map(str.casefold, names)], int(bool(cut.words) and not ended), short, _doubled(output)
         )
 
-    def support(self, known: Known) -> tuple[float | None, float | None]:
+    def support(self, known: SourceFacts) -> tuple[float | None, float | None]:
         """The share of the numbers and of the names that are known; None of none."""
         return _share(self.numbers, known.numbers), _share(self.names, known.names)
 
@@ -86,7 +86,7 @@ def is_fragment(raw: str, words: Sequence[str], cjk: bool) -> bool:
 
 
 def _is_cjk(given: str) -> bool:
-    return not given.isascii() and text.language([given]) != "en"
+    return not given.isascii() and text.detect_language([given]) != "en"
 
 
 def _capitals(sentence: str) -> list[str]:
@@ -147,7 +147,7 @@ class Sentences:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class IndexedSource:
     """A source's words, counted and indexed."""
 
     words: list[str]
@@ -159,10 +159,10 @@ class Prepared:
     sentences: tuple[frozenset[str], ...]
     copies: frozenset[frozenset[str]]
     holding: Mapping[str, Sequence[int]]
-    surface: Known
+    surface: SourceFacts
 
     @classmethod
-    def of(cls, source: str, tokenizer: str) -> Prepared:
+    def of(cls, source: str, tokenizer: str) -> IndexedSource:
         """The source, cut by that tokenizer."""
         cut = Sentences.of(source, tokenizer)
         words = cut.words
@@ -185,7 +185,7 @@ class Prepared:
             sentences=sentences,
             copies=frozenset(sentences),
             holding=dict(holding),
-            surface=Known.of(source),
+            surface=SourceFacts.of(source),
         )
 
     def fragments(self, words: Sequence[str]) -> list[tuple[int, int]]:
@@ -307,7 +307,7 @@ class Measure:
     def __init__(self, source: str | None = None, *, tokenizer: str | None = None) -> None:
         self._source = source if source and source.strip() else None
         self._tokenizer = tokenizer
-        self._prepared: dict[str, Prepared] = {}
+        self._prepared: dict[str, IndexedSource] = {}
         self.used: set[str] = set()
         if tokenizer is None and self._source is not None and (name := text.tokenizer_for([self._source])) != "en":
             self._tokenizer = name
@@ -317,7 +317,7 @@ class Measure:
         name = self._tokenizer or text.tokenizer_for([output])
         self.used.add(name)
         cut = Sentences.of(output, name)
-        look = Look.of(output, cut)
+        look = SurfaceFeatures.of(output, cut)
         against = self._against(name)
         words, number = cut.words, len(cut.each)
         numbers, entities = look.support(against.surface) if against else (None, None)
@@ -337,11 +337,11 @@ class Measure:
             defects=look.no_end + look.fragments + look.doubled_words,
         )
 
-    def _against(self, name: str) -> Prepared | None:
+    def _against(self, name: str) -> IndexedSource | None:
         if self._source is None:
             return None
         if name not in self._prepared:
-            self._prepared[name] = Prepared.of(self._source, name)
+            self._prepared[name] = IndexedSource.of(self._source, name)
         found = self._prepared[name]
         return found if found.words else None
 
@@ -365,7 +365,7 @@ def measured(
     return [found[index] for index in range(len(samples))]
 
 
-def _compared(cut: Sentences, source: Prepared) -> dict[str, float | None]:
+def _compared(cut: Sentences, source: IndexedSource) -> dict[str, float | None]:
     """The features `_COMPARED`, of an output with words."""
     words, count = cut.words, len(cut.words)
     copied = source.fragments(words)

@@ -12,7 +12,7 @@ from judge.core.messages import option
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult
-from judge.metrics.common import failure, joined, listed, lost, one_of, texts
+from judge.metrics.common import choice_option, failure, joined, list_option, texts, tokenizer_loss
 from judge.metrics.common import tokenizer as known
 from judge.metrics.text_features.features import OF_SOURCE, Features, measured
 
@@ -89,7 +89,7 @@ class Stats:
         signed = f"tok={joined(map(text.signature, used))}|judge {__version__}"
         columns = tuple(_column(name, f"stats_{name}|text|{signed}") for name in self._names)
         given = (one for sample in samples for one in (sample.output, sample.source or ""))
-        notes = (lost("stats", self._tokenizer, given),) if self._tokenizer else ()
+        notes = (tokenizer_loss("stats", self._tokenizer, given),) if self._tokenizer else ()
         return MetricResult(columns, tuple(rows), notes)
 
 
@@ -113,10 +113,10 @@ def score(
 def _columns(value: Any) -> tuple[str, ...]:
     if value == "all":
         return NAMES
-    names = listed(value)
+    names = list_option(value)
     if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
         raise ConfigError(f"stats.columns must be `all` or a list of different names, not {value!r}")
-    return tuple(one_of("stats.columns", name, NAMES) for name in names)
+    return tuple(choice_option("stats.columns", name, NAMES) for name in names)
 
 
 def _column(name: str, signature: str) -> Column:

@@ -5,15 +5,15 @@ they came from a server also `endpoint`, its address. The first line may be `{"n
 that every report of these replies shows.
 """
 
-from judge.providers.recording.file import Archive, Entry, Recorder, Recording, entries, journals, read
+from judge.providers.recording.file import Entry, Recorder, Recording, RecordingFile, entries, journals, read
 from judge.providers.recording.format import Call, request_of, server_of
 
 __all__ = [
-    "Archive",
     "Call",
     "Entry",
     "Recorder",
     "Recording",
+    "RecordingFile",
     "entries",
     "journals",
     "read",

@@ -31,10 +31,10 @@ from rapidfuzz import fuzz
 
 from judge.core import files
 from judge.core.errors import DataError, StorageError
-from judge.core.files import held, same, taken
+from judge.core.files import is_same_file, locked, try_lock
 from judge.core.records import Message, Request, Response
 from judge.providers.recording import format
-from judge.providers.recording.format import Call, Line, Strange, call_of
+from judge.providers.recording.format import BadLine, Call, RecordedCall, call_of
 
 _SHOWN, _AROUND, _LONGEST = 5, 4, 160
 """Differences that are shown, words around each, and characters of each."""
@@ -108,7 +108,7 @@ _JOURNAL = ".part-"
 class Entry(NamedTuple):
     """A line of a file. `line` is None where it holds the recording's `note` instead of a call."""
 
-    line: Line | None
+    line: RecordedCall | None
     note: str
     raw: bytes
     start: int
@@ -124,7 +124,7 @@ class _Key(NamedTuple):
     endpoint: str
 
 
-class Archive:
+class RecordingFile:
     """The replies in files: those of a later one stand in the place of others to the same call.
 
     It is as the files are when it is opened, whatever is added to them or put in their place meanwhile. `note` is what
@@ -176,7 +176,7 @@ class Archive:
         return max(map(len, self._where.values()), default=0)
 
     @property
-    def doubled(self) -> tuple[str, ...]:
+    def ambiguous_servers(self) -> tuple[str, ...]:
         """The servers of a call that has replies of several; empty where none has."""
         named = sorted(self._servers - {""})
         for key in self._where if len(named) > 1 else ():
@@ -185,7 +185,7 @@ class Archive:
                 return tuple(having)
         return ()
 
-    def beside(self, taken: Collection[int]) -> int:
+    def unused_count(self, taken: Collection[int]) -> int:
         """How many calls have replies and are not among those that a recorder has taken down."""
         return sum(hash((key.model, key.prompt, key.params)) not in taken for key in self._where)
 
@@ -248,7 +248,7 @@ class Archive:
         if _JOURNAL not in self._paths[file].name:  # there the later one stands
             for draw in [draw for draw, number in drawn.items() if self._places[0][number] == file and draw in replies]:
                 if self._read(drawn[draw]).replies[draw] != replies[draw]:
-                    raise twice(self._paths[file], entry.number)
+                    raise duplicate_message(self._paths[file], entry.number)
         number = len(self._places[0])
         for column, value in zip(self._places, (file, entry.start, len(entry.raw)), strict=True):
             column.append(value)
@@ -259,19 +259,19 @@ class Archive:
         at = (found._replace(endpoint=server) for server in sorted(self._servers, reverse=True))  # "" last: it is older
         return next((key for key in at if key in self._where), found)
 
-    def _joined(self, key: _Key) -> Line:
+    def _joined(self, key: _Key) -> RecordedCall:
         drawn = self._where[key]
         read = {number: self._read(number) for number in set(drawn.values())}
         call = next(iter(read.values())).call
-        return Line(call, key.endpoint, {draw: read[number].replies[draw] for draw, number in drawn.items()})
+        return RecordedCall(call, key.endpoint, {draw: read[number].replies[draw] for draw, number in drawn.items()})
 
     def _call(self, key: _Key) -> Call:
         return self._read(next(iter(self._where[key].values()))).call
 
-    def _read(self, number: int) -> Line:
+    def _read(self, number: int) -> RecordedCall:
         try:
             return format.read(self._raw(number))
-        except Strange as error:
+        except BadLine as error:
             path = self._paths[self._places[0][number]]
             raise DataError(f"recording {path}: it was changed while it was read; start again") from error
 
@@ -281,7 +281,7 @@ class Archive:
         return raw if raw.endswith(b"\n") else raw + b"\n"
 
 
-def twice(path: Path, number: int) -> DataError:
+def duplicate_message(path: Path, number: int) -> DataError:
     """What there is to say of a line of a file whose call has other replies further up."""
     return DataError(f"{path}:{number}: other replies to a prompt that stands further up: delete one of the lines")
 
@@ -309,7 +309,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         new.unlink(missing_ok=True)  # left by one that was killed; a link is not followed
-        with open(new, "xb", opener=files.opener) as file:
+        with open(new, "xb", opener=files.private_opener) as file:
             if path.exists():
                 new.chmod(path.stat().st_mode & 0o777)
             yield file
@@ -353,7 +353,7 @@ def _entries(path: Path, file: IO[bytes]) -> Iterator[Entry]:
         note = format.note_in(raw) if number == 1 else None
         try:
             line = None if note is not None else format.read(raw)
-        except Strange as error:
+        except BadLine as error:
             if error.cut and not raw.endswith(b"\n"):
                 if _JOURNAL in path.name:
                     return
@@ -389,7 +389,7 @@ class Recording:
         with replacing(path) as file:
             file.write(format.encoded({"note": self.note}) if self.note else b"")
             for call in sorted(self.replies, key=lambda call: (call.model, format.digest(call), call.params)):
-                file.write(format.write(Line(call, "", self.replies[call])))
+                file.write(format.write(RecordedCall(call, "", self.replies[call])))
 
 
 def read(path: Path) -> Recording:
@@ -401,7 +401,7 @@ def read(path: Path) -> Recording:
         else:
             drawn = found.replies.setdefault(entry.line.call, {})
             if any(drawn.get(draw, reply) != reply for draw, reply in entry.line.replies.items()):
-                raise twice(path, entry.number)
+                raise duplicate_message(path, entry.number)
             drawn.update(entry.line.replies)
     return found
 
@@ -427,9 +427,9 @@ class Recorder:
             raise DataError(f"recording {path}: not a file")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with held(path):
+            with locked(path):
                 if not self._gather():
-                    Archive([path]).close()
+                    RecordingFile([path]).close()
         except OSError as error:
             raise StorageError(f"recording {path}: {error.strerror or error}") from error
 
@@ -437,7 +437,7 @@ class Recorder:
         """Take down the reply to a request for one draw. What cannot be written is tried again by `flush`."""
         if response.choices:
             line = format.line_of(request, response)
-            self.taken.add(format.mark(line.call))
+            self.taken.add(format.fingerprint(line.call))
             self._left.append(format.write(line))
             self._write()
 
@@ -455,7 +455,7 @@ class Recorder:
             self.flush()
             if self._journal is None:
                 return
-            with held(self._path):
+            with locked(self._path):
                 self._gather(self._journal)
         except OSError as error:
             raise StorageError(f"recording {self._path}: {error.strerror or error}; {self._kept()}") from error
@@ -488,7 +488,7 @@ class Recorder:
     def _append(self, text: bytes) -> None:
         if self._journal is None:
             journal = journal_name(self._path, secrets.token_hex(4))
-            self._file = self._open.enter_context(held(journal))
+            self._file = self._open.enter_context(locked(journal))
             self._journal = journal
             text = (format.encoded({"note": self._note}) if self._note else b"") + text
         try:
@@ -504,7 +504,7 @@ class Recorder:
         with ExitStack() as until:  # they are gone: whoever waits for the lock on one then looks, and makes another
             found = [one for one in journals(self._path) if one == own or _seized(one, until)]
             if found:
-                with Archive([self._path, *found]) as whole:
+                with RecordingFile([self._path, *found]) as whole:
                     whole.write(self._path)
                 for one in found:
                     one.unlink()
@@ -513,5 +513,5 @@ class Recorder:
 
 def _seized(journal: Path, until: ExitStack) -> bool:
     """Lock a journal that nobody writes any more, as long as `until` lasts; False for any other. Raises OSError."""
-    file = until.enter_context(FileIO(journal, "a", opener=files.opener))
-    return taken(file) and same(file, journal)
+    file = until.enter_context(FileIO(journal, "a", opener=files.private_opener))
+    return try_lock(file) and is_same_file(file, journal)

@@ -22,7 +22,7 @@ class Call(NamedTuple):
     params: str
 
 
-class Line(NamedTuple):
+class RecordedCall(NamedTuple):
     """A call, the server it went to where the line says so, and its replies by draw."""
 
     call: Call
@@ -30,7 +30,7 @@ class Line(NamedTuple):
     replies: dict[int, Response]
 
 
-class Strange(ValueError):
+class BadLine(ValueError):
     """A text that is no line of a recording; `cut` where it may be the beginning of one."""
 
     def __init__(self, message: str, *, cut: bool = False) -> None:
@@ -54,9 +54,9 @@ def server_of(request: Request) -> str:
     return request.endpoint if request.endpoint.startswith(("http://", "https://")) else ""
 
 
-def line_of(request: Request, response: Response) -> Line:
+def line_of(request: Request, response: Response) -> RecordedCall:
     """The line of a reply to a request for one draw."""
-    return Line(call_of(request), server_of(request), {request.draw: response})
+    return RecordedCall(call_of(request), server_of(request), {request.draw: response})
 
 
 def digest(call: Call) -> str:
@@ -64,12 +64,12 @@ def digest(call: Call) -> str:
     return hashlib.sha256(call.messages.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def mark(call: Call) -> int:
+def fingerprint(call: Call) -> int:
     """What tells a call from others, in few bytes."""
     return hash((call.model, digest(call), call.params))
 
 
-def write(line: Line) -> bytes:
+def write(line: RecordedCall) -> bytes:
     """The line with its end."""
     call, endpoint, replies = line
     values = {
@@ -98,7 +98,7 @@ def note_in(line: bytes) -> str | None:
     return str(values["note"]) if set(values) == {"note"} else None
 
 
-def read(line: bytes) -> Line:
+def read(line: bytes) -> RecordedCall:
     """The line that `write` wrote, or a person in the same form. Raises Strange, with the reason."""
     try:
         values = _is(json.loads(line.decode("utf-8", "surrogatepass")), dict, "it")
@@ -110,20 +110,20 @@ def read(line: bytes) -> Line:
         replies = _by_draw(_is(values["replies"], list, "replies"))
         told, endpoint = values["prompt"], _is(values.get("endpoint", ""), str, "endpoint")
     except KeyError as error:
-        raise Strange(f"not a line of a recording: it has no {error}") from error
+        raise BadLine(f"not a line of a recording: it has no {error}") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         if line.startswith(_CONFLICT):
-            raise Strange("a conflict of two versions of this file, as git marks it: keep one side's lines") from error
+            raise BadLine("a conflict of two versions of this file, as git marks it: keep one side's lines") from error
         said = f"not a line of a recording: {error}; a line that was cut off may be deleted"
-        raise Strange(said, cut=True) from error
+        raise BadLine(said, cut=True) from error
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise Strange(f"not a line of a recording: {error}") from error
+        raise BadLine(f"not a line of a recording: {error}") from error
     if told != digest(call):
-        raise Strange(f"the messages are not those that its digest {told} is of: record it anew")
-    return Line(call, endpoint, replies)
+        raise BadLine(f"the messages are not those that its digest {told} is of: record it anew")
+    return RecordedCall(call, endpoint, replies)
 
 
-def contradiction(line: Line) -> str:
+def contradiction(line: RecordedCall) -> str:
     """What is wrong with a line of which a person edited a text and left its tokens, or the other way round."""
     for draw, reply in line.replies.items():
         for choice in reply.choices:

@@ -18,12 +18,12 @@ from judge.core.huggingface import batches
 from judge.providers.transformers.forward import (
     WIDTH,
     Answer,
+    CachedPrefix,
     Follows,
-    Forest,
-    Kept,
+    ForwardPass,
     Masks,
-    Passes,
-    Trunk,
+    PrefixCache,
+    PrefixForest,
     as_key,
     read,
 )
@@ -35,7 +35,7 @@ _MOST_STEMS = 4  # each costs a copy; the next call goes on where this one ended
 Texts = Mapping[int, bytes]
 
 
-class Way(Protocol):
+class BatchingStrategy(Protocol):
     """A way to answer. `size` is how many tokens the pass under way takes that could be divided, 0 where none could."""
 
     size: int
@@ -49,15 +49,15 @@ class Way(Protocol):
 
 
 @dataclass
-class Plain:
+class Padded:
     """Each text for itself, those of like length side by side; `alone` where not even that may be."""
 
-    passes: Passes
+    passes: ForwardPass
     alone: bool = False
     size: int = 0
 
     def answers(self, texts: Texts, follows: Follows, tokens: int, fresh: dict[int, int]) -> Iterator[Answer]:
-        forest = Forest(texts)
+        forest = PrefixForest(texts)
         fresh |= forest.fresh()
         if not self.passes.selects:
             tokens = min(tokens, self.passes.most_rows)
@@ -71,14 +71,14 @@ class Plain:
 
 
 @dataclass
-class Shared:
+class TreePacked:
     """What texts have in common is computed once, and kept for later calls where it is long."""
 
-    passes: Passes
+    passes: ForwardPass
     masks: Masks
-    kept: Kept
+    kept: PrefixCache
     size: int = 0
-    _forest: Forest = field(init=False)
+    _forest: PrefixForest = field(init=False)
     _follows: Follows = field(init=False)
     _tokens: int = field(init=False)
 
@@ -86,9 +86,9 @@ class Shared:
         self._follows = follows
         self._tokens = tokens if self.passes.selects else min(tokens, self.passes.most_rows)
         for beginning, part in self._parts(texts):
-            self._forest = Forest(part)
+            self._forest = PrefixForest(part)
             trunk = self.kept.take(beginning if beginning is not None else self._beginning())
-            trunk = trunk if trunk.length >= _WORTH else Trunk()
+            trunk = trunk if trunk.length >= _WORTH else CachedPrefix()
             fresh |= self._forest.fresh(trunk.length)
             yield from self._visit(trunk, 0, len(self._forest), trunk.length)
 
@@ -110,7 +110,7 @@ class Shared:
         shortest = min(depth for asked in forest.asked for depth, _ in asked)
         return as_key(forest.leaves[0][: min(shortest, forest.trunk(0, len(forest)))])
 
-    def _visit(self, trunk: Trunk, i: int, j: int, held: int) -> Iterator[Answer]:
+    def _visit(self, trunk: CachedPrefix, i: int, j: int, held: int) -> Iterator[Answer]:
         """The answers in a tree, on as much of its trunk as there is, of which `held` tokens are kept."""
         forest, most = self._forest, self.passes.most_rows
         if j - i > 1 and forest.size(i, j, trunk.length) <= self._tokens and forest.questions(i, j) <= most:
@@ -130,7 +130,7 @@ class Shared:
         if keep:
             self.kept.keep(trunk)
 
-    def _pack(self, trunk: Trunk, i: int, j: int, held: int) -> Answer:
+    def _pack(self, trunk: CachedPrefix, i: int, j: int, held: int) -> Answer:
         forest, start = self._forest, trunk.length
         pack = forest.pack(i, j, start)
         self.size = len(pack.tokens)
@@ -138,7 +138,7 @@ class Shared:
         stems = forest.stems(i, j, max(start + 1, _least(held))) if self.kept.most else []
         for k, stop in stems[-_MOST_STEMS:]:
             columns = np.concatenate([np.arange(start), start + forest.columns(i, k, start, stop)])
-            self.kept.keep(Trunk(as_key(forest.leaves[k][:stop]), stop, self.passes.pick(states, columns)))
+            self.kept.keep(CachedPrefix(as_key(forest.leaves[k][:stop]), stop, self.passes.pick(states, columns)))
         return answer
 
 
@@ -169,7 +169,7 @@ def limits(config: Any) -> list[int]:
     return sorted(int(one) for one in found if one)
 
 
-def forms(passes: Passes, config: Any) -> list[Masks]:
+def forms(passes: ForwardPass, config: Any) -> list[Masks]:
     """The forms of masks that models take, the likeliest for this one first."""
     near, kinds = _window(config), tuple(sorted(set(getattr(config, "layer_types", None) or ())))
     wanted = [(near, kinds), (near, ()), (None, ())] if near else [(None, ()), (None, kinds)]
@@ -182,7 +182,7 @@ def out_of_memory(error: BaseException) -> bool:
     return named or any(one in str(error) for one in ("out of memory", "DefaultCPUAllocator", "ALLOC_FAILED"))
 
 
-def differs(way: Way, passes: Passes, length: int, most: float, tokens: int, *, least: int) -> bool:
+def differs(way: BatchingStrategy, passes: ForwardPass, length: int, most: float, tokens: int, *, least: int) -> bool:
     """Whether a way gives other answers than each text by itself, for texts of about this length, or none at all.
 
     No text has more than `most` tokens, and no pass more than `tokens` where that can be; where there is no room for
@@ -200,7 +200,7 @@ def differs(way: Way, passes: Passes, length: int, most: float, tokens: int, *, 
             raise MemoryError
 
 
-def difference(way: Way, passes: Passes, texts: Sequence[Sequence[int]], tokens: int) -> float:
+def difference(way: BatchingStrategy, passes: ForwardPass, texts: Sequence[Sequence[int]], tokens: int) -> float:
     """How much the log probabilities that a way gives differ from those of each text by itself.
 
     It is the root mean square as a share of their standard deviation over the vocabulary, for the worst text.
@@ -208,7 +208,7 @@ def difference(way: Way, passes: Passes, texts: Sequence[Sequence[int]], tokens:
     keys = dict(enumerate(map(as_key, texts)))
     follows = [np.unique(np.linspace(0, passes.vocabulary - 1, _SEEN).astype(int)).tolist()] * len(keys)
     given = _logs(way, [keys], follows, tokens)
-    alone = _logs(Plain(passes, alone=True), [{n: key} for n, key in keys.items()], follows, tokens)
+    alone = _logs(Padded(passes, alone=True), [{n: key} for n, key in keys.items()], follows, tokens)
     apart = np.sqrt(np.square(given - alone).mean(-1)) / np.maximum(alone.std(-1), 1e-6)
     return float(apart.max())
 
@@ -220,7 +220,9 @@ def _window(config: Any) -> int | None:
     return int(found) if used and found else None
 
 
-def _logs(way: Way, parts: Sequence[Mapping[int, bytes]], follows: Follows, tokens: int) -> npt.NDArray[np.float64]:
+def _logs(
+    way: BatchingStrategy, parts: Sequence[Mapping[int, bytes]], follows: Follows, tokens: int
+) -> npt.NDArray[np.float64]:
     found = read([answer for part in parts for answer in way.answers(part, follows, tokens, {})], follows)
     return np.array([found[n][0] for n in range(len(follows))])
 

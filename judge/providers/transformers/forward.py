@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judge.core.huggingface import optional
+from judge.core.huggingface import import_optional
 
 Tokens = npt.NDArray[np.int64]
 _WORD = np.dtype(">u4")  # big-endian, so that bytes sort as the numbers do
@@ -42,7 +42,7 @@ def common(one: bytes, other: bytes) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class PackedTree:
     """A tree, written in one row: a token stands after those that come before it, and before those that follow it.
 
     Token i may see token j where j ≤ i < `ends`[j]. `depths` are their positions in their sequences. `rows` are the
@@ -55,7 +55,7 @@ class Pack:
     rows: tuple[tuple[int, int], ...]
 
 
-class Forest:
+class PrefixForest:
     """The forest of these texts, as keys by the numbers of the questions that are asked at their ends."""
 
     def __init__(self, texts: Mapping[int, bytes]) -> None:
@@ -111,7 +111,7 @@ class Forest:
                 made.append((a, b))
         return made
 
-    def pack(self, i: int, j: int, start: int) -> Pack:
+    def pack(self, i: int, j: int, start: int) -> PackedTree:
         """A tree without the first `start` tokens, which are in its trunk, in one row."""
         begins = self._begins(i, j, start)
         parts = [self.leaves[k][begin:] for k, begin in zip(range(i, j), begins, strict=True)]
@@ -124,7 +124,7 @@ class Forest:
             if depth >= begin
         ]
         ends = self._ends(begins, offsets)
-        return Pack(np.concatenate(parts), np.concatenate(depths), ends, tuple(rows))
+        return PackedTree(np.concatenate(parts), np.concatenate(depths), ends, tuple(rows))
 
     def fresh(self, start: int | None = None) -> dict[int, int]:
         """How many tokens are computed for each question beyond those of the questions before it.
@@ -188,7 +188,7 @@ Rows = Sequence[tuple[int, int]]
 """Places in a text, and the number of the question that is asked there."""
 Follows = Sequence[Sequence[int]]
 """For each question, the tokens whose probability is wanted."""
-Masks = Callable[[Pack, int], Any]
+Masks = Callable[[PackedTree, int], Any]
 States = tuple[tuple[Any, Any], ...]
 """Each layer's keys and values, of shape (1, heads, tokens, size)."""
 
@@ -207,27 +207,27 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Trunk:
+class CachedPrefix:
     """A beginning that was computed: its tokens as a key, their number, and each layer's keys and values."""
 
     key: bytes = b""
     length: int = 0
     states: States = ()
 
-    def cut(self, length: int) -> Trunk:
+    def cut(self, length: int) -> CachedPrefix:
         """The first `length` tokens of it; shares memory with the whole."""
         if length == self.length:
             return self
         states = tuple((k[..., :length, :], v[..., :length, :]) for k, v in self.states)
-        return Trunk(self.key[: WIDTH * length], length, states if length else ())
+        return CachedPrefix(self.key[: WIDTH * length], length, states if length else ())
 
 
-class Kept:
+class PrefixCache:
     """Trunks for later, those that were used last, at most so many bytes of them."""
 
     def __init__(self, most: int) -> None:
         self.most, self.held = most, 0
-        self._trunks: OrderedDict[bytes, Trunk] = OrderedDict()
+        self._trunks: OrderedDict[bytes, CachedPrefix] = OrderedDict()
         self._keys: list[bytes] = []
 
     def __len__(self) -> int:
@@ -238,16 +238,16 @@ class Kept:
         at = bisect_left(self._keys, key)
         return max((common(key, one) for one in self._keys[max(at - 1, 0) : at + 1]), default=0)
 
-    def take(self, key: bytes) -> Trunk:
+    def take(self, key: bytes) -> CachedPrefix:
         """As much of this beginning as is kept."""
         same = self.match(key)
         if not same:
-            return Trunk()
+            return CachedPrefix()
         at = bisect_left(self._keys, key[: WIDTH * same])
         self._trunks.move_to_end(self._keys[at])
         return self._trunks[self._keys[at]].cut(same)
 
-    def keep(self, trunk: Trunk) -> None:
+    def keep(self, trunk: CachedPrefix) -> None:
         """Holds on to a trunk, and lets go of those unused the longest. One that is part of another is not held."""
         at, size = bisect_left(self._keys, trunk.key), _bytes(trunk)
         if at < len(self._keys) and self._keys[at].startswith(trunk.key):
@@ -269,7 +269,7 @@ class Kept:
         self.held = 0
 
 
-def _bytes(trunk: Trunk) -> int:
+def _bytes(trunk: CachedPrefix) -> int:
     """What a trunk occupies; one that is cut from another holds on to all of it."""
     return sum(state.untyped_storage().nbytes() for pair in trunk.states for state in pair)
 
@@ -285,23 +285,28 @@ def read(answers: Sequence[Answer], follows: Follows) -> dict[int, tuple[list[fl
     return found
 
 
-class Passes:
+class ForwardPass:
     """A model's forward passes. `most_rows` is how many places may be asked about in one, for want of memory."""
 
     def __init__(self, model: Any) -> None:
-        self._torch, self._cache = optional("torch", "local"), optional("transformers.cache_utils", "local")
+        self._torch, self._cache = (
+            import_optional("torch", "local"),
+            import_optional("transformers.cache_utils", "local"),
+        )
         self.model, self.device, self.dtype = model, model.device, model.dtype
         self.vocabulary = model.get_input_embeddings().weight.shape[0]
         self.selects = "logits_to_keep" in inspect.signature(model.forward).parameters
         self.most_rows = max(1, _MOST_LOGITS // self.vocabulary)
 
-    def straight(self, trunk: Trunk, tokens: Tokens, rows: Rows, follows: Follows) -> tuple[Answer, Trunk]:
+    def straight(
+        self, trunk: CachedPrefix, tokens: Tokens, rows: Rows, follows: Follows
+    ) -> tuple[Answer, CachedPrefix]:
         """The trunk with more tokens, one after the other."""
         cache = self._states(trunk)
         answer = self._asked(tokens[None], [rows], follows, past_key_values=cache, use_cache=True)
-        return answer, Trunk(trunk.key + as_key(tokens), trunk.length + len(tokens), _pairs(cache))
+        return answer, CachedPrefix(trunk.key + as_key(tokens), trunk.length + len(tokens), _pairs(cache))
 
-    def packed(self, trunk: Trunk, pack: Pack, masks: Masks, follows: Follows) -> tuple[Answer, States]:
+    def packed(self, trunk: CachedPrefix, pack: PackedTree, masks: Masks, follows: Follows) -> tuple[Answer, States]:
         """A tree on the trunk; what is kept is of the trunk and the whole pack."""
         cache = self._states(trunk)
         answer = self._asked(
@@ -330,7 +335,7 @@ class Passes:
     def masks(self, window: int | None, kinds: Sequence[str]) -> Masks:
         """What makes the mask of a pack: one for all layers, or one for each kind of layer where `kinds` are given."""
 
-        def made(pack: Pack, past: int) -> Any:
+        def made(pack: PackedTree, past: int) -> Any:
             wide = self._mask(pack, past, None if kinds else window)
             if not kinds:
                 return wide
@@ -339,7 +344,7 @@ class Passes:
 
         return made
 
-    def _mask(self, pack: Pack, past: int, window: int | None) -> Any:
+    def _mask(self, pack: PackedTree, past: int, window: int | None) -> Any:
         """0 where a token may look, the lowest number elsewhere: shape (1, 1, tokens, trunk and tokens)."""
         torch, n = self._torch, len(pack.tokens)
         wide = -(-(past + n) // _ALIGNED) * _ALIGNED
@@ -354,7 +359,7 @@ class Passes:
             mask.masked_fill_(seen <= (depths - window)[:, None], lowest)
         return mask[None, None]
 
-    def _states(self, trunk: Trunk) -> Any:
+    def _states(self, trunk: CachedPrefix) -> Any:
         """A cache that begins with the trunk, whose tensors are neither copied nor changed."""
         cache = self._cache.DynamicCache()
         for keys, values in trunk.states:

@@ -46,7 +46,7 @@ class Written(NamedTuple):
     tokens: int
 
 
-class Writer:
+class Generator:
     """Writes with a model of transformers, which is in eval mode and on its device. Not for two threads at once.
 
     `most_tokens` is how many tokens, of prompts and replies, are held at once, None what suits the device. `learned`
@@ -55,8 +55,8 @@ class Writer:
 
     def __init__(self, model: Any, tokenizer: Any, *, most_tokens: int | None = None) -> None:
         self.learned: dict[str, str] = {}
-        self._torch, self._model, self._tokenizer = huggingface.optional("torch", "local"), model, tokenizer
-        self._settings: Any = huggingface.optional("transformers", "local").GenerationConfig
+        self._torch, self._model, self._tokenizer = huggingface.import_optional("torch", "local"), model, tokenizer
+        self._settings: Any = huggingface.import_optional("transformers", "local").GenerationConfig
         self._ends = _ends(model, tokenizer)
         self._pad = next(one for one in (tokenizer.pad_token_id, *sorted(self._ends), 0) if one is not None)
         # Also in the place of the model's own: a penalty or a cut there would change what is as likely as it is.
@@ -134,7 +134,9 @@ class Writer:
         mask = mask.to(device)
         many, width = first.draws, ids.shape[1]
         how: dict[str, Any] = {}
-        hand = _Hand(torch, [seed for w in batch for seed in w.seeds[:many]], first.temperature, first.top, device)
+        hand = _SamplingProcessor(
+            torch, [seed for w in batch for seed in w.seeds[:many]], first.temperature, first.top, device
+        )
         with torch.inference_mode():
             if many > 1 and width > 1:
                 how["past_key_values"] = self._read(ids, mask, many)
@@ -200,7 +202,7 @@ class Writer:
         return str(self._tokenizer.decode([*before, *ids], **how)).removeprefix(start)
 
 
-class _Hand:
+class _SamplingProcessor:
     """Chooses each row's next token, as the likeliest after this, and takes down how likely it and others were.
 
     The drawing is Gumbel's: the largest of logit + noise, with a row's noise from a generator of its own.
@@ -269,5 +271,5 @@ def _room(model: Any) -> int:
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     each = 2 * config.num_hidden_layers * heads * size * model.dtype.itemsize
-    free, _ = huggingface.optional("torch", "local").cuda.mem_get_info(model.device)
+    free, _ = huggingface.import_optional("torch", "local").cuda.mem_get_info(model.device)
     return int(min(max(free * _SHARE / each, _LEAST), _MOST))

@@ -17,9 +17,18 @@ from functools import cached_property
 from typing import Any
 
 from judge.core.errors import ConfigError, Refused
-from judge.core.huggingface import optional
-from judge.providers.transformers.batching import Plain, Shared, Texts, Way, differs, forms, limits, out_of_memory
-from judge.providers.transformers.forward import WIDTH, Answer, Follows, Kept, Passes, as_key, read
+from judge.core.huggingface import import_optional
+from judge.providers.transformers.batching import (
+    BatchingStrategy,
+    Padded,
+    Texts,
+    TreePacked,
+    differs,
+    forms,
+    limits,
+    out_of_memory,
+)
+from judge.providers.transformers.forward import WIDTH, Answer, Follows, ForwardPass, PrefixCache, as_key, read
 
 Path = tuple[int, ...]
 
@@ -78,7 +87,7 @@ class Labels:
         return tuple((name, share / whole) for name, share in zip(self.names, sums, strict=True))
 
 
-class Speller:
+class LabelTokenizer:
     """Labels as a tokenizer of transformers writes them; those asked for are remembered.
 
     A label is written by each token whose text is the label but for white space around it, and as the tokenizer
@@ -158,7 +167,7 @@ _UNTRIED = "as there is no room to see whether this model computes texts togethe
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class LabelProbabilities:
     """What a model says after one prompt.
 
     `shares` are the probabilities by label, in the order of the scale (each 0–1, together at most 1: what they lack
@@ -171,7 +180,7 @@ class Scored:
     likeliest: int
 
 
-class GivenUp(Exception):
+class Cancelled(Exception):
     """Nobody waits for the answers any more."""
 
 
@@ -195,13 +204,13 @@ class Scorer:
         self, model: Any, *, most_tokens: int | None = None, share: bool = True, keep_bytes: int | None = None
     ) -> None:
         self.learned: dict[str, str] = {}
-        self._torch, self._passes = optional("torch", "local"), Passes(model)
+        self._torch, self._passes = import_optional("torch", "local"), ForwardPass(model)
         self._tokens = self._wanted = most_tokens or _TOKENS.get(self._passes.device.type, _TOKENS["cpu"])
         config = model.config.get_text_config()
         self._positions = getattr(config, "max_position_embeddings", None) or math.inf
-        self._kept = Kept(self._room() if keep_bytes is None else keep_bytes)
+        self._kept = PrefixCache(self._room() if keep_bytes is None else keep_bytes)
         self._masks = forms(self._passes, config)
-        self._plain, self._shared = Plain(self._passes), Shared(self._passes, self._masks[0], self._kept)
+        self._plain, self._shared = Padded(self._passes), TreePacked(self._passes, self._masks[0], self._kept)
         self._most_shared = math.inf if share else 0
         """The length up to which texts share, and beyond which it still has to be seen whether they may."""
         self._untried = limits(config)
@@ -236,7 +245,7 @@ class Scorer:
         prompts: Sequence[Sequence[int]],
         labels: Sequence[Labels],
         given_up: Callable[[], bool] = lambda: False,
-    ) -> list[Scored]:
+    ) -> list[LabelProbabilities]:
         """One Scored for each prompt, in order; `labels` has one entry for each prompt.
 
         Raises Refused where a single prompt does not fit into the memory (ask one by one to learn which), and for
@@ -256,7 +265,7 @@ class Scorer:
         for prompt, scale, each in zip(prompts, labels, asked, strict=True):
             computed = fresh.pop(each[0], 0)  # for the first prompt of several that are equal
             shares = scale.shares([found[number][0] for number in each])
-            made.append(Scored(shares, len(prompt) - computed, found[each[0]][1]))
+            made.append(LabelProbabilities(shares, len(prompt) - computed, found[each[0]][1]))
         return made
 
     def forget(self) -> None:
@@ -268,7 +277,9 @@ class Scorer:
         least = min(tokens, _LEAST_TOKENS)
         for n, masks in enumerate(self._masks):
             try:
-                off = differs(Shared(self._passes, masks, Kept(0)), self._passes, length, most, tokens, least=least)
+                off = differs(
+                    TreePacked(self._passes, masks, PrefixCache(0)), self._passes, length, most, tokens, least=least
+                )
             except MemoryError:
                 return _UNTRIED
             if not off:
@@ -286,14 +297,14 @@ class Scorer:
         found: _Found = {}
         fresh: dict[int, int] = {}
         long = {number for number, length in lengths.items() if length > self._most_shared}
-        beyond = Plain(self._passes, alone=True) if self._most_shared else self._plain
+        beyond = Padded(self._passes, alone=True) if self._most_shared else self._plain
         for way, wanted in ((self._shared, lengths.keys() - long), (beyond, long)):
             while left := {number: texts[number] for number in sorted(wanted - found.keys())}:
                 found |= self._answered(way, left, follows, fresh, given_up)
         return found, fresh
 
     def _answered(
-        self, way: Way, texts: Texts, follows: Follows, fresh: dict[int, int], given_up: Callable[[], bool]
+        self, way: BatchingStrategy, texts: Texts, follows: Follows, fresh: dict[int, int], given_up: Callable[[], bool]
     ) -> _Found:
         """The answers to all questions, or to those for which there was room; from then on a pass is smaller.
 
@@ -305,7 +316,7 @@ class Scorer:
             for answer in way.answers(texts, follows, self._tokens, fresh):
                 answers.append(answer)
                 if given_up():
-                    raise GivenUp
+                    raise Cancelled
         except (RuntimeError, MemoryError) as error:
             if not out_of_memory(error):
                 raise

@@ -26,7 +26,7 @@ class Chat:
     spelt out in a message, a space is put behind its first character.
     """
 
-    def __init__(self, tokenizer: Any, files: huggingface.Files) -> None:
+    def __init__(self, tokenizer: Any, files: huggingface.ModelFiles) -> None:
         self.tokenizer, self._files = tokenizer, files
         if not tokenizer.chat_template:
             raise files.error(
@@ -86,7 +86,7 @@ _LOADING = threading.Lock()  # what keeps transformers quiet meanwhile is the wh
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocalModel:
     """A model that can be a judge, of which only the tokenizer is in memory.
 
     `where` is what it is found by again, also in another process: a folder's whole path, or a name on the hub. `model`
@@ -98,7 +98,7 @@ class Found:
     model: str
     endpoint: str
     dtype: str
-    files: huggingface.Files
+    files: huggingface.ModelFiles
     chat: Chat
     online: bool
 
@@ -106,7 +106,7 @@ class Found:
         """The network on its device: the GPU where there is one. Raises ConfigError where it cannot be loaded."""
         with _LOADING:
             if self.online:
-                _snapshot(self.where, huggingface.PATTERNS, huggingface.lacking, revision=self.files.folder.name)
+                _snapshot(self.where, huggingface.PATTERNS, huggingface.missing_files, revision=self.files.folder.name)
             chosen = huggingface.device(None, who=_WHO)
             _, network = huggingface.load(self.files, "AutoModelForCausalLM", dtype=self.dtype)
             try:
@@ -117,7 +117,7 @@ class Found:
                 ) from error
 
 
-def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> Found:
+def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> LocalModel:
     """The model of a folder, or of a name on the hub, of which all but the weights is downloaded where it is not here.
 
     `keep` is the folder where digests of weights are kept; `dtype` is what to compute with where that is not for this
@@ -132,15 +132,15 @@ def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> F
         huggingface.version(package, _WHO)
     if online:
         where, name, folder = model, model, _snapshot(model, _REST, _lacking)
-        files, digest = huggingface.Files(_WHO, _WHAT, name, folder, ""), folder.name
+        files, digest = huggingface.ModelFiles(_WHO, _WHAT, name, folder, ""), folder.name
     else:
         where, name = str(path.resolve()), path.resolve().name
-        files = huggingface.at(path.resolve(), name=name, who=_WHO, what=_WHAT, cache=keep)
+        files = huggingface.from_folder(path.resolve(), name=name, who=_WHO, what=_WHAT, cache=keep)
         digest = files.digest
     _check_kind(files)
     chat = Chat(_tokenizer(files), files)
-    dtype = dtype or ("bfloat16" if huggingface.optional("torch", _WHO).cuda.is_available() else "float32")
-    return Found(where, name.replace("|", "_"), f"local://{digest[:_SHOWN]}:{dtype}", dtype, files, chat, online)
+    dtype = dtype or ("bfloat16" if huggingface.import_optional("torch", _WHO).cuda.is_available() else "float32")
+    return LocalModel(where, name.replace("|", "_"), f"local://{digest[:_SHOWN]}:{dtype}", dtype, files, chat, online)
 
 
 def _refuse_path(model: str, path: Path) -> None:
@@ -156,14 +156,14 @@ def _refuse_path(model: str, path: Path) -> None:
 
 def _lacking(folder: Path) -> list[str]:
     """What a folder of a model lacks, not counting weights."""
-    return [name for name in huggingface.lacking(folder) if "safetensors" not in name]
+    return [name for name in huggingface.missing_files(folder) if "safetensors" not in name]
 
 
 def _snapshot(
     name: str, patterns: tuple[str, ...], lacking: Callable[[Path], list[str]], revision: str | None = None
 ) -> Path:
     """The folder of a commit of the hub's, as it lies in the hub's own cache; what is missing there is downloaded."""
-    hugging_face = huggingface.optional("huggingface_hub", _WHO)
+    hugging_face = huggingface.import_optional("huggingface_hub", _WHO)
     how = {"allow_patterns": list(patterns), "revision": revision}
     try:
         folder = Path(hugging_face.snapshot_download(name, local_files_only=True, **how))
@@ -172,7 +172,7 @@ def _snapshot(
     except (OSError, ValueError):  # not there yet, or no name of the hub's: the download will say
         pass
     try:
-        with huggingface.quiet():
+        with huggingface.silenced():
             folder = Path(hugging_face.snapshot_download(name, **how))
     except Exception as error:
         raise ConfigError(
@@ -189,7 +189,7 @@ def _snapshot(
     return folder
 
 
-def _check_kind(files: huggingface.Files) -> None:
+def _check_kind(files: huggingface.ModelFiles) -> None:
     """Refuses a model that cannot write text, by what its configuration says."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as KINDS
 
@@ -202,14 +202,14 @@ def _check_kind(files: huggingface.Files) -> None:
         raise files.error(f"it is a {made[0] if made else kind}, which does not go on with a text: {_INSTEAD}")
 
 
-def _tokenizer(files: huggingface.Files) -> Any:
+def _tokenizer(files: huggingface.ModelFiles) -> Any:
     """The model's tokenizer. Raises ConfigError where it cannot be loaded."""
     transformers, here = (
-        huggingface.optional("transformers", _WHO),
+        huggingface.import_optional("transformers", _WHO),
         {"local_files_only": True, "trust_remote_code": False},
     )
     try:
-        with _LOADING, huggingface.quiet():
+        with _LOADING, huggingface.silenced():
             tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), **here)
     except Exception as error:  # whatever another package makes of a file that is not what it should be
         raise files.error(f"its tokenizer cannot be loaded: {huggingface.first_line(error)}") from error

@@ -20,8 +20,8 @@ from judge.core import huggingface
 from judge.core.errors import ConfigError, JudgeError, Refused
 from judge.core.records import Choice, Request, Response, Usage
 from judge.providers.transformers import loading
-from judge.providers.transformers.generation import Wanted, Writer, Written
-from judge.providers.transformers.label_scoring import GivenUp, Labels, Scored, Scorer, Speller
+from judge.providers.transformers.generation import Generator, Wanted, Written
+from judge.providers.transformers.label_scoring import Cancelled, LabelProbabilities, Labels, LabelTokenizer, Scorer
 
 _PAUSE, _LONGEST = 0.005, 0.05
 """Seconds without a new request after which those that have come are taken, and after which they are in any case."""
@@ -62,7 +62,7 @@ class Job:
             self.future.set_result(outcome)
 
 
-class Desk:
+class InferenceThread:
     """One thread, begun with the first request, that has `work` called with all jobs that have come meanwhile.
 
     `work` should not lead back to who has the desk, or the two stay in memory until a garbage collection.
@@ -172,11 +172,11 @@ class LocalProvider:
     gpu = True
     keeps = True
 
-    def __init__(self, found: loading.Found, keep: Path | None = None) -> None:
+    def __init__(self, found: loading.LocalModel, keep: Path | None = None) -> None:
         self.model, self.endpoint = found.model, found.endpoint
         self._found, self._keep = found, keep
         self._room = _Room(found)
-        self._desk = Desk(self._room.answer)
+        self._desk = InferenceThread(self._room.answer)
         self._told: dict[str, Any] = {}
 
     @classmethod
@@ -227,7 +227,7 @@ def _again(where: str, endpoint: str, dtype: str, keep: Path | None) -> LocalPro
 class _Room:
     """Where the model stands once it is asked. It knows nothing of the provider, and goes when that goes."""
 
-    def __init__(self, found: loading.Found) -> None:
+    def __init__(self, found: loading.LocalModel) -> None:
         self._found = found
         self._machine: _Machine | None = None
 
@@ -253,10 +253,10 @@ class _Room:
 class _Machine:
     """The loaded model; all of it is for one thread."""
 
-    def __init__(self, found: loading.Found) -> None:
+    def __init__(self, found: loading.LocalModel) -> None:
         network = found.load()
-        self._chat, self._speller = found.chat, Speller(found.chat.tokenizer)
-        self._writer = Writer(network, found.chat.tokenizer)
+        self._chat, self._speller = found.chat, LabelTokenizer(found.chat.tokenizer)
+        self._writer = Generator(network, found.chat.tokenizer)
         self._scorer = Scorer(network)
         self._by = f"transformers {huggingface.version('transformers', 'local')} on {_device(network.device)}"
 
@@ -295,7 +295,7 @@ class _Machine:
         prompts, scales = [prompt for _, prompt, _ in fit], [labels for *_, labels in fit]
         try:
             found = self._scorer(prompts, scales, lambda: all(job.over for job, *_ in fit))
-        except GivenUp:
+        except Cancelled:
             return
         except Refused as error:
             if len(fit) == 1:
@@ -308,7 +308,7 @@ class _Machine:
         for (job, prompt, _), scored in zip(fit, found, strict=True):
             job.settle(self._scored(scored, len(prompt)))
 
-    def _scored(self, scored: Scored, size: int) -> Response:
+    def _scored(self, scored: LabelProbabilities, size: int) -> Response:
         text = self._chat.tokenizer.decode([scored.likeliest])
         usage = Usage(size, 1, cached_tokens=scored.reused)
         return Response((Choice(text, "stop", shares=scored.shares),), usage, self._by)
@@ -354,7 +354,7 @@ def _wanted(request: Request, prompt: list[int]) -> Wanted:
 
 def _device(device: Any) -> str:
     return (
-        str(huggingface.optional("torch", "local").cuda.get_device_name(device))
+        str(huggingface.import_optional("torch", "local").cuda.get_device_name(device))
         if device.type == "cuda"
         else str(device.type)
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from judge.core.format import count, decimals, line, minus, number, span
+from judge.core.format import decimals, format_interval, minus, number, one_line, plural
 from judge.core.records import Column, Estimate
 from judge.results.result import Result
 from judge.stats.human_agreement import Rated, Row
@@ -139,7 +139,7 @@ def histograms(column: Column, values: Mapping[str, Sequence[float]]) -> dict[st
                 minus(label),
                 n,
                 round(100 * n / tallest, 1),
-                f"{minus(label)}: {n} of {count(len(values[system]), 'score')}",
+                f"{minus(label)}: {n} of {plural(len(values[system]), 'score')}",
             )
             for label, n in zip(labels, row, strict=True)
         )
@@ -200,7 +200,7 @@ def _of(result: Result, rated: Rated) -> Iterator[Scatter]:
 
 def _points_of_scatter(result: Result, column: Column, criterion: str) -> Iterator[Point]:
     """The judge's score and people's rating of every text that has both."""
-    scores = {(score.item, score.system): score.value for score in result.table.of(column.name)}
+    scores = {(score.item, score.system): score.value for score in result.table.column_scores(column.name)}
     for s in result.table.samples:
         if criterion in s.human and (s.item, s.system) in scores:
             yield scores[s.item, s.system], s.human[criterion]
@@ -211,7 +211,7 @@ def _scatter(column: Column, criterion: str, row: Row, points: Sequence[Point]) 
     across = _axis(column, [judge for judge, _ in points])
     up = _axis(column, [people for _, people in points])
     return Scatter(
-        f"{line(criterion)}, {line(row.name)}", across, up, _path(across, up, shown), _told(row, points, shown)
+        f"{one_line(criterion)}, {one_line(row.name)}", across, up, _path(across, up, shown), _told(row, points, shown)
     )
 
 
@@ -243,8 +243,11 @@ def _told(row: Row, points: Sequence[Point], shown: Sequence[Point]) -> str:
     found = row.correlation.estimates.get(("item", "spearman"))
     rho = ""
     if found is not None:
-        rho = f"Spearman {number(found.value, 2)} {span(found.low, found.high, 2)}".rstrip() + " over all texts. "
+        rho = (
+            f"Spearman {number(found.value, 2)} {format_interval(found.low, found.high, 2)}".rstrip()
+            + " over all texts. "
+        )
     drawn = (
-        f"{len(shown):,} of {count(len(points), 'text')}" if len(shown) < len(points) else count(len(points), "text")
+        f"{len(shown):,} of {plural(len(points), 'text')}" if len(shown) < len(points) else plural(len(points), "text")
     )
     return f"{rho}{drawn}, each moved a little so that equal ones are seen."

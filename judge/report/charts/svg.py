@@ -22,13 +22,13 @@ from unicodedata import east_asian_width
 from markupsafe import Markup
 
 from judge.core.errors import ConfigError
-from judge.core.format import count, line
+from judge.core.format import one_line, plural
 from judge.report.charts.geometry import scatters
 from judge.report.renderers import html
 from judge.report.views.heat_maps import Heat, Wins, heats, wins
-from judge.report.views.leaderboard import View, view
-from judge.report.views.ranking import Contest, Ranked, ranked
-from judge.report.views.score_drivers import Moved, moved
+from judge.report.views.leaderboard import Leaderboard, build_leaderboard
+from judge.report.views.ranking import Contest, RankingView, build_ranking
+from judge.report.views.score_drivers import JudgeDrivers, build_judge_drivers
 from judge.report.views.validation import people
 from judge.results.result import Result
 from judge.table import store
@@ -164,7 +164,7 @@ def figures(result: Result) -> tuple[Figure, ...]:
     """Every chart of a result: means and distributions by column and what moves the judge, or of a ranking win rates,
     strengths and the matrix.
     """
-    drawn = _of_ranking(ranked(result)) if result.rankings else _of_means(result, view(result))
+    drawn = _of_ranking(build_ranking(result)) if result.rankings else _of_means(result, build_leaderboard(result))
     return tuple(_named(drawn))
 
 
@@ -191,7 +191,7 @@ def _named(found: Iterator[Figure]) -> Iterator[Figure]:
         yield replace(figure, name=unique, width=max(figure.width, 32 + round(1.2 * _CELL * _width(figure.title))))
 
 
-def _of_means(result: Result, shown: View) -> Iterator[Figure]:
+def _of_means(result: Result, shown: Leaderboard) -> Iterator[Figure]:
     plots = html.plots(result, shown)
     for column, plot in zip(shown.columns, plots, strict=True):
         yield _bars(f"mean-{column.name}", plot.heading, shown.caption, plot)
@@ -203,7 +203,7 @@ def _of_means(result: Result, shown: View) -> Iterator[Figure]:
             yield _differences(one)
     yield from map(_correlations, heats(result))
     yield from _of_people(result)
-    if pulls := moved(result):
+    if pulls := build_judge_drivers(result):
         yield _pulls(pulls)
 
 
@@ -219,7 +219,7 @@ def _of_people(result: Result) -> Iterator[Figure]:
             yield _square(f"calibration-{name}", f"{_cut(name, _TITLE)}: calibration", curve.told, "curve", drawn)
 
 
-def _of_ranking(shown: Ranked) -> Iterator[Figure]:
+def _of_ranking(shown: RankingView) -> Iterator[Figure]:
     for contest in shown.contests:
         for plot in html.standing_plots(contest):
             name = f"{plot.title.replace(' ', '-')}-{contest.name}"
@@ -250,7 +250,7 @@ def _spread(name: str, title: str, plot: html.Plot) -> Figure:
     return Figure(name, title, about, 8 + (_SMALL + 24) * across, 44 + 132 * -(-len(rows) // across), body)
 
 
-def _pulls(found: Moved) -> Figure:
+def _pulls(found: JudgeDrivers) -> Figure:
     rows = list(chain.from_iterable(found.criteria))
     names, left = _names([_joined(row.name, row.part) for row in rows])
     title = "What moves the judge"
@@ -315,7 +315,7 @@ def _shaded(text: str, title: str, share: float) -> Cell:
 
 
 def _of_all(systems: int) -> str:
-    return f" (the first {_MOST_of_svg} of {count(systems, 'system')})" if systems > _MOST_of_svg else ""
+    return f" (the first {_MOST_of_svg} of {plural(systems, 'system')})" if systems > _MOST_of_svg else ""
 
 
 def _names(texts: Sequence[str], extra: int = 0) -> tuple[list[str], int]:
@@ -326,7 +326,7 @@ def _names(texts: Sequence[str], extra: int = 0) -> tuple[list[str], int]:
 
 
 def _cut(text: str, cells: int) -> str:
-    flat = line(text, 2 * cells)
+    flat = one_line(text, 2 * cells)
     if _width(flat) <= cells:
         return flat
     while _width(flat) >= cells:

@@ -23,10 +23,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judge.audits.card import Card
-from judge.core.format import line, plain
+from judge.audits.card import JudgeCard
+from judge.core.format import one_line, to_json
 from judge.report.renderers import html
-from judge.report.renderers.console import written
+from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import LIMIT, escape
 from judge.report.views.audit import OPEN, TOLD, Bias, Detail, Layout, Matrix, Row, ShownCell, layout
 
@@ -34,9 +34,9 @@ _HEAD = ("Data", "Texts", "Judgments", "Language")
 _NAME, _CELL = 22, 14  # columns of a terminal that a change's name and a cell take
 
 
-def render_console(card: Card, *, colour: bool = False) -> str:
+def render_console(card: JudgeCard, *, colour: bool = False) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code."""
-    console, text = written(colour=colour)
+    console, text = recording_console(colour=colour)
     shown = layout(card)
     console.print(Text(shown.title, "bold"))
     console.print(Text(" · ".join(f"{name}: {text}" for name, text in shown.facts if name in _HEAD), "dim"))
@@ -165,7 +165,7 @@ _NAME_of_audit_markdown = 80  # characters of a name
 _REST = "… The rest is in the page of the card.\n"
 
 
-def render_markdown(card: Card) -> str:
+def render_markdown(card: JudgeCard) -> str:
     """GitHub-flavoured, at most 60,000 characters: what does not fit is left out from the end, and said."""
     page = ""
     for block in _blocks(layout(card)):
@@ -266,7 +266,7 @@ def _grid_of_audit_markdown(heads: Sequence[str], rows: Sequence[Sequence[str]],
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
-def render_html(card: Card) -> str:
+def render_html(card: JudgeCard) -> str:
     """The page: no network, no script; readable in the dark and on paper."""
     own = (TEMPLATES / "card.css").read_text(encoding="utf-8")
     style = Markup(html.source("report.css") + own)  # noqa: S704  (our own files)
@@ -283,19 +283,19 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["line"] = line
+    found.filters["line"] = one_line
     return found
 
 
 SCHEMA = "judge.card/1"
 
 
-def render_json(card: Card) -> str:
+def render_json(card: JudgeCard) -> str:
     """Everything, as strict JSON: a number that does not exist is null."""
-    return json.dumps(plain({"schema": SCHEMA, **asdict(card)}), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json.dumps(to_json({"schema": SCHEMA, **asdict(card)}), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def render(card: Card, format: str, *, colour: bool) -> str:
+def render(card: JudgeCard, format: str, *, colour: bool) -> str:
     """Render a card as console, markdown, html or json."""
     if format == "console":
         return render_console(card, colour=colour)

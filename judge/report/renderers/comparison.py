@@ -13,11 +13,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judge.core.format import line, plain
+from judge.core.format import one_line, to_json
 from judge.report.renderers import html
-from judge.report.renderers.console import written
+from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import escape
-from judge.report.views.comparison import Far, Layout, Section, layout
+from judge.report.views.comparison import ItemChanges, Layout, Section, layout
 from judge.results.comparison import RunComparison
 
 SCHEMA = "judge.compare/1"
@@ -32,7 +32,7 @@ def render(found: RunComparison, format: str, *, colour: bool) -> str:
 
 def _console(found: RunComparison, colour: bool) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code."""
-    console, text = written(colour=colour)
+    console, text = recording_console(colour=colour)
     shown = layout(found)
     console.print(Text(shown.title, "bold"))
     for note in shown.notes:
@@ -57,7 +57,7 @@ def _print_changes(console: Console, shown: Layout) -> None:
     if shown.changes:
         console.print(Text("\nChanged", "bold"))
     for title, change in shown.changes:
-        said = Text.assemble(f"{title}: ", (f"{line(change.before)} → {line(change.after)}", "bold"))
+        said = Text.assemble(f"{title}: ", (f"{one_line(change.before)} → {one_line(change.after)}", "bold"))
         console.print(Padding(said, (0, 0, 0, 2)))
 
 
@@ -82,7 +82,7 @@ def _print_failures(console: Console, shown: Layout) -> None:
             console.print(Padding(Text(f"e.g. {one.example}", "dim"), (0, 0, 0, 4)))
 
 
-def _print_items(console: Console, far: tuple[Far, ...]) -> None:
+def _print_items(console: Console, far: tuple[ItemChanges, ...]) -> None:
     if far:
         console.print(Text("\nItems that moved most, by their largest change as a share of the scale", "bold"))
     grid = Table.grid(padding=(0, 2, 0, 0))
@@ -93,7 +93,7 @@ def _print_items(console: Console, far: tuple[Far, ...]) -> None:
     console.print(grid)
 
 
-def _shifts(item: Far) -> str:
+def _shifts(item: ItemChanges) -> str:
     told = [f"{one.system} {one.column} {one.before} → {one.after}" for one in item.told[:_SHIFTS]]
     return "; ".join(told)
 
@@ -170,7 +170,7 @@ def _json(found: RunComparison, colour: bool) -> str:
         "changes": [asdict(change) for change in found.changes],
         **asdict(found.runs),
     }
-    return json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 _FORMATS: Mapping[str, Callable[[RunComparison, bool], str]] = {

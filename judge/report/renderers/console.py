@@ -16,17 +16,17 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from judge.core.format import line
+from judge.core.format import one_line
 from judge.report.views import validation
 from judge.report.views.columns import ALPHA, Agreed
-from judge.report.views.leaderboard import Cell, Standing, View, verdict, view
-from judge.report.views.provenance import About
-from judge.report.views.ranking import Contest, Ranked, ranked
+from judge.report.views.leaderboard import Cell, Leaderboard, Standing, build_leaderboard, verdict
+from judge.report.views.provenance import Provenance
+from judge.report.views.ranking import Contest, RankingView, build_ranking
 from judge.report.views.score_drivers import told
 from judge.results.result import Result
 
 
-def written(*, colour: bool, width: int | None = None) -> tuple[Console, StringIO]:
+def recording_console(*, colour: bool, width: int | None = None) -> tuple[Console, StringIO]:
     """A console and the text it writes: as wide as the terminal, or 80; without `colour` no escape code."""
     text = StringIO()
     console = Console(
@@ -67,13 +67,13 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
     `width` in terminal cells (the terminal's, or 80); columns that do not fit follow in tables below. Without
     `colour` there is no escape code in the text.
     """
-    console, text = written(colour=colour, width=width)
-    shown = ranked(result) if result.rankings else view(result)
+    console, text = recording_console(colour=colour, width=width)
+    shown = build_ranking(result) if result.rankings else build_leaderboard(result)
     about = shown.about
     console.print(Text(about.title, "bold"))
     if found := verdict(result):
         console.print(Text(found))
-    if isinstance(shown, Ranked):
+    if isinstance(shown, RankingView):
         _print_rankings(console, shown)
     else:
         _print_means(console, shown)
@@ -90,7 +90,7 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
 
 def _print_table(console: Console, first: str, names: Sequence[str], columns: Sequence[_Column]) -> None:
     """A table, or several with as many columns as fit beside the names; at least one column each."""
-    names = [line(name) for name in names]
+    names = [one_line(name) for name in names]
     wide = min(_NAME, max(map(cell_len, [first, *names])))
     if wide > (left := console.width - _GAP - sum(column.width + _GAP for column in columns)) >= _LEAST:
         wide = left
@@ -121,11 +121,11 @@ def _cell(value: str, interval: str = "") -> Text:
     return Text.assemble(value, (f"\n{interval}" if interval else "", "dim"))
 
 
-def _print_means(console: Console, shown: View) -> None:
+def _print_means(console: Console, shown: Leaderboard) -> None:
     columns = [_Column("rank", [_rank(shown.ranks.get(system)) for system in shown.systems])] if shown.ranks else []
     columns += [
         _Column(
-            "\n".join(line(part) for part in (group.heading, group.parts[column.name]) if part),
+            "\n".join(one_line(part) for part in (group.heading, group.parts[column.name]) if part),
             [_mean(shown.cells[system, column.name]) for system in shown.systems],
         )
         for group in shown.groups
@@ -150,15 +150,15 @@ def _style(cell: Cell) -> str:
     return "bold green" if cell.best else ""
 
 
-def _print_rankings(console: Console, shown: Ranked) -> None:
+def _print_rankings(console: Console, shown: RankingView) -> None:
     for contest in shown.contests:
-        console.print(Text(f"\n{line(contest.label)}", "bold"))
+        console.print(Text(f"\n{one_line(contest.label)}", "bold"))
         columns = [_Column(head, [_cell(*cell) for cell in cells]) for head, cells in contest.columns.items()]
         _print_table(console, "system", contest.systems, columns)
         _print_matrix(console, contest)
         console.print(Text(" ".join(contest.told)))
         if contest.ranking.note:
-            console.print(Text(line(contest.ranking.note), "yellow"))
+            console.print(Text(one_line(contest.ranking.note), "yellow"))
     console.print(Text(f"\n{shown.caption}", "dim"))
 
 
@@ -191,7 +191,7 @@ def _print_agreement(console: Console, agreement: Sequence[Agreed]) -> None:
     console.print(Text(ALPHA, "dim"))
 
 
-def _print_failures(console: Console, shown: About) -> None:
+def _print_failures(console: Console, shown: Provenance) -> None:
     if not shown.failures:
         return
     total = sum(kind.count for kind in shown.failures)
@@ -200,14 +200,14 @@ def _print_failures(console: Console, shown: About) -> None:
     grid.add_column(justify="right", min_width=6)
     grid.add_column(overflow="fold")
     for kind in shown.failures:
-        columns = ", ".join(line(name) for name in kind.columns)
-        text = Text(f"{line(kind.stage)}  {line(kind.error)}  ({columns})\n")
-        text.append(f"e.g. {line(kind.example, 300)}", "dim")
+        columns = ", ".join(one_line(name) for name in kind.columns)
+        text = Text(f"{one_line(kind.stage)}  {one_line(kind.error)}  ({columns})\n")
+        text.append(f"e.g. {one_line(kind.example, 300)}", "dim")
         grid.add_row(f"{kind.count:,}", text)
     console.print(grid)
 
 
-def _print_facts(console: Console, shown: About) -> None:
+def _print_facts(console: Console, shown: Provenance) -> None:
     console.print()
     for name, text in shown.facts:
         console.print(Text.assemble((f"{name:<10}", "dim"), text), soft_wrap=True)
@@ -222,4 +222,6 @@ def _print_facts(console: Console, shown: About) -> None:
         console.print(Text("\nSignatures", "bold"))
     for one in signed:
         made = f"  ({one.made})" if one.made else ""
-        console.print(Text.assemble(f"  {line(one.name)}  ", (line(one.signature) + made, "dim")), soft_wrap=True)
+        console.print(
+            Text.assemble(f"  {one_line(one.name)}  ", (one_line(one.signature) + made, "dim")), soft_wrap=True
+        )

@@ -14,11 +14,21 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judge.core.format import chance, clean, count, line, number, percent, plain, signed, span
-from judge.report.renderers.console import written
+from judge.core.format import (
+    escape_controls,
+    format_interval,
+    format_p,
+    number,
+    one_line,
+    percent,
+    plural,
+    signed,
+    to_json,
+)
+from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import escape, summary
 from judge.report.views.criterion_diff import told
-from judge.results.criterion_diff import PLACES, Judged, PromptDiff
+from judge.results.criterion_diff import PLACES, CriterionDiff, Judged
 from judge.stats.correlation import OVER
 
 SCHEMA = "judge.criteria.diff/1"
@@ -29,22 +39,22 @@ _TURNED = ("", "share", "count")
 _REST = "more lines are in --format json"
 
 
-def render(found: PromptDiff, format: str, *, colour: bool) -> str:
+def render(found: CriterionDiff, format: str, *, colour: bool) -> str:
     return _FORMATS[format](found, colour)
 
 
 def _shown(lines: Sequence[str]) -> tuple[list[str], str]:
     """As many lines as are read, cleaned, and what there is to say of the others."""
     rest = len(lines) - _MOST
-    return [clean(text) for text in lines[:_MOST]], f"{rest:,} {_REST}" if rest > 0 else ""
+    return [escape_controls(text) for text in lines[:_MOST]], f"{rest:,} {_REST}" if rest > 0 else ""
 
 
-def _differences(found: PromptDiff) -> Iterator[tuple[str, Sequence[str]]]:
+def _differences(found: CriterionDiff) -> Iterator[tuple[str, Sequence[str]]]:
     """Every difference of lines, with its title."""
     if found.diff:
         yield "The files", found.diff
     for place, one in enumerate(found.prompts.ways if found.prompts else ()):
-        where = f"on {count(one.texts, 'text')}"
+        where = f"on {plural(one.texts, 'text')}"
         yield f"{'The prompt' if not place else 'In another way'} {where}", one.lines
 
 
@@ -54,29 +64,31 @@ def _turned(judged: Judged) -> Iterator[tuple[str, str, str]]:
         yield one.what, share, f"{one.turned:,} of {one.of:,}"
     for place in judged.places:
         had, has = (f"{rank} [{low}–{high}]" for rank, low, high in (place.before, place.after))
-        yield f"rank of {line(place.system, 80)}", "", f"{had} → {has}"
+        yield f"rank of {one_line(place.system, 80)}", "", f"{had} → {has}"
 
 
 def _agreed(judged: Judged) -> Iterator[tuple[str, ...]]:
     for one in judged.agreement:
         e = one.difference
         cells = [number(side.value, PLACES) for side in (one.before, one.after)]
-        size = "–" if e is None else f"{signed(e.value, PLACES)} {span(e.low, e.high, PLACES)}".rstrip()
-        p = "–" if e is None or e.p is None else chance(e.p).removeprefix("p ").removeprefix("= ")
+        size = "–" if e is None else f"{signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}".rstrip()
+        p = "–" if e is None or e.p is None else format_p(e.p).removeprefix("p ").removeprefix("= ")
         yield OVER[one.level], *cells, f"{'≠' if one.told else ''}{size}", p, f"{(e or one.after).n:,}"
 
 
-def _console(found: PromptDiff, colour: bool) -> str:
+def _console(found: CriterionDiff, colour: bool) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code."""
-    console, text = written(colour=colour)
-    console.print(Text(" → ".join(map(line, found.names)), "bold"))
+    console, text = recording_console(colour=colour)
+    console.print(Text(" → ".join(map(one_line, found.names)), "bold"))
     for note in found.notes:
-        console.print(Text(f"! {line(note)}", "yellow"))
-    console.print(Text(" ".join(map(line, told(found)))))
+        console.print(Text(f"! {one_line(note)}", "yellow"))
+    console.print(Text(" ".join(map(one_line, told(found)))))
     if found.changes:
         console.print(Text("\nChanged", "bold"))
     for change in found.changes:
-        said = Text.assemble(f"{change.what}: ", (f"{line(change.before, 200)} → {line(change.after, 200)}", "bold"))
+        said = Text.assemble(
+            f"{change.what}: ", (f"{one_line(change.before, 200)} → {one_line(change.after, 200)}", "bold")
+        )
         console.print(Padding(said, (0, 0, 0, 2)))
     for title, lines in _differences(found):
         console.print(Text(f"\n{title}", "bold"))
@@ -103,10 +115,10 @@ def _print_lines(console: Console, lines: Sequence[str]) -> None:
 
 def _print_judged(console: Console, judged: Judged, colour: bool) -> None:
     if rows := list(_agreed(judged)):
-        console.print(Text(f"\nAgreement with people's {line(judged.rating)}, Spearman", "bold"))
+        console.print(Text(f"\nAgreement with people's {one_line(judged.rating)}, Spearman", "bold"))
         console.print(_table(_AGREED, rows))
     elif judged.lacking:
-        console.print(Text(f"\n{line(judged.lacking)}."))
+        console.print(Text(f"\n{one_line(judged.lacking)}."))
     if turned := list(_turned(judged)):
         console.print(Text("\nWhat came out the other way", "bold"))
         console.print(_table(_TURNED, turned))
@@ -130,7 +142,7 @@ def _headless(report: str) -> str:
     return report.partition("\n")[2].strip("\n")
 
 
-def _markdown(found: PromptDiff, colour: bool) -> str:
+def _markdown(found: CriterionDiff, colour: bool) -> str:
     """GitHub-flavoured, at most 60,000 characters: what does not fit is left out from the end, and said."""
     page = ""
     for block in _blocks(found):
@@ -140,7 +152,7 @@ def _markdown(found: PromptDiff, colour: bool) -> str:
     return page.rstrip("\n") + "\n"
 
 
-def _blocks(found: PromptDiff) -> Iterator[str]:
+def _blocks(found: CriterionDiff) -> Iterator[str]:
     yield f"## {escape(' → '.join(found.names), 200)}"
     yield from (f"> {escape(note, 500)}" for note in found.notes)
     yield f"**{escape(' '.join(told(found)))}**"
@@ -175,7 +187,7 @@ def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in ([*heads], rule, *shown))
 
 
-def _json(found: PromptDiff, colour: bool) -> str:
+def _json(found: CriterionDiff, colour: bool) -> str:
     """Everything, as strict JSON: a number that does not exist is null."""
     document: dict[str, Any] = {"schema": SCHEMA, "told": list(told(found)), "notes": found.notes}
     for which, name, criterion in zip(("before", "after"), found.names, found.criteria, strict=True):
@@ -186,7 +198,7 @@ def _json(found: PromptDiff, colour: bool) -> str:
         "prompts": asdict(found.prompts) if found.prompts else None,
         "judged": _judged_json(found.judged) if found.judged else None,
     }
-    return json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def _judged_json(judged: Judged) -> dict[str, Any]:
@@ -204,4 +216,8 @@ def _judged_json(judged: Judged) -> dict[str, Any]:
     }
 
 
-_FORMATS: Mapping[str, Callable[[PromptDiff, bool], str]] = {"console": _console, "markdown": _markdown, "json": _json}
+_FORMATS: Mapping[str, Callable[[CriterionDiff, bool], str]] = {
+    "console": _console,
+    "markdown": _markdown,
+    "json": _json,
+}

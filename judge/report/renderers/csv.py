@@ -9,8 +9,8 @@ from dataclasses import fields
 from io import StringIO
 from typing import Any
 
-from judge.core.format import plain
-from judge.report.views.leaderboard import view
+from judge.core.format import to_json
+from judge.report.views.leaderboard import build_leaderboard
 from judge.results.result import Result
 from judge.stats.pairwise import Standing
 
@@ -37,7 +37,7 @@ def render(result: Result) -> str:
 
 
 def _means(result: Result) -> Iterator[list[Any]]:
-    shown = view(result)
+    shown = build_leaderboard(result)
     ranks = {(one.column, rank.system): rank for one in result.comparisons for rank in one.ranks}
     for column in shown.columns:
         for system in shown.systems:
@@ -63,7 +63,7 @@ def written(header: Iterable[str], rows: Iterable[list[Any]]) -> str:
     text = StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([inert(cell) if isinstance(cell, str) else cell for cell in plain(row)] for row in rows)
+    writer.writerows([inert(cell) if isinstance(cell, str) else cell for cell in to_json(row)] for row in rows)
     return text.getvalue()
 
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from judge.core.format import clean, count, line
+from judge.core.format import escape_controls, one_line, plural
 from judge.core.records import Column, Estimate, Failure, Score
 from judge.criteria import render as prompts
 from judge.report.charts import geometry
@@ -29,11 +29,11 @@ from judge.report.views import items, validation
 from judge.report.views.columns import ALPHA, ARROWS, Group
 from judge.report.views.heat_maps import heats, wins
 from judge.report.views.items import Item, gaps, means, shares
-from judge.report.views.leaderboard import View, verdict, view
-from judge.report.views.provenance import About, abstained, failed
+from judge.report.views.leaderboard import Leaderboard, build_leaderboard, verdict
+from judge.report.views.provenance import Provenance, abstained, failed
 from judge.report.views.qags import HEADS
-from judge.report.views.ranking import Contest, Ranked, ranked
-from judge.report.views.score_drivers import moved
+from judge.report.views.ranking import Contest, RankingView, build_ranking
+from judge.report.views.score_drivers import build_judge_drivers
 from judge.report.views.validation import HEADS as HEADS_OF_PEOPLE
 from judge.results.result import Result
 
@@ -43,7 +43,7 @@ _NONE = {"usual": None, "others": ()}
 
 
 @dataclass(frozen=True, slots=True)
-class Browse:
+class ItemBrowser:
     """The controls above the items, each with what it is called, and what the script reads.
 
     `tops` are the orders of which the first few items can be shown alone, `copied` says that some text repeats its
@@ -66,7 +66,7 @@ class Browse:
         return frozenset(found | {"output"} if "first" in found else found)
 
 
-def browse_scored(result: Result, shown: View, found: Sequence[Item]) -> Browse:
+def browse_scored(result: Result, shown: Leaderboard, found: Sequence[Item]) -> ItemBrowser:
     """Of a run that scores texts. `data` has a row for each output, in the order of the page.
 
     `values` are by column, false where there is a failure; `mean` is that of the criteria, each as a share of its
@@ -79,7 +79,7 @@ def browse_scored(result: Result, shown: View, found: Sequence[Item]) -> Browse:
     each = [shares(group.columns[0], result.table) for group in heads]
     whole = means(each)
     overlap = next((name for name in _OVERLAPS if name in {c.name for c in shown.of_texts}), "")
-    apart = [gaps(one, result.table.of(overlap)) for one in ([whole, *each] if len(each) > 1 else each)]
+    apart = [gaps(one, result.table.column_scores(overlap)) for one in ([whole, *each] if len(each) > 1 else each)]
     texts = [(item.name, output.sample.system) for item, output in outputs]
     masses = [[_mass([rows.get((*text, c.name)) for c in group.columns]) for group in heads] for text in texts]
     place = {system: k for k, system in enumerate(result.table.systems)}
@@ -97,7 +97,7 @@ def browse_scored(result: Result, shown: View, found: Sequence[Item]) -> Browse:
         **_asked(result, [c.name for c in shown.of_texts], found),
     }
     tops = tuple(_tops(data, len(place), bool(heads)))
-    return Browse(
+    return ItemBrowser(
         systems=result.table.systems,
         criteria=tuple(group.name for group in heads),
         orders=(*tops, *((f"low {k}", f"lowest {column.name}") for k, column in enumerate(shown.of_texts))),
@@ -108,7 +108,7 @@ def browse_scored(result: Result, shown: View, found: Sequence[Item]) -> Browse:
     )
 
 
-def browse_ranked(result: Result, shown: Ranked, found: Sequence[Item]) -> Browse:
+def browse_ranked(result: Result, shown: RankingView, found: Sequence[Item]) -> ItemBrowser:
     """Of a run that compares texts. `data` has the `flips` of every item by contest, and its number of failures."""
     labels = [contest.label for contest in shown.contests]
     data = {
@@ -120,7 +120,7 @@ def browse_ranked(result: Result, shown: Ranked, found: Sequence[Item]) -> Brows
         "runs": [output.runs for item in found for output in item.outputs],
         **_asked(result, [contest.name for contest in shown.contests], found),
     }
-    return Browse(
+    return ItemBrowser(
         systems=(),
         criteria=tuple(labels),
         orders=tuple((f"flips {k}", f"most flips in {label} first") for k, label in enumerate(labels)),
@@ -200,7 +200,9 @@ def _asked(result: Result, columns: Sequence[str], found: Sequence[Item]) -> dic
         }
         if others or asked["usual"] is not None:
             used[place] = [asked["usual"], others]
-    sheets = [[[role, [clean(part) for part in parts]] for role, parts in sheet] for sheet in kept.get("sheets", ())]
+    sheets = [
+        [[role, [escape_controls(part) for part in parts]] for role, parts in sheet] for sheet in kept.get("sheets", ())
+    ]
     return {"sheets": sheets, "asked": used}
 
 
@@ -249,14 +251,21 @@ def render(result: Result) -> str:
 def summary(result: Result) -> str:
     """The table of means or the standings alone, as an HTML fragment for notebooks."""
     macros = template("summary.html.jinja").module
-    return str(macros.standings(ranked(result)) if result.rankings else macros.summary(view(result)))
+    return str(
+        macros.standings(build_ranking(result)) if result.rankings else macros.summary(build_leaderboard(result))
+    )
 
 
 def _means(result: Result) -> str:
-    shown = view(result)
+    shown = build_leaderboard(result)
     found = list(items.scored(result, shown))
     drawn = [replace(plot, rows=plot.rows[:MOST_DRAWN]) for plot in plots(result, shown)]
-    parts: dict[str, Any] = {"view": shown, "moved": moved(result), "plots": drawn, "undrawn": _undrawn(shown.systems)}
+    parts: dict[str, Any] = {
+        "view": shown,
+        "moved": build_judge_drivers(result),
+        "plots": drawn,
+        "undrawn": _undrawn(shown.systems),
+    }
     parts |= {"wins": wins(result, shown), "heats": heats(result), "scatters": scatters(result)}
     parts["browse"] = browse_scored(result, shown, found)
     parts["calibrated"] = validation.blocks(result.calibrated, every=True)
@@ -270,14 +279,14 @@ def _means(result: Result) -> str:
 
 
 def _ranking(result: Result) -> str:
-    shown = ranked(result)
+    shown = build_ranking(result)
     found = list(items.ranked(result, shown))
     drawn = {contest.name: standing_plots(contest) for contest in shown.contests}
     parts = {"view": shown, "plots": drawn, "browse": browse_ranked(result, shown, found), "most": MOST_MET}
     return _page("ranking.html.jinja", result, shown.about, found, **parts)
 
 
-def _page(name: str, result: Result, about: About, found: Sequence[items.Item], **parts: Any) -> str:
+def _page(name: str, result: Result, about: Provenance, found: Sequence[items.Item], **parts: Any) -> str:
     script = source("report.js") + source("items.js")
     page: str = template(name).render(
         about=about,
@@ -306,7 +315,7 @@ def _environment() -> Environment:
     )
     found.globals["asked_heads"] = HEADS
     found.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
-    found.filters |= {"clean": _shown, "line": line, "count": count, "key": prompts.key}
+    found.filters |= {"clean": _shown, "line": one_line, "count": plural, "key": prompts.fence_digest}
     return found
 
 
@@ -320,7 +329,7 @@ def source(name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return clean(str(value))
+    return escape_controls(str(value))
 
 
 def _left_out(result: Result, found: Sequence[items.Item]) -> str:
@@ -343,7 +352,7 @@ def _undrawn(systems: Sequence[str]) -> str:
     return f"The first {MOST_DRAWN} of {len(systems):,} systems are drawn; the leaderboard has all."
 
 
-def plots(result: Result, shown: View) -> list[Plot]:
+def plots(result: Result, shown: Leaderboard) -> list[Plot]:
     """The charts of means, one for each column."""
     return [
         _plot(result, shown, column, group.name, group.parts[column.name])
@@ -352,18 +361,18 @@ def plots(result: Result, shown: View) -> list[Plot]:
     ]
 
 
-def _plot(result: Result, shown: View, column: Column, criterion: str, part: str) -> Plot:
+def _plot(result: Result, shown: Leaderboard, column: Column, criterion: str, part: str) -> Plot:
     cells = {system: shown.cells[system, column.name] for system in shown.systems}
     along = geometry.axis(column, [cell.estimate for cell in cells.values() if cell.estimate])
     rows = []
     for system, cell in cells.items():
-        title = f"{line(system)}: {cell.mean} {cell.interval}, {count(cell.n, 'text')}"
+        title = f"{one_line(system)}: {cell.mean} {cell.interval}, {plural(cell.n, 'text')}"
         drawn = geometry.bar(along, cell.estimate, title) if cell.estimate else None
         rows.append(Bar(system, cell.mean, cell.best, cell.mark, cell.failed, drawn))
     bins: dict[str, tuple[geometry.Bin, ...]] = {}
     if column.kind == "criterion" and column in shown.of_texts:
         values: dict[str, list[float]] = {system: [] for system in shown.systems}
-        for score in result.table.of(column.name):
+        for score in result.table.column_scores(column.name):
             values[score.system].append(score.value)
         bins = geometry.histograms(column, values)
     return Plot(criterion, part, along, tuple(rows), bins, column.better)
@@ -391,6 +400,6 @@ def _standing_plot(contest: Contest, name: str, along: geometry.Axis, estimates:
     rows = []
     for system, (value, interval) in zip(contest.systems, contest.columns[name], strict=True):
         estimate = estimates.get(system)
-        title = f"{line(system)}: {value} {interval}, {count(estimate.n, 'pair')}" if estimate else ""
+        title = f"{one_line(system)}: {value} {interval}, {plural(estimate.n, 'pair')}" if estimate else ""
         rows.append(Bar(system, value, False, "", 0, geometry.bar(along, estimate, title) if estimate else None))
     return Plot(name, "", along, tuple(rows), {})

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from judge.core.format import plain
+from judge.core.format import to_json
 from judge.core.records import Column
-from judge.report.views.leaderboard import View, verdict, view
-from judge.report.views.provenance import FailureKind, about
+from judge.report.views.leaderboard import Leaderboard, build_leaderboard, verdict
+from judge.report.views.provenance import FailureKind, build_provenance
 from judge.results.rated import Criterion, flat
 from judge.results.result import Result
 from judge.stats.analyze import Overall
@@ -132,7 +132,7 @@ def render(result: Result) -> str:
     found = _ranked(result) if result.rankings else _means(result)
     kept = {field.name for field in fields(found) if getattr(found, field.name) != field.default}
     document = {name: value for name, value in asdict(found).items() if name in kept}
-    return json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def schema() -> dict[str, Any]:
@@ -158,7 +158,7 @@ def _terse(found: Any) -> Any:
 
 
 def _means(result: Result) -> Means:
-    shown = view(result)
+    shown = build_leaderboard(result)
     return Means(
         schema=SCHEMA,
         verdict=shown.verdict,
@@ -176,12 +176,12 @@ def _means(result: Result) -> Means:
         rated=tuple(map(flat, result.rated)),
         agreement=_agreement(result),
         drivers=result.drivers,
-        failures=about(result).failures,
+        failures=build_provenance(result).failures,
         info=result.info,
     )
 
 
-def _row(shown: View, system: str, column: str) -> Row:
+def _row(shown: Leaderboard, system: str, column: str) -> Row:
     cell = shown.cells[system, column]
     counts = {"n": cell.n, "total": cell.total, "failed": cell.failed}
     if (e := cell.estimate) is None:
@@ -199,7 +199,7 @@ def _ranked(result: Result) -> Ranked:
         rankings=tuple(WinRates(**{name: getattr(ranking, name) for name in names}) for ranking in result.rankings),
         agreement=_agreement(result),
         drivers=result.drivers,
-        failures=about(result).failures,
+        failures=build_provenance(result).failures,
         info=result.info,
     )
 

@@ -9,11 +9,11 @@ from itertools import groupby
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
-from judge.core.format import line
+from judge.core.format import one_line
 from judge.report.renderers.markdown import upright
 from judge.report.views.columns import ARROWS, Group
-from judge.report.views.leaderboard import Cell, View, view
-from judge.report.views.ranking import Contest, ranked
+from judge.report.views.leaderboard import Cell, Leaderboard, build_leaderboard
+from judge.report.views.ranking import Contest, build_ranking
 from judge.results.result import Result
 
 _HEAD = """\
@@ -112,10 +112,10 @@ def render(result: Result) -> str:
     enough, columns follow in a part of the table below.
     """
     if result.rankings:
-        shown = ranked(result)
+        shown = build_ranking(result)
         found = "\n".join(_contest(contest, place) for place, contest in enumerate(shown.contests, 1))
         return begin(shown.about.notices) + found
-    means = view(result)
+    means = build_leaderboard(result)
     return begin(means.about.notices) + _means(means)
 
 
@@ -126,12 +126,12 @@ def begin(notices: Sequence[str]) -> str:
 
 def escape(text: str, limit: int = 0) -> str:
     """The text on one line as LaTeX prints it, in a table and in a caption."""
-    return _LIGATURE.sub("\0", line(text, limit)).translate(_ESCAPED)
+    return _LIGATURE.sub("\0", one_line(text, limit)).translate(_ESCAPED)
 
 
-def _means(shown: View) -> str:
+def _means(shown: Leaderboard) -> str:
     rows = [[shown.cells[system, column.name] for column in shown.columns] for system in shown.systems]
-    systems = [line(system, _NAME) for system in shown.systems]
+    systems = [one_line(system, _NAME) for system in shown.systems]
     if upright(shown):
         names = [_titled(group, name, group.name) for group in shown.groups for name in group.parts]
         found = [_column(system, "", row) for system, row in zip(systems, rows, strict=True)]
@@ -145,7 +145,7 @@ def _means(shown: View) -> str:
 
 def grid(heads: Sequence[str], rows: Mapping[str, Sequence[tuple[str, str]]], *, caption: str, label: str) -> str:
     """A table with a row for each name: values, and small below them their intervals."""
-    names = [line(name, _NAME) for name in rows]
+    names = [one_line(name, _NAME) for name in rows]
     columns = [
         _Column(head, "", [_Value(*cell) for cell in cells])
         for head, cells in zip(heads, zip(*rows.values(), strict=True), strict=True)
@@ -156,7 +156,7 @@ def grid(heads: Sequence[str], rows: Mapping[str, Sequence[tuple[str, str]]], *,
 def _titled(group: Group, column: str, *above: str) -> str:
     """A column's heading, with an arrow to the better end."""
     words = [*above, group.parts[column]] if group.parts[column] else [group.name]
-    return f"{line(', '.join(words), _NAME)} {ARROWS[group.better]}".rstrip()
+    return f"{one_line(', '.join(words), _NAME)} {ARROWS[group.better]}".rstrip()
 
 
 def _column(head: str, above: str, cells: Iterable[Cell]) -> _Column:
@@ -166,7 +166,9 @@ def _column(head: str, above: str, cells: Iterable[Cell]) -> _Column:
 def _contest(contest: Contest, place: int) -> str:
     columns = [_Column(head, "", [_Value(*cell) for cell in cells]) for head, cells in contest.columns.items()]
     told = f"{contest.label}: {contest.told[0]} [low, high]: {contest.ranking.method}. {contest.ranking.note}"
-    return _table("System", [line(system, _NAME) for system in contest.systems], columns, told, f"tab:judge-{place}")
+    return _table(
+        "System", [one_line(system, _NAME) for system in contest.systems], columns, told, f"tab:judge-{place}"
+    )
 
 
 def _table(title: str, names: Sequence[str], columns: Sequence[_Column], caption: str, label: str) -> str:

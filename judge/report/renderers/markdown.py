@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
-from judge.core.format import count, line
+from judge.core.format import one_line, plural
 from judge.report.views import validation
 from judge.report.views.columns import ALPHA, ARROWS, Agreed
-from judge.report.views.leaderboard import Cell, View, verdict, view
-from judge.report.views.provenance import About
-from judge.report.views.ranking import Contest, Ranked, ranked
-from judge.report.views.score_drivers import Moved, moved
+from judge.report.views.leaderboard import Cell, Leaderboard, build_leaderboard, verdict
+from judge.report.views.provenance import Provenance
+from judge.report.views.ranking import Contest, RankingView, build_ranking
+from judge.report.views.score_drivers import JudgeDrivers, build_judge_drivers
 from judge.report.views.validation import LEVEL
 from judge.results.result import Result
 
@@ -51,7 +51,7 @@ class _Table:
         ends = accumulate(len(text) + 1 for text in lines)
         kept = sum(end < min(room, _MOST) - 100 for end in ends)  # less the word
         lost = [(len(self.heads) - len(heads), "more column"), (len(lines) - kept, "more row")]
-        lacks = " and ".join(count(n, what) for n, what in lost if n)
+        lacks = " and ".join(plural(n, what) for n, what in lost if n)
         return "\n".join(lines[:kept]) + (f"\n\n… {lacks}. {_REST}" if lacks else "")
 
 
@@ -59,12 +59,12 @@ def render(result: Result) -> str:
     """GitHub-flavoured Markdown of at most `LIMIT` characters: the numbers and what failed, then, folded away, how
     they came to be.
     """
-    shown = ranked(result) if result.rankings else view(result)
+    shown = build_ranking(result) if result.rankings else build_leaderboard(result)
     blocks: list[str | _Table] = [f"## {escape(shown.about.title, 200)}"]
     if told := verdict(result):
         blocks.append(f"**{escape(told)}**")
     blocks += [f"> {escape(text, 500)}" for text in shown.about.told[:20]]
-    blocks += _standings(shown) if isinstance(shown, Ranked) else _means(shown)
+    blocks += _standings(shown) if isinstance(shown, RankingView) else _means(shown)
     blocks += _against(result)
     blocks += _calibrated(result)
     failed = _fit(_failures(shown.about), _FAILED)
@@ -78,13 +78,13 @@ def render(result: Result) -> str:
 
 def escape(text: str, limit: int = _TEXT) -> str:
     """The text on one line, with nothing in it that Markdown, HTML or GitHub would read as markup, link or mention."""
-    literal = _BLOCK.sub(r"\1\\", _SPECIAL.sub(r"\\\1", line(text, limit)))
+    literal = _BLOCK.sub(r"\1\\", _SPECIAL.sub(r"\\\1", one_line(text, limit)))
     return _LINKED.sub(r"\g<0>&#8203;", literal)
 
 
 def summary(text: str, limit: int = _NAME) -> str:
     """The text on one line for `<summary>`, in which Markdown has no say: HTML that links to nothing."""
-    literal = html.escape(line(text, limit), quote=False)
+    literal = html.escape(one_line(text, limit), quote=False)
     return _ADDRESS.sub(r"\g<0>&#8203;", _LINKED.sub(r"\g<0>&#8203;", literal))
 
 
@@ -101,22 +101,22 @@ def _fit(blocks: Iterable[str | _Table], room: int) -> str:
     return page
 
 
-def _folded(result: Result, shown: View | Ranked) -> Iterator[tuple[str, list[str | _Table]]]:
+def _folded(result: Result, shown: Leaderboard | RankingView) -> Iterator[tuple[str, list[str | _Table]]]:
     """What is not read every time, by title."""
-    if pulls := moved(result):
+    if pulls := build_judge_drivers(result):
         yield "What moves the judge", _moved(pulls)
     if shown.agreement:
         yield "Agreement of the judges", _agreement(shown.agreement)
-    if isinstance(shown, Ranked):
+    if isinstance(shown, RankingView):
         yield "What the numbers mean", [escape(shown.caption)]
     yield "How it was made", _how(shown.about)
-    if isinstance(shown, Ranked) and (found := [block for one in shown.contests for block in _matrix(one)]):
+    if isinstance(shown, RankingView) and (found := [block for one in shown.contests for block in _matrix(one)]):
         yield "Win rates in per cent, row against column", found
 
 
 def _code(text: str) -> str:
     """The text as a code span that no backtick in it can end."""
-    flat = line(text)
+    flat = one_line(text)
     if not flat:
         return ""
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", flat)), default=0))
@@ -126,14 +126,14 @@ def _code(text: str) -> str:
 
 def _cell_code(text: str) -> str:
     """A code span for a table cell, where a pipe wants a backslash even in code (GFM, 4.10)."""
-    return _code(line(text, 200)).replace("|", "\\|")
+    return _code(one_line(text, 200)).replace("|", "\\|")
 
 
 def _name(text: str) -> str:
     return escape(text, _NAME)
 
 
-def _means(shown: View) -> list[str | _Table]:
+def _means(shown: Leaderboard) -> list[str | _Table]:
     """The table of means, a row per system, or, where that is too wide, a row per column."""
     heads = [f"{_head(*p)} {ARROWS[g.better]}".rstrip() for g in shown.groups for p in g.parts.items()]
     rows = [tuple(_cell(shown.cells[system, column.name]) for column in shown.columns) for system in shown.systems]
@@ -147,14 +147,14 @@ def _means(shown: View) -> list[str | _Table]:
     return [_Table(["" if upright(shown) else "system", *heads], whole), escape(shown.caption)]
 
 
-def _rank(shown: View, system: str) -> str:
+def _rank(shown: Leaderboard, system: str) -> str:
     """A system's place and its interval, `1 [1–2]`."""
     standing = shown.ranks.get(system)
     interval = f" [{standing.interval}]" if standing and standing.interval else ""
     return f"{standing.rank}{interval}" if standing else "–"
 
 
-def upright(shown: View) -> bool:
+def upright(shown: Leaderboard) -> bool:
     """Whether the table of means is easier to read with the columns below each other: many columns, few systems."""
     return len(shown.columns) > 8 and len(shown.systems) < len(shown.columns)
 
@@ -170,7 +170,7 @@ def _cell(cell: Cell) -> str:
     return " ".join(part for part in (mean, cell.interval, coverage) if part)
 
 
-def _standings(shown: Ranked) -> Iterator[str | _Table]:
+def _standings(shown: RankingView) -> Iterator[str | _Table]:
     for contest in shown.contests:
         yield f"### {escape(contest.label, 200)}"
         cells = [[f"{value} {interval}".rstrip() for value, interval in column] for column in contest.columns.values()]
@@ -188,7 +188,7 @@ def _matrix(contest: Contest) -> Iterator[str | _Table]:
         yield _Table(("", *names), rows)
 
 
-def _moved(shown: Moved) -> list[str | _Table]:
+def _moved(shown: JudgeDrivers) -> list[str | _Table]:
     rows = []
     for row in chain.from_iterable(shown.criteria):
         pulls = [row.pulls.get(name) for name in shown.heads]
@@ -210,7 +210,7 @@ def _against(result: Result) -> Iterator[str | _Table]:
     yield _Table(grid.heads, rows, right=range(2, len(grid.heads)))
     blocks = {one.criterion: validation.block(one, LEVEL) for one in result.rated}
     over = "; ".join(dict.fromkeys(block.over for block in blocks.values()))
-    told = " ".join(f"{line(name, _NAME)}: {' '.join(block.told)}" for name, block in blocks.items() if block.told)
+    told = " ".join(f"{one_line(name, _NAME)}: {' '.join(block.told)}" for name, block in blocks.items() if block.told)
     yield escape(f"{over}. {told}")
 
 
@@ -236,7 +236,7 @@ def _agreement(agreement: Sequence[Agreed]) -> list[str | _Table]:
     return [_Table(("criterion", "alpha", "texts"), rows), escape(ALPHA)]
 
 
-def _failures(shown: About) -> list[str | _Table]:
+def _failures(shown: Provenance) -> list[str | _Table]:
     if not shown.failures:
         return []
     rows = [
@@ -247,12 +247,12 @@ def _failures(shown: About) -> list[str | _Table]:
     return ["### Failures", _Table(heads, rows, right=[2])]
 
 
-def _how(shown: About) -> list[str | _Table]:
+def _how(shown: Provenance) -> list[str | _Table]:
     lines = [f"- {name}: {escape(text, 500)}" for name, text in shown.facts]
     lines += [f"- {escape(shown.usage)}"] if shown.usage else []
     lines += [f"- Judge {escape(name, 200)}: {escape(text, 500)}" for name, text in shown.judges]
     lines += [
-        f"- {_name(one.name)}: {_code(line(one.signature, 500))}{f' ({escape(one.made, 200)})' if one.made else ''}"
+        f"- {_name(one.name)}: {_code(one_line(one.signature, 500))}{f' ({escape(one.made, 200)})' if one.made else ''}"
         for one in shown.signed
         if one.signature
     ]

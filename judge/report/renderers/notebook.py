@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 
 from markupsafe import Markup, escape
 
-from judge.core.format import clean, count
+from judge.core.format import escape_controls, plural
 from judge.core.records import ABSTAINED
 from judge.report.renderers.html import template
 from judge.report.views.comparison import Section, layout
 from judge.report.views.criterion_diff import told as told_of
-from judge.report.views.leaderboard import verdict, view
-from judge.report.views.ranking import ranked
+from judge.report.views.leaderboard import build_leaderboard, verdict
+from judge.report.views.ranking import build_ranking
 from judge.results.comparison import RunComparison
-from judge.results.criterion_diff import PromptDiff
+from judge.results.criterion_diff import CriterionDiff
 from judge.results.result import Result
 
 _KINDS = 4
@@ -26,10 +26,10 @@ def of_result(result: Result) -> str:
     macros = template("summary.html.jinja").module
     said = [verdict(result), *failed(result)]
     if result.rankings:
-        contests = ranked(result)
+        contests = build_ranking(result)
         tables = [str(macros.standing(contest, contest.label)) for contest in contests.contests]
         return "".join([*_lines(said), *tables, _folded("How to read this", _lines([contests.caption]))])
-    shown = view(result)
+    shown = build_leaderboard(result)
     captions = [text for text in (shown.ranked, shown.caption) if text]
     return "".join(
         [*_lines(said), str(macros.summary(shown, caption=False)), _folded("How to read this", _lines(captions))]
@@ -44,7 +44,7 @@ def failed(result: Result) -> Iterator[str]:
     named = [f"{many:,} {error} ({column})" for (error, column), many in kinds.most_common(_KINDS)]
     more = f" and {len(kinds) - _KINDS} more kinds" if len(kinds) > _KINDS else ""
     every = result.failed + len(result.table.scores)
-    yield f"{result.failed:,} of {count(every, 'value')} failed: {', '.join(named)}{more}. .failures says why of each."
+    yield f"{result.failed:,} of {plural(every, 'value')} failed: {', '.join(named)}{more}. .failures says why of each."
 
 
 def of_runs(found: RunComparison) -> str:
@@ -56,13 +56,13 @@ def of_runs(found: RunComparison) -> str:
     return "".join([f"<p><b>{_text(shown.title)}</b></p>", *_lines(shown.told), *tables, _folded("More", _lines(rest))])
 
 
-def of_prompts(found: PromptDiff) -> str:
+def of_prompts(found: CriterionDiff) -> str:
     """The answer in sentences, what a judge's scores did, and the lines that differ."""
     title = f"<p><b>{_text(' → '.join(found.names))}</b></p>"
     judged = found.judged.comparison if found.judged is not None else None
     tables = [_section(section) for section in layout(judged).sections] if judged is not None else []
     lines = Markup("\n").join(_text(line) for line in found.diff)
-    folded = _folded(count(len(found.diff), "line"), [f"<pre>{lines}</pre>"]) if found.diff else ""
+    folded = _folded(plural(len(found.diff), "line"), [f"<pre>{lines}</pre>"]) if found.diff else ""
     return "".join([title, *_lines([*told_of(found), *found.notes]), *tables, folded])
 
 
@@ -87,4 +87,4 @@ def _folded(title: str, parts: list[str]) -> str:
 
 
 def _text(text: str) -> Markup:
-    return escape(clean(text))
+    return escape(escape_controls(text))

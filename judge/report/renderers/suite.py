@@ -27,10 +27,10 @@ from rich.text import Text
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
-from judge.core.format import clean, count, line, plain, seconds
-from judge.report.renderers.console import written
+from judge.core.format import escape_controls, one_line, plural, seconds, to_json
+from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import LIMIT, escape, summary
-from judge.report.views.suite import Row, Shown, changed, shown, suite_summary, totals
+from judge.report.views.suite import Row, SuiteView, changed, suite_summary, suite_view, totals
 from judge.results.comparison import RunComparison
 from judge.suite.records import Outcome
 
@@ -41,9 +41,9 @@ _LINES = 40  # of a prompt's diff
 
 def render_console(outcomes: Sequence[Outcome], *, colour: bool = False) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code. What all suites came to is the last line."""
-    console, text = written(colour=colour)
+    console, text = recording_console(colour=colour)
     for outcome in outcomes:
-        _print_suite(console, shown(outcome))
+        _print_suite(console, suite_view(outcome))
         if outcome.comparison is not None:
             _print_compared(console, outcome.comparison, colour)
         console.print()
@@ -57,7 +57,7 @@ def _told(passed: bool) -> str:
     return "bold green" if passed else "bold red"
 
 
-def _print_suite(console: Console, suite: Shown) -> None:
+def _print_suite(console: Console, suite: SuiteView) -> None:
     console.print(Text.assemble((suite.name, "bold"), (f"  {suite.path}", "dim")))
     console.print(Text.assemble((suite.told, _told(suite.passed)), (f" {seconds(suite.seconds)}", "dim")))
     if suite.trouble:
@@ -100,11 +100,11 @@ def _print_compared(console: Console, found: RunComparison, colour: bool) -> Non
     for change in found.changes:
         lines = changed(change)
         if lines:
-            console.print(Text(f"\nPrompt of {line(', '.join(change.columns))}", "bold"))
+            console.print(Text(f"\nPrompt of {one_line(', '.join(change.columns))}", "bold"))
         for text in lines[:_LINES]:
             console.print(Padding(Text(text, _DIFF.get(text[:1], "dim")), (0, 0, 0, 2)))
         if len(lines) > _LINES:
-            console.print(Padding(Text(f"… {count(len(lines) - _LINES, 'more line')}", "dim"), (0, 0, 0, 2)))
+            console.print(Padding(Text(f"… {plural(len(lines) - _LINES, 'more line')}", "dim"), (0, 0, 0, 2)))
 
 
 _MOST = 20_000  # characters of a table
@@ -124,7 +124,7 @@ def render_markdown(outcomes: Sequence[Outcome]) -> str:
 
 def _blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """The verdict, what is not met in all suites, then what is folded away."""
-    laid = [shown(outcome) for outcome in outcomes]
+    laid = [suite_view(outcome) for outcome in outcomes]
     mark = "✓" if all(suite.passed for suite in laid) else "✗"
     yield f"## {mark} judge test"
     yield f"**{escape(totals(outcomes))}**"
@@ -141,18 +141,18 @@ def _parts(rows: Sequence[Row]) -> str:
     """`4 cases, 1 limit, 1 comparison with the baseline`."""
     kinds = Counter(row.kind if row.kind in ("limit", "baseline") else "case" for row in rows)
     words = {"case": ("case", ""), "limit": ("limit", ""), "baseline": ("comparison", " with the baseline")}
-    return ", ".join(f"{count(kinds[kind], word)}{more}" for kind, (word, more) in words.items() if kinds[kind])
+    return ", ".join(f"{plural(kinds[kind], word)}{more}" for kind, (word, more) in words.items() if kinds[kind])
 
 
-def _title(suite: Shown) -> str:
+def _title(suite: SuiteView) -> str:
     return escape(suite.name, _NAME)
 
 
-def _name(suite: Shown) -> str:
-    return line(suite.name, _NAME)
+def _name(suite: SuiteView) -> str:
+    return one_line(suite.name, _NAME)
 
 
-def _open(suite: Shown, *, alone: bool) -> Iterator[str]:
+def _open(suite: SuiteView, *, alone: bool) -> Iterator[str]:
     if not alone:
         took = f" ({seconds(suite.seconds)})"
         yield f"### {'✓' if suite.passed else '✗'} {_title(suite)}\n\n{escape(suite.told)}{took}"
@@ -176,7 +176,7 @@ def _grid(rows: Sequence[Row], *, where: bool) -> str:
     kept, size = 0, 0
     while kept < len(grid) and (size := size + len(grid[kept]) + 1) < _MOST:
         kept += 1
-    more = f"\n\n… {count(len(grid) - kept, 'more row')}." if kept < len(grid) else ""
+    more = f"\n\n… {plural(len(grid) - kept, 'more row')}." if kept < len(grid) else ""
     return "\n".join(grid[:kept]) + more
 
 
@@ -197,12 +197,12 @@ def _folded(title: str, text: str) -> str:
     return f"<details>\n<summary>{summary(title, 2 * _CELL)}</summary>\n\n{text}\n\n</details>"
 
 
-def _compared(suite: Shown, found: RunComparison) -> Iterator[str]:
+def _compared(suite: SuiteView, found: RunComparison) -> Iterator[str]:
     """The prompts' lines that differ, then the runs side by side as `judge compare` shows them, one size smaller."""
     for change in found.changes:
         if lines := changed(change):
             names = ", ".join(change.columns)
-            yield _folded(f"{_name(suite)}: prompt of {line(names, _NAME)}", _fenced("\n".join(lines)))
+            yield _folded(f"{_name(suite)}: prompt of {one_line(names, _NAME)}", _fenced("\n".join(lines)))
     page = re.sub(r"^(#{2,3}) ", r"##\1 ", found.report("markdown"), flags=re.MULTILINE)
     yield _folded(f"{_name(suite)}: against the baseline", page.rstrip("\n"))
 
@@ -222,7 +222,7 @@ _MESSAGE = 2_000  # characters of why a suite could not be run
 
 def render_junit(outcomes: Sequence[Outcome]) -> str:
     """A `failure` is a verdict that is not met, an `error` one without a score, or a suite that could not be run."""
-    laid = [shown(outcome) for outcome in outcomes]
+    laid = [suite_view(outcome) for outcome in outcomes]
     root = Element("testsuites", _counts(laid))
     for suite in laid:
         one = SubElement(root, "testsuite", {"name": _text(suite.name), "file": _text(suite.path)} | _counts([suite]))
@@ -237,10 +237,10 @@ def render_junit(outcomes: Sequence[Outcome]) -> str:
 
 
 def _text(text: str) -> str:
-    return _FORBIDDEN.sub(lambda one: f"\\u{ord(one[0]):04x}", clean(text))
+    return _FORBIDDEN.sub(lambda one: f"\\u{ord(one[0]):04x}", escape_controls(text))
 
 
-def _counts(suites: Sequence[Shown]) -> dict[str, str]:
+def _counts(suites: Sequence[SuiteView]) -> dict[str, str]:
     lost = [row.mark == "!" for suite in suites for row in suite.unmet]
     stuck = sum(bool(suite.trouble) for suite in suites)
     return {
@@ -251,7 +251,7 @@ def _counts(suites: Sequence[Shown]) -> dict[str, str]:
     }
 
 
-def _case(suite: Element, of: Shown, row: Row) -> None:
+def _case(suite: Element, of: SuiteView, row: Row) -> None:
     path, _, at = row.where.rpartition(":")
     found = {"name": _text(row.name), "classname": _text(of.name), "file": _text(path), "line": at}
     case = SubElement(suite, "testcase", found)
@@ -276,7 +276,7 @@ def render_json(outcomes: Sequence[Outcome]) -> str:
         "summary": suite_summary(outcomes),
         "suites": [_suite(outcome) for outcome in outcomes],
     }
-    return json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def _suite(outcome: Outcome) -> dict[str, Any]:
@@ -309,5 +309,5 @@ def render(outcomes: Sequence[Outcome], format: str, *, colour: bool) -> str:
     if format == "console":
         return render_console(outcomes, colour=colour)
     if format not in _RENDER:
-        raise ConfigError(plugins.unknown("format", format, ["console", *_RENDER]))
+        raise ConfigError(plugins.unknown_name_message("format", format, ["console", *_RENDER]))
     return _RENDER[format](outcomes)

@@ -11,9 +11,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from judge.core.format import line, plain
+from judge.core.format import one_line, to_json
 from judge.report.renderers import csv, latex
-from judge.report.renderers.console import written
+from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import escape
 from judge.report.views import validation as validation_module
 from judge.report.views.validation import FEW, HEADS, Grid, ValidationBlock, closing, told
@@ -26,10 +26,10 @@ from judge.stats.ppi import Calibrated
 
 def _console(validation: Validation, level: Level, colour: bool) -> str:
     """Tables as wide as the terminal, or 80; without `colour` no escape code."""
-    console, text = written(colour=colour)
-    console.print(Text(line(validation.title), "bold"))
+    console, text = recording_console(colour=colour)
+    console.print(Text(one_line(validation.title), "bold"))
     for note in validation.notes:
-        console.print(Text(f"! {line(note)}", "yellow"))
+        console.print(Text(f"! {one_line(note)}", "yellow"))
     for rated in validation.rated:
         block = laid_out(rated, level)
         console.print(Text.assemble("\n", (block.title, "bold"), f"\n{block.over}"))
@@ -118,7 +118,7 @@ def _json(validation: Validation, level: Level, colour: bool) -> str:
     }
     if validation.calibrated:
         found["calibrated"] = [asdict(one) for one in validation.calibrated]
-    return json.dumps(plain(found), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json.dumps(to_json(found), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def _latex(validation: Validation, level: Level, colour: bool) -> str:
@@ -130,7 +130,7 @@ def _latex(validation: Validation, level: Level, colour: bool) -> str:
         rows = {one.label: [*one.cells, *((n, "") for n in (one.n, one.texts)[: len(counted)])] for one in block.lines}
         caption = " ".join([f"{block.title}. {block.over}.", *block.told, *closing([rated], level)])
         found.append(latex.grid([*HEADS, *counted], rows, caption=caption, label=f"tab:people-{place}"))
-    return latex.begin(list(map(line, validation.notes))) + "\n".join(found)
+    return latex.begin(list(map(one_line, validation.notes))) + "\n".join(found)
 
 
 def _csv(validation: Validation, level: Level, colour: bool) -> str:

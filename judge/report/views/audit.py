@@ -8,11 +8,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from judge.audits.bias import FIRST
-from judge.audits.build_card import noticed
-from judge.audits.card import DETECTED, FEWEST, TESTABLE, Card, Cell, Finding, change, interval, mostly, percents, places, share_percent
-from judge.audits.sensitivity import is_told
+from judge.audits.build_card import detects_damage
+from judge.audits.card import (
+    DETECTED,
+    FEWEST,
+    TESTABLE,
+    BiasFinding,
+    JudgeCard,
+    SensitivityCell,
+    change,
+    interval,
+    is_majority,
+    percents,
+    places,
+    share_percent,
+)
+from judge.audits.sensitivity import is_significant
 from judge.audits.stability import LABEL
-from judge.core.format import count, line, minus, number, signed
+from judge.core.format import minus, number, one_line, plural, signed
 from judge.core.records import Column, Estimate
 from judge.report.charts import geometry
 from judge.stats.pairwise import TIE
@@ -162,15 +175,15 @@ class Layout:
     biases_how: str
 
 
-def layout(card: Card) -> Layout:
+def layout(card: JudgeCard) -> Layout:
     """Lay a card out."""
     columns = _columns(card)
     own = [cell for cell in card.cells if cell.own]
     findings = [one for one in card.findings if not _of_label(one)]
     return Layout(
-        title=line(card.title),
-        told=tuple(map(line, card.verdicts)),
-        notes=tuple(map(line, card.notes)),
+        title=one_line(card.title),
+        told=tuple(map(one_line, card.verdicts)),
+        notes=tuple(map(one_line, card.notes)),
         facts=tuple(_facts(card)),
         sensitivity=_matrix("Sensitivity", card.cells, columns, OWN),
         own=tuple(_detail(cell, columns) for cell in own),
@@ -178,14 +191,14 @@ def layout(card: Card) -> Layout:
         attacks=tuple(_detail(cell, columns) for cell in card.attacks),
         biases=tuple(_biases(findings, columns)),
         use=tuple(_uses(card.findings)),
-        left_out=tuple((line(name), line(why)) for name, why in card.left_out.items()),
-        failures=tuple((line(name), f"{n:,}") for name, n in card.failures.items()),
+        left_out=tuple((one_line(name), one_line(why)) for name, why in card.left_out.items()),
+        failures=tuple((one_line(name), f"{n:,}") for name, n in card.failures.items()),
         how=HOW,
         biases_how=_BIASES,
     )
 
 
-def _columns(card: Card) -> dict[str, Column]:
+def _columns(card: JudgeCard) -> dict[str, Column]:
     """What is known of the criteria's scales."""
     known = card.info.get("criteria") or {}
     return {
@@ -194,11 +207,11 @@ def _columns(card: Card) -> dict[str, Column]:
     }
 
 
-def _attacked(card: Card) -> str:
-    return next((ATTACKED.format(control=line(cell.change)) for cell in card.attacks if cell.control), "")
+def _attacked(card: JudgeCard) -> str:
+    return next((ATTACKED.format(control=one_line(cell.change)) for cell in card.attacks if cell.control), "")
 
 
-def _facts(card: Card) -> Iterator[tuple[str, str]]:
+def _facts(card: JudgeCard) -> Iterator[tuple[str, str]]:
     info, texts = card.info, card.info.get("texts") or 0
     data = info.get("data") or {}
     digest = f", SHA-256 {data['sha256'][:16]}" if data.get("sha256") else ""
@@ -209,7 +222,7 @@ def _facts(card: Card) -> Iterator[tuple[str, str]]:
         "Date": info.get("date"),
         "Data": f"{data.get('name') or 'given in Python'}{digest}" if data else "",
         "Probes": ", ".join(info.get("probes") or ()),
-        "Texts": texts and f"{count(texts, 'text')}, {count(changed, 'changed one')}",
+        "Texts": texts and f"{plural(texts, 'text')}, {plural(changed, 'changed one')}",
         "Judgments": info.get("judgments") and f"{info['judgments']:,}{failed}",
         "Language": info.get("language"),
         **{name.capitalize(): str(told) for name, told in (info.get("settings") or {}).items()},
@@ -217,14 +230,14 @@ def _facts(card: Card) -> Iterator[tuple[str, str]]:
         "Spent": _spent(info.get("spent") or {}),
         "Made by": info.get("version") and f"judge {info['version']}, seed {info.get('seed', 0)}",
     }
-    return ((line(name), line(str(one))) for name, one in told.items() if one)
+    return ((one_line(name), one_line(str(one))) for name, one in told.items() if one)
 
 
 def _spent(spent: Mapping[str, Any]) -> str:
     if not spent.get("requests"):
         return ""
     usd = "no price known" if spent.get("usd") is None else f"${number(spent['usd'], 4)}"
-    return f"{count(spent['requests'], 'request')}, {spent['tokens']:,} tokens, {usd}"
+    return f"{plural(spent['requests'], 'request')}, {spent['tokens']:,} tokens, {usd}"
 
 
 def _of_criterion(one: Mapping[str, Any]) -> str:
@@ -234,16 +247,16 @@ def _of_criterion(one: Mapping[str, Any]) -> str:
         if one.get("low") is None or one.get("high") is None
         else minus(f"{one['low']:g}") + " to " + minus(f"{one['high']:g}")
     )
-    scale = f"labels {', '.join(map(line, labels))}" if labels else ends and f"scale {ends}"
-    prompt = f"prompt {line(str(one['digest']))[:16]}" if one.get("digest") else ""
-    reply = f"reply {line(str(one['reply']))}" if one.get("reply") else ""
+    scale = f"labels {', '.join(map(one_line, labels))}" if labels else ends and f"scale {ends}"
+    prompt = f"prompt {one_line(str(one['digest']))[:16]}" if one.get("digest") else ""
+    reply = f"reply {one_line(str(one['reply']))}" if one.get("reply") else ""
     return ", ".join(filter(None, [scale, reply, prompt]))
 
 
 # Matrices
 
 
-def _matrix(title: str, cells: Sequence[Cell], columns: Mapping[str, Column], told: str) -> Matrix | None:
+def _matrix(title: str, cells: Sequence[SensitivityCell], columns: Mapping[str, Column], told: str) -> Matrix | None:
     if not cells:
         return None
     criteria = list(dict.fromkeys(cell.criterion for cell in cells))
@@ -251,16 +264,18 @@ def _matrix(title: str, cells: Sequence[Cell], columns: Mapping[str, Column], to
     rows = [
         (name, tuple(known.get((name, one)) for one in criteria)) for name in dict.fromkeys(c.change for c in cells)
     ]
-    return Matrix(title, tuple(map(line, criteria)), tuple((line(name), row) for name, row in rows), told)
+    return Matrix(title, tuple(map(one_line, criteria)), tuple((one_line(name), row) for name, row in rows), told)
 
 
-def _shown(cell: Cell, column: Column | None) -> ShownCell:
+def _shown(cell: SensitivityCell, column: Column | None) -> ShownCell:
     rate, move = cell.rate, cell.move
     digits = places(column, [move.value] if move else [])
-    mark = (SEEN if noticed(cell) else UNSEEN) if cell.own else ""
+    mark = (SEEN if detects_damage(cell) else UNSEEN) if cell.own else ""
     told = _mark(cell)
     detail = _detail(cell, {cell.criterion: column} if column else {})
-    title = f"{line(cell.change)}, {line(cell.criterion)}: {detail.rate}, against {detail.against}; {detail.move}"
+    title = (
+        f"{one_line(cell.change)}, {one_line(cell.criterion)}: {detail.rate}, against {detail.against}; {detail.move}"
+    )
     title += f", p (Holm) {detail.p}"
     return ShownCell(
         mark,
@@ -271,26 +286,30 @@ def _shown(cell: Cell, column: Column | None) -> ShownCell:
         told,
         ("won" if move.value > 0 else "lost") if move and told else "",
         round(60 * rate.value) if rate else 0,
-        f"{title}, {count(move.n if move else 0, 'text')}{f', {cell.failed:,} failed' if cell.failed else ''}",
+        f"{title}, {plural(move.n if move else 0, 'text')}{f', {cell.failed:,} failed' if cell.failed else ''}",
         f"{number(100 * cell.against.value, 0)}%" if cell.against else "",
     )
 
 
-def _mark(cell: Cell) -> str:
+def _mark(cell: SensitivityCell) -> str:
     if cell.move is None:
         return ""
     return (
-        TOLD if is_told(cell.move) else OPEN if mostly(cell.rate, cell.move) or mostly(cell.against, cell.move) else ""
+        TOLD
+        if is_significant(cell.move)
+        else OPEN
+        if is_majority(cell.rate, cell.move) or is_majority(cell.against, cell.move)
+        else ""
     )
 
 
-def _detail(cell: Cell, columns: Mapping[str, Column]) -> Detail:
+def _detail(cell: SensitivityCell, columns: Mapping[str, Column]) -> Detail:
     rate, move = cell.rate, cell.move
     digits = places(columns.get(cell.criterion), [move.value] if move else [])
     return Detail(
-        line(cell.criterion),
-        line(cell.change),
-        (SEEN if noticed(cell) else UNSEEN) if cell.own else "",
+        one_line(cell.criterion),
+        one_line(cell.change),
+        (SEEN if detects_damage(cell) else UNSEEN) if cell.own else "",
         share_percent(rate) if rate else "–",
         f"{change(move, digits)}{_mark(cell)}" if move else "–",
         _p(move) if move else "–",
@@ -307,16 +326,16 @@ def _p(found: Estimate) -> str:
 # Biases
 
 
-def _biases(findings: Sequence[Finding], columns: Mapping[str, Column]) -> Iterator[Bias]:
-    by_probe: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
+def _biases(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> Iterator[Bias]:
+    by_probe: dict[str, dict[str, list[BiasFinding]]] = defaultdict(lambda: defaultdict(list))
     for one in findings:
         by_probe[one.probe][one.what].append(one)
     for probe in sorted(by_probe, key=lambda name: _PROBES.index(name) if name in _PROBES else len(_PROBES)):
         points = _points([one for found in by_probe[probe].values() for one in found], columns)
-        yield Bias(line(probe), tuple(_group(found, columns, points) for found in by_probe[probe].values()))
+        yield Bias(one_line(probe), tuple(_group(found, columns, points) for found in by_probe[probe].values()))
 
 
-def _points(found: Sequence[Finding], columns: Mapping[str, Column]) -> geometry.Axis:
+def _points(found: Sequence[BiasFinding], columns: Mapping[str, Column]) -> geometry.Axis:
     """The same to either side of 0, and as far as the furthest end of all that is in points, or the scale is long."""
     estimates = [one.estimate for one in found if one.unit not in {"share", "r"}]
     most = max((abs(end) for e in estimates for end in (e.value, e.low, e.high) if end is not None), default=0.0)
@@ -327,15 +346,15 @@ def _points(found: Sequence[Finding], columns: Mapping[str, Column]) -> geometry
     return geometry.even(-far, far, far)
 
 
-def _group(found: Sequence[Finding], columns: Mapping[str, Column], points: geometry.Axis) -> Group:
+def _group(found: Sequence[BiasFinding], columns: Mapping[str, Column], points: geometry.Axis) -> Group:
     first = found[0]
-    what = line(first.what) + (f" ({line(first.unit)})" if first.unit not in _PLAIN else "")
+    what = one_line(first.what) + (f" ({one_line(first.unit)})" if first.unit not in _PLAIN else "")
     along = {"share": _SHARES, "r": _CORRELATIONS}.get(first.unit, points)
     return Group(what, along, tuple(_row(one, columns.get(one.criterion), what, along) for one in found))
 
 
-def _row(one: Finding, column: Column | None, what: str, along: geometry.Axis) -> Row:
-    found, name = one.estimate, line(one.criterion)
+def _row(one: BiasFinding, column: Column | None, what: str, along: geometry.Axis) -> Row:
+    found, name = one.estimate, one_line(one.criterion)
     digits = 2 if one.unit == "r" else places(column, [found.value])
     if one.unit == "share":
         value, beside = f"{number(100 * found.value, 0)}%", percents(found)
@@ -347,16 +366,16 @@ def _row(one: Finding, column: Column | None, what: str, along: geometry.Axis) -
         half = along.at(TIE)
         bar = replace(bar, left=min(half, bar.mean), width=round(abs(bar.mean - half), 2))
     mark = TOLD if one.told else OPEN if one.open else ""
-    n = count(found.n, one.of.removesuffix("s"))
-    return Row(name, value, beside, _p(found), n, mark, line(one.said), bar)
+    n = plural(found.n, one.of.removesuffix("s"))
+    return Row(name, value, beside, _p(found), n, mark, one_line(one.said), bar)
 
 
-def _of_label(one: Finding) -> bool:
+def _of_label(one: BiasFinding) -> bool:
     return one.probe == "scale use" and one.what.startswith(LABEL)
 
 
-def _uses(findings: Sequence[Finding]) -> Iterator[Use]:
-    by_criterion = defaultdict[str, list[Finding]](list)
+def _uses(findings: Sequence[BiasFinding]) -> Iterator[Use]:
+    by_criterion = defaultdict[str, list[BiasFinding]](list)
     for one in findings:
         if _of_label(one):
             by_criterion[one.criterion].append(one)
@@ -364,11 +383,11 @@ def _uses(findings: Sequence[Finding]) -> Iterator[Use]:
         tallest = max(one.estimate.value for one in found) or 1.0
         bins = [
             geometry.Bin(
-                line(one.what.removeprefix(LABEL)),
+                one_line(one.what.removeprefix(LABEL)),
                 round(100 * one.estimate.value),
                 round(100 * one.estimate.value / tallest, 1),
-                f"{line(one.what.removeprefix(LABEL))}: {share_percent(one.estimate)}",
+                f"{one_line(one.what.removeprefix(LABEL))}: {share_percent(one.estimate)}",
             )
             for one in found
         ]
-        yield Use(line(name), tuple(bins))
+        yield Use(one_line(name), tuple(bins))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from judge.core.format import decimals, number, span
+from judge.core.format import decimals, format_interval, number
 from judge.core.records import Column, Estimate
 from judge.results.result import Result
 from judge.stats.system_differences import Comparison
@@ -72,11 +72,12 @@ def groups(result: Result) -> tuple[Group, ...]:
 def agreement(result: Result) -> tuple[Agreed, ...]:
     """The panel's agreement by criterion."""
     return tuple(
-        Agreed(name, number(e.value, 2), span(e.low, e.high, 2), f"{e.n:,}", e) for name, e in result.agreement.items()
+        Agreed(name, number(e.value, 2), format_interval(e.low, e.high, 2), f"{e.n:,}", e)
+        for name, e in result.agreement.items()
     )
 
 
-def laid(result: Result) -> tuple[Group, ...]:
+def in_display_order(result: Result) -> tuple[Group, ...]:
     """The columns as they are shown: the overall score, where there is one, before the criteria and the metrics."""
     found = groups(result)
     if result.overall is None:
@@ -85,23 +86,23 @@ def laid(result: Result) -> tuple[Group, ...]:
     return (Group(column.name, (column,), {column.name: ""}), *found)
 
 
-def lead(result: Result) -> Comparison | None:
+def lead_column(result: Result) -> Comparison | None:
     """What the systems are ordered by: the overall score, else the first criterion, else the first metric by which the
     best can be told; where there is none, the first that has values. None where nothing was compared, as in a run that
     was too large to be held.
     """
-    by_column = compared(result)
-    columns = [column.name for group in laid(result) for column in group.columns if not column.judge]
+    by_column = compared_columns(result)
+    columns = [column.name for group in in_display_order(result) for column in group.columns if not column.judge]
     found = [by_column[name] for name in columns if name in by_column and by_column[name].ranks]
     return next((one for one in found if one.best), found[0] if found else None)
 
 
-def compared(result: Result) -> Mapping[str, Comparison]:
+def compared_columns(result: Result) -> Mapping[str, Comparison]:
     """The comparisons by column."""
     return {comparison.column: comparison for comparison in result.comparisons}
 
 
-def places(result: Result, column: Column) -> int:
+def decimal_places(result: Result, column: Column) -> int:
     """The decimals that a column's numbers are shown with."""
     if column.low is not None and column.high is not None:
         return decimals([column.low, column.high])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Literal
 
-from judge.core.format import clean, count, decimals, line, number, signed, span
+from judge.core.format import decimals, escape_controls, format_interval, number, one_line, plural, signed
 from judge.core.records import Column, Failure, Score
 from judge.report.charts import geometry
 from judge.results.comparison import Change, RunComparison
@@ -66,7 +66,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ValueChange:
     """One value of an item that moved; `words` are the judge's, before and after, where they are known."""
 
     system: str
@@ -79,12 +79,12 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Far:
+class ItemChanges:
     """An item that moved, by `size` at the most as a share of the scale."""
 
     item: str
     size: str
-    told: tuple[Told, ...]
+    told: tuple[ValueChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Layout:
     sections: tuple[Section, ...]
     unchanged: str
     failed: tuple[Failed, ...]
-    far: tuple[Far, ...]
+    far: tuple[ItemChanges, ...]
     how: str
 
 
@@ -108,11 +108,11 @@ def layout(found: RunComparison, *, every: bool = False) -> Layout:
     for row in found.runs.moved:
         columns.setdefault(row.column, []).append(row)
     differ = {name: rows for name, rows in columns.items() if any(row.up or row.down for row in rows)}
-    equal = [line(name) for name in columns if name not in differ]
+    equal = [one_line(name) for name in columns if name not in differ]
     return Layout(
-        title=f"{line(found.names[0])} → {line(found.names[1])}",
+        title=f"{one_line(found.names[0])} → {one_line(found.names[1])}",
         told=tuple(_told(found.runs, differ)),
-        notes=(*map(line, found.notes), *_left_out(found)),
+        notes=(*map(one_line, found.notes), *_left_out(found)),
         changes=tuple((_title(change), change) for change in found.changes),
         sections=tuple(_section(found.columns.get(name), rows, every=every) for name, rows in differ.items()),
         unchanged=f"No value differs in {_listed(equal)}." if equal else "",
@@ -123,7 +123,7 @@ def layout(found: RunComparison, *, every: bool = False) -> Layout:
 
 
 def _title(change: Change) -> str:
-    of = f" of {_listed([line(name) for name in change.columns])}" if change.columns else ""
+    of = f" of {_listed([one_line(name) for name in change.columns])}" if change.columns else ""
     return f"{change.what}{of}"
 
 
@@ -134,7 +134,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _told(runs: Runs, differ: Mapping[str, Sequence[Moved]]) -> Iterator[str]:
     """The answer, in sentences."""
-    yield f"In both runs: {count(runs.texts, 'text')} of {count(runs.items, 'item')}."
+    yield f"In both runs: {plural(runs.texts, 'text')} of {plural(runs.items, 'item')}."
     if not differ:
         yield "Where both have values, none differs."
     else:
@@ -144,7 +144,7 @@ def _told(runs: Runs, differ: Mapping[str, Sequence[Moved]]) -> Iterator[str]:
         if overall:
             yield f"Over all systems {'; '.join(overall)}."
         if tested:
-            changes, apart = count(len(tested), "change"), "is" if moved == 1 else "are"
+            changes, apart = plural(len(tested), "change"), "is" if moved == 1 else "are"
             yield (
                 f"{moved:,} of {changes} by system and column {apart} told apart from 0, not counting those in which "
                 "no text differs."
@@ -152,7 +152,7 @@ def _told(runs: Runs, differ: Mapping[str, Sequence[Moved]]) -> Iterator[str]:
         else:
             yield "Too few items for a test."
     if runs.appeared or runs.vanished:
-        yield f"{count(len(runs.appeared), 'failure')} appeared, {len(runs.vanished):,} vanished."
+        yield f"{plural(len(runs.appeared), 'failure')} appeared, {len(runs.vanished):,} vanished."
 
 
 def _sentence(row: Moved) -> str:
@@ -162,7 +162,7 @@ def _sentence(row: Moved) -> str:
     interval = (
         f" [{', '.join(number(end, places) for end in size)}]" if len(size) == 2 and min(ends) * max(ends) > 0 else ""
     )
-    return f"{line(row.column)} {'rose' if e.value > 0 else 'fell'} by {number(abs(e.value), places)}{interval}"
+    return f"{one_line(row.column)} {'rose' if e.value > 0 else 'fell'} by {number(abs(e.value), places)}{interval}"
 
 
 def _method(runs: Runs) -> str:
@@ -176,18 +176,18 @@ def _left_out(found: RunComparison) -> Iterator[str]:
     runs = found.runs
     known = {row.column for row in runs.moved} | dict(runs.incomparable).keys()
     had = {column.name for column in found.before.table.columns}
-    if bare := [line(name) for name in found.columns if name in had and name not in known]:
+    if bare := [one_line(name) for name in found.columns if name in had and name not in known]:
         yield f"No text has a value in both runs of {_listed(bare)}."
     for lacking, of in _unscored(runs, found).items():
         yield f"No text of {_listed(lacking)} has a value in both runs of {_listed(of)}."
     for name, why in runs.incomparable:
-        yield f"{line(name)} is not compared: {why}."
+        yield f"{one_line(name)} is not compared: {why}."
     for name, only in zip(found.names, runs.only, strict=True):
         for what, names in (("item", only.items), ("system", only.systems), ("column", only.columns)):
             if names:
-                yield f"Only in {line(name)}: {count(len(names), what)} ({_listed([line(n, 80) for n in names])})."
+                yield f"Only in {one_line(name)}: {plural(len(names), what)} ({_listed([one_line(n, 80) for n in names])})."
     if runs.edited:
-        yield f"{count(runs.edited, 'text')} of both runs differ in output, source or references."
+        yield f"{plural(runs.edited, 'text')} of both runs differ in output, source or references."
     lost, won = runs.unanswered
     if lost or won:
         yield f"{lost:,} values of the first run were not asked for in the second, {won:,} the other way round."
@@ -201,8 +201,8 @@ def _unscored(runs: Runs, found: RunComparison) -> dict[tuple[str, ...], list[st
         rows.setdefault(row.column, set()).add(row.system)
     lacking: dict[tuple[str, ...], list[str]] = {}
     for name, systems in rows.items():
-        if missing := tuple(line(one) for one in both if one not in systems):
-            lacking.setdefault(missing, []).append(line(name))
+        if missing := tuple(one_line(one) for one in both if one not in systems):
+            lacking.setdefault(missing, []).append(one_line(name))
     return lacking
 
 
@@ -217,9 +217,9 @@ def _section(column: Column | None, rows: Sequence[Moved], *, every: bool) -> Se
     far = _round_up(max(ends))
     along = geometry.even(-far, far, far)
     shown = rows if every or len(rows) <= _ROWS else _most(rows)
-    more = f"{count(len(rows) - len(shown), 'system')} that moved less are left out" if len(shown) < len(rows) else ""
+    more = f"{plural(len(rows) - len(shown), 'system')} that moved less are left out" if len(shown) < len(rows) else ""
     lower = " (lower is better)" if column and column.better == "lower" else ""
-    return Section(line(name) + lower, along, tuple(_row(row, along, places) for row in shown), more)
+    return Section(one_line(name) + lower, along, tuple(_row(row, along, places) for row in shown), more)
 
 
 def _round_up(value: float) -> float:
@@ -236,9 +236,9 @@ def _most(rows: Sequence[Moved]) -> list[Moved]:
 
 def _row(row: Moved, along: geometry.Axis, places: int) -> Row:
     e = row.estimate
-    change, interval = signed(e.value, places), span(e.low, e.high, places)
+    change, interval = signed(e.value, places), format_interval(e.low, e.high, places)
     p = "–" if row.adjusted is None else "<.001" if row.adjusted < 0.001 else number(row.adjusted, 3).removeprefix("0")
-    system = line(row.system) if row.system else EVERY
+    system = one_line(row.system) if row.system else EVERY
     title = f"{system}: {change} {interval}".rstrip()
     texts = f"{row.up:,} {row.same:,} {row.down:,}" if e.p is not None or e.n == 1 else ""
     had, has = number(row.before, places), number(row.after, places)
@@ -251,24 +251,26 @@ def _failed(where: Literal["appeared", "vanished"], rows: Iterable[Failure]) -> 
         kinds.setdefault(row.error, []).append(row)
     for error, of_kind in sorted(kinds.items(), key=lambda one: -len(one[1])):
         first = of_kind[0]
-        names = _listed(list(dict.fromkeys(line(row.column) for row in of_kind)))
-        example = f"{line(first.item or 'all texts', 80)}, {line(first.system, 80)}: {line(first.message, 200)}"
-        yield Failed(where, line(error), len(of_kind), names, example)
+        names = _listed(list(dict.fromkeys(one_line(row.column) for row in of_kind)))
+        example = (
+            f"{one_line(first.item or 'all texts', 80)}, {one_line(first.system, 80)}: {one_line(first.message, 200)}"
+        )
+        yield Failed(where, one_line(error), len(of_kind), names, example)
 
 
-def _far(found: RunComparison) -> Iterator[Far]:
+def _far(found: RunComparison) -> Iterator[ItemChanges]:
     """The items that moved, with what the judge said of them in both runs."""
     wanted = {(shift.item, shift.system, shift.column) for item in found.runs.items_moved for shift in item.shifts}
     words = [_words(result, wanted) for result in (found.before, found.after)]
     outputs = {(s.item, s.system): s.output for s in found.after.table.samples}
     for item in found.runs.items_moved:
-        yield Far(line(item.item), f"{100 * item.size:.0f}%", tuple(_shifts(found, item, words, outputs)))
+        yield ItemChanges(one_line(item.item), f"{100 * item.size:.0f}%", tuple(_shifts(found, item, words, outputs)))
 
 
 def _words(result: Result, wanted: set[tuple[str, str, str]]) -> dict[tuple[str, str, str], str]:
     """The reasons, or else the replies, of these values."""
     return {
-        key: clean((score.provenance.reason or score.provenance.raw or "")[:_TEXT])
+        key: escape_controls((score.provenance.reason or score.provenance.raw or "")[:_TEXT])
         for score in result.table.scores
         if isinstance(score, Score) and (key := (score.item, score.system, score.column)) in wanted
     }
@@ -279,15 +281,15 @@ def _shifts(
     item: Item,
     words: Sequence[Mapping[tuple[str, str, str], str]],
     outputs: Mapping[tuple[str, str], str],
-) -> Iterator[Told]:
+) -> Iterator[ValueChange]:
     for shift in item.shifts:
         key = shift.item, shift.system, shift.column
         places = _places(found.columns.get(shift.column), shift)
         had, has = number(shift.before, places), number(shift.after, places)
         change = signed(shift.after - shift.before, places)
-        output = clean(outputs.get((shift.item, shift.system), "")[:_TEXT])
+        output = escape_controls(outputs.get((shift.item, shift.system), "")[:_TEXT])
         said = words[0].get(key, ""), words[1].get(key, "")
-        yield Told(line(shift.system), line(shift.column), had, has, change, output, said)
+        yield ValueChange(one_line(shift.system), one_line(shift.column), had, has, change, output, said)
 
 
 def _places(column: Column | None, shift: Shift) -> int:

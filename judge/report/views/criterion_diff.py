@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from judge.core.format import chance, count, decimals, signed, span
+from judge.core.format import decimals, format_interval, format_p, plural, signed
 from judge.core.records import Estimate
-from judge.results.criterion_diff import PLACES, Judged, PromptDiff, Prompts
+from judge.results.criterion_diff import PLACES, CriterionDiff, Judged, Prompts
 from judge.stats.correlation import OVER, UNITS
-from judge.stats.power import takes
+from judge.stats.power import items_needed
 
 _FAR = 100_000  # items, beyond which no one would go
 
@@ -16,7 +16,7 @@ _FAR = 100_000  # items, beyond which no one would go
 # What is said
 
 
-def told(found: PromptDiff) -> Iterator[str]:
+def told(found: CriterionDiff) -> Iterator[str]:
     """The answer in sentences, the most important first."""
     if found.judged is not None:
         yield from _of_people(found.judged)
@@ -36,10 +36,10 @@ def _of_people(judged: Judged) -> Iterator[str]:
     if found is None or found.difference is None:
         return
     e = found.difference
-    over = f"{OVER[found.level]}, {count(e.n, UNITS[found.level])}"
-    size = f"Spearman {signed(e.value, PLACES)} {span(e.low, e.high, PLACES)}".rstrip()
+    over = f"{OVER[found.level]}, {plural(e.n, UNITS[found.level])}"
+    size = f"Spearman {signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}".rstrip()
     if found.told:
-        tested = f" ({chance(e.p)})" if e.p is not None else ""
+        tested = f" ({format_p(e.p)})" if e.p is not None else ""
         yield f"Agrees {'better' if e.value > 0 else 'worse'} with people{tested}: {size} {over}."
     else:
         yield f"Agreement with people is not told apart{_open(e, e.p, UNITS[found.level])}: {size} {over}."
@@ -52,20 +52,20 @@ def _of_scores(judged: Judged) -> Iterator[str]:
         return
     row = rows[0]  # of all systems, or of the only one; of a panel the mean's
     e, places = row.estimate, decimals([row.before, row.after])
-    size = f"{signed(e.value, places)} {span(e.low, e.high, places)}".rstrip()
+    size = f"{signed(e.value, places)} {format_interval(e.low, e.high, places)}".rstrip()
     if not row.up and not row.down:
-        yield f"No score differs on {count(row.same, 'text')}."
+        yield f"No score differs on {plural(row.same, 'text')}."
     elif row.adjusted is None:
         yield f"Scores: {size}, too few items for a test."
     elif row.moved:
-        yield f"Scores {'rose' if e.value > 0 else 'fell'} ({chance(row.adjusted)}): {size} over {count(e.n, 'item')}."
+        yield f"Scores {'rose' if e.value > 0 else 'fell'} ({format_p(row.adjusted)}): {size} over {plural(e.n, 'item')}."
     else:
-        yield f"Scores are not told apart{_open(e, row.adjusted, 'item')}: {size} over {count(e.n, 'item')}."
+        yield f"Scores are not told apart{_open(e, row.adjusted, 'item')}: {size} over {plural(e.n, 'item')}."
 
 
 def _open(found: Estimate, p: float | None, unit: str) -> str:
     """` (p = 0.080, would take n ≈ 400 items)`; of these what is known, and no n at which the test has said no."""
-    said, items = [] if p is None else [chance(p)], takes(found)
+    said, items = [] if p is None else [format_p(p)], items_needed(found)
     if items is not None and items > found.n:
         so_many = f"more than {_FAR:,}" if items > _FAR else f"n ≈ {round(items, -max(0, len(str(items)) - 2)):,}"
         said.append(f"would take {so_many} {unit}s")
@@ -75,17 +75,17 @@ def _open(found: Estimate, p: float | None, unit: str) -> str:
 def _of_failures(judged: Judged) -> Iterator[str]:
     if any(judged.failed):
         (had, has), (lost, loses) = judged.judgments, judged.failed
-        yield f"{lost:,} of {count(had, 'judgment')} failed before, {loses:,} of {has:,} after."
+        yield f"{lost:,} of {plural(had, 'judgment')} failed before, {loses:,} of {has:,} after."
 
 
 def _of_prompts(found: Prompts) -> str:
     if not found.differ:
-        return f"The prompts are the same on {'all ' if found.texts > 1 else ''}{count(found.texts, 'text')}."
+        return f"The prompts are the same on {'all ' if found.texts > 1 else ''}{plural(found.texts, 'text')}."
     if found.differ == found.texts:
-        return f"The prompts differ on all of {count(found.texts, 'text')} of {count(found.items, 'item')}."
+        return f"The prompts differ on all of {plural(found.texts, 'text')} of {plural(found.items, 'item')}."
     return (
-        f"The prompts differ on {found.differ:,} of {count(found.texts, 'text')}, which are of {found.items_differ:,} "
-        f"of {count(found.items, 'item')}."
+        f"The prompts differ on {found.differ:,} of {plural(found.texts, 'text')}, which are of {found.items_differ:,} "
+        f"of {plural(found.items, 'item')}."
     )
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from judge.core.format import chance, count, number, signed, span
+from judge.core.format import format_interval, format_p, number, plural, signed
 from judge.core.records import Column
-from judge.report.views.columns import compared
-from judge.report.views.leaderboard import Standing, View, standing
+from judge.report.views.columns import compared_columns
+from judge.report.views.leaderboard import Leaderboard, Standing, standing
 from judge.results.result import Result
 from judge.stats.correlation import Matrix
 from judge.stats.paired_differences import MOST
@@ -85,7 +85,7 @@ def _met(matrix: Matrix, row: int, column: int) -> CorrelationCell:
     if row == column or value is None:
         return CorrelationCell(None, "" if row == column else "–", "" if row == column else "not defined")
     text = number(value, 2)
-    ends = span(matrix.low[row][column], matrix.high[row][column], 2)
+    ends = format_interval(matrix.low[row][column], matrix.high[row][column], 2)
     return CorrelationCell(
         value, text, f"{text} {ends}".rstrip() + f", {matrix.n[row][column]:,} {_UNITS[matrix.level]}"
     )
@@ -132,9 +132,9 @@ class Wins:
         return f"{self.label}, {self.part}" if self.part else self.label
 
 
-def wins(result: Result, shown: View) -> tuple[Wins, ...]:
+def wins(result: Result, shown: Leaderboard) -> tuple[Wins, ...]:
     """A matrix for each column of which systems were compared, in the order of the table of means."""
-    found = compared(result)
+    found = compared_columns(result)
     return tuple(
         _wins(found[column.name], column, shown.places[column.name], (group.name, group.parts[column.name]))
         for group in shown.groups
@@ -168,11 +168,11 @@ def _met_of_difference_matrix(found: Difference, column: Column, places: int, tu
     low, high = (e.low, e.high) if turn > 0 else (_minus(e.high), _minus(e.low))
     value, better = turn * e.value, -1 if column.better == "lower" else 1
     wins, losses = (found.wins, found.losses)[::turn]
-    tests = [chance(found.adjusted)] if found.adjusted is not None else []
+    tests = [format_p(found.adjusted)] if found.adjusted is not None else []
     tests += [f"delta {signed(turn * found.delta, 2)}"] if found.delta is not None else []
     side: Literal["won", "lost", ""] = "" if not found.apart else "won" if value * better > 0 else "lost"
     record = f"{wins:,}/{found.ties:,}/{losses:,}"
-    interval = span(low, high, places)
+    interval = format_interval(low, high, places)
     return DifferenceCell(signed(value, places), interval, record, side, ", ".join(tests))
 
 
@@ -182,11 +182,11 @@ def _minus(end: float | None) -> float | None:
 
 def _told(one: Comparison, column: Column, places: int, systems: int) -> Iterator[str]:
     sizes = {found.estimate.n for found in one.differences}
-    items = count(sizes.pop(), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
+    items = plural(sizes.pop(), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
     yield f"Over {items}: mean of the row's system less that of the column's, 95% interval, items won/tied/lost."
     if column.better == "lower":
         yield "Lower is better: an item is won by the lower value, so the better system's difference is below 0."
-    pairs = count(len(one.differences), "pair")
+    pairs = plural(len(one.differences), "pair")
     yield f"Coloured where the two are told apart: p < {ALPHA:g} by sign-flip test, after Holm over {pairs}."
     if one.detectable is not None:
         yield f"Smallest difference that so many items show with 80% power: {number(one.detectable, places)}."

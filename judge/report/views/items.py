@@ -20,13 +20,13 @@ from itertools import accumulate
 from urllib.parse import quote
 
 from judge import text as texts
-from judge.core.format import clean, count, minus, number
+from judge.core.format import escape_controls, minus, number, plural
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Sample, Score
 from judge.report.charts import geometry
-from judge.report.views.leaderboard import View
+from judge.report.views.leaderboard import Leaderboard
 from judge.report.views.provenance import abstained, failed
-from judge.report.views.qags import Line, working
-from judge.report.views.ranking import Ranked
+from judge.report.views.qags import Line, qags_table
+from judge.report.views.ranking import RankingView
 from judge.results.result import Result
 from judge.stats.pairwise import TIE, verdict
 from judge.table import Table
@@ -51,7 +51,7 @@ class Replies:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ScoreDetail:
     """A value, or the failure to get one (`value` is then empty); `abstained` where a metric declined to give one.
 
     `path` and `shares` are its distribution, drawn and in words; `facts` say how it was made.
@@ -67,17 +67,17 @@ class Finding:
     abstained: bool = False
 
 
-def finding(row: Score | Failure, labels: Sequence[str], places: int) -> Finding:
+def build_score_detail(row: Score | Failure, labels: Sequence[str], places: int) -> ScoreDetail:
     """A row laid out, its value with that many decimals."""
     if isinstance(row, Failure):
         drawn = _drawn(row.raw)
         known = drawn and f"{len(drawn)} draw" in row.message  # else a reply that happens to be a list
-        return Finding("", "", "", "", "", _replies(drawn if known else [row.raw]), row)
+        return ScoreDetail("", "", "", "", "", _replies(drawn if known else [row.raw]), row)
     p = row.provenance
     path, shares = geometry.spark(p.distribution, labels) if p.distribution else ("", "")
     drawn = _drawn(p.raw or "") if p.method == "samples" else []
     replies = _replies(drawn or [p.raw or ""])
-    return Finding(number(row.value, places), path, shares, _how(p, places), p.reason or "", replies, None)
+    return ScoreDetail(number(row.value, places), path, shares, _how(p, places), p.reason or "", replies, None)
 
 
 def _drawn(raw: str) -> list[str]:
@@ -100,7 +100,7 @@ def _how(p: Provenance, places: int) -> str:
     parts = [p.method]
     if p.method == "samples":
         asked = round(p.n / p.mass) if p.mass else p.n
-        parts.append(f"{p.n:,} of {asked:,} draws" if asked != p.n else count(p.n, "draw"))
+        parts.append(f"{p.n:,} of {asked:,} draws" if asked != p.n else plural(p.n, "draw"))
     elif p.mass is not None:
         parts.append(f"mass {p.mass:.2f}")
     ends = [number(end, places) for end in (p.low, p.high) if end is not None]
@@ -117,7 +117,7 @@ Text = tuple[str, str]
 
 def shares(column: Column, table: Table) -> dict[Text, float]:
     """A column's values as shares of its scale, or of what they span: 0–1, and 1 is the good end."""
-    values = {(score.item, score.system): score.value for score in table.of(column.name)}
+    values = {(score.item, score.system): score.value for score in table.column_scores(column.name)}
     low = min(values.values(), default=0.0) if column.low is None else column.low
     high = max(values.values(), default=1.0) if column.high is None else column.high
     span = (high - low) or 1.0
@@ -167,7 +167,7 @@ class Words:
     @classmethod
     def of(cls, text: str, tokenizer: str) -> Words:
         """The words that can be found again in the text, which is first made as the page shows it."""
-        shown = clean(text)
+        shown = escape_controls(text)
         found = list(_found(shown, texts.words(tokenizer)(shown)))
         if any(character > "\uffff" for character in shown):
             units = [0, *accumulate(1 + (character > "\uffff") for character in shown)]
@@ -244,7 +244,7 @@ class Verdict:
     first: str
     preferred: str
     strength: str
-    found: Finding
+    found: ScoreDetail
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +314,7 @@ def _pair(one: str, other: str, answers: Sequence[Score | Failure | None], order
 def _verdict(first: str, second: str, row: Score | Failure | None) -> Verdict | None:
     if row is None:
         return None
-    found = finding(row, (), 2)
+    found = build_score_detail(row, (), 2)
     if isinstance(row, Failure):
         return Verdict(first, "", "", found)
     preferred = "" if row.value == TIE else first if row.value > TIE else second
@@ -335,7 +335,7 @@ class Judged:
     name: str
     judge: str
     labels: int
-    found: Finding
+    found: ScoreDetail
     place: int | None = None
 
 
@@ -377,7 +377,7 @@ class Item:
     @property
     def anchor(self) -> str:
         """Its name as an address has it after the `#`."""
-        return quote(clean(self.name), safe="/:@!$&'()*+,;=?~-._")
+        return quote(escape_controls(self.name), safe="/:@!$&'()*+,;=?~-._")
 
 
 def first(samples: Sequence[Sample]) -> frozenset[str]:
@@ -392,7 +392,7 @@ def first(samples: Sequence[Sample]) -> frozenset[str]:
     return frozenset(found)
 
 
-def scored(result: Result, shown: View) -> Iterator[Item]:
+def scored(result: Result, shown: Leaderboard) -> Iterator[Item]:
     """The items in the table's order, as long as their outputs are within the page's limit."""
     rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
     places = {column.name: place for place, column in enumerate(shown.of_texts)}
@@ -414,7 +414,7 @@ def scored(result: Result, shown: View) -> Iterator[Item]:
         )
 
 
-def ranked(result: Result, shown: Ranked) -> Iterator[Item]:
+def ranked(result: Result, shown: RankingView) -> Iterator[Item]:
     """The items of which texts were compared, as long as these and their pairs are within the page's limit."""
     rows: dict[str, list[Score | Failure]] = {}
     for row in result.table.rows():
@@ -482,7 +482,7 @@ def _output(
     sample: Sample,
     others: tuple[tuple[str, str], ...],
     rows: Mapping[tuple[str, str], Score | Failure | None],
-    shown: View,
+    shown: Leaderboard,
     laid: Mapping[str, tuple[str, str, int | None]],
 ) -> Output:
     judgments: list[Judged] = []
@@ -491,7 +491,7 @@ def _output(
     asked: tuple[Line, ...] = ()
     for column in shown.columns:
         row = rows[sample.system, column.name]
-        asked = asked or working(column, row)
+        asked = asked or qags_table(column, row)
         if column.kind == "metric" and isinstance(row, Score):
             metrics.append((column.name, number(row.value, shown.places[column.name])))
         elif column.kind == "metric" and isinstance(row, Failure):
@@ -505,10 +505,10 @@ def _output(
 def _unmeasured(rows: Sequence[Failure]) -> Judged:
     """What several metrics lacked for one reason."""
     more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-    found = finding(replace(rows[0], raw=""), (), 2)
+    found = build_score_detail(replace(rows[0], raw=""), (), 2)
     return Judged(rows[0].column + more, "", 5, replace(found, abstained=rows[0].error == ABSTAINED))
 
 
 def _judged(column: Column, row: Score | Failure, whose: tuple[str, str, int | None], places: int) -> Judged:
     name, judge, place = whose
-    return Judged(name, judge, len(column.labels) or 5, finding(row, column.labels, places), place)
+    return Judged(name, judge, len(column.labels) or 5, build_score_detail(row, column.labels, places), place)

@@ -9,13 +9,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from judge.core.format import chance, count, line, number, span
+from judge.core.format import format_interval, format_p, number, one_line, plural
 from judge.core.records import Column, Estimate
-from judge.report.views.columns import Agreed, Group, agreement, compared, laid, lead, places
-from judge.report.views.provenance import About, about
-from judge.report.views.ranking import Contest, StandingCells, ranked
+from judge.report.views.columns import (
+    Agreed,
+    Group,
+    agreement,
+    compared_columns,
+    decimal_places,
+    in_display_order,
+    lead_column,
+)
+from judge.report.views.provenance import Provenance, build_provenance
+from judge.report.views.ranking import Contest, StandingCells, build_ranking
 from judge.results.result import Result
-from judge.stats.power import ALPHA, LEAST, takes
+from judge.stats.power import ALPHA, MIN_ITEMS, items_needed
 from judge.stats.system_differences import TOO_FEW, Comparison, Difference, Rank
 
 _NO_JUDGE = "No judge has compared these systems: the columns are those of an offline baseline."
@@ -35,7 +43,7 @@ def verdict(result: Result) -> str:
         return _NO_JUDGE
     if result.rankings:
         whole = {column.name for column in result.table.columns if not column.judge}
-        found = _ranking([one for one in ranked(result).contests if one.name in whole])
+        found = _ranking([one for one in build_ranking(result).contests if one.name in whole])
     else:
         found = _means(result)
     if not (lost := _lost(result, {column.name for column in judged if column.weight})):
@@ -51,9 +59,9 @@ def _lost(result: Result, judged: set[str]) -> str:
     if names & ({score.column for score in result.table.scores} | {column for _, column in result.estimates}):
         return ""
     kinds = Counter[str]()
-    for kind in about(result).failures:
+    for kind in build_provenance(result).failures:
         if names & set(kind.columns):
-            kinds[line(kind.error, _NAME)] += kind.count
+            kinds[one_line(kind.error, _NAME)] += kind.count
     if not kinds:
         return ""
     how = ", ".join(f"{n:,} {error}" for error, n in kinds.most_common()) if len(kinds) > 1 else next(iter(kinds))
@@ -62,11 +70,11 @@ def _lost(result: Result, judged: set[str]) -> str:
 
 def _means(result: Result) -> list[str]:
     """What the means of a run that scores texts support."""
-    found = lead(result)
+    found = lead_column(result)
     if found is None:
         return []
     if not found.best:
-        return [f"On {line(found.column, _NAME)} no system is best ({found.note})."]
+        return [f"On {one_line(found.column, _NAME)} no system is best ({found.note})."]
     return (_best if len(found.best) == 1 else _tied)(result, found)
 
 
@@ -77,8 +85,8 @@ def _best(result: Result, found: Comparison) -> list[str]:
     sentences = [
         f"{_name(first)} is best on {_column(result, found)}: {_mean(result, found, first)} against "
         f"{_mean(result, found, next_one.other)} for {_name(next_one.other)}, the next one, a difference of "
-        f"{_difference(result, found, next_one)} over {count(next_one.estimate.n, 'item')} "
-        f"({chance(next_one.adjusted or 0.0)})."
+        f"{_difference(result, found, next_one)} over {plural(next_one.estimate.n, 'item')} "
+        f"({format_p(next_one.adjusted or 0.0)})."
     ]
     return sentences + _elsewhere(result, found, first)
 
@@ -101,24 +109,24 @@ def _tied(result: Result, found: Comparison) -> list[str]:
     closest = next((d for d in found.differences if d.system == first and d.other in (rest or others)), None)
     if closest is None:
         return [f"{told}."]
-    return [f"{told} on {count(closest.estimate.n, 'item')}.", *_needs(result, found, closest)]
+    return [f"{told} on {plural(closest.estimate.n, 'item')}.", *_needs(result, found, closest)]
 
 
 def _needs(result: Result, found: Comparison, closest: Difference) -> list[str]:
     if TOO_FEW in found.note:
         n = max(one.estimate.n for one in found.differences)
-        return [f"{count(n, 'item')} are too few to tell any two of the systems apart, whatever they score."]
-    if closest.estimate.n < LEAST:
+        return [f"{plural(n, 'item')} are too few to tell any two of the systems apart, whatever they score."]
+    if closest.estimate.n < MIN_ITEMS:
         both = f"{_name(closest.system)} and {_name(closest.other)}"
-        return [f"{count(closest.estimate.n, 'item')} are too few to tell {both} apart, whatever they score."]
-    items = takes(closest.estimate)
+        return [f"{plural(closest.estimate.n, 'item')} are too few to tell {both} apart, whatever they score."]
+    items = items_needed(closest.estimate)
     what = f"The difference to {_name(closest.other)}, {_difference(result, found, closest)},"
     if items is None:
         return []
     if items <= closest.estimate.n and (closest.estimate.p or 0.0) >= ALPHA:
-        return [f"{what} is not told from none by the test ({chance(closest.estimate.p or 0.0)})."]
+        return [f"{what} is not told from none by the test ({format_p(closest.estimate.p or 0.0)})."]
     if items <= closest.estimate.n:
-        return [f"{what} does not outlast the correction for {count(len(found.differences), 'comparison')}."]
+        return [f"{what} does not outlast the correction for {plural(len(found.differences), 'comparison')}."]
     so_many = f"more than {_FAR:,}" if items > _FAR else f"about {_round(items):,}"
     return [f"{what} would take {so_many} items to show, if it is real."]
 
@@ -126,7 +134,7 @@ def _needs(result: Result, found: Comparison, closest: Difference) -> list[str]:
 def _elsewhere(result: Result, found: Comparison, first: str) -> list[str]:
     """How the best system by one column does on the criteria that make it up."""
     names = [c.name for c in result.table.columns if c.kind == "criterion" and not c.judge and c.name != found.column]
-    tests = [one for name, one in compared(result).items() if name in names and one.best]
+    tests = [one for name, one in compared_columns(result).items() if name in names and one.best]
     if not tests:
         return []
     alone = [one.column for one in tests if one.best == (first,)]
@@ -143,11 +151,11 @@ def _elsewhere(result: Result, found: Comparison, first: str) -> list[str]:
 
 def _column(result: Result, found: Comparison) -> str:
     made = result.overall is not None and found.column == result.overall.column.name
-    return f"the {found.column} score" if made else line(found.column, _NAME)
+    return f"the {found.column} score" if made else one_line(found.column, _NAME)
 
 
 def _of(result: Result, found: Comparison) -> Column:
-    return next(c for group in laid(result) for c in group.columns if c.name == found.column)
+    return next(c for group in in_display_order(result) for c in group.columns if c.name == found.column)
 
 
 def _most(result: Result, found: Comparison) -> str:
@@ -155,16 +163,16 @@ def _most(result: Result, found: Comparison) -> str:
 
 
 def _mean(result: Result, found: Comparison, system: str) -> str:
-    return number(result.estimates[system, found.column].value, places(result, _of(result, found)))
+    return number(result.estimates[system, found.column].value, decimal_places(result, _of(result, found)))
 
 
 def _difference(result: Result, found: Comparison, difference: Difference) -> str:
     """`0.12 [0.03, 0.21]`, the better one's lead."""
-    e, many = difference.estimate, places(result, _of(result, found))
+    e, many = difference.estimate, decimal_places(result, _of(result, found))
     ends = (e.low, e.high)
     if e.value < 0:
         ends = (None if e.high is None else -e.high, None if e.low is None else -e.low)
-    return f"{number(abs(e.value), many)} {span(*ends, many)}".rstrip()
+    return f"{number(abs(e.value), many)} {format_interval(*ends, many)}".rstrip()
 
 
 def _round(items: int) -> int:
@@ -190,7 +198,7 @@ def _ranking(contests: Sequence[Contest]) -> list[str]:
     first, second, *_ = placed
     rates = [f"{place.win_rate} {place.interval}".rstrip() for place in (first, second)]
     sentences = [
-        f"{_name(first.system)} ranks first on {line(criterion, _NAME)} with a win rate of {rates[0]}, against "
+        f"{_name(first.system)} ranks first on {one_line(criterion, _NAME)} with a win rate of {rates[0]}, against "
         f"{rates[1]} for {_name(second.system)}, the next one{_overlap(first, second)}."
     ]
     if others:
@@ -208,7 +216,7 @@ def _together(criterion: str, placed: Sequence[StandingCells]) -> str:
     rate = f"{level[0].win_rate} {intervals.pop() if len(intervals) == 1 else ''}".rstrip()
     before = "" if len(level) == len(placed) else " before all others"
     names = _names([place.system for place in level], "system")
-    return f"{names} are level on {line(criterion, _NAME)}{before}: each has a win rate of {rate}."
+    return f"{names} are level on {one_line(criterion, _NAME)}{before}: each has a win rate of {rate}."
 
 
 def _level(placed: Sequence[StandingCells]) -> list[StandingCells]:
@@ -225,7 +233,7 @@ def _overlap(first: StandingCells, second: StandingCells) -> str:
 
 
 def _name(system: str) -> str:
-    return line(system, _NAME)
+    return one_line(system, _NAME)
 
 
 def _names(names: Sequence[str], what: str) -> str:
@@ -280,7 +288,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Leaderboard:
     """A result laid out. The overall score comes first, then criteria, then metrics; `places` are their decimals.
 
     `systems` are the best first by the column `lead`, of which they have `ranks`, then those without a value; where
@@ -288,7 +296,7 @@ class View:
     have a value for each text.
     """
 
-    about: About
+    about: Provenance
     verdict: str
     lead: str
     ranks: Mapping[str, Standing]
@@ -307,15 +315,15 @@ class View:
         return f"Rank: by {self.lead}, with the places that the tests leave it (95%)." if self.ranks else ""
 
 
-def view(result: Result) -> View:
+def build_leaderboard(result: Result) -> Leaderboard:
     """Lay a result out for showing."""
-    found, first = laid(result), lead(result)
+    found, first = in_display_order(result), lead_column(result)
     columns = tuple(column for group in found for column in group.columns)
-    decimals = {c.name: places(result, c) for c in columns}
+    decimals = {c.name: decimal_places(result, c) for c in columns}
     cells = _cells(result, decimals)
-    told = about(result)
+    told = build_provenance(result)
     ranks = {one.system: standing(one) for one in first.ranks} if first else {}
-    return View(
+    return Leaderboard(
         about=replace(told, banners=(*told.banners, *_lacking(result, found))),
         verdict=verdict(result),
         lead=first.column if first else "",
@@ -327,7 +335,7 @@ def view(result: Result) -> View:
         cells=cells,
         caption=_caption(result, cells, found),
         agreement=agreement(result),
-        of_texts=tuple(c for c in columns if c in result.table.columns and c.name not in result.table.wholes),
+        of_texts=tuple(c for c in columns if c in result.table.columns and c.name not in result.table.corpus_columns),
     )
 
 
@@ -355,14 +363,14 @@ def standing(one: Rank) -> Standing:
 
 def _cells(result: Result, decimals: Mapping[str, int]) -> dict[tuple[str, str], Cell]:
     total, failed = count_texts(result), failures(result)
-    best = {name: one.best for name, one in compared(result).items()}
+    best = {name: one.best for name, one in compared_columns(result).items()}
 
     def cell(system: str, column: str) -> Cell:
         estimate = result.estimates.get((system, column))
         counts = total[system], failed[system, column]
         if estimate is None:
             return Cell("–", "", 0, *counts, best=False, estimate=None)
-        ends = span(estimate.low, estimate.high, decimals[column])
+        ends = format_interval(estimate.low, estimate.high, decimals[column])
         first = best.get(column, ())
         return Cell(
             number(estimate.value, decimals[column]),
@@ -378,10 +386,10 @@ def _cells(result: Result, decimals: Mapping[str, int]) -> dict[tuple[str, str],
 
 
 def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], found: tuple[Group, ...]) -> str:
-    of_items = [e for (_, name), e in result.estimates.items() if name not in result.table.wholes]
+    of_items = [e for (_, name), e in result.estimates.items() if name not in result.table.corpus_columns]
     methods = Counter(e.method for e in of_items if e.low is not None and e.low != e.high)
     most = max((cell.total for cell in cells.values()), default=0)
-    parts = [f"Mean over {count(most, 'item')}"]
+    parts = [f"Mean over {plural(most, 'item')}"]
     if methods:
         parts.append(f"[low, high]: {methods.most_common(1)[0][0]}")
     if others := [f"{name} for {n} of {len(of_items)}" for name, n in methods.most_common()[1:]]:
@@ -412,11 +420,11 @@ def _marks(result: Result, cells: Mapping[tuple[str, str], Cell]) -> Iterator[st
 def _unmarked(result: Result, marked: set[str]) -> Iterator[str]:
     """Why columns have no mark where others do, but for those without a better end."""
     reasons: dict[str, list[str]] = {}
-    for name, one in compared(result).items():
+    for name, one in compared_columns(result).items():
         if name not in marked and one.note:
-            reasons.setdefault(one.note, []).append(line(name, _NAME_of_leaderboard))
+            reasons.setdefault(one.note, []).append(one_line(name, _NAME_of_leaderboard))
     for why, names in reasons.items():
-        yield f"No mark in {', '.join(names) if len(names) <= _NAMED_of_leaderboard else count(len(names), 'column')}: {why}"
+        yield f"No mark in {', '.join(names) if len(names) <= _NAMED_of_leaderboard else plural(len(names), 'column')}: {why}"
 
 
 def _ends(columns: Iterable[Column]) -> Iterator[str]:
@@ -430,7 +438,7 @@ def _ends(columns: Iterable[Column]) -> Iterator[str]:
 
 def _together_of_leaderboard(result: Result) -> Iterator[str]:
     """What there is to say of columns with values of all texts together: of how many, and whose interval."""
-    columns = [column.name for column in result.table.columns if column.name in result.table.wholes]
+    columns = [column.name for column in result.table.columns if column.name in result.table.corpus_columns]
     if not columns:
         return
     sizes = {e.n for (_, name), e in result.estimates.items() if name in columns}
@@ -448,9 +456,9 @@ def _lacking(result: Result, columns: tuple[Group, ...]) -> tuple[str, ...]:
     found = []
     if len(set(count_texts(result).values())) > 1:
         found.append("Not every system has a text for every item: means over different items do not compare well.")
-    apart = means | result.table.wholes
+    apart = means | result.table.corpus_columns
     missing = len(result.table.samples) * sum(column.name not in apart for column in result.table.columns)
     missing -= sum(row.column not in apart for row in result.table.rows())
     if missing > 0:
-        found.append(f"{count(missing, 'value')} of the table missing: not asked for, or without an answer yet.")
+        found.append(f"{plural(missing, 'value')} of the table missing: not asked for, or without an answer yet.")
     return tuple(found)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from judge.core.format import count, line, seconds
+from judge.core.format import one_line, plural, seconds
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score
 from judge.results.result import Result
 
@@ -35,7 +35,7 @@ def refusals(judge: Mapping[str, Any]) -> tuple[str, ...]:
     found = [_phrase(name, n, learned) for name, n in unmet.items()]
     found += [_phrase(name, 0, learned) for name in dropped if name not in unmet]
     found += [_fact(name, value) for name, value in learned.items() if name not in unmet]
-    return tuple(line(text) for text in found)
+    return tuple(one_line(text) for text in found)
 
 
 def warnings(info: Mapping[str, Any]) -> tuple[str, ...]:
@@ -46,14 +46,14 @@ def warnings(info: Mapping[str, Any]) -> tuple[str, ...]:
         learned = {what: value for what, value in (judge.get("learned") or {}).items() if what in unmet}
         if unmet:
             phrases = refusals({"unmet": unmet, "learned": learned})
-            found.append(f"{line(str(name))}: {'; '.join(phrases)}.")
+            found.append(f"{one_line(str(name))}: {'; '.join(phrases)}.")
     return tuple(found)
 
 
 def _phrase(name: str, answers: int, learned: Mapping[str, Any]) -> str:
     known = learned.get(name)
     text = _fact(name, known) if known is not None else _WORDS.get(name, f"{name} not taken")
-    return f"{text} ({count(answers, 'answer')})" if answers else text
+    return f"{text} ({plural(answers, 'answer')})" if answers else text
 
 
 def _fact(name: str, value: Any) -> str:
@@ -81,7 +81,7 @@ class FailureKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedColumn:
     """A column's signature, and for a judgment how many of its scores each way of making one gave."""
 
     name: str
@@ -90,7 +90,7 @@ class Signed:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class Provenance:
     """What every report says beside its numbers. `judges` has what there is to say of each one, by name.
 
     `notices` go before any number: they say that no model judged. `lost` values failed; from others metrics
@@ -106,7 +106,7 @@ class About:
     facts: tuple[tuple[str, str], ...]
     usage: str
     judges: tuple[tuple[str, str], ...]
-    signed: tuple[Signed, ...]
+    signed: tuple[SignedColumn, ...]
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -114,9 +114,9 @@ class About:
         return (*self.notices, *self.banners)
 
 
-def about(result: Result) -> About:
+def build_provenance(result: Result) -> Provenance:
     """Lay out how a result came to be."""
-    return About(
+    return Provenance(
         title=_title(result),
         notices=_notices(result.info),
         banners=(*_banners(result.info), *_thin(result)),
@@ -134,9 +134,9 @@ def _title(result: Result) -> str:
     data = (result.info.get("data") or {}).get("path")
     parts = str(data).replace("\\", "/").split("/")
     known = parts[-2 if "*" in parts[-1] else -1 :]  # of a pattern also the folder that it is about
-    name = line("/".join(known)) if data else "Judge report"
+    name = one_line("/".join(known)) if data else "Judge report"
     model = result.info.get("model")
-    return f"{name}, judged by {line(str(model))}" if model else name
+    return f"{name}, judged by {one_line(str(model))}" if model else name
 
 
 _FULL = 0.9  # of a token's probability, below which a score is said to rest on little
@@ -150,12 +150,12 @@ _STATUS = {
 
 def _banners(info: Mapping[str, Any]) -> tuple[str, ...]:
     found = [_STATUS[info["status"]]] if info.get("status") in _STATUS else []
-    found += [said for note in info.get("notes") or () if (said := line(str(note))) not in _notices(info)]
+    found += [said for note in info.get("notes") or () if (said := one_line(str(note))) not in _notices(info)]
     return (*found, *warnings(info))
 
 
 def _notices(info: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(line(str(notice)) for notice in info.get("notices") or ()))
+    return tuple(dict.fromkeys(one_line(str(notice)) for notice in info.get("notices") or ()))
 
 
 def _thin(result: Result) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ def _thin(result: Result) -> tuple[str, ...]:
     if not (thin := [mass for mass in known if mass < _FULL]):
         return ()
     return (
-        f"{len(thin):,} of {count(len(known), 'score')} by token probabilities have less than {_FULL:.0%} of the "
+        f"{len(thin):,} of {plural(len(known), 'score')} by token probabilities have less than {_FULL:.0%} of the "
         f"probability on the scale, the least {min(thin):.0%}.",
     )
 
@@ -219,11 +219,9 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
     info, table, abstained = result.info, result.table, result.abstained
     lost = sum(kind.count for kind in _failures(result)) - abstained
     data, language = info.get("data") or {}, info.get("language") or {}
-    size = (
-        f"{count(len(table.samples), 'text')}: {count(len(table.items), 'item')}, {count(len(table.systems), 'system')}"
-    )
+    size = f"{plural(len(table.samples), 'text')}: {plural(len(table.items), 'item')}, {plural(len(table.systems), 'system')}"
     if of := (info.get("streamed") or {}).get("texts"):
-        size = f"{count(sum(of.values()), 'text')}: {count(len(of), 'system')}"
+        size = f"{plural(sum(of.values()), 'text')}: {plural(len(of), 'system')}"
     digest = f"sha256 {str(data['sha256'])[:12]}" if data.get("sha256") else ""
     shards = f"{data['files']:,} files" if data.get("files") else ""
     place, panel = info.get("base_url") or info.get("provider"), len(info.get("judges") or ()) > 1
@@ -249,7 +247,7 @@ def _slowest(requests: Sequence[Mapping[str, Any]]) -> str:
     """The requests that took longest, where anybody had to wait for them."""
     slow = [one for one in requests if one["seconds"] >= _SLOW][:_SLOWEST]
     named = ((seconds(one["seconds"]), (one["item"], one["system"], one["criterion"])) for one in slow)
-    return "; ".join(f"{took} {', '.join(line(part) for part in what if part)}" for took, what in named)
+    return "; ".join(f"{took} {', '.join(one_line(part) for part in what if part)}" for took, what in named)
 
 
 def _budget(budget: Mapping[str, Any]) -> str:
@@ -282,13 +280,13 @@ def _made(result: Result) -> dict[str, Counter[str]]:
 
 
 def _listed(methods: Counter[str]) -> str:
-    return ", ".join(f"{line(method)} {n:,}" for method, n in methods.most_common())
+    return ", ".join(f"{one_line(method)} {n:,}" for method, n in methods.most_common())
 
 
-def _signed(result: Result) -> tuple[Signed, ...]:
+def _signed(result: Result) -> tuple[SignedColumn, ...]:
     made = _made(result)
     columns = sorted(result.table.columns, key=lambda c: c.kind != "criterion")  # stable: else the table's order
-    return tuple(Signed(c.name, c.signature, _listed(made.get(c.name, Counter()))) for c in columns)
+    return tuple(SignedColumn(c.name, c.signature, _listed(made.get(c.name, Counter()))) for c in columns)
 
 
 def _judges(info: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -298,8 +296,8 @@ def _judges(info: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     for name, judge in judges.items():
         parts = ["; ".join(refusals(judge))]
         if len(judges) > 1:
-            parts = [line(str(judge.get("base_url") or judge.get("provider") or "")), *parts, _usage(judge)]
-        found.append((line(str(name)), " · ".join(part for part in parts if part)))
+            parts = [one_line(str(judge.get("base_url") or judge.get("provider") or "")), *parts, _usage(judge)]
+        found.append((one_line(str(name)), " · ".join(part for part in parts if part)))
     return tuple((name, text) for name, text in found if text)
 
 
@@ -313,7 +311,7 @@ def _moment(started: Any) -> str:
 
 def _joined(*parts: Any, sep: str = ", ") -> str:
     """The parts that say something, each on one line; a no-break space stays one."""
-    return sep.join("\u00a0".join(map(line, str(part).split("\u00a0"))) for part in parts if part)
+    return sep.join("\u00a0".join(map(one_line, str(part).split("\u00a0"))) for part in parts if part)
 
 
 def _usage(info: Mapping[str, Any]) -> str:
@@ -339,4 +337,4 @@ def _usage(info: Mapping[str, Any]) -> str:
         usd = cost.get("usd")
         price = "unknown" if usd is None else f"${usd:,.4f}" if usd or requests.get("sent") else "nothing"
         parts.append(_joined(f"cost: {price}", f"({cost['note']})" if cost.get("note") else "", sep=" "))
-    return line(" · ".join(parts))
+    return one_line(" · ".join(parts))

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from judge.core.format import line, number
+from judge.core.format import number, one_line
 from judge.core.records import Column, Failure, Sample, Score
 from judge.results.result import Result
 
@@ -41,7 +41,7 @@ class Line:
     @property
     def cells(self) -> list[str]:
         """What a terminal shows, under `HEADS`."""
-        return [line(one) for one in (self.theme, self.brief, self.from_source, self.from_output, self.similarity)]
+        return [one_line(one) for one in (self.theme, self.brief, self.from_source, self.from_output, self.similarity)]
 
 
 def _first(text: str, cells: int) -> str:
@@ -52,7 +52,7 @@ def _first(text: str, cells: int) -> str:
     return text[:end]
 
 
-def working(column: Column, row: Score | Failure | None) -> tuple[Line, ...]:
+def qags_table(column: Column, row: Score | Failure | None) -> tuple[Line, ...]:
     """What the working of a row of QAGS says; nothing of any other column, nor where there is none or it is broken."""
     raw = row.provenance.raw if isinstance(row, Score) else row.raw if row else ""
     if not (raw and is_qags(column)):
@@ -81,7 +81,7 @@ def _left_out(reason: str) -> str:
     return f"left out: {reason}" if reason else "left out"
 
 
-def workings(result: Result, samples: Sequence[Sample]) -> Iterator[tuple[str, tuple[Line, ...]]]:
+def qags_tables(result: Result, samples: Sequence[Sample]) -> Iterator[tuple[str, tuple[Line, ...]]]:
     """The heading of each of these outputs, with its value or what is wrong with it, and its questions and answers."""
     columns = [column for column in result.table.columns if is_qags(column)]
     rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
@@ -89,5 +89,5 @@ def workings(result: Result, samples: Sequence[Sample]) -> Iterator[tuple[str, t
         found = [rows.get((sample.item, sample.system, column.name)) for column in columns]
         values = ", ".join(f"{row.column} {number(row.value, 3)}" for row in found if isinstance(row, Score))
         failed = next((f"{row.error}: {row.message}" for row in found if isinstance(row, Failure)), "")
-        lines = (working(column, row) for column, row in zip(columns, found, strict=True))
+        lines = (qags_table(column, row) for column, row in zip(columns, found, strict=True))
         yield f"{sample.item}, {sample.system}: {values or failed}", next(filter(None, lines), ())

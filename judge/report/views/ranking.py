@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judge.core.format import count, number, percent, span
+from judge.core.format import format_interval, number, percent, plural
 from judge.core.records import IDENTICAL
 from judge.report.views.columns import Agreed, agreement, groups
-from judge.report.views.provenance import About, about
+from judge.report.views.provenance import Provenance, build_provenance
 from judge.results.result import Result
 from judge.stats.pairwise import Ranking, Standing
 
@@ -32,7 +32,7 @@ class StandingCells:
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class PairCell:
     """A cell of the matrix: how the row's system did against the column's. `share` (0–1) is None where they never met.
 
     `text` is in per cent without the sign, and `title` says it in words.
@@ -54,7 +54,7 @@ class Contest:
     criterion: str
     part: str
     places: tuple[StandingCells, ...]
-    matrix: tuple[tuple[Met, ...], ...]
+    matrix: tuple[tuple[PairCell, ...], ...]
     told: tuple[str, ...]
     ranking: Ranking
 
@@ -81,16 +81,16 @@ class Contest:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankingView:
     """A result of comparisons laid out."""
 
-    about: About
+    about: Provenance
     contests: tuple[Contest, ...]
     caption: str
     agreement: tuple[Agreed, ...]
 
 
-def ranked(result: Result) -> Ranked:
+def build_ranking(result: Result) -> RankingView:
     """Lay a ranking out for showing."""
     rankings = {ranking.column: ranking for ranking in result.rankings}
     contests = tuple(
@@ -99,7 +99,7 @@ def ranked(result: Result) -> Ranked:
         for column in group.columns
         if column.name in rankings
     )
-    return Ranked(about(result), contests, _caption(contests), agreement(result))
+    return RankingView(build_provenance(result), contests, _caption(contests), agreement(result))
 
 
 def _contest(result: Result, ranking: Ranking, criterion: str, part: str) -> Contest:
@@ -125,9 +125,9 @@ def _place(system: str, standing: Standing | None) -> StandingCells:
     return StandingCells(
         system=system,
         win_rate=percent(s.win_rate),
-        interval=span(low, high, 1),
+        interval=format_interval(low, high, 1),
         strength="–" if s.strength is None else number(s.strength, 2),
-        strength_interval=span(s.strength_low, s.strength_high, 2),
+        strength_interval=format_interval(s.strength_low, s.strength_high, 2),
         record=f"{s.wins:,}-{s.losses:,}-{s.ties:,}",
         undecided=f"({s.undecided:,} undecided)" if s.undecided else "",
         n=f"{s.n:,}",
@@ -136,16 +136,18 @@ def _place(system: str, standing: Standing | None) -> StandingCells:
     )
 
 
-def _matrix(ranking: Ranking, order: list[str]) -> tuple[tuple[Met, ...], ...]:
+def _matrix(ranking: Ranking, order: list[str]) -> tuple[tuple[PairCell, ...], ...]:
     at = {system: place for place, system in enumerate(ranking.systems)}
 
-    def met(row: str, column: str) -> Met:
+    def met(row: str, column: str) -> PairCell:
         share, n = ranking.win_rate[at[row]][at[column]], ranking.n[at[row]][at[column]]
         if row == column:
-            return Met("", None, "")
+            return PairCell("", None, "")
         if share is None:
-            return Met("–", None, f"{row} never met {column}")
-        return Met(number(100 * share, 1), share, f"{row} against {column}: {percent(share)} of {count(n, 'pair')}")
+            return PairCell("–", None, f"{row} never met {column}")
+        return PairCell(
+            number(100 * share, 1), share, f"{row} against {column}: {percent(share)} of {plural(n, 'pair')}"
+        )
 
     return tuple(tuple(met(row, column) for column in order) for row in order)
 
@@ -153,17 +155,17 @@ def _matrix(ranking: Ranking, order: list[str]) -> tuple[tuple[Met, ...], ...]:
 def _told(result: Result, ranking: Ranking) -> tuple[str, ...]:
     """What was compared and how far the order of showing mattered, for someone who has not seen a ranking before."""
     identical = _identical(result, ranking.column)
-    found = [f"{count(ranking.pairs, 'pair')} of texts compared."]
+    found = [f"{plural(ranking.pairs, 'pair')} of texts compared."]
     if identical:
         found.append(f"In {identical:,} of them the texts are identical: a tie, about which no judge was asked.")
     if ranking.incomplete:
-        found.append(f"{count(ranking.incomplete, 'pair')} left out for lack of an answer.")
+        found.append(f"{plural(ranking.incomplete, 'pair')} left out for lack of an answer.")
     if ranking.failed:
-        found.append(f"{count(ranking.failed, 'judgment')} failed.")
+        found.append(f"{plural(ranking.failed, 'judgment')} failed.")
     if identical and identical == ranking.pairs and ranking.failed:
         found.append("No judge's answer is in these numbers: they come from identical texts alone.")
     if ranking.flip_rate is not None:
-        shown = count(ranking.pairs - identical, "pair")
+        shown = plural(ranking.pairs - identical, "pair")
         turned = f"the verdict changed with the order in {percent(ranking.flip_rate)} (flip rate)"
         found.append(f"Of the {shown} shown both ways round, {turned}.")
     if ranking.position_bias is not None:
@@ -181,7 +183,7 @@ def _identical(result: Result, column: str) -> int:
     return len(
         {
             (score.item, frozenset((score.system, score.rival)))
-            for score in result.table.of(column)
+            for score in result.table.column_scores(column)
             if score.provenance.method == IDENTICAL
         }
     )

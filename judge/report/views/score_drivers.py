@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from judge.core.format import line, signed, span
+from judge.core.format import format_interval, one_line, signed
 from judge.core.records import Estimate
 from judge.report.charts import geometry
 from judge.report.views.columns import Group, groups
@@ -38,7 +38,7 @@ _Of = tuple[Group, list[Drivers], Drivers | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Pull:
+class DriverBar:
     """One driver of one row: `text` and `interval` are its correlation; the bar's title says it in words."""
 
     text: str
@@ -57,7 +57,7 @@ class Row:
     name: str
     part: str
     people: bool
-    pulls: Mapping[str, Pull]
+    pulls: Mapping[str, DriverBar]
     together: str
     interval: str
     chance: str
@@ -67,7 +67,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class JudgeDrivers:
     """The rows of every criterion, people's last; `heads` are the drivers that any row has.
 
     All bars are on one axis. `lead` says what the numbers mean and what they do not, `how` what they are.
@@ -80,7 +80,7 @@ class Moved:
     how: str
 
 
-def moved(result: Result) -> Moved | None:
+def build_judge_drivers(result: Result) -> JudgeDrivers | None:
     """What moves the judges, laid out; None where too little is known to say."""
     found = list(_found(result))
     every = [one for _, judged, rated in found for one in (*judged, *([rated] if rated else ()))]
@@ -93,7 +93,7 @@ def moved(result: Result) -> Moved | None:
     lead = LEAD + (_BESIDE if any(one.people and one.each for one in every) else "")
     bounded = {driver.correlation.low is not None for one in every for driver in one.each}
     interval = "".join(said for said, found in ((_BOUNDED, True), (_BARE, False)) if found in bounded)
-    return Moved(
+    return JudgeDrivers(
         criteria, heads, along, lead, " ".join(filter(None, (_HOW.format(interval=interval), _SCOPES.get(scopes))))
     )
 
@@ -121,7 +121,7 @@ def told(result: Result) -> str:
             if share is None or share.value < _TOLD or (share.low or 0.0) <= (one.chance or 0.0):
                 continue
             beside = f" (of people's ratings {_percent(rated.together)})" if rated and rated.together else ""
-            parts.append(f"{_percent(share)} {_interval(share)} of the differences in {line(one.column)}{beside}")
+            parts.append(f"{_percent(share)} {_interval(share)} of the differences in {one_line(one.column)}{beside}")
             names.update(driver.name for driver in one.each)
     if not parts:
         return ""
@@ -163,12 +163,12 @@ def _row(name: str, part: str, found: Drivers, along: geometry.Axis, scoped: boo
     )
 
 
-def _pull(driver: Driver, along: geometry.Axis) -> Pull:
+def _pull(driver: Driver, along: geometry.Axis) -> DriverBar:
     e = driver.correlation
     sure = e.low is not None and e.high is not None and e.low * e.high > 0
     how = ("higher" if e.value > 0 else "lower") if sure else "neither clearly higher nor lower"
     title = f"{_MORE[driver.name]} score {how}; alone {_percent(driver.explained)}"
-    return Pull(signed(e.value, 2), span(e.low, e.high, 2), geometry.bar(along, e, title))
+    return DriverBar(signed(e.value, 2), format_interval(e.low, e.high, 2), geometry.bar(along, e, title))
 
 
 def _percent(share: Estimate) -> str:
@@ -177,4 +177,4 @@ def _percent(share: Estimate) -> str:
 
 def _interval(share: Estimate) -> str:
     low, high = (None if end is None else 100 * end for end in (share.low, share.high))
-    return span(low, high, 0)
+    return format_interval(low, high, 0)

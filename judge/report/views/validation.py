@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from judge.core.format import count, decimals, line, number, percent, signed, span
+from judge.core.format import decimals, format_interval, number, one_line, percent, plural, signed
 from judge.core.records import Column, Estimate
 from judge.report.charts import geometry
 from judge.results.result import Result
@@ -109,31 +109,31 @@ def _few(found: Calibrated) -> tuple[Powered, ...]:
 
 
 def _block(found: Calibrated, shown: Sequence[Powered]) -> CalibrationBlock:
-    return CalibrationBlock(line(found.column), tuple(_grids(found, shown)), tuple(_told(found, len(shown))))
+    return CalibrationBlock(one_line(found.column), tuple(_grids(found, shown)), tuple(_told(found, len(shown))))
 
 
 def _grids(found: Calibrated, shown: Sequence[Powered]) -> Iterator[Grid]:
     places = decimals([one.estimate.value for one in found.means])
     if found.means:
-        yield Grid(_MEANS, tuple(((line(one.system), ""), *_cells(one, places)) for one in found.means))
+        yield Grid(_MEANS, tuple(((one_line(one.system), ""), *_cells(one, places)) for one in found.means))
     if shown:
         yield Grid(_DIFFERENCES, tuple((_pair(one), *_cells(one, places), (_p(one), "")) for one in shown))
 
 
 def _pair(found: Powered) -> CalibrationCell:
-    return f"{line(found.system)} {'≠' if found.apart else '−'} {line(found.other)}", ""
+    return f"{one_line(found.system)} {'≠' if found.apart else '−'} {one_line(found.other)}", ""
 
 
 def _cells(found: Powered, places: int) -> tuple[CalibrationCell, ...]:
     counts = f"{found.estimate.n:,}", f"{found.judged:,}", number(found.weight, 2)
-    worth = "–" if found.worth is None else f"{found.worth:,}"
+    worth = "–" if found.effective_ratings is None else f"{found.effective_ratings:,}"
     written = signed if found.other else number
     ends = [_cell(estimate, written, places) for estimate in (found.estimate, found.people)]
     return (*ends, *((text, "") for text in (*counts, worth)))
 
 
 def _cell(estimate: Estimate, written: Callable[[float, int], str], places: int) -> CalibrationCell:
-    return written(estimate.value, places), span(estimate.low, estimate.high, places)
+    return written(estimate.value, places), format_interval(estimate.low, estimate.high, places)
 
 
 def _p(found: Powered) -> str:
@@ -144,16 +144,16 @@ def _p(found: Powered) -> str:
 
 
 def _told(found: Calibrated, shown: int) -> Iterator[str]:
-    worth = [(one.estimate.n, one.worth) for one in found.means if one.worth is not None]
+    worth = [(one.estimate.n, one.effective_ratings) for one in found.means if one.effective_ratings is not None]
     if worth:
         rated, alone = (round(median(side)) for side in zip(*worth, strict=True))
-        yield f"{count(rated, 'rating')} and the judge together are worth {alone:,} (median over the systems)."
+        yield f"{plural(rated, 'rating')} and the judge together are worth {alone:,} (median over the systems)."
     if found.differences:
         apart = sum(one.apart for one in found.differences)
         those = f"; shown are the {shown:,} with the best system" if shown < len(found.differences) else ""
-        yield f"{apart:,} of {count(len(found.differences), 'pair')} of systems are told apart{those}."
+        yield f"{apart:,} of {plural(len(found.differences), 'pair')} of systems are told apart{those}."
     if found.note:
-        yield f"{line(f'{found.note[0].upper()}{found.note[1:]}', _NOTE)}."
+        yield f"{one_line(f'{found.note[0].upper()}{found.note[1:]}', _NOTE)}."
 
 
 HEADS = ("Spearman", "Kendall tau-b", "Pearson")
@@ -216,7 +216,7 @@ def block(rated: Rated, level: Level) -> ValidationBlock:
     if shown != level:
         notes.append(f"Nothing at level {level}: {_reason(rated, level)}. Shown is what there is {_LEVELS[shown]}.")
     return ValidationBlock(
-        title=f"{line(rated.criterion)}: {count(rated.texts, 'text')} rated by people",
+        title=f"{one_line(rated.criterion)}: {plural(rated.texts, 'text')} rated by people",
         over=f"Correlation {_LEVELS[shown]}",
         unit=f"{UNITS[shown]}s",
         lines=tuple(_line(row, shown) for row in rated.rows),
@@ -244,11 +244,11 @@ def _line(row: Row, level: Level) -> Line:
     found = [row.correlation.estimates.get((level, name)) for name in COEFFICIENTS]
     n = next((f"{e.n:,}" for e in found if e is not None), "–")
     texts = "" if level == "item" else f"{row.correlation.texts:,}"
-    return Line(line(row.label), row.kind, tuple(map(_cell_of_validation, found)), n, texts)
+    return Line(one_line(row.label), row.kind, tuple(map(_cell_of_validation, found)), n, texts)
 
 
 def _cell_of_validation(found: Estimate | None, places: int = _PLACES) -> CalibrationCell:
-    return ("–", "") if found is None else (number(found.value, places), span(found.low, found.high, places))
+    return ("–", "") if found is None else (number(found.value, places), format_interval(found.low, found.high, places))
 
 
 def _lacking(rated: Rated, level: Level) -> Iterator[str]:
@@ -261,15 +261,15 @@ def _lacking(rated: Rated, level: Level) -> Iterator[str]:
         elif level in row.few:
             few.setdefault(row.few[level], []).append(row.name)
     for reason, names in reasons.items():
-        yield f"No value for {', '.join(map(line, names))}: {reason}."
+        yield f"No value for {', '.join(map(one_line, names))}: {reason}."
     for reason, names in few.items():
-        yield f"Left out as a floor: {', '.join(map(line, names))}: {reason}."
+        yield f"Left out as a floor: {', '.join(map(one_line, names))}: {reason}."
 
 
 def _other_scales(rated: Rated) -> Iterator[str]:
     for row in rated.judges:
         if row.no_calibration and row.correlation.texts:
-            yield f"No agreement and calibration for {line(row.name)}: {row.no_calibration}."
+            yield f"No agreement and calibration for {one_line(row.name)}: {row.no_calibration}."
 
 
 # What the correlations support
@@ -278,7 +278,7 @@ def _other_scales(rated: Rated) -> Iterator[str]:
 def told(rated: Rated, level: Level) -> Iterator[str]:
     """What the differences support: a sentence for each judge on the floors, then of the best on each other judge."""
     if not rated.judges:
-        yield f"No judge scored {line(rated.criterion)}: the floors stand alone."
+        yield f"No judge scored {one_line(rated.criterion)}: the floors stand alone."
     if few := _few_of_validation(rated, level):
         yield few
         return
@@ -286,7 +286,7 @@ def told(rated: Rated, level: Level) -> Iterator[str]:
         if level in judge.correlation.lacking:
             continue
         against = {floor.name: rated.differences.get((judge.name, floor.name, level)) for floor in rated.floors}
-        yield f"{line(judge.name)} {_stands(against)}"
+        yield f"{one_line(judge.name)} {_stands(against)}"
         if above := _over_ceiling(judge, rated.ceiling, level):
             yield above
     for floor in _counted(rated, level) if rated.judges else ():
@@ -309,7 +309,7 @@ def _over_ceiling(judge: Row, ceiling: Row | None, level: Level) -> str:
     if found is None or top is None or round(found.value, _PLACES) <= round(top.value, _PLACES):
         return ""
     return (
-        f"{line(judge.name)} is above the ceiling ({number(found.value, _PLACES)} over {number(top.value, _PLACES)}): "
+        f"{one_line(judge.name)} is above the ceiling ({number(found.value, _PLACES)} over {number(top.value, _PLACES)}): "
         "it is nearer to the annotators' mean than one of them is to the mean of the others, which is the noisier; "
         "that does not make it better than people."
     )
@@ -321,7 +321,7 @@ def _few_of_validation(rated: Rated, level: Level) -> str:
     most = max((e.n for e in found if e is not None), default=CONCLUSIVE)
     if level != "system" or most >= CONCLUSIVE:
         return ""
-    return f"{count(most, 'system')} are too few for a verdict between their means: it takes {CONCLUSIVE} or more."
+    return f"{plural(most, 'system')} are too few for a verdict between their means: it takes {CONCLUSIVE} or more."
 
 
 def _stands(floors: Mapping[str, Estimate | None]) -> str:
@@ -349,7 +349,7 @@ def _listed(against: Mapping[str, Estimate]) -> str:
 
 def _difference(found: Estimate) -> str:
     sign = "+" if found.value >= 0 else ""
-    interval = span(found.low, found.high, _PLACES)
+    interval = format_interval(found.low, found.high, _PLACES)
     return f"{sign}{number(found.value, _PLACES)} {interval or 'without an interval'}"
 
 
@@ -374,7 +374,7 @@ def _against(one: Versus, best: str, williams: Estimate | None) -> str:
     over = _LEVELS["item" if one.level == "document" else one.level]
     tested = f"; Williams' test of Pearson {over}: {_p_of_validation(williams)}" if williams else ""
     how = "goes with people better than" if apart else "is not told apart from"
-    return f"{line(best)} {how} {line(other)}: {_difference(turned)} in Spearman{tested}."
+    return f"{one_line(best)} {how} {one_line(other)}: {_difference(turned)} in Spearman{tested}."
 
 
 def _williams(rated: Rated, one: Versus) -> Estimate | None:
@@ -392,7 +392,7 @@ def _p_of_validation(found: Estimate) -> str:
 
 def _agreement(rated: Rated) -> Grid | None:
     """The judges with people's mean, the annotators with one another, in the measures that any of them has."""
-    rows = [(line(row.name), row.agreement) for row in rated.judges]
+    rows = [(one_line(row.name), row.agreement) for row in rated.judges]
     rows += [(rated.ceiling.signature, rated.ceiling.agreement)] if rated.ceiling else []
     rows = [(name, found) for name, found in rows if found.estimates]
     measures = [measure for measure in MEASURES if any(measure in found.estimates for _, found in rows)]
@@ -413,9 +413,9 @@ def _curve(name: str, found: Calibration) -> Curve:
     ends = (found.bias.low, found.bias.high)
     if found.bias.value < 0 and ends[0] is not None and ends[1] is not None:
         ends = -ends[1], -ends[0]
-    bias = f"{number(abs(found.bias.value), places)} {span(*ends, places)}".rstrip()
+    bias = f"{number(abs(found.bias.value), places)} {format_interval(*ends, places)}".rstrip()
     low, high = (None if end is None else 100 * end for end in (found.error.low, found.error.high))
-    error = f"{percent(found.error.value)} {span(low, high, 1)}".rstrip()
+    error = f"{percent(found.error.value)} {format_interval(low, high, 1)}".rstrip()
     rows = tuple(
         (
             (f"{number(one.low, 1)}–{number(one.high, 1)}", ""),
@@ -426,7 +426,7 @@ def _curve(name: str, found: Calibration) -> Curve:
         for one in found.bins
     )
     said = f"error {error} of the scale; on average {bias} points {side} people"
-    return Curve(line(name), said, Grid(("scores", "texts", "judge", "people", "interval"), rows))
+    return Curve(one_line(name), said, Grid(("scores", "texts", "judge", "people", "interval"), rows))
 
 
 # What holds for all criteria
@@ -444,14 +444,14 @@ def _brief(rated: Rated, level: Level) -> Iterator[tuple[CalibrationCell, ...]]:
     floors = [(one.name, one.correlation.estimates.get((level, "spearman"))) for one in _counted(rated, level)]
     name, highest = max(floors, key=lambda one: -2.0 if one[1] is None else one[1].value, default=("", None))
     ceiling = rated.ceiling.correlation.estimates.get((level, "spearman")) if rated.ceiling else None
-    best = "–" if highest is None else f"{number(highest.value, _PLACES)} ({line(name)})"
+    best = "–" if highest is None else f"{number(highest.value, _PLACES)} ({one_line(name)})"
     for row in rated.judges:
         cells = (
             _cell_of_validation(row.correlation.estimates.get((level, "spearman"))),
             (best, ""),
             (_cell_of_validation(ceiling)[0], ""),
         )
-        yield (line(rated.criterion), ""), (line(row.name), ""), *cells, (f"{row.correlation.texts:,}", "")
+        yield (one_line(rated.criterion), ""), (one_line(row.name), ""), *cells, (f"{row.correlation.texts:,}", "")
 
 
 def closing(rated: Sequence[Rated], level: Level) -> Iterator[str]:
@@ -462,7 +462,7 @@ def closing(rated: Sequence[Rated], level: Level) -> Iterator[str]:
     missing: dict[str, list[str]] = {}
     for one in rated:
         if one.no_ceiling:
-            missing.setdefault(one.no_ceiling, []).append(line(one.criterion))
+            missing.setdefault(one.no_ceiling, []).append(one_line(one.criterion))
     for why, names in missing.items():
         yield f"No ceiling for {', '.join(names)}: {why}."
     shown = {_usable(one, level) for one in rated}
@@ -561,7 +561,7 @@ def _curve_of_people(laid: Curve, found: Calibration) -> CurvePlot:
 def _point(one: Bin, along: geometry.Axis, size: float, places: int) -> CurvePoint:
     rated = one.people
     low, high = (None if end is None else round(100 - along.at(end), 2) for end in (rated.low, rated.high))
-    said = f"judge {number(one.value, places)}, people {number(rated.value, places)}, {count(rated.n, 'text')}"
+    said = f"judge {number(one.value, places)}, people {number(rated.value, places)}, {plural(rated.n, 'text')}"
     return CurvePoint(
         along.at(one.value), round(100 - along.at(rated.value), 2), low, high, round(_LARGEST * size, 1), said
     )

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 from judge.core.records import Criterion, Sample
 from judge.suite.expectations import agreement, drift, label, order, score_range
-from judge.suite.expectations.context import Question, Told
+from judge.suite.expectations.context import CaseContext, CaseOutcome
 from judge.suite.records import Case, Kind, Policy
 
 
-class Home(Protocol):
+class Expectation(Protocol):
     """A module of this package; `wanted` is what a case of its kind expects."""
 
     @property
@@ -27,16 +27,16 @@ class Home(Protocol):
         """Raises ConfigError for what cannot be expected of these texts on this criterion's scale."""
         ...
 
-    def expected(self, asked: Question, wanted: Any) -> str:
+    def expected(self, asked: CaseContext, wanted: Any) -> str:
         """What is expected in short: `≥ 4`."""
         ...
 
-    def decide(self, asked: Question, wanted: Any) -> Told:
+    def decide(self, asked: CaseContext, wanted: Any) -> CaseOutcome:
         """What the scores say of it. Raises NoScore where there is nothing to decide from."""
         ...
 
 
-_HOMES: Mapping[Kind, Home] = {
+_HOMES: Mapping[Kind, Expectation] = {
     "band": score_range,
     "label": label,
     "order": order,
@@ -45,6 +45,6 @@ _HOMES: Mapping[Kind, Home] = {
 }
 
 
-def of(case: Case) -> Home:
+def for_case(case: Case) -> Expectation:
     """The module of a case's kind."""
     return _HOMES[case.kind]

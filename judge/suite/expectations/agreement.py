@@ -8,11 +8,11 @@ from dataclasses import replace
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Estimate, Sample
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, Against, Level, matrix, usual_level
-from judge.stats.power import LEAST as FEWEST
-from judge.stats.power import takes
-from judge.suite.evidence import NEAR, NoScore, named, shown, would_take
-from judge.suite.expectations.context import Question, Told, about, display_name, joined, short
+from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, CorrelationWithRatings, Level, matrix, usual_level
+from judge.stats.power import MIN_ITEMS as FEWEST
+from judge.stats.power import items_needed
+from judge.suite.evidence import NEAR, Undecidable, named, shown, would_take
+from judge.suite.expectations.context import CaseContext, CaseOutcome, about, display_name, joined, short
 from judge.suite.records import Agreement, Case, Policy, Status
 
 PLACES = 2
@@ -34,35 +34,37 @@ def check(agreement: Agreement, criterion: Criterion, texts: Sequence[Sample]) -
         )
 
 
-def expected(asked: Question, agreement: Agreement) -> str:
+def expected(asked: CaseContext, agreement: Agreement) -> str:
     return ", ".join(f"{coefficient} ≥ {short(least)}" for coefficient, least in agreement.least.items())
 
 
-def decide(asked: Question, agreement: Agreement) -> Told:
+def decide(asked: CaseContext, agreement: Agreement) -> CaseOutcome:
     scored, by = asked.scored(), named(asked.case.criterion)
     wanted = {*asked.texts}
     rated = [s for s in scored.result.table.samples if (s.item, s.system) in wanted and by in s.human]
     if not rated:
-        raise NoScore(f"none of the texts has a rating by people for {display_name(by)}")
+        raise Undecidable(f"none of the texts has a rating by people for {display_name(by)}")
     lost = [(s.item, s.system, "") for s in rated if scored.score(s.item, s.system) is None]
     lacking, detail = scored.lacking(lost) if lost else ("", "")
     level = agreement.level or usual_level(rated)
     values = {(s.item, s.system): one.value for s in rated if (one := scored.score(s.item, s.system))}
-    against = Against(matrix(rated, {(s.item, s.system): s.human[by] for s in rated}), Bootstrap(seed=asked.seed))
+    against = CorrelationWithRatings(
+        matrix(rated, {(s.item, s.system): s.human[by] for s in rated}), Bootstrap(seed=asked.seed)
+    )
     found = against.correlate(matrix(rated, values))
     if level in found.lacking:
-        raise NoScore(found.lacking[level], detail)
+        raise Undecidable(found.lacking[level], detail)
     estimates = {one: found.estimates.get((level, one)) for one in agreement.least}
     items = len({sample.item for sample in rated})
     told = [_one(e, agreement.least[one], level, items) for one, e in estimates.items() if e]
     if len(told) < len(estimates):
-        raise NoScore("a coefficient is undefined on these texts", detail)
+        raise Undecidable("a coefficient is undefined on these texts", detail)
     status: Status = next((one for one in ("failed", "undecided") if one in {s for s, _ in told}), "passed")
     first = next(e for e in estimates.values() if e)
     parts = [f"{one} {shown(e, PLACES)}" for one, e in estimates.items() if e]
     over = f"of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
     said = joined(*dict.fromkeys(sentence for _, sentence in told), f"{_OVER[level]}, {over}", lacking)
-    return Told(status, ", ".join(parts), said, None, first, detail=detail)
+    return CaseOutcome(status, ", ".join(parts), said, None, first, detail=detail)
 
 
 def _one(e: Estimate, least: float, level: Level, items: int) -> tuple[Status, str]:
@@ -78,4 +80,4 @@ def _one(e: Estimate, least: float, level: Level, items: int) -> tuple[Status, s
         return "failed", f"{e.name} below {short(least)}"
     n, unit = (items, "item") if level == "system" else (e.n, UNITS[level])  # what is drawn anew are items
     away = replace(e, value=e.value - least, low=e.low - least, high=e.high - least, n=n)
-    return "undecided", f"{e.name} not told apart from {short(least)}{would_take(takes(away), n, unit)}"
+    return "undecided", f"{e.name} not told apart from {short(least)}{would_take(items_needed(away), n, unit)}"

@@ -11,21 +11,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from judge.core.format import chance, count, number, signed, span
+from judge.core.format import format_interval, format_p, number, plural, signed
 from judge.core.records import Column, Estimate, Sample
 from judge.results.result import Result
-from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, Level, Values, shifted, usual_level
+from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, Level, Values, change_in_agreement, usual_level
 from judge.stats.paired_differences import holm
-from judge.stats.power import ALPHA, LEAST, takes
-from judge.stats.power import LEAST as FEWEST
+from judge.stats.power import ALPHA, MIN_ITEMS, items_needed
+from judge.stats.power import MIN_ITEMS as FEWEST
 from judge.stats.run_differences import Moved, Runs, compare_runs
 from judge.suite.evidence import (
     NEAR,
-    Mean,
-    NoScore,
+    CaseScores,
+    MeanTest,
     Parts,
-    Scored,
     Text,
+    Undecidable,
     columns,
     ends,
     mean,
@@ -40,7 +40,7 @@ from judge.suite.records import Drift, Status, Suite, Verdict
 _ANEW = "make the baseline anew with --update-baseline"
 
 
-class Rescaled(NoScore):
+class Rescaled(Undecidable):
     """A criterion whose scale is another one."""
 
 
@@ -48,8 +48,8 @@ class Rescaled(NoScore):
 class Beside:
     """The scores before and after of the `texts` that have both; `of` so many have one after."""
 
-    before: Scored
-    after: Scored
+    before: CaseScores
+    after: CaseScores
     texts: Sequence[Text]
     of: int
 
@@ -64,7 +64,7 @@ class Beside:
     @property
     def some(self) -> str:
         """`on 7 of 12 texts`, where it is not all of them."""
-        return "" if len(self.texts) == self.of else f"on {len(self.texts):,} of {count(self.of, 'text')}"
+        return "" if len(self.texts) == self.of else f"on {len(self.texts):,} of {plural(self.of, 'text')}"
 
     def mean_before(self) -> float:
         """Of the items' means."""
@@ -78,19 +78,19 @@ class Beside:
         """`24 of 36 labels flipped`, or how many values moved where no label did; nothing where none moved."""
         try:
             flips, what = len(self.flips()), "label"
-        except NoScore:
+        except Undecidable:
             flips, what = 0, ""
         if flips:
-            return f"{flips:,} of {count(len(self.texts), what)} flipped"
+            return f"{flips:,} of {plural(len(self.texts), what)} flipped"
         both = [(self.before.score(*text), self.after.score(*text)) for text in self.texts]
         moved = sum(abs(had.value - has.value) > NEAR for had, has in both if had and has)
-        return f"{moved:,} of {count(len(both), 'score')} moved" if moved else ""
+        return f"{moved:,} of {plural(len(both), 'score')} moved" if moved else ""
 
     def flips(self) -> list[Text]:
         """The texts whose likeliest label is another one. Raises NoScore where scores are made of no labels."""
         tops = [(text, _top(self.before.shares(*text)), _top(self.after.shares(*text))) for text in self.texts]
         if not all(before and after for _, before, after in tops):
-            raise NoScore("scores are made of no labels, and nothing can flip: limit the shift")
+            raise Undecidable("scores are made of no labels, and nothing can flip: limit the shift")
         return [text for text, before, after in tops if before != after]
 
 
@@ -98,24 +98,26 @@ def _top(shares: Mapping[str, float]) -> str:
     return max(shares, key=shares.__getitem__) if shares else ""
 
 
-def beside(before: Result, after: Scored, criterion: str, texts: Sequence[Text]) -> Beside:
+def beside(before: Result, after: CaseScores, criterion: str, texts: Sequence[Text]) -> Beside:
     """Raises NoScore for a criterion that the baseline has not, and where it has fewer than half of the texts scored.
 
     Rescaled for one that it has on another scale.
     """
     try:
-        had = Scored.of(before, criterion, {item for item, _ in texts})
-    except NoScore:
-        raise NoScore(f"{display_name(named(criterion))} is not in the baseline: {_ANEW}") from None
+        had = CaseScores.of(before, criterion, {item for item, _ in texts})
+    except Undecidable:
+        raise Undecidable(f"{display_name(named(criterion))} is not in the baseline: {_ANEW}") from None
     was, now = (_scale(column) for column in (had.column, after.column))
     if was != now:
         raise Rescaled(f"its scale was {was} and is {now}: {_ANEW}")
     here = [text for text in texts if after.score(*text)]
     shared = [text for text in here if had.score(*text)]
     if not shared:
-        raise NoScore("no text has a score both here and in the baseline")
+        raise Undecidable("no text has a score both here and in the baseline")
     if 2 * len(shared) < len(here):
-        raise NoScore(f"only {len(shared):,} of {count(len(here), 'text')} scored here have a score there: {_ANEW}")
+        raise Undecidable(
+            f"only {len(shared):,} of {plural(len(here), 'text')} scored here have a score there: {_ANEW}"
+        )
     return Beside(had, after, shared, len(here))
 
 
@@ -152,19 +154,19 @@ def trust(result: Result, baseline: Result, criterion: str, *, criteria: int = 1
         return None
     try:
         old, new = (_values(one, criterion, rated) for one in (baseline, result))
-    except NoScore:
+    except Undecidable:
         return None
     level = usual_level(rated)
-    found = shifted(rated, criterion, old, new, levels=(level,), seed=seed, confidence=1 - ALPHA / criteria)[0].get(
-        level
-    )
+    found = change_in_agreement(
+        rated, criterion, old, new, levels=(level,), seed=seed, confidence=1 - ALPHA / criteria
+    )[0].get(level)
     if found is None or found.change is None:
         return None
     return Trust(found.before.value, found.after.value, found.change, level)
 
 
 def _values(result: Result, criterion: str, rated: list[Sample]) -> Values:
-    scored = Scored.of(result, criterion, {sample.item for sample in rated})
+    scored = CaseScores.of(result, criterion, {sample.item for sample in rated})
     return {(s.item, s.system): one.value for s in rated if (one := scored.score(s.item, s.system))}
 
 
@@ -176,7 +178,7 @@ def verdict(criterion: str, line: int, found: Trust, p: float | None, moved: str
     e = found.estimate
     apart = e.low is not None and e.high is not None and (e.low > 0 or e.high < 0)
     told = p < ALPHA if p is not None else apart
-    how = f" ({chance(p)})" if p is not None else ""
+    how = f" ({format_p(p)})" if p is not None else ""
     few = not told and (e.n < FEWEST or e.low is None or e.high is None)
     status: Status = "failed" if told and e.value < 0 else "undecided" if few else "passed"
     if told:
@@ -184,7 +186,7 @@ def verdict(criterion: str, line: int, found: Trust, p: float | None, moved: str
     elif few:
         said = f"too few {UNITS[found.level]}s to tell: {FEWEST} or more"
     else:
-        said = f"agreement not told apart{would_take(takes(e), e.n, UNITS[found.level])}"
+        said = f"agreement not told apart{would_take(items_needed(e), e.n, UNITS[found.level])}"
     return Verdict(
         f"{criterion} against the baseline",
         line,
@@ -193,7 +195,7 @@ def verdict(criterion: str, line: int, found: Trust, p: float | None, moved: str
         status,
         status != "failed",
         _EXPECTED,
-        f"spearman {number(found.after, PLACES)}, {signed(e.value, PLACES)} {span(e.low, e.high, PLACES)}".rstrip(),
+        f"spearman {number(found.after, PLACES)}, {signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}".rstrip(),
         f"{said}; scores {moved}",
         estimate=e,
         before=f"spearman {number(found.before, PLACES)}",
@@ -216,10 +218,10 @@ def untold(criterion: str, line: int, moved: str) -> Verdict:
 
 
 _EXPECTED_of_baseline = "not worse"
-_Found = tuple[Beside, Mean]
+_Found = tuple[Beside, MeanTest]
 
 
-def against(
+def compare_with_baseline(
     result: Result, baseline: Result, suite: Suite | None = None, *, runs: Runs | None = None, seed: int = 0
 ) -> list[Verdict]:
     """One verdict for each criterion of `result`, but those of which a drift case bounds the mean over all texts.
@@ -283,21 +285,21 @@ def _adjusted(p: Mapping[str, float | None]) -> dict[str, float]:
 
 def _found(
     result: Result, baseline: Result, criterion: str, texts: Sequence[Text], row: Moved | None
-) -> _Found | NoScore:
+) -> _Found | Undecidable:
     """The mean difference, or why there is none."""
     try:
-        both = beside(baseline, Scored.of(result, criterion, {item for item, _ in texts}), criterion, texts)
-    except NoScore as error:
+        both = beside(baseline, CaseScores.of(result, criterion, {item for item, _ in texts}), criterion, texts)
+    except Undecidable as error:
         return error
     items = both.items()
-    if row is None or len(items) < LEAST:
+    if row is None or len(items) < MIN_ITEMS:
         return both, mean(items, 0.0)[0]
-    return both, Mean(row.estimate, float(values(items).std(ddof=1)), "item", items=len(items))
+    return both, MeanTest(row.estimate, float(values(items).std(ddof=1)), "item", items=len(items))
 
 
-def _verdict(criterion: str, at: int, found: _Found | NoScore, p: float | None) -> Verdict:
+def _verdict(criterion: str, at: int, found: _Found | Undecidable, p: float | None) -> Verdict:
     title = f"{criterion} against the baseline"
-    if isinstance(found, NoScore):
+    if isinstance(found, Undecidable):
         unlike: Status = "undecided" if isinstance(found, Rescaled) else "error"
         return Verdict(
             title, at, "baseline", criterion, unlike, False, _EXPECTED_of_baseline, "no comparison", found.message
@@ -321,17 +323,17 @@ def _verdict(criterion: str, at: int, found: _Found | NoScore, p: float | None) 
     )
 
 
-def _said(both: Beside, move: Mean, p: float | None, sign: int) -> tuple[Status, str]:
+def _said(both: Beside, move: MeanTest, p: float | None, sign: int) -> tuple[Status, str]:
     """Without a test, as of probabilities that were all seen, a move counts where likeliest labels flipped."""
     e, changed = move.estimate, both.changed()
-    if not e.value and e.low == e.high and not (changed and move.few):
+    if not e.value and e.low == e.high and not (changed and move.too_few_reason):
         return "passed", f"mean the same; {changed}" if changed else "the same"
     few = move.unit == "draw" and p is None
-    if move.side and (p is None or p < ALPHA) and (not few or "flipped" in changed) and not move.few:
-        tested = "" if p is None else f" ({chance(p)})"
-        return ("passed", f"better{tested}") if move.side == sign else ("failed", f"worse{tested}")
-    if move.few:
-        return "undecided", joined(move.few, changed)
+    if move.direction and (p is None or p < ALPHA) and (not few or "flipped" in changed) and not move.too_few_reason:
+        tested = "" if p is None else f" ({format_p(p)})"
+        return ("passed", f"better{tested}") if move.direction == sign else ("failed", f"worse{tested}")
+    if move.too_few_reason:
+        return "undecided", joined(move.too_few_reason, changed)
     if few:
-        return "undecided", joined(f"no test on fewer than {LEAST} items", changed)
-    return "passed", "not told apart" + move.takes
+        return "undecided", joined(f"no test on fewer than {MIN_ITEMS} items", changed)
+    return "passed", "not told apart" + move.items_needed

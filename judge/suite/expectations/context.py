@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.core.format import count, decimals, line
+from judge.core.format import decimals, one_line, plural
 from judge.core.records import Column, Estimate
 from judge.results.result import Result
-from judge.suite.evidence import NoScore, Parts, Scored, Text
+from judge.suite.evidence import CaseScores, Parts, Text, Undecidable
 from judge.suite.records import Case, Status
 
 FLAKY = 0.05, 0.95
@@ -21,7 +21,7 @@ STATUS: Mapping[int, Status] = {1: "passed", 0: "undecided", -1: "failed"}
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CaseContext:
     """A case with the texts it is about, and where its scores are."""
 
     case: Case
@@ -44,13 +44,13 @@ class Question:
         """Whether the texts were compared two by two: they have names of their own among the comparisons."""
         return self.ranked is not None and bool(set(self.ranked.table.items) & self.by_item.keys())
 
-    def scored(self) -> Scored:
+    def scored(self) -> CaseScores:
         """The rows of the texts' items. Raises NoScore for a criterion that was not judged."""
-        return Scored.of(self.ranked if self.pairwise else self.result, self.case.criterion, self.by_item)
+        return CaseScores.of(self.ranked if self.pairwise else self.result, self.case.criterion, self.by_item)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CaseOutcome:
     """What a kind of case makes of its scores: the fields of a verdict that depend on them."""
 
     status: Status
@@ -76,16 +76,16 @@ def which(case: Case) -> str:
     """The texts of a case in few words."""
     if case.texts:
         return quoted(case.texts[0].output)
-    items = ", ".join(case.items) if len(case.items) <= _NAMED else count(len(case.items), "item")
+    items = ", ".join(case.items) if len(case.items) <= _NAMED else plural(len(case.items), "item")
     return f"{items or 'all texts'}{' by ' if case.systems else ''}{', '.join(case.systems)}"
 
 
 def quoted(text: str) -> str:
     """The beginning of a text."""
-    return f"“{line(text, _CLIP)}”"
+    return f"“{one_line(text, _CLIP)}”"
 
 
-def of_items(scored: Scored, by_item: dict[str, list[str]]) -> tuple[list[Parts], str, str]:
+def of_items(scored: CaseScores, by_item: dict[str, list[str]]) -> tuple[list[Parts], str, str]:
     """Every item's mean over its systems; what is said of texts without a score, and the first failure.
 
     Raises NoScore where no text has one.
@@ -100,11 +100,11 @@ def of_items(scored: Scored, by_item: dict[str, list[str]]) -> tuple[list[Parts]
     return items, *missing(scored, lost, items)
 
 
-def missing(scored: Scored, lost: Sequence[tuple[str, str, str]], found: Sequence[object]) -> tuple[str, str]:
+def missing(scored: CaseScores, lost: Sequence[tuple[str, str, str]], found: Sequence[object]) -> tuple[str, str]:
     """What is said of rows without a score, and the first failure. Raises NoScore where nothing was found."""
     said, detail = scored.lacking(lost) if lost else ("", "")
     if not found:
-        raise NoScore(said if len(lost) > 1 else detail.partition(":")[0], detail)
+        raise Undecidable(said if len(lost) > 1 else detail.partition(":")[0], detail)
     return said, detail
 
 
@@ -119,7 +119,7 @@ def joined(*parts: str) -> str:
 
 
 def display_name(text: str) -> str:
-    return line(text, NAME)
+    return one_line(text, NAME)
 
 
 def short(value: float) -> str:

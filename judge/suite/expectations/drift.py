@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from judge.core.format import number, percent
 from judge.core.records import Criterion, Estimate, Sample
-from judge.stats.bootstrap import share as wilson
-from judge.suite.evidence import NEAR, Mean, NoScore, Text, mean
+from judge.stats.bootstrap import wilson_interval as wilson
+from judge.suite.evidence import NEAR, MeanTest, Text, Undecidable, mean
 from judge.suite.expectations.baseline import beside, change
 from judge.suite.expectations.context import (
-    Question,
-    Told,
+    CaseContext,
+    CaseOutcome,
     about,
     display_name,
     joined,
@@ -37,16 +37,16 @@ def check(drift: Drift, criterion: Criterion, texts: Sequence[Sample]) -> None:
     """Scores may move on any scale."""
 
 
-def expected(asked: Question, drift: Drift) -> str:
+def expected(asked: CaseContext, drift: Drift) -> str:
     shift, drop, flips = drift.max_shift, drift.max_drop, drift.max_flips
     parts = [f"shift ≤ {short(shift)}"] if shift is not None else []
     parts += [f"drop ≤ {short(drop)}"] if drop is not None else []
     return ", ".join([*parts, f"flips ≤ {share(flips)}"] if flips is not None else parts)
 
 
-def decide(asked: Question, drift: Drift) -> Told:
+def decide(asked: CaseContext, drift: Drift) -> CaseOutcome:
     if asked.baseline is None:
-        raise NoScore("there is no baseline: name one with --baseline, or make one with --update-baseline")
+        raise Undecidable("there is no baseline: name one with --baseline, or make one with --update-baseline")
     scored = asked.scored()
     lost = [(*text, "") for text in asked.texts if scored.score(*text) is None]
     lacking, detail = missing(scored, lost, [text for text in asked.texts if scored.score(*text)])
@@ -57,9 +57,9 @@ def decide(asked: Question, drift: Drift) -> Told:
     flips = None if drift.max_flips is None else both.flips()
     if flips is not None:
         rows.append(_counted(flips, len(both.texts), drift.max_flips or 0.0))
-    single = "one reply each" if still.single and not still.few else ""
+    single = "one reply each" if still.single and not still.too_few_reason else ""
     said = [*dict.fromkeys(said for _, said in rows), *([single, still.alike] if limits else [])]
-    return Told(
+    return CaseOutcome(
         min((status for status, _ in rows), key=_WORST.index),
         _found(still.estimate if limits else None, flips, len(both.texts), at),
         joined(*said, both.some, lacking),
@@ -77,15 +77,15 @@ def _limits(drift: Drift, lower: bool) -> Iterator[_Limit]:
         yield -1 if lower else 1, drift.max_drop, "fell"
 
 
-def _kept(one: Mean, limit: _Limit) -> tuple[Status, str]:
+def _kept(one: MeanTest, limit: _Limit) -> tuple[Status, str]:
     sign, end, what = limit
-    if one.few:
-        return "undecided", one.few
-    if one.told == -sign:
+    if one.too_few_reason:
+        return "undecided", one.too_few_reason
+    if one.significant_direction == -sign:
         return "failed", f"{what} by more than {short(end)}{one.tested}"
     e = one.estimate
     if min(sign * (e.value if x is None else x) for x in (e.low, e.high)) < -NEAR:
-        return "undecided", f"not told apart from a move by {short(-sign * end)}{one.takes}"
+        return "undecided", f"not told apart from a move by {short(-sign * end)}{one.items_needed}"
     return "passed", ""
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from judge.core.errors import ConfigError
-from judge.core.format import count
+from judge.core.format import plural
 from judge.core.records import Column, Criterion, Estimate, Sample
 from judge.stats.pairwise import verdict
-from judge.suite.evidence import NEAR, Mean, NoScore, Parts, Scored, mean
+from judge.suite.evidence import NEAR, CaseScores, MeanTest, Parts, Undecidable, mean
 from judge.suite.expectations.baseline import change
 from judge.suite.expectations.context import (
     STATUS,
-    Question,
-    Told,
+    CaseContext,
+    CaseOutcome,
     display_name,
     joined,
     missing,
@@ -42,18 +42,18 @@ def check(order: Order, criterion: Criterion, texts: Sequence[Sample]) -> None:
         raise ConfigError(f"margin: {order.margin:g} cannot be exceeded; the largest {what} is {most:g}")
 
 
-def expected(asked: Question, order: Order) -> str:
+def expected(asked: CaseContext, order: Order) -> str:
     better, worse = display_name(order.better), display_name(order.worse)
     if asked.pairwise:
         return f"{better} wins > {share(_EVEN + order.margin)} against {worse}"
     return f"{better} > {worse}{f' + {short(order.margin)}' if order.margin else ''}"
 
 
-def decide(asked: Question, order: Order) -> Told:
+def decide(asked: CaseContext, order: Order) -> CaseOutcome:
     scored, pairwise = asked.scored(), asked.pairwise
     both = [item for item, systems in asked.by_item.items() if {order.better, order.worse} <= {*systems}]
     if not both:
-        raise NoScore(f"no item has texts of both {display_name(order.better)} and {display_name(order.worse)}")
+        raise Undecidable(f"no item has texts of both {display_name(order.better)} and {display_name(order.worse)}")
     of = scored.preference if pairwise else scored.difference
     found = {item: of(item, order.better, order.worse) for item in both}
     items = [parts for parts in found.values() if parts]
@@ -66,50 +66,52 @@ def decide(asked: Question, order: Order) -> Told:
     said = joined(
         _said(margin, zero, order), single, margin.alike, _flipped(scored, found, order) if pairwise else "", lacking
     )
-    return Told(STATUS[_side(margin)], _found(estimate, scored.column, pairwise), said, None, estimate, detail=detail)
+    return CaseOutcome(
+        STATUS[_side(margin)], _found(estimate, scored.column, pairwise), said, None, estimate, detail=detail
+    )
 
 
-def _unscored(scored: Scored, item: str, order: Order, pairwise: bool) -> list[tuple[str, str, str]]:
+def _unscored(scored: CaseScores, item: str, order: Order, pairwise: bool) -> list[tuple[str, str, str]]:
     ends = (order.better, order.worse)
     rows = [(item, *ends), (item, *ends[::-1])] if pairwise else [(item, system, "") for system in ends]
     return [row for row in rows if scored.score(*row) is None]
 
 
-def _flipped(scored: Scored, found: Mapping[str, Parts], order: Order) -> str:
+def _flipped(scored: CaseScores, found: Mapping[str, Parts], order: Order) -> str:
     """How often the answer changed with the order in which the texts were shown."""
     ends = (order.better, order.worse)
     both = [
         verdict(scored.score(item, *ends), scored.score(item, *ends[::-1])) for item, parts in found.items() if parts
     ]
     flips = sum(one.flipped is True for one in both)
-    return f"the order shown changed {flips:,} of {count(len(both), 'answer')}" if flips else ""
+    return f"the order shown changed {flips:,} of {plural(len(both), 'answer')}" if flips else ""
 
 
-def _side(one: Mean) -> int:
+def _side(one: MeanTest) -> int:
     """1 above the limit, −1 not above it, 0 where it is not told.
 
     One reply decides by its value, and so does a tie. Of two to five items with one reply each nothing is told, and of
     so many without draws no lead.
     """
     e = one.estimate
-    if one.few:
+    if one.too_few_reason:
         return 0
     if one.single or (e.low == e.high and e.value <= NEAR):
         return 1 if e.value > NEAR else -1
-    return 0 if one.told > 0 and one.untested else one.told
+    return 0 if one.significant_direction > 0 and one.untested_reason else one.significant_direction
 
 
-def _said(margin: Mean, zero: Mean, order: Order) -> str:
+def _said(margin: MeanTest, zero: MeanTest, order: Order) -> str:
     side = _side(margin)
     if side > 0:
         return "ahead, one reply each" if margin.single else f"better{margin.tested}"
-    if margin.few:
-        return margin.few
-    if side == 0 and margin.told > 0:
-        return margin.untested
+    if margin.too_few_reason:
+        return margin.too_few_reason
+    if side == 0 and margin.significant_direction > 0:
+        return margin.untested_reason
     if side == 0:
-        return f"not told apart{f' from a lead of {short(order.margin)}' if order.margin else ''}{margin.takes}"
-    if zero.told < 0:
+        return f"not told apart{f' from a lead of {short(order.margin)}' if order.margin else ''}{margin.items_needed}"
+    if zero.significant_direction < 0:
         return f"worse{zero.tested}"
     return f"not better by {short(order.margin)}{margin.tested}" if order.margin else "not better"
 

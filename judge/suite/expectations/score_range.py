@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Criterion, Estimate, Sample
-from judge.suite.evidence import NEAR, Mean, Scored, Text, counts, flip_probability, mean, shown, within
-from judge.suite.expectations.context import Question, Told, about, flaky, joined, of_items, places, short
+from judge.suite.evidence import NEAR, CaseScores, MeanTest, Text, counts, flip_probability, mean, shown, within
+from judge.suite.expectations.context import CaseContext, CaseOutcome, about, flaky, joined, of_items, places, short
 from judge.suite.records import Band, Case, Policy, Status
 
 UNDECIDED: Policy = "fail"
@@ -30,7 +30,7 @@ def check(band: Band, criterion: Criterion, texts: Sequence[Sample]) -> None:
             )
 
 
-def expected(asked: Question, band: Band) -> str:
+def expected(asked: CaseContext, band: Band) -> str:
     return _range(band)
 
 
@@ -40,7 +40,7 @@ def _range(band: Band) -> str:
     return f"{short(band.low)} to {short(band.high)}" if band.low < band.high else f"= {short(band.low)}"
 
 
-def decide(asked: Question, band: Band) -> Told:
+def decide(asked: CaseContext, band: Band) -> CaseOutcome:
     scored = asked.scored()
     items, lacking, detail = of_items(scored, asked.by_item)
     lone = asked.texts[0] if len(asked.texts) == 1 else None
@@ -49,7 +49,7 @@ def decide(asked: Question, band: Band) -> Told:
     estimate = _on_scale(means[0].moved(ends[0]), scored.column)
     status, said = _held(means, band)
     odds = _turned(scored, lone, band, estimate) if lone else None
-    return Told(
+    return CaseOutcome(
         status,
         shown(estimate, places(scored.column)),
         joined(said, _single(means[0], lone), means[0].alike, _odds(odds, band, estimate), lacking),
@@ -59,21 +59,21 @@ def decide(asked: Question, band: Band) -> Told:
     )
 
 
-def _single(one: Mean, lone: Text | None) -> str:
+def _single(one: MeanTest, lone: Text | None) -> str:
     return "" if not one.single else "one reply" if lone else "one reply each"
 
 
-def _held(means: Sequence[Mean], band: Band) -> tuple[Status, str]:
+def _held(means: Sequence[MeanTest], band: Band) -> tuple[Status, str]:
     """Inside where every end holds; what is said is of the end that does not, or not for certain."""
     ends = [(end, sign) for end, sign in ((band.low, 1), (band.high, -1)) if end is not None]
     doubt = ""
     for one, (end, sign) in zip(means, ends, strict=True):
         e = one.estimate
         least = min(sign * (e.value if x is None else x) for x in (e.low, e.high))
-        if one.told == -sign:
+        if one.significant_direction == -sign:
             return "failed", f"{'below' if sign > 0 else 'above'} {short(end)}{one.tested}"
         if least < -NEAR:
-            doubt = doubt or f"not told apart from {short(end)}{one.takes}"
+            doubt = doubt or f"not told apart from {short(end)}{one.items_needed}"
     return ("undecided", doubt) if doubt else ("passed", "")
 
 
@@ -84,7 +84,7 @@ def _on_scale(e: Estimate, column: Column) -> Estimate:
     return replace(e, low=max(e.low, column.low), high=min(e.high, column.high))
 
 
-def _turned(scored: Scored, text: Text, band: Band, estimate: Estimate) -> float | None:
+def _turned(scored: CaseScores, text: Text, band: Band, estimate: Estimate) -> float | None:
     """The share of single replies that would have turned the verdict, if it is neither few nor nearly all."""
     each = [flip_probability(one, band, counts(of, scored.result.info)) for one, of in scored.each(*text)]
     known = [one for one in each if one is not None]

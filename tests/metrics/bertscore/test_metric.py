@@ -14,8 +14,8 @@ import pytest
 
 from judge.core.errors import ConfigError, DataError
 from judge.core.records import Failure, Sample, Score
-from judge.metrics.bertscore import BertScore, BertScoreValue, corrected, embedder, fit, metric, score
-from judge.metrics.bertscore.encoders import Facts
+from judge.metrics.bertscore import BertScore, BertScoreValue, embedder, fit_rescaling, metric, rescale_linear, score
+from judge.metrics.bertscore.encoders import TokenizerInfo
 
 LIMIT = 8
 
@@ -27,7 +27,7 @@ class Letters:
     seen: list[list[int]]
 
     def __init__(self, model: object, precision: str, device: str | None) -> None:
-        self.facts = Facts(limit=LIMIT, prefix=(1,), suffix=(2,), weightless=(1, 2), pad=0, spaced=False)
+        self.facts = TokenizerInfo(limit=LIMIT, prefix=(1,), suffix=(2,), weightless=(1, 2), pad=0, spaced=False)
         self.batch_tokens = 64
         self.seen = []
         Letters.made.append(self)
@@ -99,7 +99,7 @@ def test_f_is_the_harmonic_mean_and_is_corrected(model: str) -> None:
         BertScore(model=model, layer=2, low=0.2, high=0.99).score([sample("a b", "c d e")]).rows
     )
     assert f == pytest.approx(2 * float(p) * float(r) / (float(p) + float(r)))
-    assert stretched == pytest.approx(corrected(float(f), 0.2, 0.99))
+    assert stretched == pytest.approx(rescale_linear(float(f), 0.2, 0.99))
 
 
 def test_what_has_no_text_is_a_failure_in_each_column(model: str) -> None:
@@ -268,10 +268,10 @@ def rated(count: int, name: str = "overall") -> list[Sample]:
 def test_low_and_high_are_fitted_to_ratings_and_said(model: str) -> None:
     samples = [*rated(18), sample("w0 w9", "w0"), sample("", "w0", human={"overall": 1.0})]
     plain = values(BertScore(model=model, layer=2).score(samples).rows)
-    low, high = fit([float(row[0]) for row in plain[:18]], [s.human["overall"] for s in samples[:18]])
+    low, high = fit_rescaling([float(row[0]) for row in plain[:18]], [s.human["overall"] for s in samples[:18]])
     result = BertScore(model=model, layer=2, fit="overall").score(samples)
     for row, f in zip(values(result.rows)[:19], plain, strict=False):
-        assert row[3] == pytest.approx(corrected(float(f[0]), low, high))
+        assert row[3] == pytest.approx(rescale_linear(float(f[0]), low, high))
     assert result.notes == (f"bertscore_corrected: fitted on 18 ratings of 'overall': low {low:.4f}, high {high:.4f}.",)
     assert f"|low={low:.6g}|high={high:.6g}|fit=overall|" in result.columns[3].signature
 

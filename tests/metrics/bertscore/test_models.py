@@ -52,13 +52,13 @@ def test_without_the_package_the_default_model_names_the_pip_line(monkeypatch: p
         models.resolve(Options(), None)
     with pytest.raises(MissingExtra, match=r"bert-score.*pip install"):
         models.baseline(Options(rescale=True, lang="en"), 3)
-    assert models.tuned_layers() == {}
+    assert models.default_layers() == {}
 
 
 def test_the_layers_of_known_models_are_bert_scores() -> None:
     if importlib.util.find_spec("bert_score") is None:
         pytest.skip("needs bert-score")
-    layers = models.tuned_layers()
+    layers = models.default_layers()
     assert (layers["roberta-large"], layers["bert-base-uncased"], layers["microsoft/deberta-xlarge-mnli"]) == (
         17,
         9,

@@ -21,7 +21,7 @@ def test_what_is_put_is_there_for_the_next_run(tmp_path: Path) -> None:
     keys = [key("scheme", f"text {n}") for n in range(700)]
     store = Store(tmp_path)
     store.put({name: encoded(n % 5 + 1) for n, name in enumerate(keys)})
-    store.keep_fact("model", {"limit": 512})
+    store.save_metadata("model", {"limit": 512})
     store.close()
     again = Store(tmp_path)
     found = again.get([*keys, key("scheme", "another text")])
@@ -32,8 +32,8 @@ def test_what_is_put_is_there_for_the_next_run(tmp_path: Path) -> None:
     assert row.vectors.tobytes() == wanted.vectors.tobytes()
     assert (row.length, row.windows) == (7, 2)
     assert again.ids(keys)[keys[4]].tolist() == wanted.ids.tolist()
-    assert again.fact("model") == {"limit": 512}
-    assert again.fact("other") is None
+    assert again.metadata("model") == {"limit": 512}
+    assert again.metadata("other") is None
     again.close()
 
 
@@ -66,11 +66,11 @@ def test_a_damaged_row_counts_as_absent_and_is_replaced(tmp_path: Path, damage: 
 
 def test_a_damaged_fact_counts_as_absent(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    store.keep_fact("model", {"limit": 512})
+    store.save_metadata("model", {"limit": 512})
     with sqlite3.connect(tmp_path / "embeddings.sqlite") as database:
         database.execute("UPDATE facts SET value = '{'")
     database.close()
-    assert store.fact("model") is None
+    assert store.metadata("model") is None
     store.close()
 
 
@@ -93,9 +93,9 @@ def test_a_folder_that_cannot_be_written_costs_the_store_and_not_the_run(tmp_pat
     store = Store(tmp_path / "file" / "cache")
     name = key("scheme", "text")
     store.put({name: encoded()})
-    store.keep_fact("model", {})
+    store.save_metadata("model", {})
     assert store.get([name]) == {}
-    assert store.fact("model") is None
+    assert store.metadata("model") is None
     assert "not kept" in store.trouble
     store.close()
 

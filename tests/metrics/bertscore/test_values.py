@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.errors import ConfigError
-from judge.metrics.bertscore import BertScoreValue, corrected, fit
+from judge.metrics.bertscore import BertScoreValue, fit_rescaling, rescale_linear
 from judge.metrics.bertscore import matching as module
-from judge.metrics.bertscore.matching import Encoded, Weights, best, match, rescaled
+from judge.metrics.bertscore.matching import Encoded, Weights, best_reference, greedy_match, rescaled
 
 
 def encoded(seed: int, count: int, dimensions: int = 7) -> Encoded:
@@ -47,7 +47,7 @@ def test_matching_is_the_papers_in_whole_and_in_strips(
     monkeypatch.setattr(module, "_LEAST_STRIP", 1)
     output, reference = encoded(1, one), encoded(2, other)
     weights = Weights(frozenset({1, 2}))
-    value = match(output, weights(output.ids), reference, weights(reference.ids))
+    value = greedy_match(output, weights(output.ids), reference, weights(reference.ids))
     precision, recall = by_the_paper(output, reference, lambda token: float(token > 2))
     assert value.precision == pytest.approx(precision, abs=1e-6)
     assert value.recall == pytest.approx(recall, abs=1e-6)
@@ -65,7 +65,7 @@ def test_the_weight_of_a_rare_token_counts_equal_documents_each_time() -> None:
 def test_weighted_matching_is_the_papers() -> None:
     output, reference = encoded(3, 8), encoded(4, 6)
     weights = Weights.of(frozenset({1, 2}), [reference.ids, encoded(5, 9).ids])
-    value = match(output, weights(output.ids), reference, weights(reference.ids))
+    value = greedy_match(output, weights(output.ids), reference, weights(reference.ids))
     precision, recall = by_the_paper(output, reference, lambda token: float(weights(np.array([token]))[0]))
     assert (value.precision, value.recall) == pytest.approx((precision, recall), abs=1e-6)
 
@@ -73,7 +73,7 @@ def test_weighted_matching_is_the_papers() -> None:
 def test_a_text_is_equal_to_itself_and_no_more() -> None:
     text = encoded(6, 30, dimensions=384)
     weights = Weights(frozenset({1, 2}))(text.ids)
-    value = match(text, weights, text, weights)
+    value = greedy_match(text, weights, text, weights)
     assert max(value.precision, value.recall, value.fmeasure) <= 1
     assert value.fmeasure == pytest.approx(1, abs=1e-6)
 
@@ -82,11 +82,11 @@ def test_orthogonal_texts_have_f_of_0() -> None:
     ids = np.array([5], dtype=np.int32)
     one = Encoded(ids, np.array([[1, 0]], dtype=np.float32), 1)
     other = Encoded(ids, np.array([[0, 1]], dtype=np.float32), 1)
-    assert match(one, np.ones(1), other, np.ones(1)) == BertScoreValue(0, 0, 0)
+    assert greedy_match(one, np.ones(1), other, np.ones(1)) == BertScoreValue(0, 0, 0)
 
 
 def test_each_number_takes_its_own_best_reference() -> None:
-    found = best([BertScoreValue(0.9, 0.1, 0.18), BertScoreValue(0.2, 0.8, 0.32)])
+    found = best_reference([BertScoreValue(0.9, 0.1, 0.18), BertScoreValue(0.2, 0.8, 0.32)])
     assert found == BertScoreValue(0.9, 0.8, 0.32)
 
 
@@ -97,13 +97,13 @@ def test_rescaling_puts_the_baseline_at_0_and_leaves_1() -> None:
 
 @pytest.mark.parametrize(("f", "wanted"), [(0.2, 0), (0.65, 0), (0.7, 0.25), (0.75, 0.5), (0.85, 1), (0.99, 1)])
 def test_a_corrected_score_is_stretched_and_clipped(f: float, wanted: float) -> None:
-    assert corrected(f) == pytest.approx(wanted)
+    assert rescale_linear(f) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.8, 0.8), (0.9, 0.8), (math.nan, 0.8)])
 def test_a_stretch_needs_an_end_above_its_beginning(low: float, high: float) -> None:
     with pytest.raises(ConfigError, match="low"):
-        corrected(0.7, low, high)
+        rescale_linear(0.7, low, high)
 
 
 @given(
@@ -113,8 +113,8 @@ def test_a_stretch_needs_an_end_above_its_beginning(low: float, high: float) -> 
 )
 def test_a_fit_finds_the_stretch_that_made_the_ratings(low: float, width: float, scale: tuple[float, float]) -> None:
     f = np.linspace(low - 0.1, low + width + 0.1, 60)
-    ratings = [scale[0] + (scale[1] - scale[0]) * corrected(x, low, low + width) for x in f]
-    assert fit(f.tolist(), ratings) == pytest.approx((low, low + width), abs=1e-3)
+    ratings = [scale[0] + (scale[1] - scale[0]) * rescale_linear(x, low, low + width) for x in f]
+    assert fit_rescaling(f.tolist(), ratings) == pytest.approx((low, low + width), abs=1e-3)
 
 
 def test_no_stretch_on_a_fine_grid_is_nearer_than_the_fitted_one() -> None:
@@ -128,7 +128,7 @@ def test_no_stretch_on_a_fine_grid_is_nearer_than_the_fitted_one() -> None:
 
     grid = np.linspace(0.2, 1.4, 121)
     least = min(squares(low, high) for low in grid for high in grid if high > low + 0.005)
-    assert squares(*fit(f.tolist(), ratings.tolist())) <= least + 1e-9
+    assert squares(*fit_rescaling(f.tolist(), ratings.tolist())) <= least + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_no_stretch_on_a_fine_grid_is_nearer_than_the_fitted_one() -> None:
 )
 def test_what_cannot_be_fitted_is_said(f: list[float], ratings: list[float], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
-        fit(f, ratings)
+        fit_rescaling(f, ratings)
 
 
 def test_a_value_is_frozen() -> None:

@@ -12,7 +12,7 @@ from judge import text
 from judge.metrics.qags import answer_candidates
 from judge.metrics.qags.answer_candidates import Nouns
 from judge.metrics.qags.cloze import GAP, Cloze, Lexical
-from judge.metrics.qags.pipeline import UNANSWERABLE, Trouble
+from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError
 
 SOURCE = "Anna Berg sailed to Oslo on Friday. The ferry was three hours late. A storm had closed the harbour of Bergen."
 JAPANESE = "いつもの道を歩いていたら、交番の隣に喫茶店を発見した。静かな店で、コーヒーがおいしかった。"
@@ -26,12 +26,12 @@ def _rules() -> Iterator[None]:
         yield
 
 
-def question(theme: str, output: str) -> str | Trouble:
+def question(theme: str, output: str) -> str | ModelError:
     (found,) = Cloze(Nouns()).questions([(theme, output)])
     return found
 
 
-def answer(asked: str, source: str) -> str | Trouble:
+def answer(asked: str, source: str) -> str | ModelError:
     (found,) = Lexical(Nouns()).answers([(asked, source)])
     return found
 
@@ -54,7 +54,7 @@ def test_the_gap_is_where_the_theme_was(theme: str, output: str, expected: str) 
 @pytest.mark.parametrize("theme", ["harbour", ""])
 def test_a_theme_that_is_not_there_has_no_question(theme: str) -> None:
     found = question(theme, "The ferry sank.")
-    assert isinstance(found, Trouble)
+    assert isinstance(found, ModelError)
     assert found.error == "NoQuestion"
 
 
@@ -118,7 +118,7 @@ def test_in_japanese() -> None:
 
 def test_without_a_gap_there_is_nothing_to_fill() -> None:
     found = answer("Where did Anna sail?", SOURCE)
-    assert isinstance(found, Trouble)
+    assert isinstance(found, ModelError)
     assert found.error == "NoGap"
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from judge import criteria
 from judge.core.errors import ConfigError, ParseError
 from judge.criteria.render import fenced
-from judge.metrics.common import Trouble, Wanted
+from judge.metrics.common import ModelError, ModelQuestion
 from judge.metrics.qags import judge_model
 from judge.metrics.qags.pipeline import UNANSWERABLE
 
@@ -35,31 +35,31 @@ class Judge:
     signature = "scripted/test,t=0"
 
     def __init__(self, reply: Callable[[str], str] | str) -> None:
-        self.wanted: list[Wanted] = []
+        self.wanted: list[ModelQuestion] = []
         self._reply = reply if callable(reply) else lambda _: reply
 
-    def __call__(self, wanted: Sequence[Wanted]) -> list[str | Trouble]:
+    def __call__(self, wanted: Sequence[ModelQuestion]) -> list[str | ModelError]:
         self.wanted += wanted
         return [self._read(one) for one in wanted]
 
-    def _read(self, one: Wanted) -> str | Trouble:
+    def _read(self, one: ModelQuestion) -> str | ModelError:
         try:
             return one.read(self._reply(one.prompt))
         except ParseError as error:
-            return Trouble("ParseError", str(error), failed=True)
+            return ModelError("ParseError", str(error), failed=True)
 
 
-def themes(reply: str, output: str = TEXT, language: str = "en") -> list[str] | Trouble:
+def themes(reply: str, output: str = TEXT, language: str = "en") -> list[str] | ModelError:
     (found,) = judge_model.open(Judge(reply), language)[0].themes([output])
     return found
 
 
-def question(reply: str, language: str = "en") -> str | Trouble:
+def question(reply: str, language: str = "en") -> str | ModelError:
     (found,) = judge_model.open(Judge(reply), language)[1].questions([("Snow", TEXT)])
     return found
 
 
-def answer(reply: str, language: str = "en", asked: str = QUESTION) -> str | Trouble:
+def answer(reply: str, language: str = "en", asked: str = QUESTION) -> str | ModelError:
     (found,) = judge_model.open(Judge(reply), language)[2].answers([(asked, TEXT)])
     return found
 
@@ -146,7 +146,7 @@ def test_what_has_no_letter_is_not_asked_about_and_the_rest_keeps_its_place() ->
 def test_trouble_stays_with_its_output() -> None:
     judge = Judge(lambda prompt: "Snow" if TEXT in prompt else "moon")
     first, second = judge_model.open(judge, "en")[0].themes(["Rain fell.", TEXT])
-    assert isinstance(first, Trouble)
+    assert isinstance(first, ModelError)
     assert "'moon'" in first.message
     assert second == ["Snow"]
 
@@ -210,7 +210,7 @@ def test_themes_in_other_scripts(language: str, output: str, reply: str, expecte
 )
 def test_a_judge_may_find_no_theme(language: str, reply: str) -> None:
     found = themes(reply, language=language)
-    assert isinstance(found, Trouble)
+    assert isinstance(found, ModelError)
     assert (found.error, found.failed) == ("NoThemes", False)
     assert "the judge listed no themes" in found.message
 
@@ -219,13 +219,15 @@ def test_a_judge_may_find_no_theme(language: str, reply: str) -> None:
     "reply", ["the moon\nMars", "I cannot do that.", "[1, {}]", "[" * 50_000, '{"a": [], "b": []}']
 )
 def test_a_reply_with_no_theme_of_the_output_is_trouble_and_not_an_empty_list(reply: str) -> None:
-    assert isinstance(themes(reply), Trouble)
+    assert isinstance(themes(reply), ModelError)
 
 
 @given(st.text(alphabet="Snow, the\nAlder[]\"'-1.*:(", max_size=60))
 def test_whatever_is_listed_a_theme_occurs_in_the_output(reply: str) -> None:
     found = themes(reply or "x")
-    assert isinstance(found, Trouble) or all(one.casefold() in TEXT.casefold() and one.strip() == one for one in found)
+    assert isinstance(found, ModelError) or all(
+        one.casefold() in TEXT.casefold() and one.strip() == one for one in found
+    )
 
 
 # Questions.
@@ -298,7 +300,7 @@ def test_a_quoted_question_inside_a_question_stays() -> None:
     ],
 )
 def test_no_question_and_a_refusal_are_trouble(language: str, reply: str) -> None:
-    assert isinstance(question(reply, language), Trouble)
+    assert isinstance(question(reply, language), ModelError)
 
 
 # Answers.
@@ -417,16 +419,16 @@ def test_what_the_text_holds_is_an_answer_also_where_it_reads_like_a_refusal(rep
 )
 def test_a_refusal_is_trouble_and_neither_an_answer_nor_unanswerable(language: str, reply: str) -> None:
     found = answer(reply, language)
-    assert isinstance(found, Trouble)
+    assert isinstance(found, ModelError)
     assert found.failed
 
 
 @pytest.mark.parametrize("reply", ["…", QUESTION, "Answer:", "```\n```"])
 def test_no_answer_is_trouble_and_not_unanswerable(reply: str) -> None:
-    assert isinstance(answer(reply), Trouble)
+    assert isinstance(answer(reply), ModelError)
 
 
 @given(st.text(min_size=1, max_size=80), st.text(max_size=20))
 def test_whatever_is_replied_is_read_or_refused(reply: str, asked: str) -> None:
     for found in (answer(reply, asked=asked), question(reply)):
-        assert isinstance(found, Trouble) or (found.strip() == found and "\n" not in found)
+        assert isinstance(found, ModelError) or (found.strip() == found and "\n" not in found)

@@ -15,7 +15,7 @@ from judge import __version__
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import qags
-from judge.metrics.common import Trouble, Wanted
+from judge.metrics.common import ModelError, ModelQuestion
 from judge.metrics.qags import Qags, QagsValue, judge_model, models, score
 from judge.metrics.qags.pipeline import Asked, spread
 
@@ -60,7 +60,7 @@ def stages(monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Stage, Stage]:
     return made
 
 
-def silent(wanted: Sequence[Wanted]) -> list[str | Trouble]:
+def silent(wanted: Sequence[ModelQuestion]) -> list[str | ModelError]:
     raise AssertionError("the stages are the test's own")
 
 
@@ -145,7 +145,7 @@ def test_nothing_asked(stages: tuple[Stage, Stage, Stage]) -> None:
 def test_trouble_leaves_a_theme_out_and_is_the_failure_where_there_is_nothing_else(
     stages: tuple[Stage, Stage, Stage],
 ) -> None:
-    long = Trouble("QuestionTooLong", "the question has 900 tokens")
+    long = ModelError("QuestionTooLong", "the question has 900 tokens")
     stages[0].table["bad"] = long
     stages[1].table |= {("b", "a b c"): long, ("c", "a b c"): " ", ("x", "x"): long}
     stages[2].table[("d?", "a d")] = long
@@ -161,7 +161,7 @@ def test_trouble_leaves_a_theme_out_and_is_the_failure_where_there_is_nothing_el
 
 @pytest.mark.parametrize("stage", [1, 2])
 def test_what_the_judge_failed_is_a_failure_with_its_working(stages: tuple[Stage, Stage, Stage], stage: int) -> None:
-    refused = Trouble("Refused", "the server said no", failed=True)
+    refused = ModelError("Refused", "the server said no", failed=True)
     stages[stage].table |= {("b", "a b c"): refused} if stage == 1 else {("b?", "a b d"): refused}
     result = Qags(backend="llm", ask=silent).score([sample("a b c", "a b d"), sample("a", "a", "2")])
     found, other = result.rows

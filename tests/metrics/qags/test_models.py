@@ -12,8 +12,8 @@ import pytest
 from judge.core import huggingface
 from judge.core.errors import ConfigError, MissingExtra
 from judge.metrics.qags import Qags, models, question_generation, weights
-from judge.metrics.qags.extractive_qa import Reader, frame
-from judge.metrics.qags.pipeline import UNANSWERABLE, Trouble
+from judge.metrics.qags.extractive_qa import ExtractiveReader, frame
+from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError
 from judge.metrics.qags.question_generation import TEMPLATE, Generator
 
 torch = pytest.importorskip("torch")
@@ -95,8 +95,8 @@ def generator(folder: str, **how: Any) -> Generator:
     return Generator(weights.locate(weights.GENERATOR, folder), **settings)
 
 
-def reader(folder: str, *, null: bool = False, **how: Any) -> Reader:
-    return Reader(weights.locate(weights.READER, folder), null=null, device="cpu", **how)
+def reader(folder: str, *, null: bool = False, **how: Any) -> ExtractiveReader:
+    return ExtractiveReader(weights.locate(weights.READER, folder), null=null, device="cpu", **how)
 
 
 def loaded(folder: str, head: str) -> tuple[Any, Any]:
@@ -106,15 +106,15 @@ def loaded(folder: str, head: str) -> tuple[Any, Any]:
     return transformers.AutoTokenizer.from_pretrained(folder), made
 
 
-def one_by_one(folder: str, asked: Sequence[tuple[str, str]], beams: int = 4) -> list[str | Trouble]:
+def one_by_one(folder: str, asked: Sequence[tuple[str, str]], beams: int = 4) -> list[str | ModelError]:
     """What transformers writes for each theme and output by itself."""
     tokenizer, model = loaded(folder, "AutoModelForSeq2SeqLM")
-    texts: list[str | Trouble] = []
+    texts: list[str | ModelError] = []
     for theme, output in asked:
         ids = torch.tensor([tokenizer.encode(f"answer: {theme} context: {output}")])
         found = model.generate(ids, num_beams=beams, max_new_tokens=LENGTH, early_stopping=beams > 1, do_sample=False)
         text = tokenizer.decode(found[0], skip_special_tokens=True).strip()
-        texts.append(text or Trouble("NoQuestion", "the generator wrote nothing"))
+        texts.append(text or ModelError("NoQuestion", "the generator wrote nothing"))
     return texts
 
 
@@ -197,13 +197,13 @@ def test_a_label_before_a_question_is_dropped(written: str, question: str) -> No
 def test_a_generator_that_writes_nothing_is_trouble(tiny: Any, t5: str, tmp_path: Path) -> None:
     size = len(transformers.AutoTokenizer.from_pretrained(t5))
     mute = tiny.copied(t5, tmp_path, generation_config={"suppress_tokens": [n for n in range(size) if n != 1]})
-    assert generator(mute).questions(ASKED[:2]) == [Trouble("NoQuestion", "the generator wrote nothing")] * 2
+    assert generator(mute).questions(ASKED[:2]) == [ModelError("NoQuestion", "the generator wrote nothing")] * 2
 
 
 def test_a_theme_longer_than_the_input_is_trouble(t5: str) -> None:
     long = "river " * 200
     found = generator(t5).questions([(long, f"A {long}."), ("river", f"A {long}.")])
-    assert found[0] == Trouble("NoQuestion", "the theme is too long for the generator's input")
+    assert found[0] == ModelError("NoQuestion", "the theme is too long for the generator's input")
     assert isinstance(found[1], str)
     assert generator(t5).questions([(long, long)]) == found[:1]
     assert generator(t5).questions([]) == []
@@ -324,8 +324,8 @@ def test_special_tokens_in_a_text_are_letters(seeker: str) -> None:
 def test_a_question_that_leaves_no_room_for_the_text_is_trouble(bert: str) -> None:
     asked = [("river " * 60, TEXTS[0]), (" ", TEXTS[0]), ("What rose?", TEXTS[0]), ("river " * 22, TEXTS[0])]
     found = reader(bert).answers(asked)
-    assert found[0] == Trouble("QuestionTooLong", "the question has 60 tokens, the reader takes 22")
-    assert found[1] == Trouble("NoQuestion", "the question is empty")
+    assert found[0] == ModelError("QuestionTooLong", "the question has 60 tokens, the reader takes 22")
+    assert found[1] == ModelError("NoQuestion", "the question is empty")
     assert found[2:] == by_all_spans(bert, asked[2:], 48, 11, null=False)
 
 
@@ -341,7 +341,7 @@ def test_scores_that_are_not_numbers_are_trouble(tiny: Any, bert: str, tmp_path:
         model.qa_outputs.bias.fill_(float("nan"))
     folder = tiny.copied(bert, tmp_path)
     tiny.saved(Path(folder), model)
-    assert reader(folder).answers(PAIRS[:1]) == [Trouble("NoAnswer", "the reader's scores are not numbers")]
+    assert reader(folder).answers(PAIRS[:1]) == [ModelError("NoAnswer", "the reader's scores are not numbers")]
 
 
 def test_each_pair_is_read_once_and_counted(bert: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from judge import text
 from judge.core.errors import ConfigError, MissingExtra
 from judge.metrics.qags import answer_candidates
 from judge.metrics.qags.answer_candidates import Nouns, languages
-from judge.metrics.qags.pipeline import Trouble
+from judge.metrics.qags.pipeline import ModelError
 
 NEEDS = {"ja": "ja", "ko": "ko", "zh": "zh-words", "sudachi": "sudachi", "kiwi": "kiwi"}
 BY_WHAT_IS_INSTALLED = answer_candidates._english
@@ -35,7 +35,7 @@ def needs(tool: str) -> None:
         pytest.skip(f"needs the packages of {tool}")
 
 
-def themes(given: str, tool: str = "nouns", **options: Any) -> list[str] | Trouble:
+def themes(given: str, tool: str = "nouns", **options: Any) -> list[str] | ModelError:
     (found,) = Nouns(tool, **options).themes([given])
     return found
 
@@ -115,7 +115,7 @@ def test_each_theme_once_in_order_of_appearance() -> None:
 def test_text_without_nouns_has_no_themes_and_an_unknown_script_is_trouble() -> None:
     assert Nouns().themes(["They were there.", "", "!?"]) == [[], [], []]
     found = themes(RUSSIAN)
-    assert isinstance(found, Trouble)
+    assert isinstance(found, ModelError)
     assert found.error == "NoNounFinder"
     assert "themes=spacy:MODEL" in found.message
 
@@ -123,7 +123,7 @@ def test_text_without_nouns_has_no_themes_and_an_unknown_script_is_trouble() -> 
 def test_another_language_in_latin_letters_is_trouble_unless_a_finder_is_named() -> None:
     german = "Die Fähre verließ Oslo am Montag mit zweihundert Passagieren."
     found = themes(german)
-    assert isinstance(found, Trouble)
+    assert isinstance(found, ModelError)
     assert found.error == "NotEnglish"
     assert "themes=spacy:fr_core_news_sm" in found.message
     assert "Oslo" in str(themes(german, "en"))

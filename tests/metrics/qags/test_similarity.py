@@ -45,7 +45,7 @@ class Given:
                 try:
                     f = float(sample.output)
                     low = self.options.get("low", 0.65)
-                    value = f if column.name == "bertscore" else bertscore.corrected(f, low)
+                    value = f if column.name == "bertscore" else bertscore.rescale_linear(f, low)
                     rows.append(Score(sample.item, "", column.name, value, Provenance("metric")))
                 except ValueError:
                     rows.append(Failure(sample.item, "", column.name, "metric", "NotFinite", "has no value"))
@@ -124,7 +124,7 @@ def test_an_answer_beside_none_is_nothing_alike_by_every_name() -> None:
 
 @pytest.mark.parametrize(("f", "expected"), CORRECTED.items())
 def test_the_corrected_score_by_hand(f: float, expected: float) -> None:
-    assert bertscore.corrected(f) == pytest.approx(expected, abs=1e-12)
+    assert bertscore.rescale_linear(f) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.usefixtures("fake_bert")

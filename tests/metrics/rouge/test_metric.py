@@ -187,13 +187,13 @@ def test_a_loud_note_on_texts_of_which_little_is_left() -> None:
         Sample("1", "b", "a bus", references=("버스가 왔다 gpt", "the café")),
         Sample("2", "a", "버스"),  # without a reference nothing is compared
     ]
-    (note,) = parallel.score(Rouge(tokenizer="en"), samples).notes
+    (note,) = parallel.score_in_parallel(Rouge(tokenizer="en"), samples).notes
     assert note.startswith("rouge: 2 of 4 texts lost more than half of their letters to the tokenizer en")
     assert "leave out rouge.tokenizer" in note
-    (note,) = parallel.score(Rouge(preset="rouge155"), samples).notes
+    (note,) = parallel.score_in_parallel(Rouge(preset="rouge155"), samples).notes
     assert note == "rouge: 2 of 4 texts lost more than half of their letters to the preset rouge155"
     for metric, of in ((Rouge(), samples), (Rouge(tokenizer="char"), samples), (Rouge(tokenizer="en"), samples[2:])):
-        assert parallel.score(metric, of).notes == ()
+        assert parallel.score_in_parallel(metric, of).notes == ()
 
 
 def test_parts_and_processes_give_the_rows_of_the_whole() -> None:

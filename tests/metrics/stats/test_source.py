@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.metrics.text_features.features import Prepared, Sentences
+from judge.metrics.text_features.features import IndexedSource, Sentences
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=14)
 
@@ -33,8 +33,8 @@ def figure_3(article: list[str], summary: list[str]) -> list[list[str]]:
     return found
 
 
-def prepared(words: list[str]) -> Prepared:
-    return Prepared.of(" ".join(words), "en")
+def prepared(words: list[str]) -> IndexedSource:
+    return IndexedSource.of(" ".join(words), "en")
 
 
 @given(WORDS, WORDS)
@@ -59,7 +59,7 @@ def test_fragments_by_hand(article: str, summary: str, found: list[tuple[int, in
 
 
 def test_nearest_is_the_best_f1_of_different_words() -> None:
-    source = Prepared.of("The red boat sailed. The blue boat sank at noon.", "en")
+    source = IndexedSource.of("The red boat sailed. The blue boat sank at noon.", "en")
     assert source.nearest(["the", "blue", "boat", "boat"]) == 2 * 3 / (3 + 6)
     assert source.nearest(["the", "red", "boat"]) == 2 * 3 / (3 + 4)
     assert source.nearest(["noon", "at", "sank", "boat", "blue", "the"]) == 1

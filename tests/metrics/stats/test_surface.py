@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from judge.metrics.text_features.features import Known, Look, Sentences, is_fragment
+from judge.metrics.text_features.features import Sentences, SourceFacts, SurfaceFeatures, is_fragment
 
 
-def look(output: str) -> Look:
-    return Look.of(output, Sentences.of(output, "char"))
+def look(output: str) -> SurfaceFeatures:
+    return SurfaceFeatures.of(output, Sentences.of(output, "char"))
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ def test_names_are_capitals_within_sentences_or_katakana_and_latin(output: str, 
 
 
 def test_support_is_the_share_that_is_known() -> None:
-    known = Known.of("ann field was mayor in 2019, with 1,250 votes")
+    known = SourceFacts.of("ann field was mayor in 2019, with 1,250 votes")
     assert look("In 2019 Ann Field beat Bob, 1 , 250 to 300.").support(known) == (3 / 4, 2 / 3)
     assert look("nothing of this kind").support(known) == (None, None)
-    assert look("スミス氏は12月に来た。").support(Known.of("スミス氏は１２月に来日した。")) == (1, 1)
+    assert look("スミス氏は12月に来た。").support(SourceFacts.of("スミス氏は１２月に来日した。")) == (1, 1)
 
 
 @pytest.mark.parametrize(
