@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from judge import text
 from judge.core.records import Sample
-from judge.metrics.text_features.features import FUNCTION_WORDS
+from judge.metrics.text_features import FUNCTION_WORDS
 
 DICE = random.Random(0)
 Edit = Callable[[Sample], str | None]

@@ -22,7 +22,7 @@ import numpy as np
 from common import SHARED, read
 
 from judge.core.records import Column, Provenance, Sample, Score
-from judge.stats.ppi import Powered, calibrate, powered
+from judge.stats.calibration import Powered, calibrate, powered
 from judge.table import Table
 
 ITEMS, RATED = 500, (10, 30, 100)

@@ -18,9 +18,8 @@ from typing import Any
 
 from common import SHARED, read
 
-from judge.metrics.qags import models
-from judge.metrics.qags.extractive_qa import SPAN, STRIDE, WINDOW
-from judge.metrics.qags.question_generation import TEMPLATE
+from judge.metrics.qags import metric
+from judge.metrics.qags.models import SPAN, STRIDE, TEMPLATE, WINDOW
 
 OUTPUTS, THEMES, ROUNDS = 12, 3, 3
 BEAMS, QUESTION_TOKENS, INPUT_TOKENS = 4, 32, 128
@@ -132,7 +131,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         paths = tiny(Path(folder), [*sources, *(output for _, output in asked)])
-        questions, answers = models.open(generator=paths[0], reader=paths[1], device="cpu")
+        questions, answers = metric.open_models(generator=paths[0], reader=paths[1], device="cpu")
         loop = Loop(*paths)
         written = questions.questions(asked)
         pairs = list(zip(map(str, written), sources, strict=True))

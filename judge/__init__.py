@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from judge.execution.progress import Progress as Progress
     from judge.providers import Provider as Provider
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
+    from judge.results.comparison import CriterionDiff as CriterionDiff
     from judge.results.comparison import RunComparison as RunComparison
-    from judge.results.criterion_diff import CriterionDiff as CriterionDiff
     from judge.results.result import Result as Result
     from judge.results.validation import Validation as Validation
     from judge.suite.records import Outcomes as Outcomes
@@ -62,7 +62,7 @@ _WHERE = {
     "JudgeError": "judge.core.errors:JudgeError",
     "Outcomes": "judge.suite.records:Outcomes",
     "Progress": "judge.execution.progress:Progress",
-    "PromptDiff": "judge.results.criterion_diff:PromptDiff",
+    "PromptDiff": "judge.results.comparison:PromptDiff",
     "Provider": "judge.providers:Provider",
     "Result": "judge.results.result:Result",
     "RunComparison": "judge.results.comparison:RunComparison",

@@ -154,7 +154,7 @@ class SuiteFile(pytest.File):
     def collect(self) -> Iterator[SuiteItem]:
         """Reads the suite; asks nobody."""
         from judge.core.errors import JudgeError
-        from judge.core.format import one_line
+        from judge.core.messages import one_line
         from judge.suite import load
 
         try:

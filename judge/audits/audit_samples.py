@@ -8,7 +8,7 @@ from random import Random
 
 from judge.audits.card import ORIGINAL, Probe
 from judge.audits.perturbations import CHANGES, NEUTRAL, Perturbation, changed, of_language
-from judge.audits.perturbations.injections import ATTACKS, inject
+from judge.audits.perturbations.catalogue import ATTACKS, inject
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Scale, Score
 from judge.table import Table

@@ -13,17 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from judge.audits.bias import (
-    COPIED,
-    COPYING,
-    FIRST,
-    LONGER,
-    copying_bias,
-    injection_damage,
-    position_bias,
-    self_preference,
-    verbosity_bias,
-)
 from judge.audits.card import (
     DETECTED,
     FEWEST,
@@ -40,6 +29,20 @@ from judge.audits.card import (
     places,
     share_percent,
 )
+from judge.audits.probes import (
+    COPIED,
+    COPYING,
+    FIRST,
+    LONGER,
+    copying_bias,
+    injection_damage,
+    position_bias,
+    repeatability,
+    scale_usage,
+    self_preference,
+    verbosity_bias,
+    wording_sensitivity,
+)
 from judge.audits.sensitivity import (
     CandidateFinding,
     apply_holm,
@@ -49,8 +52,7 @@ from judge.audits.sensitivity import (
     score_changes,
     sensitivity_table,
 )
-from judge.audits.stability import repeatability, scale_usage, wording_sensitivity
-from judge.core.format import number, percent, plural, signed
+from judge.core.messages import number, percent, plural, signed
 from judge.core.records import Column, Estimate, Failure, Score
 from judge.core.version import __version__
 

@@ -89,7 +89,7 @@ def audit_command(
 
 def _carried_out(found: AuditPlan, *, quiet: bool) -> JudgeCard:
     """Ask all that there is to ask, watched; on Ctrl-C say how to go on."""
-    from judge.cli.watch import watch
+    from judge.cli.progress_bar import watch
     from judge.commands.audit import audit_estimate, run_audit
     from judge.execution.progress import Progress
 

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from judge.cli.files import write
 from judge.cli.options import Seed, format_option, option
-from judge.cli.terminal import print_untrusted, use_color
+from judge.cli.terminal import print_untrusted, use_color, write
 
 PAGE = "compared.html"
 

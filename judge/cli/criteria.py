@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.files import PLANS, check_writable, reject_overlap, require_existing, write
 from judge.cli.options import (
     ASKING,
     JUDGE,
@@ -38,14 +37,27 @@ from judge.cli.options import (
     with_options,
 )
 from judge.cli.run import resume_hint, run_interruptibly
-from judge.cli.terminal import BOTH, Commands, check_format, print_json, print_message, print_untrusted, use_color
+from judge.cli.terminal import (
+    BOTH,
+    PLANS,
+    Commands,
+    check_format,
+    check_writable,
+    print_json,
+    print_message,
+    print_untrusted,
+    reject_overlap,
+    require_existing,
+    use_color,
+    write,
+)
 
 if TYPE_CHECKING:
     from judge.commands.diff_criteria import DiffPlan
     from judge.commands.preparation import PreparedRun
     from judge.config import Plan
     from judge.core.records import Criterion
-    from judge.results.criterion_diff import CriterionDiff
+    from judge.results.comparison import CriterionDiff
 
 _SIDES = ("A", "B")
 """What the two criteria are called where their runs are told of."""
@@ -83,9 +95,9 @@ def diff_command(
     """
     from judge.commands.diff_criteria import plan_diff
     from judge.data import samples
-    from judge.results.criterion_diff import check
+    from judge.results.comparison import check_diff_format
 
-    check(format)
+    check_diff_format(format)
     made = _planned(data, given)
     shards = [] if made.data is None else [path for path, _ in samples.files(made.data)]
     reject_overlap({"--output": output}, [Path(before), Path(after), data, *shards, made.replay, made.record])
@@ -111,7 +123,7 @@ def _planned(data: Path | None, given: Mapping[str, Any]) -> Plan:
 
 def _carried_out(found: DiffPlan, *, quiet: bool) -> CriterionDiff:
     """Ask what there is to ask, watched."""
-    from judge.cli.watch import watch
+    from judge.cli.progress_bar import watch
     from judge.commands.cost_estimate import one_line_estimate
     from judge.commands.diff_criteria import run_diff
     from judge.execution.progress import Progress

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
-from judge.cli.files import PLANS, require_existing
-from judge.cli.terminal import completed
+from judge.cli.terminal import PLANS, completed, require_existing
 
 if TYPE_CHECKING:
     from judge.config import Plan

@@ -145,7 +145,7 @@ def _two(pair: str, systems: Sequence[str]) -> tuple[str, str]:
 
 def _about(found: Sequence[Scatter], items: int | None) -> Iterator[str]:
     """What cannot be said of a column, and where there are too few items for anything."""
-    from judge.core.format import one_line
+    from judge.core.messages import one_line
 
     for one in found:
         if one.note:
@@ -182,7 +182,7 @@ def _print(found: Sequence[Scatter], two: tuple[str, str] | None, asked: _Asked,
     from rich.table import Table
     from rich.text import Text
 
-    from judge.core.format import one_line
+    from judge.core.messages import one_line
 
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("", overflow="fold")
@@ -208,7 +208,7 @@ def _print(found: Sequence[Scatter], two: tuple[str, str] | None, asked: _Asked,
 
 def _rows(one: Scatter, two: tuple[str, str] | None, asked: _Asked) -> Iterator[list[str]]:
     """The cells of a column: of the pair, or of the median and the worst one; the name alone where there is none."""
-    from judge.core.format import one_line
+    from judge.core.messages import one_line
 
     if not one.pairs:
         yield [one_line(one.column)]
@@ -226,7 +226,7 @@ def _cells(pair: Spread, asked: _Asked, *, found: bool = False) -> list[str]:
 
     Of one that was `found`, also that and the items that it takes.
     """
-    from judge.core.format import minus
+    from judge.core.messages import minus
 
     shown = pair.detectable(asked.items, power=asked.power)
     cells = [f"{asked.items or pair.items:,}", f"{pair.sd:.3g}", "too few items" if shown is None else f"{shown:.3g}"]

@@ -108,7 +108,7 @@ def _print(result: Result, samples: Sequence[Sample], notes: Sequence[str]) -> N
     from rich.table import Table
     from rich.text import Text
 
-    from judge.core.format import one_line
+    from judge.core.messages import one_line
     from judge.report.views.qags import HEADS, qags_tables
 
     screen = console()

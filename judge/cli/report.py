@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from judge.cli.files import write
 from judge.cli.options import Where, format_option, option, parse_option
+from judge.cli.terminal import write
 from judge.core.errors import ConfigError
 
 _DRAWN = ("svg", "png")

@@ -105,7 +105,7 @@ def execute(
     made: Plan, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
 ) -> tuple[Result, Progress]:
     """Run a plan; `check` may refuse its samples before anything is paid."""
-    from judge.cli.watch import watch
+    from judge.cli.progress_bar import watch
     from judge.commands.cost_estimate import one_line_estimate
     from judge.commands.pipeline import run_pipeline
     from judge.commands.preparation import overwrite_warning, prepare
@@ -129,7 +129,7 @@ def execute(
 
 def exit_with_status(result: Result, progress: Progress, folder: Path) -> None:
     """Say what failed and where the report is, and leave with 1 where something failed."""
-    from judge.core.format import plural
+    from judge.core.messages import plural
 
     if progress.failed:
         print_message(

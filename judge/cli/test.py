@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.files import check_writable, reject_input_as_output, reject_overlap, write
 from judge.cli.options import (
     ASKING,
     JUDGE,
@@ -35,7 +34,16 @@ from judge.cli.options import (
     with_options,
 )
 from judge.cli.run import run_interruptibly
-from judge.cli.terminal import Commands, print_message, print_untrusted, use_color
+from judge.cli.terminal import (
+    Commands,
+    check_writable,
+    print_message,
+    print_untrusted,
+    reject_input_as_output,
+    reject_overlap,
+    use_color,
+    write,
+)
 from judge.core.errors import ConfigError, DataError, JudgeError, StorageError
 
 if TYPE_CHECKING:
@@ -103,7 +111,7 @@ def suite_schema() -> None:
 
 def _say_more(data: Path, path: Path, text: str, rows: Sequence[Sample], names: Sequence[str]) -> None:
     """What of the data is not in the suite: columns, and ratings by people."""
-    from judge.core.format import one_line
+    from judge.core.messages import one_line
     from judge.suite.load import load
     from judge.suite.scaffold import UNUSED
 
@@ -248,10 +256,10 @@ def _policy(given: str | None) -> Policy | None:
 
 def _carried_out(found: Sequence[PreparedSuite], *, quiet: bool) -> Outcomes:
     """Every suite's outcome; leaves with 130 on Ctrl-C."""
-    from judge.cli.watch import watch
+    from judge.cli.progress_bar import watch
     from judge.commands.cost_estimate import cost_summary
     from judge.commands.test import run_suites
-    from judge.core.format import plural
+    from judge.core.messages import plural
     from judge.execution.progress import Progress
 
     judgments = sum(one.judgments for one in found)

@@ -38,9 +38,9 @@ from judge.execution import budget
 from judge.execution.pending import Judgment
 from judge.execution.progress import Progress
 from judge.providers import Provider, pricing
-from judge.results.comparison import Change
-from judge.results.criterion_diff import (
+from judge.results.comparison import (
     Agreement,
+    Change,
     CriterionDiff,
     FlipCount,
     Judged,

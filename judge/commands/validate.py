@@ -9,14 +9,13 @@ from pathlib import Path
 
 from judge.commands.public import public_api
 from judge.core.errors import ConfigError, DataError
-from judge.core.format import plural
-from judge.core.messages import option
+from judge.core.messages import option, plural
 from judge.core.records import Column, Sample
 from judge.data.samples import Values
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result, load
 from judge.results.validation import Validation
-from judge.stats import ppi
+from judge.stats import calibration
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.human_agreement import RatedColumn, criterion, judges_of, out_of_scale, people, unknown_criteria
 from judge.table import JOURNAL, RUN, Table
@@ -39,7 +38,7 @@ def validate(
     several. `judge.stats.correlation` says what the numbers are. A text without a score or rating does not count.
 
     The judges of `others` are held against the same ratings on the texts that are the same in both, and every two
-    judges against each other. `calibrate` also brings the systems' means to people's scale (`judge.stats.ppi`). `where`
+    judges against each other. `calibrate` also brings the systems' means to people's scale (`judge.stats.calibration`). `where`
     has the texts of all runs that count, by the values of their columns: {"lang": "ja"}.
 
     Raises ConfigError for what is no scored run, DataError where no text was rated or none is the same, StorageError.
@@ -58,7 +57,7 @@ def validate(
         title=f"Against people: {' and '.join(dict.fromkeys(one.title for one in told))}",
         rated=rated,
         notes=(*banners, *left_out, *_unrated(columns, criteria, [*banners], table), *_outside(table, [*banners])),
-        calibrated=first.calibrated or (ppi.calibrate(table) if calibrate else ()),
+        calibrated=first.calibrated or (calibration.calibrate(table) if calibrate else ()),
     )
 
 

@@ -1,11 +1,18 @@
-"""How a message names an option: as it is typed where the caller stands, on the command line or in Python."""
+"""How a message names an option: as it is typed where the caller stands, on the command line or in Python.
+
+Text and numbers as every format shows them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
+
+from judge.core.records import whole
 
 Door = Literal["command line", "python"]
 _door: ContextVar[Door | None] = ContextVar("judge_door", default=None)
@@ -69,3 +76,94 @@ def _typed(value: Any, within: str = "") -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# Controls that a terminal obeys or a page cannot hold, and the marks that reorder the text around them (the Trojan
+# Source set); the plain direction marks of Arabic and Hebrew stay.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+_NEGATIVE = re.compile(r"^-(?=[\d.])")
+
+
+def escape_controls(text: str) -> str:
+    """The text with control, reordering and lone surrogate characters written out, as `\\x1b` or `\\u202e`."""
+    return _UNSAFE.sub(_escaped, text.replace("\r\n", "\n")) if _UNSAFE.search(text) else text
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def one_line(text: str, limit: int = 0) -> str:
+    """The text cleaned and on one line, cut to `limit` characters where one is given."""
+    flat = " ".join(escape_controls(text).split())
+    return flat if not limit or len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+
+
+def decimals(values: Iterable[float]) -> int:
+    """Decimals that suit a column: three for shares, two up to a hundred or so, one above."""
+    largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
+    return 3 if largest <= 1 else 2 if largest < 1000 else 1
+
+
+def number(value: float, places: int) -> str:
+    """A value with that many decimals and the minus of mathematics (U+2212), for reading; never `−0.00`."""
+    text = f"{value:.{places}f}"
+    return text.replace("-", "−") if text.strip("-0.") else text.removeprefix("-")
+
+
+def minus(text: str) -> str:
+    """A text that is a number, with the minus of mathematics; any other as it is."""
+    return _NEGATIVE.sub("−", text)
+
+
+def signed(value: float, places: int) -> str:
+    """`+0.12`, `−0.12`; 0 has no sign."""
+    text = number(value, places)
+    return f"+{text}" if value > 0 and text.strip("0.") else text
+
+
+def format_p(p: float) -> str:
+    """`p = 0.012`, `p < 0.001`."""
+    return "p < 0.001" if p < 0.001 else f"p = {number(p, 3)}"
+
+
+def format_interval(low: float | None, high: float | None, places: int) -> str:
+    """`[2.50, 3.80]`, or nothing where there is no interval."""
+    return "" if low is None or high is None else f"[{number(low, places)}, {number(high, places)}]"
+
+
+def percent(share: float | None, none: str = "–") -> str:
+    """A share as `62.5%`; `none` where there is no such number."""
+    return none if share is None else f"{number(100 * share, 1)}%"
+
+
+def plural(n: int, what: str) -> str:
+    """`1 item`, `1,600 items`."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def seconds(value: float) -> str:
+    """A duration as people say it: `0.8 s`, `42 s`, `3 min 05 s`, `2 h 10 min`; no number leaves its unit (U+00A0)."""
+    if value < 10:
+        return f"{value:.1f}\u00a0s"
+    whole = round(value)
+    if whole < 60:
+        return f"{whole}\u00a0s"
+    if whole < 3600:
+        return f"{whole // 60}\u00a0min {whole % 60:02d}\u00a0s"
+    return f"{whole // 3600}\u00a0h {whole % 3600 // 60:02d}\u00a0min"
+
+
+def to_json(value: Any) -> Any:
+    """The same value as strict JSON can hold it: no NaN or infinity (null), no lone surrogate, mappings as objects."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, Mapping):
+        return {str(to_json(str(k))): to_json(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(v) for v in value]
+    return value if value is None or isinstance(value, bool | int) else str(value)

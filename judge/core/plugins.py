@@ -39,7 +39,7 @@ PROVIDERS = {
     "local": "judge.providers.transformers:LocalProvider",
 }
 ENGINES = {
-    "local": "judge.execution.engines.local:run",
+    "local": "judge.execution.engines:run_local",
     "batch": "judge.execution.engines.batch_api:BatchEngine",
     "ray": "judge.execution.engines.ray:RayEngine",
 }
@@ -58,9 +58,9 @@ REPORTS = {
     "criterion_diff": "judge.report.renderers.criterion_diff:render",
     "outcomes": "judge.report.renderers.suite:render",
     "validation": "judge.report.renderers.validation:render",
-    "notebook_result": "judge.report.renderers.notebook:of_result",
-    "notebook_comparison": "judge.report.renderers.notebook:of_runs",
-    "notebook_criterion_diff": "judge.report.renderers.notebook:of_prompts",
+    "notebook_result": "judge.report.renderers.html:of_result",
+    "notebook_comparison": "judge.report.renderers.html:of_runs",
+    "notebook_criterion_diff": "judge.report.renderers.html:of_prompts",
     "criterion_diff_sentences": "judge.report.views.criterion_diff:told",
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""

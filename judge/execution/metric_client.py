@@ -17,8 +17,7 @@ from judge.core import plugins
 from judge.core.errors import ConfigError, ParseError, ProviderError
 from judge.core.records import Request, Response
 from judge.execution.engines import Answer, Done
-from judge.execution.group_commit import GroupCommit
-from judge.execution.leases import RequestLeases
+from judge.execution.leases import GroupCommit, RequestLeases
 from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Retrier
 from judge.metrics.common import Ask, ModelError, ModelQuestion

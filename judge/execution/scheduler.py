@@ -11,8 +11,7 @@ from judge.core import plugins
 from judge.core.errors import CriterionError, JudgeError, ParseError, ProviderError
 from judge.core.records import Criterion, Failure, Request, Response, Score
 from judge.execution.engines import Ask, Engine
-from judge.execution.group_commit import GroupCommit
-from judge.execution.leases import Part, RequestLeases
+from judge.execution.leases import GroupCommit, Part, RequestLeases
 from judge.execution.pending import (
     Judgment,
     PendingJudgment,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 from judge.core.records import Request, Response
 
 if TYPE_CHECKING:
-    from judge.providers.batch_api import BatchApi
+    from judge.providers.openai import BatchApi
 
 
 @runtime_checkable

@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING, Any
 
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
-from judge.core.format import plural, to_json
+from judge.core.messages import plural, to_json
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score
 from judge.core.version import __version__
 from judge.data import samples
-from judge.data.filter import Value
-from judge.results.rated import flat, read
+from judge.data.samples import Value
+from judge.results.validation import flat, read
 from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze
+from judge.stats.calibration import Calibrated, Powered
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise import Ranking, Standing
-from judge.stats.ppi import Calibrated, Powered
 from judge.stats.score_drivers import Driver, Drivers, looks
 from judge.stats.system_differences import Comparison, Difference, Rank
 from judge.table import JOURNAL, RUN, SCORES, Table, delete_journal, read_journal, recover, store
-from judge.table.files import SAMPLES
+from judge.table.core import SAMPLES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,15 +1,210 @@
-"""A judge against people, as every format shows it: its columns, the floors below them and the ceiling above."""
+"""A criterion that was held against people's ratings, as JSON has it: without keys of several parts.
+
+A judge against people, as every format shows it: its columns, the floors below them and the ceiling above.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
-from judge.core.format import plural
-from judge.stats.correlation import LEVELS
-from judge.stats.human_agreement import Rated
-from judge.stats.ppi import Calibrated
+from judge.core.messages import plural
+from judge.core.records import Estimate
+from judge.stats.agreement import Agreement, Measure
+from judge.stats.calibration import Bin, Calibrated, Calibration
+from judge.stats.coefficients import Coefficient
+from judge.stats.correlation import LEVELS, Correlation, Level
+from judge.stats.human_agreement import Rated, Row, Versus
+
+
+@dataclass(frozen=True, slots=True)
+class Correlated:
+    """A coefficient with people's ratings at a level; `n` counts items (document), texts (item) or systems (system)."""
+
+    level: Level
+    coefficient: Coefficient
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """A measure of agreement over `n` texts."""
+
+    measure: Measure
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A judge, a floor or an annotator against people's ratings of so many texts.
+
+    `lacking` says why a level has nothing, `no_agreement` why a measure.
+    `agreement` is a judge's with people's mean, or of the annotators with one another. `few` says by level why a floor
+    is left out of what is said of floors.
+    """
+
+    name: str
+    kind: Literal["judge", "floor", "ceiling"]
+    signature: str
+    texts: int
+    correlations: tuple[Correlated, ...]
+    lacking: Mapping[Level, str]
+    agreement: tuple[Agreed, ...]
+    no_agreement: Mapping[Measure, str]
+    calibration: Calibration | None
+    no_calibration: str | None
+    few: Mapping[Level, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """Spearman of a judge less that of a floor."""
+
+    judge: str
+    floor: str
+    level: Level
+    coefficient: Literal["spearman"]
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A coefficient of one judge less that of another; `p` of Williams' test, for Pearson but at level document."""
+
+    judge: str
+    other: str
+    level: Level
+    coefficient: Coefficient
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One criterion. `no_ceiling` says why there are no annotators to compare."""
+
+    criterion: str
+    texts: int
+    rows: tuple[Held, ...]
+    no_ceiling: str | None
+    differences: tuple[Below, ...]
+    versus: tuple[Beside, ...]
+
+
+def flat(rated: Rated) -> Criterion:
+    """A criterion as JSON has it."""
+    return Criterion(
+        rated.criterion,
+        rated.texts,
+        tuple(_held(row) for row in rated.rows),
+        rated.no_ceiling or None,
+        tuple(
+            Below(judge, floor, level, "spearman", **_numbers(found))
+            for (judge, floor, level), found in rated.differences.items()
+        ),
+        tuple(
+            Beside(one.judge, one.other, one.level, coefficient, **_numbers(found), p=found.p)
+            for one in rated.versus
+            for coefficient, found in _coefficients(one)
+        ),
+    )
+
+
+def _coefficients(one: Versus) -> Iterator[tuple[Coefficient, Estimate]]:
+    yield "spearman", one.spearman
+    if one.pearson is not None:
+        yield "pearson", one.pearson
+
+
+def _held(row: Row) -> Held:
+    found = row.correlation
+    return Held(
+        row.name,
+        row.kind,
+        row.signature,
+        found.texts,
+        tuple(Correlated(level, name, **_numbers(e)) for (level, name), e in found.estimates.items()),
+        found.lacking,
+        tuple(Agreed(measure, **_numbers(e)) for measure, e in row.agreement.estimates.items()),
+        row.agreement.lacking,
+        row.calibration,
+        row.no_calibration or None,
+        row.few,
+    )
+
+
+def _numbers(estimate: Estimate) -> dict[str, Any]:
+    return {name: value for name, value in asdict(estimate).items() if name not in ("name", "p")}
+
+
+def read(found: Mapping[str, Any]) -> Rated:
+    """The criterion of which `asdict(flat(…))` was stored. Raises KeyError or TypeError for anything else."""
+    rows = [_row(row) for row in found["rows"]]
+    spearman = {(one["judge"], one["other"], one["level"]): one for one in found["versus"]}
+    pearson = {key: one for key, one in spearman.items() if one["coefficient"] == "pearson"}
+    spearman |= {(o["judge"], o["other"], o["level"]): o for o in found["versus"] if o["coefficient"] == "spearman"}
+    return Rated(
+        found["criterion"],
+        found["texts"],
+        tuple(row for row in rows if row.kind == "judge"),
+        tuple(row for row in rows if row.kind == "floor"),
+        next((row for row in rows if row.kind == "ceiling"), None),
+        found["no_ceiling"] or "",
+        {(one["judge"], one["floor"], one["level"]): _estimate("difference", one) for one in found["differences"]},
+        tuple(
+            Versus(
+                *key, _estimate("difference", one), _estimate("difference", pearson[key]) if key in pearson else None
+            )
+            for key, one in spearman.items()
+        ),
+    )
+
+
+def _row(found: Mapping[str, Any]) -> Row:
+    estimates = {
+        (one["level"], one["coefficient"]): _estimate(one["coefficient"], one) for one in found["correlations"]
+    }
+    agreed = {one["measure"]: _estimate(one["measure"], one) for one in found["agreement"]}
+    return Row(
+        found["name"],
+        found["kind"],
+        found["signature"],
+        Correlation(found["texts"], estimates, found["lacking"]),
+        Agreement(agreed, found["no_agreement"]),
+        _calibration(found["calibration"]) if found["calibration"] else None,
+        found["no_calibration"] or "",
+        found.get("few") or {},
+    )
+
+
+def _calibration(found: Mapping[str, Any]) -> Calibration:
+    bins = tuple(Bin(**{**one, "people": Estimate(**one["people"])}) for one in found["bins"])
+    return Calibration(found["low"], found["high"], bins, Estimate(**found["error"]), Estimate(**found["bias"]))
+
+
+def _estimate(name: str, found: Mapping[str, Any]) -> Estimate:
+    numbers = {part: found[part] for part in ("value", "low", "high", "n", "method")}
+    return Estimate(name, **numbers, p=found.get("p"))
+
 
 FORMATS = ("console", "markdown", "json", "csv", "latex")
 

@@ -16,9 +16,9 @@ import numpy as np
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.stats.agreement import alpha, repeats
 from judge.stats.bootstrap import bootstrap_means
+from judge.stats.calibration import Calibrated, calibrate
 from judge.stats.correlation import Matrix, matrices
 from judge.stats.pairwise import Orders, Ranking, rankings
-from judge.stats.ppi import Calibrated, calibrate
 from judge.stats.score_drivers import Drivers, Text, TextFeatures, drivers
 from judge.stats.system_differences import Comparison, compare
 from judge.table import Table

@@ -1,16 +1,28 @@
-"""Whether a judge's values mean what people's do: where it says 4, do people say 4?"""
+"""Whether a judge's values mean what people's do: where it says 4, do people say 4?
+
+Prediction-powered estimates: means on people's scale from a judge's scores of all items and ratings of some.
+
+PPI++ for means (Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453). The judge need not be calibrated, nor even on
+people's scale: what it is off by on average is measured on the rated items and taken away. How well it follows people
+only decides how much narrower the interval is. What it does take is that the rated items are drawn at random.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import cbrt, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from judge.core.records import Column, Estimate
 from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Resampled, Statistic
 from judge.stats.coefficients import paired
+from judge.stats.paired_differences import MOST, Bools, best_first, holm, pairs
+from judge.stats.power import ALPHA
+from judge.table import Table
 
 _BINS = 10
 _LABELS = 11  # up to which each label of a scale has a bin of its own
@@ -118,3 +130,224 @@ def _statistic(sums: Floats, span: float) -> Statistic:
             return np.column_stack([error, (own - people).sum(axis=1) / total, people / number])
 
     return statistic
+
+
+MIN_RATED_ITEMS = 10
+"""Rated items below which there is no estimate: λ comes from them, and of fewer the intervals are too narrow."""
+_NEAR = 1e-9  # of a value, below which it is rounding
+_UNLIKELY = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Powered:
+    """What ratings and a judge's scores say together: the mean of one system, or that of `system` less `other`.
+
+    `estimate` is on people's scale, its `n` the rated items; `judged` counts those that have the judge's score alone.
+    `people` is the same from the ratings alone. `weight` is λ, 0–1: 0 the judge does not count, 1 it counts in full.
+    `adjusted` is a difference's p after Holm over those of its column.
+    """
+
+    estimate: Estimate
+    people: Estimate
+    weight: float
+    judged: int
+    system: str = ""
+    other: str = ""
+    adjusted: float | None = None
+
+    @property
+    def effective_ratings(self) -> int | None:
+        """How many ratings without a judge would give an interval as narrow; None where there is no interval."""
+        ends = self.estimate, self.people
+        widths = [e.high - e.low for e in ends if e.low is not None and e.high is not None]
+        return round(self.estimate.n * (widths[1] / widths[0]) ** 2) if len(widths) == 2 and widths[0] > 0 else None
+
+    @property
+    def apart(self) -> bool:
+        """Of a difference: whether the two systems are told apart."""
+        return self.adjusted is not None and self.adjusted < ALPHA
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """One judge's column on people's scale: `means` by system, best first, and `differences` between systems.
+
+    These come as those of `compare.Comparison` do. `note` says what could not be estimated, and why.
+    """
+
+    column: str
+    means: tuple[Powered, ...] = ()
+    differences: tuple[Powered, ...] = ()
+    note: str = ""
+
+
+def calibrate(table: Table) -> tuple[Calibrated, ...]:
+    """For every criterion that people rated on some texts, the systems' means on their scale and the differences.
+
+    Of a panel its mean counts. Items are the unit: a system has one text for each, and a difference is taken within
+    items, of those in which both texts are rated and the others in which both are judged.
+    """
+    rated = {name for sample in table.samples for name in sample.human}
+    columns = [c for c in table.columns if c.kind == "criterion" and not c.judge and _criterion(c) in rated]
+    return tuple(_calibrated(table, column) for column in columns)
+
+
+def powered(
+    ratings: Floats, scores: Floats, others: Floats, *, weight: float | None = None, name: str = "mean"
+) -> Powered:
+    """The mean rating of all items, from two or more that are rated (`ratings`, `scores`) and `others` that are judged.
+
+    θ = mean Y + λ (mean f of the others − mean f of the rated), with λ = cov(Y, f) / ((1 + n/N) var f), the variance
+    that of all items (sections 2 and 6 of the paper), kept to 0–1; or with the λ that is given. f is the judge's score
+    at the standard deviation that ratings have, so that the judge's scale does not matter. The variance is that of
+    Y − λf over n, plus λ² var f over N.
+
+    Unlike the paper's, the intervals are Student's t with Welch-Satterthwaite degrees of freedom, n − 2 divides where λ
+    is estimated, and those of means are corrected for skewness (Hall 1992): else they are too narrow for few ratings,
+    or for many at one end of the scale. None where all ratings are equal. A difference has the p of its being 0.
+    """
+    n, more = len(ratings), len(others)
+    people = _estimate(name, float(ratings.mean()), [_part(ratings, n - 1)], n, "ratings alone")
+    of_scores = float(scores.std(ddof=1))
+    scale = float(ratings.std(ddof=1)) / of_scores if of_scores > _NEAR * float(np.abs(scores).max()) else 0.0
+    share = _weight(ratings, scores * scale, others * scale) if weight is None else weight
+    if not (more and share and scale):
+        return Powered(people, people, 0.0, more)
+    slope = share * scale
+    parts = [_part(ratings - slope * scores, max(1, n - 2 if weight is None else n - 1))]
+    parts += [_part(slope * others, more - 1)] if more > 1 else []
+    value = float(ratings.mean() + slope * (others.mean() - scores.mean()))
+    how = f"PPI++, judge's weight {share:.2f}, {more:,} more items judged"
+    return Powered(_estimate(name, value, parts, n, how), people, share, more)
+
+
+def _weight(ratings: Floats, scores: Floats, others: Floats) -> float:
+    n, more = len(ratings), len(others)
+    every = np.concatenate([scores, others])
+    if not (more and every.any()):
+        return 0.0
+    together = float(((ratings - ratings.mean()) * (scores - scores.mean())).sum() / (n - 1))
+    return min(1.0, max(0.0, together / ((1 + n / more) * float(every.var(ddof=1)))))
+
+
+class _Part(NamedTuple):
+    """What a mean adds to the variance and to the third cumulant of a sum, and its degrees of freedom."""
+
+    variance: float
+    third: float
+    free: int
+
+
+def _part(values: Floats, free: int) -> _Part:
+    n, away = len(values), values - values.mean()
+    third = float((away**3).sum()) * n / ((n - 1) * (n - 2)) / n**2 if n > 2 else 0.0
+    return _Part(float((away**2).sum()) / free / n, third, free)
+
+
+def _estimate(name: str, value: float, parts: Sequence[_Part], n: int, how: str) -> Estimate:
+    """A value that errs by independent parts."""
+    from scipy.special import stdtr, stdtrit
+
+    variance = sum(part.variance for part in parts)
+    if not variance > (_NEAR * value) ** 2:
+        return Estimate(name, value, None, None, n, f"{how}; all ratings are equal, which gives no interval")
+    free = variance**2 / sum(part.variance**2 / part.free for part in parts)
+    error, t = sqrt(variance), float(stdtrit(free, 1 - ALPHA / 2))
+    percent = f"{100 * (1 - ALPHA):g}%"
+    if name == "difference":
+        p = 2 * float(stdtr(free, -abs(value) / error))
+        return Estimate(name, value, value - t * error, value + t * error, n, f"{percent} t interval, {how}", p)
+    skewness = sum(part.third for part in parts) / error**3
+    low, high = (value - error * _unskewed(end, skewness) for end in (t, -t))
+    return Estimate(name, value, low, high, n, f"{percent} t interval corrected for skewness, {how}")
+
+
+def _unskewed(t: float, skewness: float) -> float:
+    """Where the studentised mean of a skewed distribution lies, which its cubic transform puts at t (Hall 1992)."""
+    if abs(skewness) < _NEAR:
+        return t
+    return 3 / skewness * (cbrt(1 + skewness * (t - skewness / 6)) - 1)
+
+
+def _criterion(column: Column) -> str:
+    return column.criterion or column.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """Ratings and scores, systems × items, NaN for what there is not."""
+
+    systems: Sequence[str]
+    ratings: Floats
+    scores: Floats
+
+    def of(self, first: int, second: int | None = None) -> Powered | None:
+        """The mean of one system, or the difference of two; None where too few items are rated."""
+        ratings, scores = self.ratings[first], self.scores[first]
+        if second is not None:
+            ratings, scores = ratings - self.ratings[second], scores - self.scores[second]
+        judged = ~np.isnan(scores)
+        rated = judged & ~np.isnan(ratings)
+        if rated.sum() < MIN_RATED_ITEMS:
+            return None
+        name, other = ("mean", "") if second is None else ("difference", self.systems[second])
+        found = powered(ratings[rated], scores[rated], scores[judged & ~rated], name=name)
+        return replace(found, system=self.systems[first], other=other)
+
+
+def _calibrated(table: Table, column: Column) -> Calibrated:
+    sides = _Sides(table.systems, _ratings(table, _criterion(column)), table.matrix(column.name))
+    means = {place: one for place in range(len(table.systems)) if (one := sides.of(place))}
+    values = np.full((len(table.systems), 1), np.nan)
+    values[list(means), 0] = [one.estimate.value for one in means.values()]
+    order = best_first(values, column.better)
+    found = tuple(
+        _adjusted([one for pair in pairs(order) if (one := sides.of(*pair))], len(order) * (len(order) - 1) // 2)
+    )
+    return Calibrated(column.name, tuple(means[place] for place in order), found, _note(sides, order, found))
+
+
+def _ratings(table: Table, criterion: str) -> Floats:
+    down = {name: place for place, name in enumerate(table.systems)}
+    across = {name: place for place, name in enumerate(table.items)}
+    found = np.full((len(down), len(across)), np.nan)
+    for sample in table.samples:
+        if criterion in sample.human:
+            found[down[sample.system], across[sample.item]] = sample.human[criterion]
+    return found
+
+
+def _adjusted(found: Sequence[Powered], of: int) -> Iterator[Powered]:
+    corrected = iter(holm([one.estimate.p for one in found if one.estimate.p is not None], of))
+    for one in found:
+        yield one if one.estimate.p is None else replace(one, adjusted=next(corrected))
+
+
+def _note(sides: _Sides, order: Sequence[int], found: Sequence[Powered]) -> str:
+    """What could not be estimated, and why; and where the rated items do not look like the others."""
+    judged = ~np.isnan(sides.scores)
+    rated = judged & ~np.isnan(sides.ratings)
+    few = [name for place, name in enumerate(sides.systems) if place not in order]
+    lost = len(pairs(order)) - len(found) if order else 0
+    said = {
+        f"fewer than {MIN_RATED_ITEMS} rated items with a score: {', '.join(few)}": bool(few),
+        f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: {lost:,}": lost > 0,
+        f"more than {MOST} systems: compared with the best one only": len(order) > MOST,
+        "every item that was judged is rated: the judge adds nothing": bool(order)
+        and bool((rated == judged)[order].all()),
+        "the judge scores rated items unlike the others: were they drawn at random?": _unlike(sides.scores, rated),
+    }
+    return "; ".join(text for text, holds in said.items() if holds)
+
+
+def _unlike(scores: Floats, rated: Bools) -> bool:
+    """Whether the judge's mean of the rated items is off that of the others by more than chance (Welch, p < .001)."""
+    known = ~np.isnan(scores)
+    number, of_rated = known.sum(axis=0), np.asarray(rated.any(axis=0))
+    means = np.where(known, scores, 0.0).sum(axis=0) / np.maximum(number, 1)
+    sides = [means[(number > 0) & side] for side in (of_rated, ~of_rated)]
+    if any(len(side) < MIN_RATED_ITEMS for side in sides):
+        return False
+    parts = [_part(side, len(side) - 1) for side in sides]
+    p = _estimate("difference", float(sides[0].mean() - sides[1].mean()), parts, len(means), "").p
+    return p is not None and p < _UNLIKELY

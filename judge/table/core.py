@@ -1,31 +1,251 @@
-"""Scores side by side: the table that statistics and reports read."""
+"""The files of a run folder: rows and samples as Parquet, each written whole or not at all.
+
+Scores side by side: the table that statistics and reports read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import errno
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from heapq import merge
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
 
-from judge.core.records import Column, Failure, Sample, Score
-from judge.table.files import (
-    FIELDS,
-    FRAME_TYPES,
-    SAMPLES,
-    SCORES,
-    read_samples,
-    read_scores,
-    row_to_cells,
-    samples_file,
-    scores_file,
-    store,
-)
+from judge.core import files as files_module
+from judge.core.errors import StorageError
+from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    import pyarrow as pa
+
+Row = Score | Failure
+RUN = "run.json"
+SCORES = "scores.parquet"
+SAMPLES = "samples.parquet"
+
+# The long table. Strings that repeat are stored as dictionaries.
+_TEXT, _REPEATED, _FLOAT, _INT = "text", "repeated", "float", "int"
+FIELDS = {
+    "item": _REPEATED, "system": _REPEATED, "column": _REPEATED, "value": _FLOAT,
+    "error": _REPEATED, "message": _REPEATED, "stage": _REPEATED,
+    "method": _REPEATED, "mass": _FLOAT, "entropy": _FLOAT, "argmax": _REPEATED, "low": _FLOAT, "high": _FLOAT,
+    "n": _INT, "distribution": _TEXT, "reason": _TEXT, "raw": _REPEATED, "note": _REPEATED,
+    "rival": _REPEATED,
+}  # fmt: skip
+FRAME_TYPES = {_FLOAT: "float64", _INT: "Int64", _TEXT: "object", _REPEATED: "object"}
+_SAMPLE_FIELDS = {
+    "item": _REPEATED, "system": _REPEATED, "output": _TEXT, "source": _REPEATED, "references": "list",
+    "human": _REPEATED, "extra": _REPEATED, "where": _TEXT, "ratings": _REPEATED,
+}  # fmt: skip
+_LATER = {"ratings": "{}"}
+"""Columns that older folders lack, and what stands in them then."""
+
+
+STORED: dict[str, Any] = {
+    "compression": "zstd",
+    "use_dictionary": [name for name, kind in {**FIELDS, **_SAMPLE_FIELDS}.items() if kind == _REPEATED],
+}
+"""How Parquet stores them."""
+
+
+def row_to_cells(row: Row) -> tuple[Any, ...]:
+    """The cells of one row, in the order of FIELDS."""
+    if isinstance(row, Failure):
+        missing = [None] * 9
+        named = (row.item, row.system, row.column, None, row.error, row.message, row.stage)
+        return (*named, *missing, row.raw, None, row.rival)
+    p = row.provenance
+    distribution = None if p.distribution is None else json.dumps(dict(p.distribution), ensure_ascii=False)
+    return (
+        row.item, row.system, row.column, row.value, None, None, None,
+        p.method, p.mass, p.entropy, p.argmax, p.low, p.high, p.n, distribution, p.reason, p.raw, p.note, row.rival,
+    )  # fmt: skip
+
+
+def row_from_cells(cells: Sequence[Any]) -> Row:
+    """The row whose cells these are."""
+    item, system, column, value, error, message, stage, method, mass, entropy, argmax, low, high, n, text, *words = (
+        cells
+    )
+    reason, raw, note, rival = words
+    if error is not None:
+        return Failure(item, system, column, stage, error, message, raw, rival)
+    distribution = None if text is None else json.loads(text)
+    provenance = Provenance(method, mass, distribution, entropy, argmax, low, high, n, reason, raw, note)
+    return Score(item, system, column, value, provenance, rival)
+
+
+def store(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write these files so that a reader finds each of them whole, old or new, never half.
+
+    All are written beside their places first and renamed when every one is complete. Raises StorageError.
+    """
+    folder = Path(folder)
+    ready: list[Path] = []
+    try:
+        files_module.make_private_dir(folder)
+        for name, content in files.items():
+            ready.append(folder / f".{name}.{os.getpid()}.{get_ident()}.tmp")
+            ready[-1].write_bytes(content)
+        for name, path in zip(files, ready, strict=True):
+            path.replace(folder / name)
+    except OSError as error:
+        for path in ready:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        raise StorageError(describe_os_error("write", folder, error)) from error
+
+
+def describe_os_error(what: str, path: Path, error: Exception) -> str:
+    """What happened to which path, and what to do about it."""
+    number = error.errno if isinstance(error, OSError) else None
+    advice = {
+        errno.ENOSPC: "free some space and run again",
+        errno.EDQUOT: "free some of your quota and run again",
+        errno.EACCES: "choose a folder you may use, or change its permissions",
+        errno.EPERM: "choose a folder you may use, or change its permissions",
+        errno.EROFS: "choose a folder on a disk that can be written",
+        errno.ENOENT: "check the path; a finished run has scores.parquet and samples.parquet",
+        errno.ENOTDIR: "a file stands where a folder is needed; choose another folder",
+        errno.EEXIST: "a file stands where a folder is needed; choose another folder",
+        None: "the file is damaged or not from judge; run again to make it anew",
+    }
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
+    return f"cannot {what} {path}: {reason}; {advice.get(number, 'check the disk and the path')}"
+
+
+def scores_file(rows: Iterable[Row]) -> bytes:
+    """The contents of the long table's file."""
+    return _parquet(scores_table(rows), column_metadata({}))
+
+
+def samples_file(samples: Iterable[Sample], columns: Iterable[Column], info: Mapping[str, Any]) -> bytes:
+    """The contents of the samples' file; the columns and `info` are in its metadata."""
+    return _parquet(samples_table(samples), column_metadata({"columns": [asdict(c) for c in columns], "info": info}))
+
+
+def scores_table(rows: Iterable[Row]) -> pa.Table:
+    """Rows as Arrow has them: the columns of FIELDS."""
+    return _table(FIELDS, [row_to_cells(row) for row in rows])
+
+
+def samples_table(samples: Iterable[Sample]) -> pa.Table:
+    """Samples as Arrow has them."""
+    rows = [
+        (
+            s.item, s.system, s.output, s.source, list(s.references),
+            _json(s.human), _json(s.extra), s.where, _json(s.ratings),
+        )
+        for s in samples
+    ]  # fmt: skip
+    return _table(_SAMPLE_FIELDS, rows)
+
+
+def column_metadata(about: Mapping[str, Any]) -> dict[str, str]:
+    """The metadata of a file that says this about itself."""
+    return {"judge": _json(about)}
+
+
+def read_scores(path: Path, most: int | None = None) -> list[Row]:
+    """The rows of a scores' file, or the first `most` of them. Raises StorageError."""
+    with translating_errors(path):
+        return [row_from_cells(cells) for cells in _read(path, list(FIELDS), most)[0]]
+
+
+def _table(fields: Mapping[str, str], rows: list[tuple[Any, ...]]) -> pa.Table:
+    import pyarrow as pa
+
+    kinds = {_FLOAT: pa.float64(), _INT: pa.int64(), "list": pa.list_(pa.string())}
+    cells: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else [()] * len(fields)
+    arrays = [_array(column, kinds.get(kind, pa.string())) for kind, column in zip(fields.values(), cells, strict=True)]
+    return pa.table(arrays, names=list(fields))
+
+
+def _parquet(table: pa.Table, about: Mapping[str, str]) -> bytes:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table.replace_schema_metadata(about), sink, **STORED)
+    return bytes(sink.getvalue())
+
+
+def _array(cells: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.array(cells, kind)
+    except UnicodeEncodeError:
+        return pa.array([_whole(cell) for cell in cells], kind)
+
+
+def _whole(cell: Any) -> Any:
+    """A cell of `text` or `list` as Parquet can hold it."""
+    if isinstance(cell, list):
+        return [_whole(part) for part in cell]
+    return cell if cell is None else whole(cell)
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    def plain(other: Any) -> Any:
+        if isinstance(other, Mapping):
+            return dict(other)
+        return other.item() if hasattr(other, "item") else str(other)
+
+    return whole(json.dumps(dict(value), ensure_ascii=False, default=plain))
+
+
+def _read(path: Path, fields: Sequence[str], most: int | None = None) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
+    """The rows of a file of ours, or the first `most`, and what it says about them.
+
+    Read by this thread alone: a thread of Arrow's that still holds the Python file when the interpreter ends aborts it.
+    """
+    from pyarrow import parquet
+
+    with path.open("rb") as opened, parquet.ParquetFile(opened) as file:
+        about = json.loads((file.metadata.metadata or {})[b"judge"])
+        if most is None:
+            found = file.read(use_threads=False)
+        else:
+            batches = file.iter_batches(max(1, most), use_threads=False)
+            found = next(batches, file.schema_arrow.empty_table())
+    lacking = _LATER.keys() - set(found.schema.names)
+    cells = [[_LATER[name]] * len(found) if name in lacking else found[name].to_pylist() for name in fields]
+    return list(zip(*cells, strict=True)), about
+
+
+@contextmanager
+def translating_errors(path: Path) -> Iterator[Path]:
+    """Turns all that a missing or damaged file makes of its reading into a StorageError."""
+    import pyarrow as pa
+
+    try:
+        yield path
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StorageError(describe_os_error("read", path, error)) from error
+
+
+def read_samples(path: Path, most: int | None = None) -> tuple[tuple[Sample, ...], tuple[Column, ...], dict[str, Any]]:
+    """What `samples_file` was given, or the first `most` samples of it. Raises StorageError."""
+    with translating_errors(path):
+        rows, about = _read(path, list(_SAMPLE_FIELDS), most)
+        samples = tuple(
+            Sample(
+                item, system, output, source, tuple(references), json.loads(human), json.loads(extra), where,
+                {name: tuple(votes) for name, votes in json.loads(ratings).items()},
+            )
+            for item, system, output, source, references, human, extra, where, ratings in rows
+        )  # fmt: skip
+        columns = tuple(Column(**{**c, "labels": tuple(c["labels"])}) for c in about["columns"])
+        return samples, columns, about["info"]
 
 
 @dataclass(frozen=True)

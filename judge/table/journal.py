@@ -18,13 +18,13 @@ from typing import Any
 from judge.core import files
 from judge.core.errors import StorageError
 from judge.core.records import Column, Failure, Sample, Score
-from judge.table.core import Table, split_rows
-from judge.table.files import (
+from judge.table.core import (
     FIELDS,
     RUN,
     SAMPLES,
     SCORES,
     STORED,
+    Table,
     column_metadata,
     describe_os_error,
     read_samples,
@@ -33,6 +33,7 @@ from judge.table.files import (
     samples_file,
     samples_table,
     scores_table,
+    split_rows,
     store,
     translating_errors,
 )

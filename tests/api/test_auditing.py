@@ -19,7 +19,7 @@ import judge
 from judge.audits import audit_samples
 from judge.audits.card import ORIGINAL, PROBES, JudgeCard
 from judge.audits.perturbations import CHANGES, NEUTRAL
-from judge.audits.perturbations.injections import ATTACKS, CONTROL
+from judge.audits.perturbations.catalogue import ATTACKS, CONTROL
 from judge.commands import audit as audit_command
 from judge.commands.audit import (
     DRAWN,

@@ -14,7 +14,7 @@ from judge.config import rank_plan
 from judge.core.errors import ConfigError
 from judge.providers.scripted import ScriptedProvider
 from judge.results.result import load
-from judge.stats.ppi import calibrate
+from judge.stats.calibration import calibrate
 
 GRADES = {"x": (5, 4, 4, 3), "y": (3, 2, 3, 1)}
 ROWS = [

@@ -20,7 +20,7 @@ from judge.core.records import Choice, Request, Response, Usage
 from judge.execution import budget
 from judge.providers import pricing
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.results.criterion_diff import CriterionDiff, FlipCount
+from judge.results.comparison import CriterionDiff, FlipCount
 
 KIND = """---
 title: Kindness

@@ -21,8 +21,7 @@ from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.providers.scripted import ScriptedProvider
 from judge.report.views.validation import brief
-from judge.results.rated import flat, read
-from judge.results.validation import Validation
+from judge.results.validation import Validation, flat, read
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.human_agreement import Rated

@@ -8,7 +8,7 @@ import pytest
 
 from judge import criteria, text
 from judge.audits.perturbations import CHANGES, NEUTRAL
-from judge.audits.perturbations.injections import ATTACKS, CONTROL, Attack, best_label, inject
+from judge.audits.perturbations.catalogue import ATTACKS, CONTROL, Attack, best_label, inject
 from judge.core.records import Sample, Scale
 from judge.criteria import template_bodies
 from judge.criteria.render import Renderer, fence_digest

@@ -9,19 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.audits.bias import (
+from judge.audits.card import ORIGINAL, AuditData, BiasFinding
+from judge.audits.probes import (
     _ratings,
     _whose,
     _Within,
     copying_bias,
     model_family,
     position_bias,
+    repeatability,
+    scale_usage,
     self_preference,
     verbosity_bias,
+    wording_sensitivity,
 )
-from judge.audits.card import ORIGINAL, AuditData, BiasFinding
 from judge.audits.sensitivity import CandidateFinding, apply_holm
-from judge.audits.stability import repeatability, scale_usage, wording_sensitivity
 from judge.core.records import IDENTICAL, Estimate, Provenance, Sample, Score
 from judge.metrics.text_features import measured
 from judge.stats.bootstrap import wilson_interval

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from judge import text
 from judge.audits.perturbations import CHANGES, NEUTRAL, Perturbation, changed, edits, of_language
-from judge.audits.perturbations.grammars import GRAMMARS
+from judge.audits.perturbations.catalogue import GRAMMARS
 from judge.core.records import Sample
 from judge.data import samples as data
 

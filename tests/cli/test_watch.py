@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from judge import config
-from judge.cli import watch
+from judge.cli import progress_bar
 from judge.commands.preparation import PreparedRun, prepare
 from judge.core.records import Usage
 from judge.execution.progress import InFlight, JudgeProgress, Progress
@@ -29,8 +29,8 @@ def shown(prepared: PreparedRun, counts: Progress, monkeypatch: pytest.MonkeyPat
     text = io.StringIO()
     quiet, lines = console.pop("quiet", False), console.pop("lines", 0)
     of = console.pop("of", JudgeProgress(total=10, done=4, failed=1, cached=2, usage=Usage(1234, 5)))
-    monkeypatch.setattr(watch, "Console", lambda **_: Console(file=text, width=120, **console))
-    with watch.watch(prepared, counts, quiet=quiet):
+    monkeypatch.setattr(progress_bar, "Console", lambda **_: Console(file=text, width=120, **console))
+    with progress_bar.watch(prepared, counts, quiet=quiet):
         counts.judges = {"script": of}
         while text.getvalue().count("\n") < lines:
             time.sleep(0.01)
@@ -38,7 +38,7 @@ def shown(prepared: PreparedRun, counts: Progress, monkeypatch: pytest.MonkeyPat
 
 
 def test_plain_lines_where_there_is_no_terminal(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
+    monkeypatch.setattr(progress_bar, "_PLAIN_SECONDS", 0.01)
     text = shown(prepared, Progress(), monkeypatch, lines=2)
     assert "judging: 4/10 judgments" in text
     assert "2 from cache, 1,234 + 5 tokens, price unknown, 1 failed" in text
@@ -64,7 +64,7 @@ def test_what_costs_nothing_has_no_price(prepared: PreparedRun, monkeypatch: pyt
     progress = Progress()
     progress.judges = {"script": JudgeProgress(total=10, done=4)}
     monkeypatch.setattr(Progress, "usage", Usage(12, 3))
-    state = watch._state(prepared, progress, 0.0)
+    state = progress_bar._state(prepared, progress, 0.0)
     assert "12 + 3 tokens" in state
     assert "$" not in state
 
@@ -84,8 +84,8 @@ def measuring(prepared: PreparedRun) -> tuple[PreparedRun, Progress]:
 
 
 def test_a_metric_under_way(measuring: tuple[PreparedRun, Progress], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
-    monkeypatch.setattr(watch, "_AT_ONCE", 0.0)
+    monkeypatch.setattr(progress_bar, "_PLAIN_SECONDS", 0.01)
+    monkeypatch.setattr(progress_bar, "_AT_ONCE", 0.0)
     assert shown(*measuring, monkeypatch, lines=1).startswith("rouge: 300/1,200 texts\n")
     assert "300/1200" in shown(*measuring, monkeypatch, force_terminal=True)
     measuring[1].measured(500, 0)
@@ -99,7 +99,7 @@ def test_measuring_that_is_soon_done_shows_no_bar(
 
 
 def test_what_is_under_way_for_long_is_named(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "_PLAIN_SECONDS", 0.01)
+    monkeypatch.setattr(progress_bar, "_PLAIN_SECONDS", 0.01)
     of = JudgeProgress(total=10, done=1, retried=7, usage=Usage(1234, 5, cached_tokens=1024, cache_write_tokens=64))
     since = time.monotonic()
     of.in_flight = {

@@ -581,9 +581,12 @@ def test_what_cannot_be_batched_is_said_unpaid(batch_server: Any, options: dict[
 
 
 def test_only_engines_with_a_wish_of_their_own_are_opened(tmp_path: Path) -> None:
-    from judge.execution.engines import local
+    from judge.execution import engines
 
-    assert create_engine("local", EngineContext(ScriptedProvider(lambda _: 4), tmp_path, JudgeProgress())) is local.run
+    assert (
+        create_engine("local", EngineContext(ScriptedProvider(lambda _: 4), tmp_path, JudgeProgress()))
+        is engines.run_local
+    )
 
 
 def command(server: Any, folder: Path) -> subprocess.Popen[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from judge.core.errors import Refused, StorageError, Transient
 from judge.core.records import Choice, Request, Response
-from judge.execution.engines.local import Answer, run
+from judge.execution.engines import Answer, run_local
 
 
 async def requests(count: int) -> AsyncIterator[Request]:
@@ -47,7 +47,7 @@ class Watcher:
 
 
 def go(watcher: Watcher, count: int, concurrency: int) -> None:
-    asyncio.run(run(requests(count), watcher.ask, watcher.done, concurrency=concurrency))
+    asyncio.run(run_local(requests(count), watcher.ask, watcher.done, concurrency=concurrency))
 
 
 def test_everything_is_asked_at_the_concurrency_given() -> None:

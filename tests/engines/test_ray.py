@@ -27,8 +27,7 @@ from judge.core.records import Choice, Request, Response, Usage
 from judge.execution.budget import BudgetLedger
 from judge.execution.engines import Answer, EngineContext, create_engine, ray, ray_cluster
 from judge.execution.engines import ray as of_ray
-from judge.execution.engines.ray_cluster import Placement
-from judge.execution.engines.ray_worker import Worker, WorkerInfo, decode_answers, encode_block
+from judge.execution.engines.ray_cluster import Placement, Worker, WorkerInfo, decode_answers, encode_block
 from judge.execution.progress import JudgeProgress
 from judge.execution.rate_limit import RateLimiter
 from judge.execution.retry import Policy, Retrier

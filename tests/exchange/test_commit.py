@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from judge.core.errors import StorageError
-from judge.execution.group_commit import GroupCommit
+from judge.execution.leases import GroupCommit
 
 
 class Disk:

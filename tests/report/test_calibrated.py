@@ -8,7 +8,7 @@ from typing import Any
 from judge.core.records import Estimate
 from judge.report.views import validation
 from judge.results.result import Result
-from judge.stats.ppi import Calibrated, Powered
+from judge.stats.calibration import Calibrated, Powered
 
 
 def powered(

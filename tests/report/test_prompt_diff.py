@@ -12,15 +12,16 @@ import pytest
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Estimate, Scale
 from judge.report.views.criterion_diff import told
-from judge.results.comparison import Change, RunComparison
-from judge.results.criterion_diff import (
+from judge.results.comparison import (
     Agreement,
+    Change,
     CriterionDiff,
     FlipCount,
     Judged,
     PromptDifference,
     Prompts,
     RankChange,
+    RunComparison,
 )
 from judge.results.result import Result
 from judge.stats.run_differences import compare_runs

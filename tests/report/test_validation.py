@@ -10,8 +10,7 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.core.records import Estimate
-from judge.results.rated import flat, read
-from judge.results.validation import Validation
+from judge.results.validation import Validation, flat, read
 from judge.stats.agreement import MEASURES, Agreement
 from judge.stats.calibration import Bin, Calibration
 from judge.stats.coefficients import COEFFICIENTS

@@ -16,9 +16,8 @@ import pytest
 
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Request
-from judge.providers.batch_api import BatchApi
 from judge.providers.http_client import MOST
-from judge.providers.openai import OpenAIProvider
+from judge.providers.openai import BatchApi, OpenAIProvider
 
 REQUEST = Request("m", ({"role": "user", "content": "How good is it?"},), {"temperature": 0.0, "max_tokens": 8})
 KEY = "sk-a-key-that-nobody-else-has-0123456789"
@@ -101,7 +100,7 @@ def test_a_reply_without_an_end_is_not_waited_for(endless: str) -> None:
 
 
 def test_a_file_of_answers_is_no_larger_than_the_answers_can_be(endless: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.providers.batch_api.MOST", 1_000_000)
+    monkeypatch.setattr("judge.providers.openai.MOST", 1_000_000)
     provider = OpenAIProvider("m", base_url=endless)
     file = io.BytesIO()
 
@@ -117,7 +116,7 @@ def test_a_file_of_answers_is_no_larger_than_the_answers_can_be(endless: str, mo
 
 
 def test_a_line_of_a_file_that_is_no_reply_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.providers.batch_api.MOST", 100)
+    monkeypatch.setattr("judge.providers.openai.MOST", 100)
     provider = OpenAIProvider("m", base_url="http://127.0.0.1:1/v1")
     lines = [b'{"a": 1}\n', b'{"b": "' + b"x" * 500 + b'"}\n', b'{"c": 3}\n', b'{"d": 4}']
     found = provider.batches.lines(io.BytesIO(b"".join(lines)))

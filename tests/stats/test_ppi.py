@@ -12,8 +12,8 @@ from scipy import stats
 
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.bootstrap import Floats
+from judge.stats.calibration import MIN_RATED_ITEMS, Calibrated, Powered, calibrate, powered
 from judge.stats.paired_differences import holm
-from judge.stats.ppi import MIN_RATED_ITEMS, Calibrated, Powered, calibrate, powered
 from judge.table import Table
 
 MADE = Provenance("single")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from judge.audits.perturbations import factual, sentence_level
+from judge.audits.perturbations import catalogue
 from judge.audits.perturbations.edits import LANGUAGES, Perturbation
 
 if TYPE_CHECKING:
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 __all__ = ["CHANGES", "NEUTRAL", "Perturbation", "changed", "of_language"]
 
 CHANGES: tuple[Perturbation, ...] = (
-    Perturbation("shuffled sentences", "coherence", LANGUAGES, sentence_level.shuffled),
-    Perturbation("swapped entity", "consistency", LANGUAGES, factual.swapped_entity),
-    Perturbation("swapped number", "consistency", LANGUAGES, factual.swapped_number),
-    Perturbation("negated sentence", "consistency", LANGUAGES, factual.negated),
-    Perturbation("typos", "fluency", LANGUAGES, sentence_level.typos),
-    Perturbation("dropped function words", "fluency", LANGUAGES, sentence_level.dropped_words),
-    Perturbation("lost casing", "fluency", ("en",), sentence_level.lost_casing),
-    Perturbation("truncated", "fluency", LANGUAGES, sentence_level.truncated),
-    Perturbation("padded", "relevance", LANGUAGES, sentence_level.padded),
-    Perturbation("main point dropped", "relevance", LANGUAGES, sentence_level.main_point_dropped),
-    Perturbation("duplicated sentences", "relevance", LANGUAGES, sentence_level.duplicated_sentences),
+    Perturbation("shuffled sentences", "coherence", LANGUAGES, catalogue.shuffled),
+    Perturbation("swapped entity", "consistency", LANGUAGES, catalogue.swapped_entity),
+    Perturbation("swapped number", "consistency", LANGUAGES, catalogue.swapped_number),
+    Perturbation("negated sentence", "consistency", LANGUAGES, catalogue.negated),
+    Perturbation("typos", "fluency", LANGUAGES, catalogue.typos),
+    Perturbation("dropped function words", "fluency", LANGUAGES, catalogue.dropped_words),
+    Perturbation("lost casing", "fluency", ("en",), catalogue.lost_casing),
+    Perturbation("truncated", "fluency", LANGUAGES, catalogue.truncated),
+    Perturbation("padded", "relevance", LANGUAGES, catalogue.padded),
+    Perturbation("main point dropped", "relevance", LANGUAGES, catalogue.main_point_dropped),
+    Perturbation("duplicated sentences", "relevance", LANGUAGES, catalogue.duplicated_sentences),
 )
 """What damages a text for the criterion named; names are unique."""
 NEUTRAL: tuple[Perturbation, ...] = (
-    Perturbation("duplicated text", "", LANGUAGES, sentence_level.duplicated),
-    Perturbation("empty phrases", "", LANGUAGES, sentence_level.empty_phrases),
-    Perturbation("copied lead", "", LANGUAGES, sentence_level.copied_lead),
+    Perturbation("duplicated text", "", LANGUAGES, catalogue.duplicated),
+    Perturbation("empty phrases", "", LANGUAGES, catalogue.empty_phrases),
+    Perturbation("copied lead", "", LANGUAGES, catalogue.copied_lead),
 )
 """What makes a text longer or copied without saying more: for biases. Their criterion is empty."""
 

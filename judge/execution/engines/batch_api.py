@@ -13,12 +13,12 @@ from typing import Any, Self
 
 from judge.core.errors import ConfigError, DeadlineReached, ProviderError, Refused, Transient
 from judge.core.records import Request, Response
-from judge.execution import budget
+from judge.execution import budget, engines
 from judge.execution.budget import BudgetLedger
-from judge.execution.engines import Ask, Done, EngineContext, local
+from judge.execution.engines import Ask, Done, EngineContext
 from judge.execution.engines.batch_jobs import FOLDER, LATEST, SOONEST, BatchJob, BatchJobs, BatchJobStore
 from judge.providers import Capabilities
-from judge.providers.batch_api import Batch
+from judge.providers.openai import Batch
 from judge.providers.pricing import BATCH
 
 Online = Callable[[Iterable[Request]], Coroutine[Any, Any, None]]
@@ -73,7 +73,7 @@ class BatchEngine:
                 for request in given:
                     yield request
 
-            await local.run(each(), ask, done, concurrency=concurrency)
+            await engines.run_local(each(), ask, done, concurrency=concurrency)
 
         clock = asyncio.timeout_at(self._deadline)
         try:

@@ -25,7 +25,7 @@ from judge.core.records import Request, Usage
 from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import JudgeProgress
-from judge.providers.batch_api import MOST_BYTES, MOST_REQUESTS, Batch, BatchApi, line
+from judge.providers.openai import MOST_BYTES, MOST_REQUESTS, Batch, BatchApi, line
 from judge.providers.pricing import BATCH
 
 FOLDER = "batches"

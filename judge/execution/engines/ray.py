@@ -18,9 +18,9 @@ from typing import Any, Self
 from judge.core.errors import ConfigError, JudgeError, MissingExtra, Refused, Transient
 from judge.core.records import Request, Response
 from judge.core.version import __version__
-from judge.execution.engines import Ask, Done, EngineContext, local, ray_cluster, ray_worker
-from judge.execution.engines.ray_cluster import Placement
-from judge.execution.engines.ray_worker import Reply, WorkerInfo
+from judge.execution import engines
+from judge.execution.engines import Ask, Done, EngineContext, ray_cluster
+from judge.execution.engines.ray_cluster import Placement, Reply, WorkerInfo
 from judge.execution.progress import JudgeProgress
 from judge.providers import Capabilities, Provider
 
@@ -195,7 +195,7 @@ class WorkerPool:
             dropped, worker.dropped = worker.dropped, []
             try:
                 taught = Capabilities.of(self._provider).shared_state
-                block = ray_worker.encode_block(asked.items(), dropped, None if taught == worker.taught else taught)
+                block = ray_cluster.encode_block(asked.items(), dropped, None if taught == worker.taught else taught)
                 worker.actor.take.options(num_returns=0).remote(block)
                 worker.taught = taught
             except Exception as error:  # noqa: BLE001  (raised by whoever waits for an answer)
@@ -211,7 +211,7 @@ class WorkerPool:
         found = None
         while found is None:
             spot = worker.spot = await asyncio.to_thread(ray_cluster.nearest_alive, worker.spot)
-            made = ray.remote(num_cpus=0, num_gpus=spot.gpus)(ray_worker.actor_class())
+            made = ray.remote(num_cpus=0, num_gpus=spot.gpus)(ray_cluster.actor_class())
             there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(spot.node, soft=False)
             worker.actor = made.options(scheduling_strategy=there).remote()
             worker.taught = Capabilities.of(self._provider).shared_state
@@ -242,7 +242,7 @@ class WorkerPool:
         self._news.set()
 
     def _take(self, worker: _Worker, block: bytes) -> None:
-        answers, taught = ray_worker.decode_answers(block)
+        answers, taught = ray_cluster.decode_answers(block)
         if taught is not None:
             self._provider.taught = worker.taught = taught  # type: ignore[attr-defined]
         worker.deaths, self._answered = 0, True
@@ -406,7 +406,7 @@ class RayEngine:
             async for request in requests:
                 yield request
 
-        await local.run(each(), ask, done, concurrency=concurrency)
+        await engines.run_local(each(), ask, done, concurrency=concurrency)
 
     async def complete(self, request: Request) -> Response:
         """The response of a worker's provider. Raises what that raises, and Transient where the worker died."""

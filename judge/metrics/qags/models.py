@@ -1,68 +1,561 @@
-"""The back end `models`: questions by a T5-style generator, answers by an extractive reader, any of transformers'."""
+"""The two models of the back end: found, checked and loaded.
+
+The part of a text around a theme that fits into a generator's input.
+
+Questions by a sequence-to-sequence model that was trained to ask for a given answer.
+
+Answers by a model that points at a span of the text (extractive question answering, as for SQuAD).
+"""
 
 from __future__ import annotations
 
+import hashlib
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from judge import text
+from judge.core import huggingface, records
 from judge.core.errors import ConfigError
-from judge.metrics.qags.extractive_qa import ExtractiveReader
-from judge.metrics.qags.pipeline import Answers, Questions, Tell
-from judge.metrics.qags.question_generation import TEMPLATE, Generator
-from judge.metrics.qags.weights import GENERATOR, READER, locate, runtime
+from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError, Tell
+
+GENERATOR, READER = "generator", "reader"
+_HEADS = {GENERATOR: "AutoModelForSeq2SeqLM", READER: "AutoModelForQuestionAnswering"}
 
 
-def open(
-    *,
-    generator: str,
-    reader: str,
-    device: str | None = None,
-    batch_tokens: int | None = None,
-    beams: int = 4,
-    question_tokens: int = 32,
-    input_tokens: int = 128,
-    template: str = TEMPLATE,
-    null: bool = True,
-    cache: str | Path | None = None,
-    progress: Tell | None = None,
-) -> tuple[Questions, Answers]:
-    """The two stages. `generator` and `reader` are folders made by save_pretrained or names on the Hugging Face hub.
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model on its device, ready to be read from."""
 
-    The generator is given `template` with {theme} and {context}, or with {before}, {theme} and {after} where a model
-    wants the theme marked in its place; `input_tokens` at most, and `question_tokens` of reply by beam search. With
-    `null` the reader may say that a text does not answer, which only models trained on such questions know to do.
-    Of the generator's own settings only the tokens are followed that begin and end its texts or may not be in them.
-    Batches have `batch_tokens` tokens at most, where those of each beam count. `cache` is the folder where the models'
-    digests are kept. `progress` is called in each stage with how many are done of how many.
+    files: huggingface.ModelFiles
+    tokenizer: Any
+    network: Any
+    device: Any
 
-    Files are found, or downloaded, here; models are loaded when first used. Raises ConfigError for a setting or a
-    model that cannot be used, MissingExtra for a package that is not installed.
+    @property
+    def batch_tokens(self) -> int:
+        """How many tokens are worth reading together."""
+        return huggingface.batch_tokens(self.device.type)
+
+    @property
+    def pad(self) -> int:
+        """What fills up the shorter texts of a batch."""
+        return self.tokenizer.pad_token_id or 0
+
+
+def runtime() -> str:
+    """What computes, for signatures: other versions may word a question otherwise. Raises MissingExtra."""
+    return f"torch {huggingface.version('torch', 'qags')}|transformers {huggingface.version('transformers', 'qags')}"
+
+
+def locate(role: str, model: str, cache: Path | None = None) -> huggingface.ModelFiles:
+    """The files of a folder or of a name on the hub, downloaded where they are not on this machine yet.
+
+    Raises ConfigError for a model that cannot be had, is not whole, or, for a reader, was not made to answer.
     """
-    counts = {"beams": beams, "question_tokens": question_tokens, "input_tokens": input_tokens}
-    _check_counts(counts if batch_tokens is None else counts | {"batch_tokens": batch_tokens})
-    _check_kinds(null, device)
-    runtime()  # what is not installed is said before anything is downloaded
-    kept = None if cache is None else Path(cache)
-    found = locate(GENERATOR, generator, kept), locate(READER, reader, kept)
-    questions = Generator(
-        found[0],
-        template=template,
-        **counts,
-        device=device,
-        batch_tokens=batch_tokens,
-        progress=progress,
+    if not isinstance(model, str) or not model.strip():
+        raise ConfigError(f"qags: {role} has to be a folder or a name on the Hugging Face hub, not {model!r}")
+    files = huggingface.resolve(model, who="qags", what=role, cache=cache)
+    made = files.config().get("architectures") or []
+    # Said at once, as a reader is otherwise loaded only after all questions have been generated.
+    if role == READER and made and not any("QuestionAnswering" in str(kind) for kind in made):
+        raise files.error(
+            f"it is a {made[0]}, which was not made to answer questions: name a model trained for extractive question "
+            "answering (SQuAD)"
+        )
+    return files
+
+
+def load(files: huggingface.ModelFiles, device: str | None) -> LoadedModel:
+    """The model, on the GPU where there is one and no other device was named.
+
+    Raises ConfigError where it cannot be loaded, lacks weights or the device is not there.
+    """
+    chosen = huggingface.device(device, who="qags")
+    tokenizer, network = huggingface.load(files, _HEADS[files.what])
+    return LoadedModel(files, tokenizer, huggingface.to_device(files, network, chosen), chosen)
+
+
+Span = tuple[int, int]
+_WORD = 30  # no word is longer: further on there is no white space to be waited for
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A passage and where the theme is in it; where the theme is not in the text, `before` is the passage."""
+
+    before: str
+    marked: str
+    after: str
+
+    @property
+    def context(self) -> str:
+        return self.before + self.marked + self.after
+
+
+def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt | None:
+    """The text if it fits; else the theme's sentence and as many around it as fit; else a part of that sentence.
+
+    None where not even the theme alone fits.
+    """
+    place = _place(whole, theme)
+
+    def at(span: Span) -> Excerpt:
+        return Excerpt(whole[span[0] : place[0]], whole[place[0] : place[1]], whole[place[1] : span[1]])
+
+    def fitting(span: Span) -> bool:
+        return fits(at(span))
+
+    if fitting((0, len(whole))):
+        return at((0, len(whole)))
+    spans = _sentences(whole)
+    first = _sentence_of(spans, place[0])
+    last = max(first, _sentence_of(spans, max(place[0], place[1] - 1)))
+    if fitting(_reach(spans, first, last, place)):
+        return at(_widened(spans, first, last, place, fitting))
+    narrow = _narrowed(whole, _reach(spans, first, last, place), place, fitting)
+    return at(narrow) if narrow else None
+
+
+def _place(whole: str, theme: str) -> Span:
+    """Where the theme stands first, as words of their own if it does so anywhere; the text's end if nowhere."""
+    found = (
+        re.search(rf"(?<!\w){re.escape(theme)}(?!\w)", whole)
+        or re.search(re.escape(theme), whole)
+        or re.search(re.escape(theme), whole, re.IGNORECASE)
     )
-    return questions, ExtractiveReader(found[1], null=null, device=device, batch_tokens=batch_tokens, progress=progress)
+    return found.span() if theme and found else (len(whole), len(whole))
 
 
-def _check_kinds(null: Any, device: Any) -> None:
-    if not isinstance(null, bool):
-        raise ConfigError(f"qags: null has to be true or false, not {null!r}")
-    if device is not None and not isinstance(device, str):
-        raise ConfigError(f"qags: device has to be a text such as cpu or cuda:0, not {device!r}")
+def _sentences(whole: str) -> list[Span]:
+    spans, start = [], 0
+    for sentence in text.sentences(whole):
+        start = whole.index(sentence, start)
+        spans.append((start, start + len(sentence)))
+        start += len(sentence)
+    return spans or [(0, len(whole))]
 
 
-def _check_counts(counts: dict[str, int]) -> None:
-    for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ConfigError(f"qags: {name} has to be a whole number from 1, not {value!r}")
+def _sentence_of(spans: list[Span], place: int) -> int:
+    return next((n for n, (_, stop) in enumerate(spans) if place < stop), len(spans) - 1)
+
+
+def _reach(spans: list[Span], first: int, last: int, place: Span) -> Span:
+    """From one sentence's start to another's end; the theme's place is always within."""
+    return min(spans[first][0], place[0]), max(spans[last][1], place[1])
+
+
+def _widened(spans: list[Span], first: int, last: int, place: Span, fitting: Callable[[Span], bool]) -> Span:
+    """Neighbouring sentences added after and before in turn, each side until one does not fit."""
+    sides = [1, -1]
+    while sides:
+        side = sides.pop(0)
+        low, high = (first, last + 1) if side > 0 else (first - 1, last)
+        if low >= 0 and high < len(spans) and fitting(_reach(spans, low, high, place)):
+            first, last = low, high
+            sides.append(side)
+    return _reach(spans, first, last, place)
+
+
+def _narrowed(whole: str, sentence: Span, place: Span, fitting: Callable[[Span], bool]) -> Span | None:
+    """The most characters on both sides of the theme that fit, by halving; no word is cut in two."""
+
+    def margin(size: int) -> Span:
+        return max(sentence[0], place[0] - size), min(sentence[1], place[1] + size)
+
+    if not fitting(place):
+        return None
+    low, high = 0, sentence[1] - sentence[0]
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fitting(margin(middle)) else (low, middle - 1)
+    start, stop = margin(low)
+    if start > sentence[0] and not whole[start - 1].isspace():
+        cut = re.search(r"\s", whole[start : min(start + _WORD, place[0])])
+        start += cut.end() if cut else 0
+    if stop < sentence[1] and not whole[stop].isspace():
+        cut = re.search(r"\s\S*\Z", whole[max(stop - _WORD, place[1]) : stop])
+        stop -= len(cut.group()) if cut else 0
+    return start, stop
+
+
+TEMPLATE = "answer: {theme} context: {context}"
+_FIELD = re.compile(r"\{(theme|context|before|after)\}")
+_LABEL = re.compile(r"\s*question\s*[:：]", re.IGNORECASE)  # some models were trained to begin so
+_LEAST = 8_192  # tokens of a batch with all beams: each step of writing costs as much for one text as for many
+_KEPT = (
+    "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "forced_bos_token_id",
+    "forced_eos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens",
+)  # fmt: skip
+
+
+class Generator:
+    """Questions from a model: one for each distinct input, many at once, by beam search."""
+
+    def __init__(
+        self,
+        weights: huggingface.ModelFiles,
+        *,
+        template: str,
+        beams: int,
+        question_tokens: int,
+        input_tokens: int,
+        device: str | None = None,
+        batch_tokens: int | None = None,
+        progress: Tell | None = None,
+    ) -> None:
+        _check(template)
+        self._weights, self._template, self._device = weights, template, device
+        self._beams, self._question_tokens, self._input_tokens = beams, question_tokens, input_tokens
+        self._batch_tokens, self._progress = batch_tokens, progress
+        shape = "default" if template == TEMPLATE else hashlib.sha256(template.encode()).hexdigest()[:8]
+        sizes = f"beams={beams}|in={input_tokens}|out={question_tokens}"
+        self.signature = f"{weights.signed}|{sizes}|template={shape}|{runtime()}"
+
+    @cached_property
+    def _model(self) -> LoadedModel:
+        model = load(self._weights, self._device)
+        with huggingface.translated_errors(model.files, 0):
+            model.network.generation_config = _settled(
+                model.network.generation_config, self._beams, self._question_tokens
+            )
+        return model
+
+    @cached_property
+    def _limit(self) -> int:
+        """How many tokens of input: what was asked for, or less where the model has no room for it."""
+        known = huggingface.limit(self._model.tokenizer, self._model.network.config, usual=self._input_tokens)
+        return min(self._input_tokens, known)
+
+    @cached_property
+    def _special(self) -> re.Pattern[str] | None:
+        """Tokens such as the end of the text: a template may have them, in a theme or output they are letters."""
+        added = self._model.tokenizer.added_tokens_decoder.values()
+        names = sorted({token.content for token in added if token.special}, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, names))) if names else None
+
+    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
+        """For each (theme, output) a question; Trouble `NoQuestion` where the model wrote none or had no room."""
+        prompts = {one: self._prompt(*one) for one in dict.fromkeys(asked)}
+        wanted = list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None))
+        written = self._written(wanted)
+        return [_question(written[prompt] if (prompt := prompts[one]) is not None else None) for one in asked]
+
+    def _prompt(self, theme: str, output: str) -> str | None:
+        """The model's input, cut around the theme's sentence; None where the theme alone is too long for it."""
+        theme, output = self._letters(theme), self._letters(output)
+
+        def fits(part: Excerpt) -> bool:
+            return len(self._ids(self._filled(theme, part))) <= self._limit
+
+        part = excerpt(output, theme, fits)
+        return self._filled(theme, part) if part else None
+
+    def _letters(self, text: str) -> str:
+        text = records.whole(text).strip()
+        return self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text) if self._special else text
+
+    def _filled(self, theme: str, part: Excerpt) -> str:
+        fields = {"theme": theme, "context": part.context, "before": part.before, "after": part.after}
+        return _FIELD.sub(lambda field: fields[field[1]], self._template)
+
+    def _ids(self, prompt: str) -> list[int]:
+        return list(self._model.tokenizer.encode(prompt, verbose=False))
+
+    def _written(self, prompts: Sequence[str]) -> dict[str, str]:
+        if not prompts:
+            return {}
+        ids = [self._ids(prompt) for prompt in prompts]
+        made: dict[str, str] = {}
+        most = (self._batch_tokens or max(self._model.batch_tokens, _LEAST)) // self._beams
+        # Lengths are mixed, as padding is read but once.
+        for batch in huggingface.batches([len(row) for row in ids], most, mixed=True):
+            texts = self._generated([ids[n] for n in batch])
+            made |= zip((prompts[n] for n in batch), texts, strict=True)
+            if self._progress:
+                self._progress(len(made), len(prompts))
+        return made
+
+    def _generated(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        torch, model = import_module("torch"), self._model
+        rows, mask = huggingface.padded(ids, model.pad)
+        with huggingface.translated_errors(model.files, rows.size * self._beams), torch.inference_mode():
+            found = model.network.generate(
+                input_ids=torch.from_numpy(rows).to(model.device),
+                attention_mask=torch.from_numpy(mask).to(model.device),
+            )
+            return list(model.tokenizer.batch_decode(found, skip_special_tokens=True))
+
+
+def _check(template: object) -> None:
+    fields = set(_FIELD.findall(template)) if isinstance(template, str) else set()
+    if "theme" not in fields or not ("context" in fields or {"before", "after"} <= fields):
+        raise ConfigError(
+            "qags: template has to hold {theme} and {context}, or {before}, {theme} and {after}, "
+            f"and does not: {template!r}"
+        )
+
+
+def _settled(own: Any, beams: int, question_tokens: int) -> Any:
+    """Fresh settings with the model's own tokens: what it says is decided by these, no sampling, one question."""
+    return import_module("transformers").GenerationConfig(
+        **{name: getattr(own, name, None) for name in _KEPT},
+        num_beams=beams,
+        max_new_tokens=question_tokens,
+        early_stopping=beams > 1,
+        do_sample=False,
+        num_return_sequences=1,
+    )
+
+
+def _question(written: str | None) -> str | ModelError:
+    if written is None:
+        return ModelError("NoQuestion", "the theme is too long for the generator's input")
+    question = _LABEL.sub("", written, count=1) if _LABEL.match(written) else written
+    return question.strip() or ModelError("NoQuestion", "the generator wrote nothing")
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+
+WINDOW, STRIDE, SPAN = 384, 128, 30
+"""Tokens read at once, tokens that neighbouring windows share, tokens of the longest answer: as is usual for SQuAD."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The special tokens before, between and after question and text, and the segment numbers of all five."""
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    segments: tuple[int, int, int, int, int] | None
+
+    @property
+    def size(self) -> int:
+        return len(self.before) + len(self.between) + len(self.after)
+
+    def ids(self, question: Sequence[int], text: Sequence[int]) -> list[int]:
+        return [*self.before, *question, *self.between, *text, *self.after]
+
+    def types(self, question: int, text: int) -> list[int]:
+        sizes = (len(self.before), question, len(self.between), text, len(self.after))
+        return [kind for kind, size in zip(self.segments or (), sizes, strict=True) for _ in range(size)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+    told: list[bool]
+    """Whether a token says anything: no answer begins or ends with white space alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Tokens `start` to `stop` of the text of one of the pairs."""
+
+    pair: int
+    start: int
+    stop: int
+
+
+@dataclass(slots=True)
+class _Found:
+    """The best span of a text so far, as places of tokens, and the best that speaks for its saying nothing."""
+
+    score: float = -math.inf
+    first: int = 0
+    last: int = 0
+    null: float = math.inf
+
+
+class ExtractiveReader:
+    """Answers from a model: each distinct (question, text) once, many at once, long texts in overlapping windows."""
+
+    def __init__(
+        self,
+        weights: huggingface.ModelFiles,
+        *,
+        null: bool,
+        window: int = WINDOW,
+        stride: int = STRIDE,
+        device: str | None = None,
+        batch_tokens: int | None = None,
+        progress: Tell | None = None,
+    ) -> None:
+        self._weights, self._null, self._device = weights, null, device
+        self._longest, self._stride = window, stride
+        self._batch_tokens, self._progress = batch_tokens, progress
+        sizes = f"window={window}|stride={stride}|span={SPAN}"
+        self.signature = f"{weights.signed}|null={'yes' if null else 'no'}|{sizes}|{runtime()}"
+
+    @cached_property
+    def _model(self) -> LoadedModel:
+        model = load(self._weights, self._device)
+        if (inside := huggingface.backend(model.tokenizer)) is None:
+            raise self._weights.error(
+                "its tokenizer does not say where its tokens stand; name a model with a fast one (tokenizer.json)"
+            )
+        inside.no_truncation()
+        inside.no_padding()
+        return model
+
+    @cached_property
+    def _frame(self) -> Frame:
+        made = frame(self._model.tokenizer)
+        if self._null and self._model.tokenizer.cls_token_id not in [*made.before, *made.after]:
+            raise self._weights.error("has no [CLS] to say null with: set null to false")
+        return made
+
+    @cached_property
+    def _room(self) -> int:
+        """How many tokens of question and text are read at once."""
+        return (
+            min(self._longest, huggingface.limit(self._model.tokenizer, self._model.network.config)) - self._frame.size
+        )
+
+    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
+        """For each (question, text) the span that answers, as it stands in the text, or UNANSWERABLE.
+
+        A span's score is the sum of its ends' logits, the best over all windows; the null score is that of [CLS], the
+        least over all windows, as each speaks for itself alone (SQuAD 2.0, Devlin et al. 2019, section 4.3). A text of
+        white space answers nothing. Trouble `NoQuestion` for a blank question, `QuestionTooLong` for one that would
+        take more than half of a window.
+        """
+        pairs = list(dict.fromkeys(asked))
+        clean = [(records.whole(question).strip(), records.whole(text)) for question, text in pairs]
+        askable = [n for n, (question, text) in enumerate(clean) if question and text.strip()]
+        found = dict(zip(askable, self._read([clean[n] for n in askable]), strict=True)) if askable else {}
+        told: dict[tuple[str, str], str | ModelError] = {}
+        for n, pair in enumerate(pairs):
+            blank = UNANSWERABLE if clean[n][0] else ModelError("NoQuestion", "the question is empty")
+            told[pair] = found.get(n, blank)
+        return [told[pair] for pair in asked]
+
+    def _read(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
+        questions = {question: self._tokens(question).ids for question, _ in pairs}
+        texts = {text: self._tokens(text) for _, text in pairs}
+        found = [_Found() for _ in pairs]
+        windows = [
+            _Window(n, start, stop)
+            for n, (question, text) in enumerate(pairs)
+            if len(questions[question]) <= self._room // 2
+            for start, stop in windows_of(len(texts[text].ids), self._room - len(questions[question]), self._stride)
+        ]
+        rows = [(questions[pairs[w.pair][0]], texts[pairs[w.pair][1]], w) for w in windows]
+        lengths = [self._frame.size + len(question) + w.stop - w.start for question, _, w in rows]
+        done = 0
+        for batch in huggingface.batches(lengths, self._batch_tokens or self._model.batch_tokens):
+            self._take([rows[n] for n in batch], found)
+            done += len(batch)
+            if self._progress:
+                self._progress(done, len(windows))
+        return [
+            self._answer(one, text, texts[text], len(questions[question]))
+            for one, (question, text) in zip(found, pairs, strict=True)
+        ]
+
+    def _tokens(self, text: str) -> _Tokens:
+        inside = huggingface.backend(self._model.tokenizer)
+        inside.encode_special_tokens = True  # a text that has [SEP] in it has the letters, and not the token
+        encoded = inside.encode(text, add_special_tokens=False)
+        offsets = list(encoded.offsets)
+        return _Tokens(list(encoded.ids), offsets, [bool(text[start:stop].strip()) for start, stop in offsets])
+
+    def _take(self, rows: Sequence[tuple[list[int], _Tokens, _Window]], found: list[_Found]) -> None:
+        """Read windows together, and keep of each what is better than what its text had."""
+        import numpy as np
+
+        ids = [self._frame.ids(question, text.ids[w.start : w.stop]) for question, text, w in rows]
+        starts, ends = self._logits(ids, [(len(question), w.stop - w.start) for question, _, w in rows])
+        allowed = np.zeros(starts.shape, dtype=bool)
+        befores = [len(self._frame.before) + len(question) + len(self._frame.between) for question, _, _ in rows]
+        for row, before, (_, text, w) in zip(allowed, befores, rows, strict=True):
+            row[before : before + w.stop - w.start] = text.told[w.start : w.stop]
+        scores, firsts, lasts = best_spans(starts, ends, allowed, SPAN)
+        for n, (before, (_, _, w)) in enumerate(zip(befores, rows, strict=True)):
+            one = found[w.pair]
+            if scores[n] > one.score:
+                shift = w.start - before
+                one.score, one.first, one.last = float(scores[n]), int(firsts[n]) + shift, int(lasts[n]) + shift
+            if self._null:
+                at = ids[n].index(self._model.tokenizer.cls_token_id)
+                one.null = min(one.null, float(starts[n, at] + ends[n, at]))
+
+    def _logits(self, ids: Sequence[Sequence[int]], sizes: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:
+        """The model's start and end logits, both of shape (windows, longest window)."""
+        torch, model = import_module("torch"), self._model
+        rows, mask = huggingface.padded(ids, model.pad)
+        fields: dict[str, Any] = {"input_ids": rows, "attention_mask": mask}
+        if self._frame.segments:
+            fields["token_type_ids"] = huggingface.padded([self._frame.types(*size) for size in sizes], 0)[0]
+        with huggingface.translated_errors(model.files, rows.size), torch.inference_mode():
+            found = model.network(**{name: torch.from_numpy(array).to(model.device) for name, array in fields.items()})
+            return found.start_logits.double().cpu().numpy(), found.end_logits.double().cpu().numpy()
+
+    def _answer(self, one: _Found, text: str, tokens: _Tokens, asked: int) -> str | ModelError:
+        if asked > self._room // 2:
+            return ModelError("QuestionTooLong", f"the question has {asked} tokens, the reader takes {self._room // 2}")
+        if not any(tokens.told):
+            return UNANSWERABLE
+        if one.score == -math.inf:
+            return ModelError("NoAnswer", "the reader's scores are not numbers")
+        if self._null and one.null > one.score:
+            return UNANSWERABLE
+        return text[tokens.offsets[one.first][0] : tokens.offsets[one.last][1]].strip()
+
+
+def frame(tokenizer: Any) -> Frame:
+    """How a fast tokenizer of transformers puts a question and a text together."""
+    encoded = tokenizer("a", "b")
+    ids, places = encoded["input_ids"], encoded.sequence_ids(0)
+    types = encoded.get("token_type_ids")
+    asked, told = ([n for n, place in enumerate(places) if place == which] for which in (0, 1))
+    if not asked or not told or asked[-1] > told[0]:
+        raise ConfigError("qags: the reader's tokenizer does not put a question before a text; use another model")
+    parts = slice(0, asked[0]), slice(asked[-1] + 1, told[0]), slice(told[-1] + 1, len(ids))
+    before, between, after = (ids[part] for part in parts)
+    segments = None
+    if types:
+        kinds = [types[part][0] if ids[part] else 0 for part in parts]
+        segments = (kinds[0], types[asked[0]], kinds[1], types[told[0]], kinds[2])
+    return Frame(before, between, after, segments)
+
+
+def windows_of(count: int, size: int, stride: int) -> list[tuple[int, int]]:
+    """Starts and stops of windows of `size` tokens over `count`; neighbours share `stride` tokens, half at most."""
+    step = size - min(stride, size // 2)
+    starts = [0, *range(step, max(0, count - size) + step, step)] if count > size else [0]
+    return [(start, min(start + size, count)) for start in starts]
+
+
+def best_spans(
+    starts: Floats, ends: Floats, allowed: npt.NDArray[np.bool_], longest: int
+) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Of each row the greatest start + end over spans of 1 to `longest` tokens with both ends allowed, and its ends.
+
+    All arrays have the shape (rows, tokens). Of equal spans the shortest wins, of these the first. A row with nothing
+    allowed has the score -inf.
+    """
+    import numpy as np
+
+    begin, finish = np.where(allowed, starts, -np.inf), np.where(allowed, ends, -np.inf)
+    every, width = np.arange(len(starts)), starts.shape[1]
+    score = np.full(len(starts), -np.inf)
+    first, last = np.zeros(len(starts), dtype=np.int64), np.zeros(len(starts), dtype=np.int64)
+    for more in range(min(longest, width)):
+        total = begin[:, : width - more] + finish[:, more:]
+        at = total.argmax(axis=1)
+        better = total[every, at] > score
+        score = np.where(better, total[every, at], score)
+        first, last = np.where(better, at, first), np.where(better, at + more, last)
+    return score, first, last

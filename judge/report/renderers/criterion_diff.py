@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judge.core.format import (
+from judge.core.messages import (
     escape_controls,
     format_interval,
     format_p,
@@ -28,7 +28,7 @@ from judge.core.format import (
 from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import escape, summary
 from judge.report.views.criterion_diff import told
-from judge.results.criterion_diff import PLACES, CriterionDiff, Judged
+from judge.results.comparison import PLACES, CriterionDiff, Judged
 from judge.stats.correlation import OVER
 
 SCHEMA = "judge.criteria.diff/1"

@@ -4,13 +4,16 @@ The report as one self-contained page: no network, no fonts or scripts from else
 
 Every piece of user text passes `clean` and Jinja's autoescape, and stands only in element content or in quoted
 attributes. The page's own script is named by hash in its content security policy, so that no other one can run.
+
+What a notebook shows of a result, of two runs and of two criteria: the answer, the numbers, and the rest folded.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil
@@ -18,15 +21,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from judge.core.format import escape_controls, one_line, plural
-from judge.core.records import Column, Estimate, Failure, Score
+from judge.core.messages import escape_controls, one_line, plural
+from judge.core.records import ABSTAINED, Column, Estimate, Failure, Score
 from judge.criteria import render as prompts
 from judge.report.charts import geometry
 from judge.report.charts.geometry import scatters
 from judge.report.views import items, validation
 from judge.report.views.columns import ALPHA, ARROWS, Group
+from judge.report.views.comparison import Section, layout
+from judge.report.views.criterion_diff import told as told_of
 from judge.report.views.heat_maps import heats, wins
 from judge.report.views.items import Item, gaps, means, shares
 from judge.report.views.leaderboard import Leaderboard, build_leaderboard, verdict
@@ -35,6 +40,7 @@ from judge.report.views.qags import HEADS
 from judge.report.views.ranking import Contest, RankingView, build_ranking
 from judge.report.views.score_drivers import build_judge_drivers
 from judge.report.views.validation import HEADS as HEADS_OF_PEOPLE
+from judge.results.comparison import CriterionDiff, RunComparison
 from judge.results.result import Result
 
 _OVERLAPS = ("rouge1", "rougeL", "rougeLsum", "rouge2", "bleu", "chrf")
@@ -403,3 +409,75 @@ def _standing_plot(contest: Contest, name: str, along: geometry.Axis, estimates:
         title = f"{one_line(system)}: {value} {interval}, {plural(estimate.n, 'pair')}" if estimate else ""
         rows.append(Bar(system, value, False, "", 0, geometry.bar(along, estimate, title) if estimate else None))
     return Plot(name, "", along, tuple(rows), {})
+
+
+_KINDS = 4
+
+
+def of_result(result: Result) -> str:
+    """The verdict, the table of means or the standings, and what failed."""
+    macros = template("summary.html.jinja").module
+    said = [verdict(result), *failed_lines(result)]
+    if result.rankings:
+        contests = build_ranking(result)
+        tables = [str(macros.standing(contest, contest.label)) for contest in contests.contests]
+        return "".join([*_lines(said), *tables, _folded("How to read this", _lines([contests.caption]))])
+    shown = build_leaderboard(result)
+    captions = [text for text in (shown.ranked, shown.caption) if text]
+    return "".join(
+        [*_lines(said), str(macros.summary(shown, caption=False)), _folded("How to read this", _lines(captions))]
+    )
+
+
+def failed_lines(result: Result) -> Iterator[str]:
+    """How many values could not be had, by their kinds; nothing where all could."""
+    if not result.failed:
+        return
+    kinds = Counter((row.error, row.column) for row in result.failures if row.error != ABSTAINED)
+    named = [f"{many:,} {error} ({column})" for (error, column), many in kinds.most_common(_KINDS)]
+    more = f" and {len(kinds) - _KINDS} more kinds" if len(kinds) > _KINDS else ""
+    every = result.failed + len(result.table.scores)
+    yield f"{result.failed:,} of {plural(every, 'value')} failed: {', '.join(named)}{more}. .failures says why of each."
+
+
+def of_runs(found: RunComparison) -> str:
+    """What moved, column by column."""
+    shown = layout(found)
+    tables = [f"<p><b>{_text(section.name)}</b></p>{_section(section)}" for section in shown.sections]
+    changes = [f"{title}: {change.before} → {change.after}" for title, change in shown.changes]
+    rest = [*shown.notes, *changes, shown.unchanged, shown.how if shown.sections else ""]
+    return "".join([f"<p><b>{_text(shown.title)}</b></p>", *_lines(shown.told), *tables, _folded("More", _lines(rest))])
+
+
+def of_prompts(found: CriterionDiff) -> str:
+    """The answer in sentences, what a judge's scores did, and the lines that differ."""
+    title = f"<p><b>{_text(' → '.join(found.names))}</b></p>"
+    judged = found.judged.comparison if found.judged is not None else None
+    tables = [_section(section) for section in layout(judged).sections] if judged is not None else []
+    lines = Markup("\n").join(_text(line) for line in found.diff)
+    folded = _folded(plural(len(found.diff), "line"), [f"<pre>{lines}</pre>"]) if found.diff else ""
+    return "".join([title, *_lines([*told_of(found), *found.notes]), *tables, folded])
+
+
+def _section(section: Section) -> str:
+    heads = ("system", "before", "after", "change", "p", "↑ = ↓")
+    rows = [
+        (row.system, row.before, row.after, f"{row.mark}{row.change} {row.interval}", row.p, row.texts)
+        for row in section.rows
+    ]
+    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return (
+        f"<table><thead><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _lines(texts: Iterable[str]) -> list[str]:
+    return [f"<p>{_text(text)}</p>" for text in texts if text]
+
+
+def _folded(title: str, parts: list[str]) -> str:
+    return f"<details><summary>{_text(title)}</summary>{''.join(parts)}</details>" if parts else ""
+
+
+def _text(text: str) -> Markup:
+    return escape(escape_controls(text))

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from judge.core.format import to_json
+from judge.core.messages import to_json
 from judge.core.records import Column
 from judge.report.views.leaderboard import Leaderboard, build_leaderboard, verdict
 from judge.report.views.provenance import FailureKind, build_provenance
-from judge.results.rated import Criterion, flat
 from judge.results.result import Result
+from judge.results.validation import Criterion, flat
 from judge.stats.analyze import Overall
+from judge.stats.calibration import Calibrated
 from judge.stats.correlation import Matrix
 from judge.stats.pairwise import Standing
-from judge.stats.ppi import Calibrated
 from judge.stats.score_drivers import Drivers
 from judge.stats.system_differences import Comparison
 

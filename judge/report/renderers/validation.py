@@ -11,17 +11,16 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from judge.core.format import one_line, to_json
+from judge.core.messages import one_line, to_json
 from judge.report.renderers import csv, latex
 from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import escape
 from judge.report.views import validation as validation_module
 from judge.report.views.validation import FEW, HEADS, Grid, ValidationBlock, closing, told
 from judge.report.views.validation import block as laid_out
-from judge.results.rated import flat
-from judge.results.validation import Validation
+from judge.results.validation import Validation, flat
+from judge.stats.calibration import Calibrated
 from judge.stats.correlation import LEVELS, Level
-from judge.stats.ppi import Calibrated
 
 
 def _console(validation: Validation, level: Level, colour: bool) -> str:

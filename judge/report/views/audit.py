@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from judge.audits.bias import FIRST
 from judge.audits.build_card import detects_damage
 from judge.audits.card import (
     DETECTED,
@@ -23,9 +22,9 @@ from judge.audits.card import (
     places,
     share_percent,
 )
+from judge.audits.probes import FIRST, LABEL
 from judge.audits.sensitivity import is_significant
-from judge.audits.stability import LABEL
-from judge.core.format import minus, number, one_line, plural, signed
+from judge.core.messages import minus, number, one_line, plural, signed
 from judge.core.records import Column, Estimate
 from judge.report.charts import geometry
 from judge.stats.pairwise import TIE

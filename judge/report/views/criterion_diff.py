@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from judge.core.format import decimals, format_interval, format_p, plural, signed
+from judge.core.messages import decimals, format_interval, format_p, plural, signed
 from judge.core.records import Estimate
-from judge.results.criterion_diff import PLACES, CriterionDiff, Judged, Prompts
+from judge.results.comparison import PLACES, CriterionDiff, Judged, Prompts
 from judge.stats.correlation import OVER, UNITS
 from judge.stats.power import items_needed
 

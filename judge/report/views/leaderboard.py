@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from judge.core.format import format_interval, format_p, number, one_line, plural
+from judge.core.messages import format_interval, format_p, number, one_line, plural
 from judge.core.records import Column, Estimate
 from judge.report.views.columns import (
     Agreed,

@@ -17,16 +17,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from judge.core.format import decimals, format_interval, number, one_line, percent, plural, signed
+from judge.core.messages import decimals, format_interval, number, one_line, percent, plural, signed
 from judge.core.records import Column, Estimate
 from judge.report.charts import geometry
 from judge.results.result import Result
 from judge.stats.agreement import MEASURES, TITLES
-from judge.stats.calibration import Bin, Calibration
+from judge.stats.calibration import Bin, Calibrated, Calibration, Powered
 from judge.stats.coefficients import COEFFICIENTS
 from judge.stats.correlation import CONCLUSIVE, UNITS, Level
 from judge.stats.human_agreement import Rated, Row, Versus
-from judge.stats.ppi import Calibrated, Powered
 
 TITLE = "On people's scale"
 _HOW = (

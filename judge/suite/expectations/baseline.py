@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from judge.core.format import format_interval, format_p, number, plural, signed
+from judge.core.messages import format_interval, format_p, number, plural, signed
 from judge.core.records import Column, Estimate, Sample
 from judge.results.result import Result
 from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, Level, Values, change_in_agreement, usual_level

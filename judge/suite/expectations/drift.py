@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from judge.core.format import number, percent
+from judge.core.messages import number, percent
 from judge.core.records import Criterion, Estimate, Sample
 from judge.stats.bootstrap import wilson_interval as wilson
 from judge.suite.evidence import NEAR, MeanTest, Text, Undecidable, mean

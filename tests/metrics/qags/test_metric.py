@@ -16,7 +16,8 @@ from judge.core.errors import ConfigError, MissingExtra
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import qags
 from judge.metrics.common import ModelError, ModelQuestion
-from judge.metrics.qags import Qags, QagsValue, judge_model, models, score
+from judge.metrics.qags import Qags, QagsValue, judge_model, score
+from judge.metrics.qags import metric as metric_module
 from judge.metrics.qags.pipeline import Asked, spread
 
 SOURCE = "Anna Berg sailed to Oslo on Friday. The ferry was three hours late."
@@ -248,7 +249,7 @@ def test_models_are_opened_at_once_and_their_stages_are_signed(monkeypatch: pyte
         opened.append(given)
         return Stage({}, lambda asked: f"{asked[0]}?"), Stage({}, lambda asked: "ferry")
 
-    monkeypatch.setattr(models, "open", fake)
+    monkeypatch.setattr(metric_module, "open", fake)
     told: list[tuple[int, int]] = []
     tell = lambda done, total: told.append((done, total))  # noqa: E731
     metric = Qags(backend="models", questions="t5", answers="qa", beams=2, device="cpu", cache="c", progress=tell)

@@ -11,10 +11,9 @@ import pytest
 
 from judge.core import huggingface
 from judge.core.errors import ConfigError, MissingExtra
-from judge.metrics.qags import Qags, models, question_generation, weights
-from judge.metrics.qags.extractive_qa import ExtractiveReader, frame
+from judge.metrics.qags import Qags, metric, models
+from judge.metrics.qags.models import TEMPLATE, ExtractiveReader, Generator, frame
 from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError
-from judge.metrics.qags.question_generation import TEMPLATE, Generator
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -92,11 +91,11 @@ def seeker(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def generator(folder: str, **how: Any) -> Generator:
     settings = {"template": TEMPLATE, "beams": 4, "question_tokens": LENGTH, "input_tokens": 128, "device": "cpu"} | how
-    return Generator(weights.locate(weights.GENERATOR, folder), **settings)
+    return Generator(models.locate(models.GENERATOR, folder), **settings)
 
 
 def reader(folder: str, *, null: bool = False, **how: Any) -> ExtractiveReader:
-    return ExtractiveReader(weights.locate(weights.READER, folder), null=null, device="cpu", **how)
+    return ExtractiveReader(models.locate(models.READER, folder), null=null, device="cpu", **how)
 
 
 def loaded(folder: str, head: str) -> tuple[Any, Any]:
@@ -191,7 +190,7 @@ def test_a_template_may_mark_the_theme_in_its_place(t5: str, monkeypatch: pytest
     [("question: Who sang? ", "Who sang?"), ("Question：誰が？", "誰が？"), ("Question time?", "Question time?")],
 )
 def test_a_label_before_a_question_is_dropped(written: str, question: str) -> None:
-    assert question_generation._question(written) == question
+    assert models._question(written) == question
 
 
 def test_a_generator_that_writes_nothing_is_trouble(tiny: Any, t5: str, tmp_path: Path) -> None:
@@ -359,7 +358,7 @@ def test_each_pair_is_read_once_and_counted(bert: str, monkeypatch: pytest.Monke
 
 def test_open_gives_both_stages_and_says_nothing(t5: str, bert: str, capfd: pytest.CaptureFixture[str]) -> None:
     told: list[tuple[int, int]] = []
-    made, found = models.open(
+    made, found = metric.open_models(
         generator=t5, reader=bert, device="cpu", question_tokens=LENGTH, progress=lambda *done: told.append(done)
     )
     questions = made.questions([*ASKED, ("lone", "a lone \ud800 surrogate")])
@@ -390,13 +389,13 @@ def test_open_gives_both_stages_and_says_nothing(t5: str, bert: str, capfd: pyte
 )
 def test_a_wrong_setting_is_named(t5: str, bert: str, options: dict[str, Any], why: str) -> None:
     with pytest.raises(ConfigError, match=f"^qags: {why}"):
-        models.open(**({"generator": t5, "reader": bert} | options))
+        metric.open_models(**({"generator": t5, "reader": bert} | options))
 
 
 def test_a_model_of_another_kind_is_refused(t5: str, bert: str) -> None:
     with pytest.raises(ConfigError, match="T5ForConditionalGeneration, which was not made to answer"):
-        models.open(generator=t5, reader=t5)
-    made, _ = models.open(generator=bert, reader=bert, device="cpu")
+        metric.open_models(generator=t5, reader=t5)
+    made, _ = metric.open_models(generator=bert, reader=bert, device="cpu")
     with pytest.raises(ConfigError, match=r"generator .* cannot be loaded"):
         made.questions(ASKED)
 
@@ -449,7 +448,7 @@ def test_damaged_files_are_named(tiny: Any, bert: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", ["nonsense", "cuda:99", "meta"])
 def test_a_device_that_is_not_there_is_refused(t5: str, bert: str, device: str) -> None:
-    made, found = models.open(generator=t5, reader=bert, device=device)
+    made, found = metric.open_models(generator=t5, reader=bert, device=device)
     for ask in (lambda: made.questions(ASKED), lambda: found.answers(PAIRS)):
         with pytest.raises(ConfigError, match=f"^qags: device '{device}' cannot be used"):
             ask()
@@ -462,7 +461,7 @@ def test_a_package_that_is_not_there_names_the_pip_line(monkeypatch: pytest.Monk
     monkeypatch.setattr(huggingface, "installed_version", absent)
     huggingface.version.cache_clear()
     with pytest.raises(MissingExtra, match=r"^qags needs the package torch: pip install 'textjudge\[qags\]'"):
-        models.open(generator=t5, reader="nobody/reads")
+        metric.open_models(generator=t5, reader="nobody/reads")
 
 
 def test_a_column_of_cosines_has_no_low_end(bert: str) -> None:
@@ -473,9 +472,9 @@ def test_a_column_of_cosines_has_no_low_end(bert: str) -> None:
 def test_a_second_run_remembers_the_digests(
     t5: str, bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = [stage.signature for stage in models.open(generator=t5, reader=bert, cache=tmp_path)]
+    first = [stage.signature for stage in metric.open_models(generator=t5, reader=bert, cache=tmp_path)]
     monkeypatch.delattr("hashlib.file_digest")
-    assert [stage.signature for stage in models.open(generator=t5, reader=bert, cache=tmp_path)] == first
+    assert [stage.signature for stage in metric.open_models(generator=t5, reader=bert, cache=tmp_path)] == first
 
 
 def test_a_signature_tells_weights_apart_and_holds_no_path(tiny: Any, t5: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from judge.metrics.qags.extractive_qa import best_spans, windows_of
+from judge.metrics.qags.models import best_spans, windows_of
 
 LOGITS = st.floats(-50, 50)
 

@@ -15,8 +15,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import spearmanr
 
 from judge.core.records import Sample
-from judge.metrics.text_features import Features, Measure, measured
-from judge.metrics.text_features.features import OF_SOURCE
+from judge.metrics.text_features import OF_SOURCE, Features, Measure, measured
 
 SOURCE = "Ann Field won the race in 2019. The race was in Oslo. Rain fell all day."
 OUTPUT = "Field won the race in Oslo. Snow snow fell in 2020. In Oslo"

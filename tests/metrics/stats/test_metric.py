@@ -11,8 +11,7 @@ from judge import text
 from judge.core.errors import ConfigError, DataError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import text_features
-from judge.metrics.text_features import Measure, Stats
-from judge.metrics.text_features.metric import DEFAULT, NAMES
+from judge.metrics.text_features import DEFAULT, NAMES, Measure, Stats
 
 SOURCE = "Ann Field won the race in 2019. The race was in Oslo. Rain fell all day."
 OUTPUT = "Field won the race in Oslo."

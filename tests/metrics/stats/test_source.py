@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.metrics.text_features.features import IndexedSource, Sentences
+from judge.metrics.text_features import IndexedSource, Sentences
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=14)
 

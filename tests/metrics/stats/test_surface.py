@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.metrics.text_features.features import Sentences, SourceFacts, SurfaceFeatures, is_fragment
+from judge.metrics.text_features import Sentences, SourceFacts, SurfaceFeatures, is_fragment
 
 
 def look(output: str) -> SurfaceFeatures:
