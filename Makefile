@@ -27,7 +27,7 @@ test-all: $(VENV)/.installed-all  ## every test; installs what they need
 	command -v chromium >/dev/null && command -v redis-server >/dev/null \
 	  || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium redis-server)
 	command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix build/aimock @copilotkit/aimock@1.43 \
-	  || echo "no npm, or no registry: tests/engines/test_aimock.py is skipped"
+	  || echo "no npm, or no registry: tests/execution/engines/test_aimock.py is skipped"
 	$(BIN)/python -m pytest -n auto
 
 coverage: $(VENV)/.installed-all  ## every test, and which lines it ran; takes twice the time

@@ -55,14 +55,14 @@ if TYPE_CHECKING:
     from judge.suite.records import Outcomes as Outcomes
 
 _WHERE = {
-    "Card": "judge.audits.card:Card",
     "Criterion": "judge.core.records:Criterion",
+    "CriterionDiff": "judge.results.comparison:CriterionDiff",
     "Failure": "judge.core.records:Failure",
     "Forecast": "judge.commands.plan:Forecast",
+    "JudgeCard": "judge.audits.card:JudgeCard",
     "JudgeError": "judge.core.errors:JudgeError",
     "Outcomes": "judge.suite.records:Outcomes",
     "Progress": "judge.execution.progress:Progress",
-    "PromptDiff": "judge.results.comparison:PromptDiff",
     "Provider": "judge.providers:Provider",
     "Result": "judge.results.result:Result",
     "RunComparison": "judge.results.comparison:RunComparison",

@@ -29,6 +29,8 @@ from judge.metrics.common import choice_option, failure, joined, list_option, te
 from judge.metrics.common import tokenizer as known
 from judge.text.script import HAN, HANGUL, KANA
 
+__all__ = ["Features", "Measure", "Stats", "measured", "score"]
+
 _DIGITS = re.compile(r"\d+").findall  # a run each: tokenized texts have `1 , 250` and `3 . 5`
 _WORD = re.compile(r"[^\W\d_]+").findall
 _FOREIGN = re.compile("[\u30a1-\u30fa\u30fc]{2,}|[A-Za-z\u00c0-\u024f]{2,}").findall

@@ -196,7 +196,9 @@ class CriterionDiff:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<PromptDiff: {' → '.join(self.names)}. {next(plugins.report('criterion_diff_sentences')(self), '')}>"
+        return (
+            f"<CriterionDiff: {' → '.join(self.names)}. {next(plugins.report('criterion_diff_sentences')(self), '')}>"
+        )
 
     def _repr_html_(self) -> str:
         """What differs, for notebooks."""

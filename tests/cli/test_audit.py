@@ -108,7 +108,7 @@ def test_a_stopped_audit_says_how_to_go_on(judge: Callable[..., Any], monkeypatc
     async def stopped(*_: object) -> None:
         raise asyncio.CancelledError
 
-    monkeypatch.setattr("judge.commands.audit.run", stopped)
+    monkeypatch.setattr("judge.commands.audit.run_audit", stopped)
     done = judge("audit", "data.jsonl", "--model", "scripted/replies.yaml")
     assert (done.code, done.out) == (130, "")
     assert "interrupted: start the same command again to go on. What is in the cache is not asked" in done.err

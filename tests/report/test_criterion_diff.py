@@ -200,4 +200,4 @@ def test_without_data(found: CriterionDiff) -> None:
     assert list(told(replace(bare, diff=(), changes=()))) == [
         f"The two have the same text ({bare.criteria[0].digest[:6]})."
     ]
-    assert repr(bare) == f"<PromptDiff: a.jinja → b|<b>.jinja. {next(told(bare))}>"
+    assert repr(bare) == f"<CriterionDiff: a.jinja → b|<b>.jinja. {next(told(bare))}>"

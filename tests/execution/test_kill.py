@@ -22,12 +22,12 @@ import asyncio, json, os, sys
 from pathlib import Path
 from judge.cache import DiskCache
 from judge.criteria import load
-from judge.scoring.strategies import Settings
+from judge.scoring.strategies import SamplingOptions
 from judge.providers.openai import OpenAIProvider
 from judge.core.records import Sample, Score
 from judge.execution.retry import Retrier
 from judge.execution.pending import Judgment
-from judge.execution.scheduler import Run
+from judge.execution.scheduler import JudgeRun
 
 criteria = [load("coherence"), load("relevance")]
 
@@ -37,8 +37,8 @@ def work(url, folder, places, texts):
         Judgment(Sample(str(n), "s", f"text {n}", "the source"), criterion)
         for n in range(int(texts)) for criterion in criteria
     ]
-    run = Run(
-        asked, OpenAIProvider("m", base_url=url, connections=int(places)), Settings(draws=2),
+    run = JudgeRun(
+        asked, OpenAIProvider("m", base_url=url, connections=int(places)), SamplingOptions(draws=2),
         cache=cache, retrier=Retrier(), emit=rows.append, concurrency=int(places),
     )
     asyncio.run(run())

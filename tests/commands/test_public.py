@@ -308,7 +308,7 @@ def test_what_a_notebook_shows(frame: Frame, solved: judge.Criterion) -> None:
     assert "<table>" in moved._repr_html_()
     assert "<details>" in moved._repr_html_()
     told = judge.diff(solved, replace(solved, template=TEXT + "<b>Be strict.</b>"))
-    assert repr(told) == "<PromptDiff: solved (before) → solved (after). The two are not the same.>"
+    assert repr(told) == "<CriterionDiff: solved (before) → solved (after). The two are not the same.>"
     assert "&lt;b&gt;Be strict." in told._repr_html_()
 
 

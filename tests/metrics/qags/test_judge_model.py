@@ -1,7 +1,7 @@
 """QAGS by a judge model: what it is asked, and what its replies are taken for.
 
 Golden files in tests/golden/qags/ hold every prompt, as a person has read it. After a change of wording:
-`JUDGE_GOLDEN=write pytest tests/metrics/qags/test_llm.py`, then read the difference.
+`JUDGE_GOLDEN=write pytest tests/metrics/qags/test_judge_model.py`, then read the difference.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class Online:
 def online(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Online:
     made = Online(tmp_path / "snapshot", WHOLE)
     parts = {"huggingface_hub": made, "transformers.utils.logging": None}
-    monkeypatch.setattr(huggingface, "optional", lambda module, who, extra=None: parts[module])
-    monkeypatch.setattr(huggingface, "quiet", lambda: pytest.MonkeyPatch().context())
+    monkeypatch.setattr(huggingface, "import_optional", lambda module, who, extra=None: parts[module])
+    monkeypatch.setattr(huggingface, "silenced", lambda: pytest.MonkeyPatch().context())
     return made
 
 

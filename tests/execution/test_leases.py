@@ -303,7 +303,7 @@ def test_what_a_dead_process_claimed_is_asked_for_once_the_claim_has_run_out(in_
     assert len(one.values) == one.counts.sent == 150
     assert said == ["3 replies asked for by another run", "147"]
     assert LEASE < seconds < 2 * LEASE, "nothing else was to be done by then"
-    assert one.counts.awaited == ""
+    assert one.counts.batch_status == ""
 
 
 def test_a_reply_that_comes_late_is_taken(in_time: Callable[..., Any]) -> None:
@@ -369,7 +369,7 @@ def test_waiting_for_others_comes_to_an_end(in_time: Callable[..., Any], end: st
     one, seconds = in_time(work())
     assert len(one.rows) == 147
     assert 200.0 <= seconds < 201.0
-    assert one.counts.awaited == ""
+    assert one.counts.batch_status == ""
 
 
 def test_with_nothing_of_its_own_to_send_a_run_waits(in_time: Callable[..., Any]) -> None:
@@ -659,7 +659,7 @@ def test_two_calls_of_one_asker_pay_once_for_what_both_want(
 
     store, one, found = in_time(work())
     assert found == [["ONE", "TWO"], ["Two", "THREE"]]
-    assert (one.counts.sent, one.counts.cached, one.counts.awaited) == (3, 1, "")
+    assert (one.counts.sent, one.counts.cached, one.counts.batch_status) == (3, 1, "")
     assert (store.claims, one._claimed) == ({}, set())
 
 
@@ -698,7 +698,7 @@ def test_metrics_that_ask_share_too(in_time: Callable[..., Any]) -> None:
         assert said == [f"PROMPT {n % 150}" for n in range(200)]
         assert 1 < one.counts.sent < 149
         assert one.counts.sent + one.counts.cached == 150
-        assert (one.counts.shared, one.counts.awaited) == (50, "")
+        assert (one.counts.shared, one.counts.batch_status) == (50, "")
 
 
 def test_a_metric_s_reply_is_settled_for_others_before_all_of_its_replies_are(in_time: Callable[..., Any]) -> None:

@@ -29,7 +29,7 @@ from judge import __version__, evaluate
 
 pytestmark = pytest.mark.ray
 
-PACKAGE = Path(__file__).resolve().parents[2] / "judge"
+PACKAGE = Path(__file__).resolve().parents[3] / "judge"
 VARIABLE = "KEY_OF_THE_CLUSTER_TESTS"
 KEYS = {name: f"sk-key-of-{name}-in-the-cluster-tests" for name in ("driver", "first", "second", "third")}
 CRITERIA, CONCURRENCY = "coherence,fluency_5", 12

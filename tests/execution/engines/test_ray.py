@@ -34,7 +34,7 @@ from judge.execution.retry import Policy, Retrier
 from judge.providers.openai import OpenAIProvider
 from judge.providers.scripted import ScriptedProvider
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 KEY = "sk-secret-of-the-ray-tests"
 Complete = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -553,8 +553,8 @@ def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -
         assert may_end.wait(60)
         left.append("joined")
 
-    monkeypatch.setattr(ray_cluster, "join", join)
-    monkeypatch.setattr(ray_cluster, "leave", lambda: left.append("left"))
+    monkeypatch.setattr(ray_cluster, "connect", join)
+    monkeypatch.setattr(ray_cluster, "disconnect", lambda: left.append("left"))
 
     async def go() -> None:
         one = ray.WorkerPool(

@@ -1,7 +1,7 @@
 """render: criterion and sample to prompt.
 
 Golden files in tests/golden/prompts/ hold every built-in prompt, as a person has read it. After a change of wording:
-`JUDGE_GOLDEN=write pytest tests/test_render.py`, then read the difference.
+`JUDGE_GOLDEN=write pytest tests/criteria/test_render.py`, then read the difference.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from judge.criteria.render import (
 )
 from judge.scoring import parse
 
-GOLDEN = Path(__file__).parent / "golden" / "prompts"
+GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
 LANGUAGES = criteria.languages()
 CASES = [(language, one.name) for language in LANGUAGES for one in criteria.builtin(language)]
 PAIRS = [(language, one.name) for language in LANGUAGES for one in criteria.builtin(language, pairwise=True)]
@@ -518,7 +518,7 @@ def test_an_error_without_a_place_in_a_template_names_the_file(custom: Load, mon
     def fail(*_: object) -> None:
         raise ValueError
 
-    monkeypatch.setattr("judge.criteria.render.context", fail)
+    monkeypatch.setattr("judge.criteria.render.template_variables", fail)
     assert failure(one) == "my.jinja: ValueError (item 'alder')"
 
 

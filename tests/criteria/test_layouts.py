@@ -1,7 +1,7 @@
 """The layouts of prompts/: each holds its marks whatever stands between them, and says the same in other words.
 
 Golden files in tests/golden/layouts/ hold the other wordings, as a person has read them. After a change of wording:
-`JUDGE_GOLDEN=write pytest tests/test_layouts.py`, then read the difference.
+`JUDGE_GOLDEN=write pytest tests/criteria/test_layouts.py`, then read the difference.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from judge.criteria import PARAPHRASES, paraphrase
 from judge.criteria.render import Renderer, fence_digest
 from judge.scoring import parse
 
-GOLDEN = Path(__file__).parent / "golden" / "layouts"
+GOLDEN = Path(__file__).parents[1] / "golden" / "layouts"
 LANGUAGES = criteria.languages()
 LAYOUTS = [(language, layout) for language in LANGUAGES for layout in ("pointwise", *PARAPHRASES, "pairwise")]
 KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")

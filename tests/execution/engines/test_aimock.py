@@ -18,7 +18,7 @@ import pytest
 
 from judge import evaluate_async
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FOLDER = Path(os.environ.get("JUDGE_AIMOCK", ROOT / "build" / "aimock"))
 COMMAND = FOLDER / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
 CANNED = "Mock batch completion"
