@@ -53,10 +53,10 @@ class Capabilities:
     """What some providers have besides, as attributes of these names, and what it is of those that have not.
 
     `caching`: what the server is told of its prompt cache; where it is told anything, requests on one document are
-    paced. `batches`: for --engine batch. `apart`: criteria that are merged into one request are answered as they were
-    asked, apart. `exact`: a request that names its `labels` is answered with the `shares` of all of them, and prompts
+    paced. `batches`: for --engine batch. `splits_merged_criteria`: criteria that are merged into one request are answered as they were
+    asked, apart. `full_distribution`: a request that names its `labels` is answered with the `shares` of all of them, and prompts
     that start alike are best asked at once. `gpu`: it computes in its own process, on a GPU where there is one.
-    `taught`, which can also be set: what was learned of the server until now, as another process may take it over; it
+    `shared_state`, which can also be set: what was learned of the server until now, as another process may take it over; it
     holds no key.
     """
 

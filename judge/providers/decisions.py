@@ -131,19 +131,19 @@ class DecisionsProvider:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How to make it again in another process. No key is in it."""
-        return _again, (self.model, self.taught, self._http.options)
+        return _again, (self.model, self.shared_state, self._http.options)
 
     @property
     def learned(self) -> dict[str, Any]:
         return {"path": self._form.path} if self._form else {}
 
     @property
-    def taught(self) -> str:
+    def shared_state(self) -> str:
         """The path that the server has, or ""."""
         return self._form.path if self._form else ""
 
-    @taught.setter
-    def taught(self, path: str) -> None:
+    @shared_state.setter
+    def shared_state(self, path: str) -> None:
         self._form = next((form for form in _FORMS if form.path == path), None)
 
     async def complete(self, request: Request) -> Response:
@@ -175,7 +175,7 @@ class DecisionsProvider:
 
 def _again(model: str, path: str, how: Options) -> DecisionsProvider:
     made = DecisionsProvider(model, **how)
-    made.taught = path
+    made.shared_state = path
     return made
 
 

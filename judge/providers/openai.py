@@ -213,12 +213,12 @@ class OpenAIProvider:
         return self._dialect.known_limits
 
     @property
-    def taught(self) -> RequestAdapter:
+    def shared_state(self) -> RequestAdapter:
         """The words that this server takes, as far as they are known."""
         return self._dialect
 
-    @taught.setter
-    def taught(self, dialect: RequestAdapter) -> None:
+    @shared_state.setter
+    def shared_state(self, dialect: RequestAdapter) -> None:
         self._dialect = dialect
 
     @property

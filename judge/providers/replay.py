@@ -24,13 +24,13 @@ class ReplayProvider:
     """
 
     name = "replay"
-    apart = True
+    splits_merged_criteria = True
     """Each criterion of a merged prompt was recorded by itself."""
 
     def __init__(self, path: Path, model: str, recorded: RecordingFile) -> None:
         self.model = model
         self.endpoint = f"replay:{recorded.digest[:12]}"
-        self.decides, self.exact = recorded.decides(model), recorded.exact(model)
+        self.decides, self.full_distribution = recorded.decides(model), recorded.exact(model)
         self.notice = recorded.note or f"Recorded replies ({path.name}): no model was asked in this run."
         self.draws = recorded.draws
         self._path, self._recorded = path, recorded

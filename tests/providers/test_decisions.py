@@ -430,8 +430,8 @@ def test_it_is_made_again_elsewhere_with_the_path_it_has_found(
     monkeypatch.setenv("OPENAI_API_KEY", key)
     provider = DecisionsProvider("m", base_url=chat_server.url)
     fresh = pickle.loads(pickle.dumps(provider))
-    assert (fresh.model, fresh.endpoint, fresh.taught, fresh.learned) == ("m", chat_server.url, "", {})
-    provider.taught = "/systemone"
+    assert (fresh.model, fresh.endpoint, fresh.shared_state, fresh.learned) == ("m", chat_server.url, "", {})
+    provider.shared_state = "/systemone"
     sent = pickle.dumps(provider)
     assert key.encode() not in sent
     assert pickle.loads(sent).learned == {"path": "/systemone"}

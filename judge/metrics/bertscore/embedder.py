@@ -58,10 +58,10 @@ class NoStore:
     def put(self, rows: Mapping[bytes, Encoded]) -> None:
         return
 
-    def fact(self, name: str) -> dict[str, Any] | None:
+    def metadata(self, name: str) -> dict[str, Any] | None:
         return None
 
-    def keep_fact(self, name: str, value: Mapping[str, Any]) -> None:
+    def save_metadata(self, name: str, value: Mapping[str, Any]) -> None:
         return
 
     def close(self) -> None:
@@ -267,10 +267,10 @@ class Embedder:
     def facts(self) -> TokenizerInfo:
         if self._facts is None:
             name = f"facts|{self._scheme}"
-            self._facts = TokenizerInfo.from_dict(self._store.fact(name))
+            self._facts = TokenizerInfo.from_dict(self._store.metadata(name))
             if self._facts is None:
                 self._facts = self._encoder.facts
-                self._store.keep_fact(name, self._facts.to_dict())
+                self._store.save_metadata(name, self._facts.to_dict())
         return self._facts
 
     @property

@@ -168,7 +168,7 @@ class LocalProvider:
     name = "local"
     notice = ""
     decides = False
-    exact = True
+    full_distribution = True
     gpu = True
     keeps = True
 
@@ -196,12 +196,12 @@ class LocalProvider:
         return {**self._told, **self._room.learned}
 
     @property
-    def taught(self) -> dict[str, Any]:
+    def shared_state(self) -> dict[str, Any]:
         """What another process may take over: it only says what turned out."""
         return self.learned
 
-    @taught.setter
-    def taught(self, told: dict[str, Any]) -> None:
+    @shared_state.setter
+    def shared_state(self, told: dict[str, Any]) -> None:
         self._told = dict(told)
 
     def __reduce__(self) -> tuple[Any, ...]:

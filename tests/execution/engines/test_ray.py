@@ -391,10 +391,10 @@ def test_what_is_dropped_is_let_go_and_the_rest_answered() -> None:
 def test_what_is_learned_is_told_once_and_taken_over() -> None:
     async def go() -> None:
         async def answer(one: Request) -> Response:
-            provider.taught += "+"
+            provider.shared_state += "+"
             return Response((Choice("4"),))
 
-        provider = answering(answer, taught="a")
+        provider = answering(answer, shared_state="a")
         hand = Worker(provider)
         hand.take(encode_block([(1, request("x"))], [], "b"))
         assert decode_answers(await hand.answers())[1] == "b+"
@@ -412,11 +412,11 @@ class Stubborn:
         self.complete = answer
 
     @property
-    def taught(self) -> str:
+    def shared_state(self) -> str:
         return "own"
 
-    @taught.setter
-    def taught(self, lesson: str) -> None:
+    @shared_state.setter
+    def shared_state(self, lesson: str) -> None:
         raise ValueError(f"no {lesson}")
 
 
@@ -704,7 +704,7 @@ def learning(lesson: Callable[[], Any]) -> Any:
     def taught(_: Any) -> Any:
         return "as here" if os.getpid() == home else lesson()
 
-    return answering(answer, taught=property(taught))
+    return answering(answer, shared_state=property(taught))
 
 
 @on_ray
@@ -739,7 +739,7 @@ def test_a_worker_that_cannot_be_taught_ends_the_run(connected: Any) -> None:
         if os.getpid() != home:
             raise ValueError(f"no {lesson}")
 
-    provider = answering(answer, taught=property(taught, teach))
+    provider = answering(answer, shared_state=property(taught, teach))
 
     async def go() -> None:
         session = Session(provider)

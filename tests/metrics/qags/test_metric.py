@@ -249,7 +249,7 @@ def test_models_are_opened_at_once_and_their_stages_are_signed(monkeypatch: pyte
         opened.append(given)
         return Stage({}, lambda asked: f"{asked[0]}?"), Stage({}, lambda asked: "ferry")
 
-    monkeypatch.setattr(metric_module, "open", fake)
+    monkeypatch.setattr(metric_module, "open_models", fake)
     told: list[tuple[int, int]] = []
     tell = lambda done, total: told.append((done, total))  # noqa: E731
     metric = Qags(backend="models", questions="t5", answers="qa", beams=2, device="cpu", cache="c", progress=tell)

@@ -342,7 +342,7 @@ def test_another_process_makes_it_again_from_the_same_files(local_models: Any) -
     again = pickle.loads(pickle.dumps(judged))
     assert (again.model, again.endpoint) == (judged.model, judged.endpoint)
     assert answers(again, asks("a"))[0].choices == answers(judged, asks("a"))[0].choices
-    again.taught = {"sharing": "off"}
+    again.shared_state = {"sharing": "off"}
     assert again.learned["sharing"] == "off"
     recipe = pickle.dumps(judged)
     config = Path(judged._found.where) / "config.json"
