@@ -301,7 +301,7 @@ class Worker:
             asked, taught = pickle.loads(rest)  # noqa: S301
             requests = [(number, Request(*fields)) for number, *fields in asked]
             if taught is not None:
-                self._provider.taught = self._taught = taught  # type: ignore[attr-defined]
+                self._provider.shared_state = self._taught = taught  # type: ignore[attr-defined]
         except Exception as error:  # noqa: BLE001  (raised again where the replies are waited for)
             requests, failed = [], _portable(error)
             for number in numbers:
