@@ -195,9 +195,9 @@ class WorkerPool:
             dropped, worker.dropped = worker.dropped, []
             try:
                 taught = Capabilities.of(self._provider).shared_state
-                block = ray_cluster.encode_block(asked.items(), dropped, None if taught == worker.shared_state else taught)
+                block = ray_cluster.encode_block(asked.items(), dropped, None if taught == worker.taught else taught)
                 worker.actor.take.options(num_returns=0).remote(block)
-                worker.shared_state = taught
+                worker.taught = taught
             except Exception as error:  # noqa: BLE001  (raised by whoever waits for an answer)
                 for number in asked:
                     _settle(worker.flying.pop(number), error)
@@ -214,7 +214,7 @@ class WorkerPool:
             made = ray.remote(num_cpus=0, num_gpus=spot.gpus)(ray_cluster.actor_class())
             there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(spot.node, soft=False)
             worker.actor = made.options(scheduling_strategy=there).remote()
-            worker.shared_state = Capabilities.of(self._provider).shared_state
+            worker.taught = Capabilities.of(self._provider).shared_state
             found = await _said(worker.actor.open.remote(__version__, provider_factory(self._provider)), spot)
         _check(found, self._provider.endpoint)
         worker.node, worker.manned = found.node, True
@@ -244,7 +244,7 @@ class WorkerPool:
     def _take(self, worker: _Worker, block: bytes) -> None:
         answers, taught = ray_cluster.decode_answers(block)
         if taught is not None:
-            self._provider.shared_state = worker.shared_state = taught  # type: ignore[attr-defined]
+            self._provider.shared_state = worker.taught = taught  # type: ignore[attr-defined]
         worker.deaths, self._answered = 0, True
         for number, reply in answers:
             answer = worker.flying.pop(number, None)
