@@ -64,7 +64,7 @@ async def judged(
     made: list[object] = []
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
-        retrier = Retrier(pace=RateLimiter(CONCURRENCY), counts=counts)
+        retrier = Retrier(rate_limiter=RateLimiter(CONCURRENCY), counts=counts)
         run = JudgeRun(
             asked, provider, SamplingOptions(), cache=cache, retrier=retrier, emit=made.append, concurrency=CONCURRENCY,
             engine=engine, counts=counts,

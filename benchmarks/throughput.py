@@ -44,7 +44,7 @@ async def ours(rows: list[Any], criteria: list[Any], url: str) -> None:
     made: list[Any] = []
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
-        retrier = Retrier(pace=RateLimiter(CONCURRENCY))
+        retrier = Retrier(rate_limiter=RateLimiter(CONCURRENCY))
         kept = {"cache": cache, "retrier": retrier, "emit": made.append, "concurrency": CONCURRENCY}
         run = JudgeRun(asked, provider, SamplingOptions(), **kept)
         await run()

@@ -310,7 +310,7 @@ def _about(number: int) -> str:
 async def run_audit(
     found: AuditPlan, progress: Progress | None = None, shown: Showing = lambda *_: nullcontext()
 ) -> JudgeCard:
-    """Ask all that there is to ask, out of one purse and within one deadline, and make the card. Saves it with `out`.
+    """Ask all that there is to ask, from one budget and within one deadline, and make the card. Saves it with `out`.
 
     Raises what `stages.run` raises.
     """

@@ -121,7 +121,7 @@ class SingleReplyPrice:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """Seconds at the limits, None where a batch or no model answers, and in words what sets the pace.
+    """Seconds at the limits, None where a batch or no model answers, and in words what limits the rate.
 
     `in_time` is about how many requests a deadline leaves time for, None without one, or where that is not known.
     """
@@ -243,10 +243,10 @@ def _look(prepared: PreparedRun, name: str, cache: Cache, most: int | None, want
     return walk.ahead(name, factor, exact=step == 1 and not wanted)
 
 
-def _most(purse: BudgetLedger, provider: Provider) -> Callable[[Request], float] | None:
+def _most(ledger: BudgetLedger, provider: Provider) -> Callable[[Request], float] | None:
     """What says the most that a request can cost; None where no budget has to hold it, or no price is known."""
     try:
-        return purse.max_cost if purse.covers(provider) else None
+        return ledger.max_cost if ledger.covers(provider) else None
     except ConfigError:
         return None
 

@@ -261,7 +261,7 @@ async def run_diff(
     progress: Progress | None = None,
     watch: Callable[[PreparedRun], AbstractContextManager[Any]] = nullcontext,
 ) -> CriterionDiff:
-    """Ask what there is to ask, out of one purse and within one deadline; each run inside what `watch` makes.
+    """Ask what there is to ask, from one budget and within one deadline; each run inside what `watch` makes.
 
     Raises what `stages.run` raises, and Unrecorded where a recording lacks replies.
     """

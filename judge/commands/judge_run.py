@@ -282,15 +282,15 @@ def _text(sample: Sample) -> tuple[str | None, ...]:
     return (whole(sample.output), source, *map(whole, sample.references))
 
 
-def make_retriers(prepared: PreparedRun, progress: Progress, purse: BudgetLedger) -> dict[str, Retrier]:
-    """How each judge is asked: at a pace of its own, out of one purse, until one deadline. Raises ConfigError."""
+def make_retriers(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> dict[str, Retrier]:
+    """Give each judge a rate limiter of its own; budget and deadline are shared. Raises ConfigError."""
     made = prepared.plan
     until = None if made.deadline is None else asyncio.get_running_loop().time() + made.deadline
     return {
         name: Retrier(
             Policy(attempts=made.retries + 1),
             RateLimiter(made.max_concurrency, made.rpm, made.tpm, steady=Capabilities.of(provider).full_distribution),
-            purse if purse.covers(provider) else None, counts=progress.judges[name], deadline=until,
+            ledger if ledger.covers(provider) else None, counts=progress.judges[name], deadline=until,
         )
         for name, provider in prepared.judges.items()
     }  # fmt: skip
@@ -424,7 +424,7 @@ def _run(
 async def _engine(prepared: PreparedRun, judge: str, retrier: Retrier) -> AsyncIterator[Engine]:
     """The engine of one judge, for all its rounds and windows. Raises ConfigError."""
     context = engine_context(prepared.plan, prepared.judges[judge])
-    context = replace(context, counts=retrier.counts, purse=retrier.purse, deadline=retrier.deadline)
+    context = replace(context, counts=retrier.counts, ledger=retrier.ledger, deadline=retrier.deadline)
     engine = engines.create_engine(prepared.plan.engine, context)
     try:
         yield engine

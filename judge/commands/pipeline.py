@@ -1,6 +1,6 @@
 """Run what was prepared; what was scored is kept however it ends.
 
-Several runs that are one: asked one after the other, out of one purse and within one deadline.
+Several runs that are one: asked one after the other, from one budget and within one deadline.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ T = TypeVar("T")
 
 
 async def run_pipeline(
-    prepared: PreparedRun, progress: Progress | None = None, purse: BudgetLedger | None = None
+    prepared: PreparedRun, progress: Progress | None = None, ledger: BudgetLedger | None = None
 ) -> Result:
     """Carry out a prepared run. What was scored is saved (with `out`) however the run ends.
 
-    One cut short does not replace an earlier one that had more: its rows then stay in the journal beside that. `purse`
+    One cut short does not replace an earlier one that had more: its rows then stay in the journal beside that. `ledger`
     pays for several runs that have one budget.
 
     Raises what `runner.Run` raises, and CancelledError when it is interrupted.
@@ -49,14 +49,14 @@ async def run_pipeline(
     progress = progress if progress is not None else Progress()
     progress.judges = {name: JudgeProgress() for name in prepared.judges}
     progress.measured = prepared.measured
-    purse = purse if purse is not None else BudgetLedger(prepared.plan.budget)
-    return await (_held if prepared.rest is None else _stream)(prepared, progress, purse)
+    ledger = ledger if ledger is not None else BudgetLedger(prepared.plan.budget)
+    return await (_held if prepared.rest is None else _stream)(prepared, progress, ledger)
 
 
-async def _held(prepared: PreparedRun, progress: Progress, purse: BudgetLedger) -> Result:
+async def _held(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Result:
     """A run over samples that are all in memory."""
-    retriers = judge_run.make_retriers(prepared, progress, purse)
-    about = metadata_factory(prepared, progress, purse)
+    retriers = judge_run.make_retriers(prepared, progress, ledger)
+    about = metadata_factory(prepared, progress, ledger)
     rows: list[Row] = []
     measured: list[Column] = []
     kept: list[Score] = []
@@ -140,10 +140,10 @@ async def _measured(prepared: PreparedRun, progress: Progress) -> AsyncIterator[
         yield metric_setup.validate_result(name, found, prepared.samples)
 
 
-async def _stream(prepared: PreparedRun, progress: Progress, purse: BudgetLedger) -> Result:
+async def _stream(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Result:
     """A run over data that is not held in memory."""
-    retriers = judge_run.make_retriers(prepared, progress, purse)
-    about = metadata_factory(prepared, progress, purse)
+    retriers = judge_run.make_retriers(prepared, progress, ledger)
+    about = metadata_factory(prepared, progress, ledger)
     if not retriers:
         progress.stage = ", ".join(prepared.metrics)
     with _ending(prepared, progress):
@@ -228,7 +228,7 @@ async def run_sequentially(
 ) -> dict[str, Result]:
     """What each run brings; budget and deadline are those of the plan. Raises what `stages.run` raises."""
     progress = progress if progress is not None else Progress()
-    purse, results = BudgetLedger(plan.budget), dict[str, Result]()
+    ledger, results = BudgetLedger(plan.budget), dict[str, Result]()
     now = asyncio.get_running_loop().time
     until = None if plan.deadline is None else now() + plan.deadline
     for name, one in runs.items():
@@ -236,5 +236,5 @@ async def run_sequentially(
             one.plan = one.plan.model_copy(update={"deadline": until - now()})
         progress.stage = "judging"
         with shown(name, one):
-            results[name] = await run_pipeline(one, progress, purse)
+            results[name] = await run_pipeline(one, progress, ledger)
     return results

@@ -135,7 +135,7 @@ _PACKAGES = ("openai", "jinja2", "numpy", "rapidfuzz", "sacrebleu", "evalica")
 
 
 def metadata_factory(
-    prepared: PreparedRun, progress: Progress, purse: BudgetLedger | None = None
+    prepared: PreparedRun, progress: Progress, ledger: BudgetLedger | None = None
 ) -> Callable[[str], dict[str, Any]]:
     """A function that says, for a status, how the run stands now. Its clock starts here."""
     started, clock = datetime.now(UTC), time.monotonic()
@@ -169,7 +169,7 @@ def metadata_factory(
             "cost": _whole_cost([one["cost"] for one in each.values()]),
             "slowest": _slowest(progress),
             "judges": each,
-            **_budget(purse),
+            **_budget(ledger),
         }
 
     return now
@@ -282,11 +282,11 @@ def _slowest(progress: Progress) -> list[dict[str, Any]]:
     return [dict(zip(names, (round(took, 3), *what), strict=True)) for took, *what in sorted(found, reverse=True)[:10]]
 
 
-def _budget(purse: BudgetLedger | None) -> dict[str, Any]:
+def _budget(ledger: BudgetLedger | None) -> dict[str, Any]:
     """What the run might spend, and the most that it has spent; nothing without a budget."""
-    if purse is None or purse.budget is None:
+    if ledger is None or ledger.budget is None:
         return {}
-    return {"budget": {"amount": purse.budget.amount, "unit": purse.budget.unit, "spent": purse.spent}}
+    return {"budget": {"amount": ledger.budget.amount, "unit": ledger.budget.unit, "spent": ledger.spent}}
 
 
 def _cost(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:

@@ -177,7 +177,7 @@ _MOVES = ("drift", "baseline")
 class PreparedSuite:
     """A suite that was read and checked; nothing of it has been sent or paid yet.
 
-    `scoring` asks about single texts, `comparing` about two, each None where no case does. `purse` pays for both, and
+    `scoring` asks about single texts, `comparing` about two, each None where no case does. `ledger` pays for both, and
     for those of other suites where the budget is of all together; `together` says that the deadline is.
     """
 
@@ -186,7 +186,7 @@ class PreparedSuite:
     scoring: PreparedRun | None
     comparing: PreparedRun | None
     baseline: Baseline
-    purse: BudgetLedger
+    ledger: BudgetLedger
     together: bool
 
     @property
@@ -274,7 +274,7 @@ def prepare_suites(
     if len(found) > 1 and (baseline or out):
         wrong += _twins(found)
     limit = config.plan(given={"budget": given.options.get("budget")}).budget
-    purse = None if limit is None else BudgetLedger(limit)
+    ledger = None if limit is None else BudgetLedger(limit)
     folder = None if baseline is None else Path(baseline)
     checked = []
     for suite in found:
@@ -290,7 +290,7 @@ def prepare_suites(
             asked, runs = _prepared_of_test(suite, given, data)
             known = None if cases is not None else [(one.item, one.system) for one in (*data, *asked.texts)]
             held = baseline_store.locate(suite, asked.texts, folder=folder, update=update_baseline, known=known)
-            own = purse or BudgetLedger(next(one.plan.budget for one in runs if one is not None))
+            own = ledger or BudgetLedger(next(one.plan.budget for one in runs if one is not None))
             checked.append(PreparedSuite(suite, asked, *runs, held, own, "deadline" in given.options))
         except JudgeError as error:
             wrong.append(_named(error, suite.path))
@@ -389,7 +389,7 @@ async def _outcome(one: PreparedSuite, progress: Progress, shown: Shown, start: 
     try:
         for prepared in (one.scoring, one.comparing):
             since = start if one.together else began
-            found.append(None if prepared is None else await _run(prepared, one.purse, progress, shown, since))
+            found.append(None if prepared is None else await _run(prepared, one.ledger, progress, shown, since))
         require_all_recorded(*found)
         return replace(_judged(one, *found), seconds=time.monotonic() - began)
     except JudgeError as error:
@@ -397,14 +397,14 @@ async def _outcome(one: PreparedSuite, progress: Progress, shown: Shown, start: 
         return Outcome(one.suite, trouble=said, seconds=time.monotonic() - began)
 
 
-async def _run(prepared: PreparedRun, purse: BudgetLedger, progress: Progress, shown: Shown, since: float) -> Result:
+async def _run(prepared: PreparedRun, ledger: BudgetLedger, progress: Progress, shown: Shown, since: float) -> Result:
     """What a run brings. Its deadline counts from `since`."""
     made = prepared.plan
     if made.deadline is not None:
         left = max(made.deadline - (time.monotonic() - since), 0.0)
         prepared.plan = made.model_copy(update={"deadline": left})
     with shown(prepared):
-        return await run_pipeline(prepared, progress, purse)
+        return await run_pipeline(prepared, progress, ledger)
 
 
 def _judged(one: PreparedSuite, result: Result | None, ranked: Result | None) -> Outcome:

@@ -108,7 +108,7 @@ class BudgetLedger:
         self._prices: dict[tuple[str, str, bool], tuple[float, float, float, float]] = {}
 
     def covers(self, provider: Provider) -> bool:
-        """Whether requests to this judge come out of the purse, which from then on knows what they cost.
+        """Whether this ledger pays for requests to this judge; from then on it knows their price.
 
         Raises ConfigError where the budget is in US dollars and the judge has no known price.
         """

@@ -1,4 +1,4 @@
-"""When to ask, and when to ask again: the run's pace and purse, tenacity with full jitter, Retry-After, a deadline."""
+"""When to ask, and when to ask again: rate limit and budget, tenacity with full jitter, Retry-After, a deadline."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Policy:
 class Retrier:
     """Runs calls under a policy; one for each judge of a run.
 
-    Every try waits for `pace` and is paid from `purse`; what had to be done again is counted in `counts`. From
+    Every try waits for `rate_limiter` and is paid from `ledger`; what had to be done again is counted in `counts`. From
     `deadline`, a time of the event loop's clock, nothing is asked any more, and what is under way is let go.
     `proven` turns true with the first success: from then on an endpoint in trouble fails single requests and
     no longer the run. `sleep` can be replaced, so that tests do not wait.
@@ -48,8 +48,8 @@ class Retrier:
     def __init__(
         self,
         policy: Policy | None = None,
-        pace: RateLimiter | None = None,
-        purse: BudgetLedger | None = None,
+        rate_limiter: RateLimiter | None = None,
+        ledger: BudgetLedger | None = None,
         *,
         counts: JudgeProgress | None = None,
         deadline: float | None = None,
@@ -57,10 +57,10 @@ class Retrier:
         seed: int = 0,
     ) -> None:
         self.policy = policy or Policy()
-        self.pace = pace or RateLimiter(_ANY)
+        self.rate_limiter = rate_limiter or RateLimiter(_ANY)
         self.counts = counts if counts is not None else JudgeProgress()
         self.proven = False
-        self.purse = purse
+        self.ledger = ledger
         self.deadline = deadline
         self._sleep = sleep
         self._random = random.Random(seed)  # noqa: S311  (spreads load; no secret)
@@ -94,25 +94,25 @@ class Retrier:
         return response
 
     async def _attempt(self, call: Callable[[], Awaitable[Response]], request: Request) -> Response:
-        """One try, when pace and purse allow it."""
-        pace, purse = self.pace, self.purse
-        kept = await purse.reserve(request) if purse else 0.0
+        """Try once, as soon as rate limiter and ledger allow it."""
+        rate_limiter, ledger = self.rate_limiter, self.ledger
+        kept = await ledger.reserve(request) if ledger else 0.0
         try:
-            permit = await pace.acquire(request)
+            permit = await rate_limiter.acquire(request)
         except BaseException:
-            if purse:
-                purse.release(kept)
+            if ledger:
+                ledger.release(kept)
             raise
         try:
             response = await call()
         except BaseException as error:
-            pace.on_failure(permit, error)
-            if purse:
-                purse.commit_unknown(kept, error)
+            rate_limiter.on_failure(permit, error)
+            if ledger:
+                ledger.commit_unknown(kept, error)
             raise
-        pace.on_success(permit, request, response)
-        if purse:
-            purse.commit(kept, request, response.usage)
+        rate_limiter.on_success(permit, request, response)
+        if ledger:
+            ledger.commit(kept, request, response.usage)
         return response
 
     async def _again(self, call: Callable[[], Awaitable[Response]], request: Request, first: ProviderError) -> Response:
@@ -158,7 +158,7 @@ class Retrier:
         spread = min(self.policy.cap, self.policy.base * 2 ** min(state.attempt_number - 1, 16))
         wait = (error.retry_after or 0.0) + self._random.uniform(0.0, spread)
         if error.status == 429 and not error.retry_after:
-            self.pace.pause_until(asyncio.get_running_loop().time() + wait)
+            self.rate_limiter.pause_until(asyncio.get_running_loop().time() + wait)
         return wait
 
     def _count(self, state: RetryCallState) -> None:

@@ -39,10 +39,10 @@ def judge(notice: str = "", model: str = MODEL, endpoint: str = DEFAULT_URL) -> 
 
 
 def dollars(amount: float) -> BudgetLedger:
-    """A purse that pays for the judge."""
-    purse = BudgetLedger(Budget(amount, "usd"))
-    assert purse.covers(judge())
-    return purse
+    """Return a ledger that covers the judge."""
+    ledger = BudgetLedger(Budget(amount, "usd"))
+    assert ledger.covers(judge())
+    return ledger
 
 
 def test_the_most_a_request_can_cost() -> None:
@@ -76,9 +76,9 @@ def test_a_budget_is_never_crossed_and_is_well_used(unit: Any, trouble: float, i
         return Response((Choice("3"),), used)
 
     async def run() -> tuple[BudgetLedger, int]:
-        purse, made = BudgetLedger(budget), 0
-        assert purse.covers(judge())
-        retriers = [Retrier(Policy(), RateLimiter(16), purse, seed=seed) for seed in range(2)]  # a panel
+        ledger, made = BudgetLedger(budget), 0
+        assert ledger.covers(judge())
+        retriers = [Retrier(Policy(), RateLimiter(16), ledger, seed=seed) for seed in range(2)]  # a panel
 
         async def work(retrier: Retrier) -> None:
             nonlocal made
@@ -88,27 +88,27 @@ def test_a_budget_is_never_crossed_and_is_well_used(unit: Any, trouble: float, i
 
         ends = await asyncio.gather(*(work(retrier) for retrier in retriers * 16), return_exceptions=True)
         assert {type(end) for end in ends} == {BudgetReached}
-        return purse, made
+        return ledger, made
 
-    purse, made = in_time(run())
+    ledger, made = in_time(run())
     cost = billed.prompt_tokens * prices[0] + billed.completion_tokens * prices[3]
     spent = cost if unit == "usd" else billed.prompt_tokens + billed.completion_tokens
-    assert spent <= purse.spent + 1e-9 <= budget.amount + 1e-9
-    assert purse.spent > 0.95 * budget.amount
+    assert spent <= ledger.spent + 1e-9 <= budget.amount + 1e-9
+    assert ledger.spent > 0.95 * budget.amount
     assert made > 100
-    assert trouble or spent == pytest.approx(purse.spent)
+    assert trouble or spent == pytest.approx(ledger.spent)
 
 
 def test_a_request_that_does_not_fit_waits_for_those_in_flight(in_time: Run) -> None:
     async def run() -> None:
-        purse = BudgetLedger(Budget(1200, "tokens"))
-        kept = await purse.reserve(REQUEST)
-        waiting = asyncio.create_task(purse.reserve(REQUEST))
+        ledger = BudgetLedger(Budget(1200, "tokens"))
+        kept = await ledger.reserve(REQUEST)
+        waiting = asyncio.create_task(ledger.reserve(REQUEST))
         await asyncio.sleep(1.0)
         assert not waiting.done()
-        purse.commit(kept, REQUEST, Usage(10, 3))
+        ledger.commit(kept, REQUEST, Usage(10, 3))
         assert await waiting == kept
-        assert purse.spent == 13
+        assert ledger.spent == 13
 
     in_time(run())
 
@@ -133,10 +133,10 @@ def test_the_first_request_may_already_be_too_much(in_time: Run) -> None:
 )
 def test_what_may_have_been_charged_counts_as_spent(error: BaseException, counted: bool, in_time: Run) -> None:
     async def run() -> None:
-        purse = BudgetLedger(Budget(2000, "tokens"))
-        kept = await purse.reserve(REQUEST)
-        purse.commit_unknown(kept, error)
-        assert purse.spent == (kept if counted else 0.0)
+        ledger = BudgetLedger(Budget(2000, "tokens"))
+        kept = await ledger.reserve(REQUEST)
+        ledger.commit_unknown(kept, error)
+        assert ledger.spent == (kept if counted else 0.0)
 
     in_time(run())
 
@@ -147,21 +147,21 @@ def test_what_may_have_been_charged_counts_as_spent(error: BaseException, counte
 )
 def test_a_reply_that_says_nothing_of_sense_is_taken_to_cost_the_most(used: Usage, unit: str, in_time: Run) -> None:
     async def run() -> None:
-        purse = dollars(1.0) if unit == "usd" else BudgetLedger(Budget(5000, "tokens"))
-        kept = await purse.reserve(REQUEST)
-        purse.commit(kept, REQUEST, used)
-        assert purse.spent == kept
-        assert await purse.reserve(REQUEST) == kept
+        ledger = dollars(1.0) if unit == "usd" else BudgetLedger(Budget(5000, "tokens"))
+        kept = await ledger.reserve(REQUEST)
+        ledger.commit(kept, REQUEST, used)
+        assert ledger.spent == kept
+        assert await ledger.reserve(REQUEST) == kept
 
     in_time(run())
 
 
 def test_a_server_that_writes_more_than_it_may_makes_the_next_ones_dearer(in_time: Run) -> None:
     async def run() -> None:
-        purse = BudgetLedger(Budget(10_000, "tokens"))
-        kept = await purse.reserve(REQUEST)
-        purse.commit(kept, REQUEST, Usage(0, int(kept) * 3))
-        assert await purse.reserve(REQUEST) == 3 * kept
+        ledger = BudgetLedger(Budget(10_000, "tokens"))
+        kept = await ledger.reserve(REQUEST)
+        ledger.commit(kept, REQUEST, Usage(0, int(kept) * 3))
+        assert await ledger.reserve(REQUEST) == 3 * kept
 
     in_time(run())
 
@@ -169,25 +169,25 @@ def test_a_server_that_writes_more_than_it_may_makes_the_next_ones_dearer(in_tim
 @pytest.mark.parametrize("unit", ["usd", "tokens"])
 def test_overruns_in_flight_together_do_not_compound(unit: str, in_time: Run) -> None:
     async def run() -> None:
-        purse = dollars(100) if unit == "usd" else BudgetLedger(Budget(1_000_000, "tokens"))
-        kept = [await purse.reserve(REQUEST) for _ in range(64)]
+        ledger = dollars(100) if unit == "usd" else BudgetLedger(Budget(1_000_000, "tokens"))
+        kept = [await ledger.reserve(REQUEST) for _ in range(64)]
         used = Usage(1000, 1433)  # 2.13 times the 1,141 tokens
         for one in kept:
-            purse.commit(one, REQUEST, used)
-        assert await purse.reserve(REQUEST) == pytest.approx(purse.spent / 64)
-        half = await purse.reserve(REQUEST, 0.5)
-        purse.commit(half, REQUEST, used, 0.5)
-        assert await purse.reserve(REQUEST) == pytest.approx(purse.spent / (64.5 if unit == "usd" else 65))
+            ledger.commit(one, REQUEST, used)
+        assert await ledger.reserve(REQUEST) == pytest.approx(ledger.spent / 64)
+        half = await ledger.reserve(REQUEST, 0.5)
+        ledger.commit(half, REQUEST, used, 0.5)
+        assert await ledger.reserve(REQUEST) == pytest.approx(ledger.spent / (64.5 if unit == "usd" else 65))
 
     in_time(run())
 
 
 def test_the_end_of_a_budget_says_what_a_reply_has_used_beyond_its_request(in_time: Run) -> None:
     async def run() -> None:
-        purse = BudgetLedger(Budget(3000, "tokens"))
-        purse.commit(await purse.reserve(REQUEST), REQUEST, Usage(41, 2241))
+        ledger = BudgetLedger(Budget(3000, "tokens"))
+        ledger.commit(await ledger.reserve(REQUEST), REQUEST, Usage(41, 2241))
         with pytest.raises(BudgetReached, match=r"up to 2,282 tokens \(a reply came to 2.0 times the most its request"):
-            await purse.reserve(REQUEST)
+            await ledger.reserve(REQUEST)
 
     in_time(run())
 
@@ -195,18 +195,18 @@ def test_the_end_of_a_budget_says_what_a_reply_has_used_beyond_its_request(in_ti
 def test_typed_questions_have_a_price_of_their_own() -> None:
     typed = judge(model="gpt-6-luna")
     typed.decides = True
-    purse = BudgetLedger(Budget(1, "usd"))
-    assert purse.covers(typed)
+    ledger = BudgetLedger(Budget(1, "usd"))
+    assert ledger.covers(typed)
     asked = Request("gpt-6-luna", ({"role": "user", "content": "text"},), {"questions": []}, endpoint=DEFAULT_URL)
     most = 4 + 1016 + len("[]")
-    assert purse.max_cost(asked) == pytest.approx(most * 0.10e-6)
-    kept = purse.try_reserve(asked)
+    assert ledger.max_cost(asked) == pytest.approx(most * 0.10e-6)
+    kept = ledger.try_reserve(asked)
     assert kept is not None
-    purse.commit(kept, asked, Usage(100, 20))
-    assert purse.spent == pytest.approx(100 * 0.10e-6)
+    ledger.commit(kept, asked, Usage(100, 20))
+    assert ledger.spent == pytest.approx(100 * 0.10e-6)
     typed.model = MODEL
     with pytest.raises(ConfigError, match="nobody has published a price"):
-        purse.covers(typed)
+        ledger.covers(typed)
 
 
 def test_dollars_need_a_known_price() -> None:
@@ -276,17 +276,17 @@ def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:
 def test_nobody_is_sent_on_when_the_budget_ends(in_time: Run) -> None:
     """Two wait, and only the smaller one fits: it goes, and the larger one is refused once that is settled."""
     small, large = (replace(REQUEST, params={"max_tokens": most}) for most in (100, 1_500))
-    purse = BudgetLedger(Budget(2_600, "tokens"))
+    ledger = BudgetLedger(Budget(2_600, "tokens"))
     said: list[str] = []
 
     async def one(name: str, request: Request, used: Usage) -> None:
         try:
-            kept = await purse.reserve(request)
+            kept = await ledger.reserve(request)
         except BudgetReached:
             said.append(f"{name} refused")
             return
         await asyncio.sleep(1.0)
-        purse.commit(kept, request, used)
+        ledger.commit(kept, request, used)
         said.append(f"{name} settled")
 
     async def run() -> None:
@@ -299,24 +299,24 @@ def test_nobody_is_sent_on_when_the_budget_ends(in_time: Run) -> None:
 
 
 def test_who_stops_waiting_leaves_nothing_kept(in_time: Run) -> None:
-    purse = BudgetLedger(Budget(1_300, "tokens"))
+    ledger = BudgetLedger(Budget(1_300, "tokens"))
 
     async def run() -> None:
-        kept = await purse.reserve(REQUEST)
-        early, late = (asyncio.create_task(purse.reserve(REQUEST)) for _ in range(2))
+        kept = await ledger.reserve(REQUEST)
+        early, late = (asyncio.create_task(ledger.reserve(REQUEST)) for _ in range(2))
         await asyncio.sleep(0)
         early.cancel()
         await asyncio.sleep(0)
-        purse.release(kept)
+        ledger.release(kept)
         late.cancel()  # in the moment in which it was its turn
         await asyncio.gather(early, late, return_exceptions=True)
-        assert await purse.reserve(REQUEST) == kept
+        assert await ledger.reserve(REQUEST) == kept
 
     in_time(run())
 
 
 def test_an_answer_of_no_use_has_its_price(in_time: Run) -> None:
-    purse = BudgetLedger(Budget(10_000, "tokens"))
+    ledger = BudgetLedger(Budget(10_000, "tokens"))
     for billed in (True, False):
-        purse.commit_unknown(in_time(purse.reserve(REQUEST)), Refused("no choices", billed=billed))
-    assert purse.spent == purse.max_cost(REQUEST)
+        ledger.commit_unknown(in_time(ledger.reserve(REQUEST)), Refused("no choices", billed=billed))
+    assert ledger.spent == ledger.max_cost(REQUEST)

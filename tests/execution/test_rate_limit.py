@@ -58,9 +58,9 @@ class Server:
         return Response((), self.usage, limits=limits)
 
 
-async def drive(server: Server, pace: RateLimiter, count: int, workers: int = 64) -> float:
+async def drive(server: Server, rate_limiter: RateLimiter, count: int, workers: int = 64) -> float:
     """Have so many workers ask so often; the seconds it took."""
-    retrier, start, left = Retrier(Policy(), pace), now(), iter(range(count))
+    retrier, start, left = Retrier(Policy(), rate_limiter), now(), iter(range(count))
     await retrier(server, REQUEST)
 
     async def work() -> None:
@@ -68,7 +68,7 @@ async def drive(server: Server, pace: RateLimiter, count: int, workers: int = 64
             await retrier(server, REQUEST)
 
     await asyncio.gather(*(work() for _ in range(workers)))
-    assert pace.flying == 0
+    assert rate_limiter.flying == 0
     return now() - start
 
 
@@ -79,10 +79,10 @@ def most_in_a_minute(times: list[float]) -> int:
 @pytest.mark.parametrize("rpm", [1, 7, 60, 61, 90, 600])
 def test_no_minute_has_more_requests_than_it_may(rpm: int, in_time: Run) -> None:
     async def run() -> tuple[Server, float]:
-        server, pace = Server(), RateLimiter(64, rpm=rpm)
-        took = await drive(server, pace, 3 * rpm)
+        server, rate_limiter = Server(), RateLimiter(64, rpm=rpm)
+        took = await drive(server, rate_limiter, 3 * rpm)
         await asyncio.sleep(47.0)  # what was not used meanwhile is not made up for
-        return server, took + await drive(server, pace, rpm)
+        return server, took + await drive(server, rate_limiter, rpm)
 
     server, took = in_time(run())
     assert most_in_a_minute(server.came) <= rpm
@@ -155,18 +155,18 @@ def test_the_rate_of_a_server_that_only_says_429_is_found(
 
 def test_a_burst_of_refusals_cuts_once(in_time: Run) -> None:
     async def run() -> None:
-        pace = RateLimiter(32)
-        permits = [await pace.acquire(REQUEST) for _ in range(32)]
-        assert (pace.flying, pace.limit.now) == (32, 32.0)
+        rate_limiter = RateLimiter(32)
+        permits = [await rate_limiter.acquire(REQUEST) for _ in range(32)]
+        assert (rate_limiter.flying, rate_limiter.limit.now) == (32, 32.0)
         await asyncio.sleep(0.2)
         for permit in permits:
-            pace.on_failure(permit, Transient("busy", status=429, retry_after=1.0))
-        assert (pace.flying, pace.limit.now) == (0, pytest.approx(32 * 0.7))
+            rate_limiter.on_failure(permit, Transient("busy", status=429, retry_after=1.0))
+        assert (rate_limiter.flying, rate_limiter.limit.now) == (0, pytest.approx(32 * 0.7))
         await asyncio.sleep(0.1)
-        later = await pace.acquire(REQUEST)
+        later = await rate_limiter.acquire(REQUEST)
         await asyncio.sleep(0.1)
-        pace.on_failure(later, Transient("busy", status=429, retry_after=1.0))
-        assert pace.limit.now == pytest.approx(32 * 0.7 * 0.7)
+        rate_limiter.on_failure(later, Transient("busy", status=429, retry_after=1.0))
+        assert rate_limiter.limit.now == pytest.approx(32 * 0.7 * 0.7)
 
     in_time(run())
 
@@ -174,9 +174,9 @@ def test_a_burst_of_refusals_cuts_once(in_time: Run) -> None:
 @pytest.mark.parametrize("error", [Refused("no"), Transient("502", status=502), Transient("dropped"), ValueError()])
 def test_what_is_no_overload_does_not_cut(error: Exception, in_time: Run) -> None:
     async def run() -> float:
-        pace = RateLimiter(32)
-        pace.on_failure(await pace.acquire(REQUEST), error)
-        return pace.limit.now
+        rate_limiter = RateLimiter(32)
+        rate_limiter.on_failure(await rate_limiter.acquire(REQUEST), error)
+        return rate_limiter.limit.now
 
     assert in_time(run()) == 32.0
 
@@ -193,9 +193,9 @@ def test_there_are_never_more_in_flight_than_wanted_and_soon_as_many(in_time: Ru
 
 def test_a_server_that_works_one_by_one_is_not_given_a_long_queue(in_time: Run) -> None:
     async def run() -> tuple[Server, float, float]:
-        server, pace = Server(1.0, slots=1), RateLimiter(64)
-        took = await drive(server, pace, 600)
-        return server, took, pace.limit.now
+        server, rate_limiter = Server(1.0, slots=1), RateLimiter(64)
+        took = await drive(server, rate_limiter, 600)
+        return server, took, rate_limiter.limit.now
 
     _, took, limit = in_time(run())
     assert limit <= 12
@@ -204,9 +204,9 @@ def test_a_server_that_works_one_by_one_is_not_given_a_long_queue(in_time: Run) 
 
 def test_who_computes_in_batches_is_given_all_at_once_and_less_only_when_it_is_too_much(in_time: Run) -> None:
     async def run(server: Server) -> tuple[Server, float]:
-        pace = RateLimiter(64, steady=True)
-        await drive(server, pace, 600)
-        return server, pace.limit.now
+        rate_limiter = RateLimiter(64, steady=True)
+        await drive(server, rate_limiter, 600)
+        return server, rate_limiter.limit.now
 
     server, limit = in_time(run(Server(1.0, slots=1)))  # as slow as the one above
     assert server.most == limit == 64
@@ -222,27 +222,27 @@ def test_who_computes_in_batches_is_given_all_at_once_and_less_only_when_it_is_t
 
 def test_a_server_that_answers_many_together_is_given_many(in_time: Run) -> None:
     async def run() -> float:
-        server, pace = Server(1.0), RateLimiter(64)
+        server, rate_limiter = Server(1.0), RateLimiter(64)
 
         def batching(server: Server) -> dict[str, str]:
             server.latency = 1.0 + 3.0 * server.flying / 64  # slower each, faster together
             return {}
 
         server.limit = batching
-        await drive(server, pace, 2000)
-        return pace.limit.now
+        await drive(server, rate_limiter, 2000)
+        return rate_limiter.limit.now
 
     assert in_time(run()) == 64.0
 
 
 def test_a_cut_that_makes_nothing_faster_is_taken_back(in_time: Run) -> None:
     async def run() -> list[float]:
-        server, pace = Server(1.0), RateLimiter(32)
-        await drive(server, pace, 320, workers=32)
+        server, rate_limiter = Server(1.0), RateLimiter(32)
+        await drive(server, rate_limiter, 320, workers=32)
         server.latency = 4.0  # the texts are longer now
-        before = pace.limit.now
-        await drive(server, pace, 320, workers=32)
-        return [before, pace.limit.now]
+        before = rate_limiter.limit.now
+        await drive(server, rate_limiter, 320, workers=32)
+        return [before, rate_limiter.limit.now]
 
     assert in_time(run()) == [32.0, 32.0]
 
@@ -295,17 +295,17 @@ def test_a_429_without_retry_after_waits_as_its_headers_say(in_time: Run) -> Non
 
 def test_who_no_longer_waits_takes_nothing_along(in_time: Run) -> None:
     async def run() -> None:
-        pace = RateLimiter(1)
-        held = await pace.acquire(REQUEST)
-        gone, granted, last = (asyncio.create_task(pace.acquire(REQUEST)) for _ in range(3))
+        rate_limiter = RateLimiter(1)
+        held = await rate_limiter.acquire(REQUEST)
+        gone, granted, last = (asyncio.create_task(rate_limiter.acquire(REQUEST)) for _ in range(3))
         await asyncio.sleep(1.0)
         gone.cancel()
         await asyncio.sleep(1.0)
-        pace.on_success(held, REQUEST, Response(()))
+        rate_limiter.on_success(held, REQUEST, Response(()))
         granted.cancel()  # it has its permit already, and has not been told yet
         await asyncio.wait([gone, granted])
-        pace.on_success(await last, REQUEST, Response(()))
-        assert pace.flying == 0
+        rate_limiter.on_success(await last, REQUEST, Response(()))
+        assert rate_limiter.flying == 0
 
     in_time(run())
 

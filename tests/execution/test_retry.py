@@ -115,7 +115,7 @@ def test_nobody_slips_into_the_time_that_one_was_told_to_wait(status: int, in_ti
         return OK
 
     async def both() -> None:
-        retrier = Retrier(pace=RateLimiter(1))
+        retrier = Retrier(rate_limiter=RateLimiter(1))
         await asyncio.gather(*(retrier(call, REQUEST) for _ in range(2)))
 
     in_time(both())
@@ -171,7 +171,7 @@ def test_at_the_deadline_what_is_under_way_is_let_go_and_nothing_more_is_asked(i
             with pytest.raises(DeadlineReached, match="--deadline"):
                 await retrier(hangs, REQUEST)
         assert asyncio.get_running_loop().time() == pytest.approx(1030.0)
-        assert retrier.pace.flying == 0
+        assert retrier.rate_limiter.flying == 0
 
     in_time(late())
     assert asked == [1000.0]
@@ -223,8 +223,8 @@ def test_all_do_not_leave_a_cool_down_in_the_same_instant(in_time: Run) -> None:
         return OK
 
     async def many() -> None:
-        retrier = Retrier(pace=RateLimiter(64))
-        retrier.pace.pause_until(asyncio.get_running_loop().time() + 50.0)
+        retrier = Retrier(rate_limiter=RateLimiter(64))
+        retrier.rate_limiter.pause_until(asyncio.get_running_loop().time() + 50.0)
         await asyncio.gather(*(retrier(call, REQUEST) for _ in range(9)))
 
     in_time(many())

@@ -49,7 +49,7 @@ class EngineContext:
     provider: Provider
     folder: Path | None
     counts: JudgeProgress
-    purse: BudgetLedger | None = None
+    ledger: BudgetLedger | None = None
     deadline: float | None = None
     workers: int | None = None
 

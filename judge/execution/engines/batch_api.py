@@ -45,9 +45,9 @@ class BatchEngine:
 
     gathers = True
 
-    def __init__(self, outbox: BatchJobs, purse: BudgetLedger | None = None, deadline: float | None = None) -> None:
+    def __init__(self, outbox: BatchJobs, ledger: BudgetLedger | None = None, deadline: float | None = None) -> None:
         self._out, self._counts = outbox, outbox.counts
-        self._purse, self._deadline = purse, deadline
+        self._ledger, self._deadline = ledger, deadline
         self._missed = 0
         self._begun = False
 
@@ -63,7 +63,7 @@ class BatchEngine:
         if context.folder is None:
             raise ConfigError("--engine batch keeps what it waits for in the cache; leave out --no-cache")
         parts = BatchJobStore(context.folder / FOLDER, provider.endpoint)
-        return cls(BatchJobs(batches, parts, context.counts, context.purse), context.purse, context.deadline)
+        return cls(BatchJobs(batches, parts, context.counts, context.ledger), context.ledger, context.deadline)
 
     async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
         """Have all requests answered. Raises what ends a run; batches that are under way then stay so."""
@@ -141,9 +141,9 @@ class BatchEngine:
                 await self._bring(part, done, later)
             if rest and (ends or not self._out.open):
                 rest = await self._place(rest, online)
-                if rest and self._purse and not self._out.open:
-                    kept = await self._purse.reserve(rest[0], BATCH)  # raises where it can never be paid for
-                    self._purse.release(kept)
+                if rest and self._ledger and not self._out.open:
+                    kept = await self._ledger.reserve(rest[0], BATCH)  # raises where it can never be paid for
+                    self._ledger.release(kept)
             self._say()
             if not self._out.open and not rest:
                 return

@@ -189,7 +189,7 @@ class BatchJobs:
     """
 
     def __init__(
-        self, api: BatchApi, folder: BatchJobStore, counts: JudgeProgress, purse: BudgetLedger | None, *,
+        self, api: BatchApi, folder: BatchJobStore, counts: JudgeProgress, ledger: BudgetLedger | None, *,
         sleep: Sleep = asyncio.sleep, most_requests: int = MOST_REQUESTS, most_bytes: int = MOST_BYTES,
     ) -> None:  # fmt: skip
         self.api, self.folder, self.counts, self.sleep = api, folder, counts, sleep
@@ -199,7 +199,7 @@ class BatchJobs:
         self.most_tokens: int | None = None
         self.led = False
         self._most_requests, self._most_bytes = most_requests, most_bytes
-        self._purse = purse
+        self._ledger = ledger
         self._kept: dict[str, float] = {}
 
     @property
@@ -266,13 +266,13 @@ class BatchJobs:
     def record_cost(self, request: Request, used: Usage) -> None:
         """A batch has answered a request."""
         self.counts.batched += used
-        if self._purse and (kept := self._kept.pop(request.key(), None)) is not None:
-            self._purse.commit(kept, request, used, BATCH)
+        if self._ledger and (kept := self._kept.pop(request.key(), None)) is not None:
+            self._ledger.commit(kept, request, used, BATCH)
 
     def unpaid(self, request: Request) -> None:
         """A batch has not answered a request, and is not paid for it."""
-        if self._purse and (kept := self._kept.pop(request.key(), None)) is not None:
-            self._purse.release(kept)
+        if self._ledger and (kept := self._kept.pop(request.key(), None)) is not None:
+            self._ledger.release(kept)
 
     async def with_retries(
         self, call: Callable[[], Awaitable[T]], find: Callable[[], Awaitable[T | None]] | None = None
@@ -311,8 +311,8 @@ class BatchJobs:
 
     def _paid_for(self, request: Request) -> bool:
         key = request.key()
-        if self._purse is not None and key not in self._kept:
-            kept = self._purse.try_reserve(request, BATCH)
+        if self._ledger is not None and key not in self._kept:
+            kept = self._ledger.try_reserve(request, BATCH)
             if kept is None:
                 return False
             self._kept[key] = kept

@@ -51,10 +51,10 @@ class Session:
         self.provider = OpenAIProvider("test-model", base_url=server.url)
         self.counts, self.waits = JudgeProgress(), [0.0][:0]
         self.answers: dict[str, Answer] = {}
-        self.purse, deadline = limits.pop("purse", None), limits.pop("deadline", None)
+        self.ledger, deadline = limits.pop("ledger", None), limits.pop("deadline", None)
         parts = BatchJobStore(folder, self.provider.endpoint)
-        outbox = BatchJobs(self.provider.batches, parts, self.counts, self.purse, sleep=self.sleep, **limits)
-        self.engine = BatchEngine(outbox, self.purse, deadline)
+        outbox = BatchJobs(self.provider.batches, parts, self.counts, self.ledger, sleep=self.sleep, **limits)
+        self.engine = BatchEngine(outbox, self.ledger, deadline)
 
     async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -65,7 +65,7 @@ class Session:
             for one in requests:
                 yield one
 
-        retrier = Retrier(Policy(attempts=1), purse=self.purse)
+        retrier = Retrier(Policy(attempts=1), ledger=self.ledger)
 
         async def ask(one: Request) -> Response:
             return await retrier(lambda: self.provider.complete(one), one)
@@ -448,14 +448,14 @@ def test_an_address_without_a_batch_api_is_said_unpaid(echo: Any, tmp_path: Path
 
 def test_a_budget_is_not_crossed(echo: Any, tmp_path: Path) -> None:
     texts = [request(f"{n} " + "word " * 20) for n in range(12)]
-    purse = BudgetLedger(Budget(1600, "tokens"))
-    session = Session(echo, tmp_path, purse=purse)
+    ledger = BudgetLedger(Budget(1600, "tokens"))
+    session = Session(echo, tmp_path, ledger=ledger)
     with pytest.raises(BudgetReached, match="1,600 tokens is reached"):
         go(session.run(texts))
     # A request of 102 bytes is kept for 1,118 tokens, and each reply says 101.
     assert 0 < len(session.answers) < 12
-    assert purse.spent == 101 * len(session.answers) <= 1600
-    assert purse.spent + 1118 > 1600
+    assert ledger.spent == 101 * len(session.answers) <= 1600
+    assert ledger.spent + 1118 > 1600
     assert set(echo.asked.values()) == {1}
 
 
@@ -466,12 +466,12 @@ def payer(model: str, endpoint: str) -> ScriptedProvider:
 
 
 def paid_in_dollars(monkeypatch: pytest.MonkeyPatch, requests: float) -> BudgetLedger:
-    """A purse for one answer, and then so many times the most that a request can cost; a token costs a dollar."""
+    """A ledger for one answer, and then so many times the most that a request can cost; a token costs a dollar."""
     most = len("text 0") + 1016
     monkeypatch.setattr("judge.execution.budget.per_token", lambda *_, **__: (1.0, 1.0, 1.0, 1.0))
-    purse = BudgetLedger(Budget(101 + requests * most, "usd"))
-    assert purse.covers(payer("test-model", "e"))
-    return purse
+    ledger = BudgetLedger(Budget(101 + requests * most, "usd"))
+    assert ledger.covers(payer("test-model", "e"))
+    return ledger
 
 
 @pytest.mark.parametrize("budget", [1.6, 1.1])
@@ -485,17 +485,17 @@ def test_what_goes_online_does_not_wait_for_ever_for_what_batches_keep(
         return looked(batch)
 
     echo._looked = first_expires
-    purse = paid_in_dollars(monkeypatch, budget)
-    session = Session(echo, tmp_path, purse=purse, most_requests=1)
+    ledger = paid_in_dollars(monkeypatch, budget)
+    session = Session(echo, tmp_path, ledger=ledger, most_requests=1)
     assert right(go(asyncio.wait_for(session.run(named(4)), 30)), 4)
     assert len(echo.asked) == 3
     assert len(echo.online) == 2
-    assert purse.spent == 2 * 101 + 2 * 101 / 2
+    assert ledger.spent == 2 * 101 + 2 * 101 / 2
 
 
 def test_what_a_forgotten_batch_had_kept_goes_first(echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     echo.faults = [("GET /v1/batches/.*", 404)]
-    session = Session(echo, tmp_path, purse=paid_in_dollars(monkeypatch, 0.95), most_requests=1)
+    session = Session(echo, tmp_path, ledger=paid_in_dollars(monkeypatch, 0.95), most_requests=1)
     assert right(go(asyncio.wait_for(session.run(named(3)), 30)), 3)
 
 
@@ -505,13 +505,13 @@ def test_dollars_go_twice_as_far() -> None:
     assert price
     assert cost_usd("gpt-5.4-mini", DEFAULT_URL, used, batched=used) == pytest.approx(price / 2)
     one = Request("gpt-5.4-mini", ({"role": "user", "content": "x" * 1000},), {"max_tokens": 100}, endpoint=DEFAULT_URL)
-    purse = BudgetLedger(Budget(10, "usd"))
-    assert purse.covers(payer(one.model, DEFAULT_URL))
-    whole, half = purse.try_reserve(one), purse.try_reserve(one, 0.5)
+    ledger = BudgetLedger(Budget(10, "usd"))
+    assert ledger.covers(payer(one.model, DEFAULT_URL))
+    whole, half = ledger.try_reserve(one), ledger.try_reserve(one, 0.5)
     assert whole is not None
     assert half == pytest.approx(whole / 2)
-    purse.commit(half or 0, one, Usage(1000, 10), 0.5)
-    assert purse.spent == pytest.approx((cost_usd(one.model, DEFAULT_URL, Usage(1000, 10)) or 0) / 2)
+    ledger.commit(half or 0, one, Usage(1000, 10), 0.5)
+    assert ledger.spent == pytest.approx((cost_usd(one.model, DEFAULT_URL, Usage(1000, 10)) or 0) / 2)
 
 
 def test_at_the_deadline_batches_are_left_running(echo: Any, tmp_path: Path) -> None:

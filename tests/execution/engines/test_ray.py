@@ -78,11 +78,11 @@ class Session:
 
     def __init__(self, provider: Any, *, engine: str = "ray", workers: int = 1, **limits: Any) -> None:
         self.counts, self.answers = JudgeProgress(), dict[str, Answer]()
-        self.purse = limits.get("purse")
-        self.place = EngineContext(provider, None, self.counts, self.purse, workers=workers)
+        self.ledger = limits.get("ledger")
+        self.place = EngineContext(provider, None, self.counts, self.ledger, workers=workers)
         self.engine = create_engine(engine, self.place)
         limits = {"policy": Policy(attempts=4, base=0.0)} | limits
-        self.retrier = Retrier(limits["policy"], limits.get("pace"), self.purse, counts=self.counts)
+        self.retrier = Retrier(limits["policy"], limits.get("rate_limiter"), self.ledger, counts=self.counts)
         self.on_answer: Callable[[Answer], None] = lambda _: None
         self.complete = getattr(self.engine, "complete", provider.complete)
 
@@ -892,20 +892,20 @@ def test_the_budget_is_one_for_all_workers(connected: Any) -> None:
         return Response((Choice("4"),), Usage(90, 10))
 
     def spent(engine: str, workers: int) -> tuple[int, float]:
-        purse = BudgetLedger(Budget(20_000, "tokens"))
+        ledger = BudgetLedger(Budget(20_000, "tokens"))
         provider = answering(answer)
-        assert purse.covers(provider)
-        session = Session(provider, engine=engine, workers=workers, purse=purse)
+        assert ledger.covers(provider)
+        session = Session(provider, engine=engine, workers=workers, ledger=ledger)
         with pytest.raises(JudgeError, match="budget"):
             session.run([request(f"{n}", max_tokens=20) for n in range(1000)])
-        return len(session.answers), purse.spent
+        return len(session.answers), ledger.spent
 
     assert spent("ray", 3) == spent("local", 1)
 
 
 @on_ray
 def test_the_pace_is_one_for_all_workers(connected: Any, chat_server: Any, make_completion: Callable[..., Any]) -> None:
-    """Three workers that may each have five connections: no more than the three that the pace allows are in use."""
+    """Three workers that may each have five connections: the rate limiter allows no more than three at once."""
     lock, now, most = threading.Lock(), 0, 0
     gone = threading.Event()
 
@@ -930,7 +930,7 @@ def test_the_pace_is_one_for_all_workers(connected: Any, chat_server: Any, make_
             return permit
 
     provider = OpenAIProvider("m", base_url=chat_server.url, connections=5)
-    session = Session(provider, workers=3, pace=Counting(3, rpm=60_000))
+    session = Session(provider, workers=3, rate_limiter=Counting(3, rpm=60_000))
     session.run(named(60), concurrency=15)
     assert most == 3
     assert granted == len(chat_server.bodies) == 60

@@ -484,7 +484,7 @@ def test_its_requests_are_gathered_whatever_their_replies_take(local_models: Any
         made = make_retriers(
             prepared, Progress(judges={name: JudgeProgress() for name in prepared.judges}), BudgetLedger(None)
         )
-        return [one.pace.limit.now for one in made.values()]
+        return [one.rate_limiter.limit.now for one in made.values()]
 
     assert asyncio.run(limits()) == [100, 32]
 
