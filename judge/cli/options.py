@@ -36,9 +36,9 @@ def format_option(*formats: str, more: str = "") -> Any:
 
 def names_of_criteria() -> list[str]:
     """The built-in criteria that a shell offers."""
-    from judge.criteria import builtin_prompts
+    from judge.criteria.loading import builtin_files
 
-    return sorted({path.stem for path in builtin_prompts().glob("*/*.jinja") if path.parent.name != "layouts"})
+    return sorted({path.stem for path in builtin_files("en").values()})
 
 
 def names_of_metrics() -> list[str]:

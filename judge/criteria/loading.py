@@ -203,8 +203,9 @@ class _Inline(NodeTransformer):
 
 
 def languages() -> list[str]:
-    """The languages the built-in criteria are written in: `en`, then every folder with layouts of its own."""
-    return ["en", *sorted(folder.parent.name for folder in builtin_prompts().glob("*/layouts"))]
+    """Return the languages of the built-in criteria: `en`, then every other folder of prompts/ with layouts."""
+    written = {folder.parent.name for folder in builtin_prompts().glob("*/layouts")}
+    return ["en", *sorted(written - {"en"})]
 
 
 def builtin(language: str = "en", pairwise: bool = False) -> list[Criterion]:
@@ -212,7 +213,7 @@ def builtin(language: str = "en", pairwise: bool = False) -> list[Criterion]:
 
     Raises CriterionError where there is no such language.
     """
-    return [_read(path, language) for name, path in _builtin_files(language).items() if _compares(name) == pairwise]
+    return [_read(path, language) for name, path in builtin_files(language).items() if _compares(name) == pairwise]
 
 
 def load(
@@ -266,7 +267,7 @@ def _of_text(text: str, name: str, language: str) -> Criterion:
 
 def _file_of(name_or_path: str, language: str, pairwise: bool | None) -> Path:
     # Both sets have a relevance: of two files of that name, the one of the set that was asked for.
-    every = sorted(_builtin_files(language).items(), key=lambda pair: _compares(pair[0]) != bool(pairwise))
+    every = sorted(builtin_files(language).items(), key=lambda pair: _compares(pair[0]) != bool(pairwise))
     if name_or_path.endswith(".jinja"):
         return Path(name_or_path)
     for name, path in every:
@@ -299,13 +300,12 @@ def _mismatch(criterion: Criterion) -> str:
     )
 
 
-def _builtin_files(language: str) -> dict[str, Path]:
+def builtin_files(language: str) -> dict[str, Path]:
     """`task/name` → file, for every built-in criterion of a language."""
     known = languages()
     if language not in known:
         raise CriterionError(unknown_name_message("language", language, known))
-    root = builtin_prompts() if language == "en" else builtin_prompts() / language
-    files = [file for file in root.glob("*/*.jinja") if file.parent.name != "layouts"]
+    files = [file for file in (builtin_prompts() / language).glob("*/*.jinja") if file.parent.name not in _NO_CRITERIA]
     return {f"{file.parent.name}/{file.stem}": file for file in sorted(files)}
 
 
@@ -354,25 +354,27 @@ def finalize(criterion: Criterion) -> Criterion:
     return with_needs(replace(found, layouts=read_layouts(found)))
 
 
-PARAPHRASES = ("b", "c")
-"""The other wordings of the layout that judges one text."""
+_NO_CRITERIA = frozenset({"layouts", "qags"})
+"""Folders of prompts/<language>/ whose templates are no criteria."""
+PARAPHRASES = {"b": "reworded", "c": "brief"}
+"""The other wordings of the layout that judges one text: the suffix of the criterion's name and the layout's."""
 _LAYOUT = "layouts/pointwise.jinja"
 _EXTENDS = re.compile(rf"""({{%[-+]?\s*extends\s+["']){re.escape(_LAYOUT)}(?=["'])""")
 
 
 def paraphrase(criterion: Criterion, wording: str) -> Criterion:
-    """The criterion in another of the WORDINGS, by the name `NAME~b`: its own text is the same, what is around differs.
+    """The criterion in another of the PARAPHRASES, by the name `NAME~b`: its own text is the same, what is around differs.
 
     Raises CriterionError where its prompt has no words around it that could be said otherwise: it extends another
     layout than the built-in one, or none.
     """
-    root = builtin_prompts() if criterion.language == "en" else builtin_prompts() / criterion.language
+    root = builtin_prompts() / criterion.language
     texts = template_texts(criterion)
     if texts.get(_LAYOUT) != read_text(root / _LAYOUT):
         raise CriterionError(
             f"{criterion.path}: it does not extend the built-in {_LAYOUT}, which alone is there in other words"
         )
-    other = f"layouts/pointwise_{wording}.jinja"
+    other = f"layouts/pointwise_{PARAPHRASES[wording]}.jinja"
     found = {name: _EXTENDS.sub(rf"\g<1>{other}", text) for name, text in texts.items() if name != _LAYOUT}
     template = found.pop(own_name(criterion))
     found[other] = read_text(root / other)

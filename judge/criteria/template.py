@@ -2,7 +2,7 @@
 
 A criterion's template and its layouts: found, read, and refused where they reach too far.
 
-Layouts are looked for in the folder of the criterion's own file, in `prompts/<language>/` and in `prompts/`, and
+Layouts are looked for in the folder of the criterion's own file, in `prompts/<language>/` and in `prompts/en/`, and
 nowhere else.
 """
 
@@ -165,8 +165,7 @@ def read_layouts(criterion: Criterion) -> dict[str, str]:
     Raises CriterionError for a template that cannot be found, lies outside the folders, or does not parse.
     """
     root = builtin_prompts()
-    localised = [] if criterion.language == "en" else [root / criterion.language]
-    folders = [Path(criterion.path).parent, *localised, root]
+    folders = [Path(criterion.path).parent, *dict.fromkeys((root / criterion.language, root / "en"))]
     texts = {own_name(criterion): criterion.template}
     queue = [own_name(criterion)]
     for name in queue:

@@ -347,7 +347,7 @@ def test_layouts_come_from_the_own_folder_then_the_language_then_english(write: 
     prompts = criteria.builtin_prompts()
     english, korean = criteria.load(path), criteria.load(path, language="ko")
     key = "layouts/pointwise.jinja"
-    assert criteria.template_texts(english)[key] == (prompts / key).read_text(encoding="utf-8")
+    assert criteria.template_texts(english)[key] == (prompts / "en" / key).read_text(encoding="utf-8")
     assert criteria.template_texts(korean)[key] == (prompts / "ko" / key).read_text(encoding="utf-8")
     write("mine {{ output }}", key)
     assert criteria.template_texts(criteria.load(path, language="ko"))[key] == "mine {{ output }}"

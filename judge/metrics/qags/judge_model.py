@@ -4,7 +4,7 @@ A reply is read with patience (a list as lines or as JSON, an answer in quotes o
 guessed at: what is not plainly what was asked for, and so a refusal, raises ParseError. No reply, however odd, takes
 long: of a line only so much is read, and of a list only so many entries.
 
-The stages of QAGS by a judge model. What it is asked and what it may reply stand in prompts/qags/.
+The stages of QAGS by a judge model. What it is asked and what it may reply stand in prompts/<language>/qags/.
 """
 
 from __future__ import annotations
@@ -272,7 +272,7 @@ def open(ask: Ask, language: str) -> tuple[AnswerCandidates, Questions, Answers]
 
 def languages() -> list[str]:
     """The languages that have prompts."""
-    return sorted(folder.parent.name for folder in (builtin_prompts() / "qags").glob(f"*/{_LAYOUT}"))
+    return sorted(folder.parents[1].name for folder in builtin_prompts().glob(f"*/qags/{_LAYOUT}"))
 
 
 class _Stage:
@@ -354,7 +354,7 @@ class ModelAnswers(_Stage):
 @lru_cache(maxsize=32)
 def _prompt(language: str, name: str) -> tuple[Template, dict[str, tuple[str, ...]], str]:
     """A prompt's template, the words of its header and its layout's, and the sha256 of its texts in hex."""
-    folder = builtin_prompts() / "qags" / language
+    folder = builtin_prompts() / language / "qags"
     own = f"{name}.jinja"
     texts = {file: read_text(folder / file) for file in (own, _LAYOUT)}
     env = ImmutableSandboxedEnvironment(
