@@ -364,11 +364,11 @@ def actor_class() -> type:
             if os.environ.get("OMP_NUM_THREADS") == "1":  # Ray's, for an actor that has reserved no CPU
                 del os.environ["OMP_NUM_THREADS"]
             try:
-                import judge
+                from judge.core.version import __version__
             except ImportError as error:
                 return node, "", "", str(error)
-            if judge.__version__ != version:
-                return node, judge.__version__, "", ""
+            if __version__ != version:
+                return node, __version__, "", ""
 
             self.hand, endpoint, why = create_worker(recipe)
             return node, version, endpoint, why
