@@ -15,7 +15,7 @@ from judge.table import Table
 from judge.table.core import split_rows
 from judge.text import Language
 
-_NOBODYS = Scale.integers(1, 5)
+_DEFAULT_SCALE = Scale.integers(1, 5)
 """What is asked for where a criterion has no labels, as the heuristic's have none."""
 
 
@@ -52,8 +52,8 @@ class AuditSamples:
         systems = {sample.item: sample.system for sample in self.originals}
         return [replace(row, system=systems[row.item]) for row in table.rows() if row.system == ORIGINAL]
 
-    def _name(self, one: Sample | Score | Failure) -> str:
-        return self.names.get(one.system, one.system)
+    def _name(self, record: Sample | Score | Failure) -> str:
+        return self.names.get(record.system, record.system)
 
 
 def choose_originals(rows: Sequence[Sample], items: int, seed: int) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
@@ -67,14 +67,14 @@ def choose_originals(rows: Sequence[Sample], items: int, seed: int) -> tuple[tup
             by_item.setdefault(sample.item, []).append(sample)
     if not by_item:
         raise DataError("nothing to audit: every output is blank; name their column with --map output=COLUMN")
-    known = list(by_item)
-    drawn = sorted(Random(seed).sample(range(len(known)), min(items, len(known))))  # noqa: S311  (a sample; no secret)
+    item_ids = list(by_item)
+    drawn = sorted(Random(seed).sample(range(len(item_ids)), min(items, len(item_ids))))  # noqa: S311  (a sample; no secret)
     originals, others = [], []
     for turn, place in enumerate(drawn):
-        texts = by_item[known[place]]
+        texts = by_item[item_ids[place]]
         first, *rest = (*texts[turn % len(texts) :], *texts[: turn % len(texts)])
         originals.append(first)
-        others += [other for other in rest if other.output != first.output][:1]
+        others += [candidate for candidate in rest if candidate.output != first.output][:1]
     return tuple(originals), tuple(others)
 
 
@@ -94,38 +94,43 @@ def perturb(
     base = [replace(sample, system=ORIGINAL, human={}, ratings={}) for sample in originals]
     for change in (*damages, *neutral):
         base += filter(None, (changed(sample, originals, change, seed) for sample in originals))
-    found = AuditSamples(
+    texts = AuditSamples(
         originals,
         others if "bias" in probes else (),
         tuple(base),
-        {change.name: _whose(change, scales) for change in damages},
+        {change.name: _damaged_criterion(change, scales) for change in damages},
         tuple(change.name for change in neutral),
         tuple(attack.name for attack in ATTACKS) if "injection" in probes else (),
     )
-    return _attacked(found, scales, language) if found.attacks else found
+    return _with_attacks(texts, scales, language) if texts.attacks else texts
 
 
-def _whose(change: Perturbation, criteria: Collection[str]) -> str:
+def _damaged_criterion(change: Perturbation, criteria: Collection[str]) -> str:
     """The criterion that a change damages: the one of its name, or a variant of that (`fluency_5` of `fluency`)."""
     if change.criterion in criteria:
         return change.criterion
     return next((name for name in criteria if name.startswith(f"{change.criterion}_")), change.criterion)
 
 
-def _attacked(found: AuditSamples, scales: Mapping[str, Scale | None], language: Language) -> AuditSamples:
+def _with_attacks(base: AuditSamples, scales: Mapping[str, Scale | None], language: Language) -> AuditSamples:
     """The texts with those of all attacks, which ask for the top of a criterion's scale: once for each scale."""
     by_scale: dict[Scale, list[str]] = {}
     for criterion, scale in scales.items():
-        by_scale.setdefault(scale or _NOBODYS, []).append(criterion)
-    whole, names = list(found.changed), dict[str, str]()
-    wanted = {criterion: {(s.item, s.system) for s in found.changed} for criterion in scales}
+        by_scale.setdefault(scale or _DEFAULT_SCALE, []).append(criterion)
+    changed_texts, names = list(base.changed), dict[str, str]()
+    texts_by_criterion = {criterion: {(s.item, s.system) for s in base.changed} for criterion in scales}
     for number, (scale, criteria) in enumerate(by_scale.items(), 1):
         for attack in ATTACKS:
             name = attack.name if number == 1 else f"{attack.name} ({number})"
             names[name] = attack.name
-            texts = [replace(inject(s, attack, scale, language), system=name) for s in found.originals]
-            whole += texts
+            attacked = [replace(inject(s, attack, scale, language), system=name) for s in base.originals]
+            changed_texts += attacked
             for criterion in criteria:
-                wanted[criterion] |= {(s.item, s.system) for s in texts}
+                texts_by_criterion[criterion] |= {(s.item, s.system) for s in attacked}
     several = len(by_scale) > 1
-    return replace(found, changed=tuple(whole), names=names if several else {}, wanted=wanted if several else None)
+    return replace(
+        base,
+        changed=tuple(changed_texts),
+        names=names if several else {},
+        wanted=texts_by_criterion if several else None,
+    )

@@ -57,7 +57,7 @@ from judge.core.records import Column, Estimate, Failure, Score
 from judge.core.version import __version__
 
 _HALF = 0.5  # of the texts: from here on a change is noticed
-_LOUD = {
+_NOTABLE_SHARES = {
     "verdict turns with the order": 0.1, "label changes with the wording": 0.1, "several labels at temperature 0": 0.1,
     "most used label": 0.75, "bottom": 0.75, "middle": 0.75, "top": 0.75,
 }  # fmt: skip
@@ -71,7 +71,7 @@ _KINDS = {
     "noticed": (_GOOD, "notices"),
 }
 
-Said = tuple[float, str]
+Verdict = tuple[float, str]
 """How bad it is, and the sentence."""
 
 
@@ -89,8 +89,8 @@ class Direction:
 
     def moved(self, cell: SensitivityCell) -> str:
         """`+0.35 [0.10, 0.60], p = 0.012`."""
-        found = cell.move
-        return ", ".join(filter(None, [change(found, self._places(cell)), chance(found.p)])) if found else "–"
+        move = cell.move
+        return ", ".join(filter(None, [change(move, self._places(cell)), chance(move.p)])) if move else "–"
 
     def mean(self, cell: SensitivityCell) -> str:
         """`+0.35`."""
@@ -127,32 +127,38 @@ def summarize(
     scoreless: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
     """The sentences of a card; equally bad ones in the order of the card. `scoreless` are criteria, and why."""
-    sides = Direction(columns)
-    none = [(_WORST + 1, f"{name} gives no score: {why}.") for name, why in (scoreless or {}).items()]
-    said = [*none, *_attacked(attacks, sides), *_leaning(findings), *_own(cells, sides), *_others(cells, sides)]
-    return tuple(sentence for _, sentence in sorted(said, key=lambda one: -one[0]))
+    direction = Direction(columns)
+    unscored = [(_WORST + 1, f"{name} gives no score: {why}.") for name, why in (scoreless or {}).items()]
+    sentences = [
+        *unscored,
+        *_attack_verdicts(attacks, direction),
+        *_bias_verdicts(findings),
+        *_own_damage(cells, direction),
+        *_foreign_damage(cells, direction),
+    ]
+    return tuple(sentence for _, sentence in sorted(sentences, key=lambda ranked: -ranked[0]))
 
 
 def _value(share: Estimate | None) -> float:
     return share.value if share else 0.0
 
 
-def _own(cells: Iterable[SensitivityCell], sides: Direction) -> Iterator[Said]:
+def _own_damage(cells: Iterable[SensitivityCell], direction: Direction) -> Iterator[Verdict]:
     """What each criterion makes of its own damage."""
     kinds: dict[str, dict[str, list[SensitivityCell]]] = defaultdict(lambda: defaultdict(list))
     for cell in cells:
         if cell.own and cell.rate is not None:
-            kinds[cell.criterion][_kind(cell, sides)].append(cell)
+            kinds[cell.criterion][_kind(cell, direction)].append(cell)
     for name, by_kind in kinds.items():
         for kind, (rank, words) in _KINDS.items():
-            if found := by_kind.get(kind):
-                lowest = min(cell.rate.value for cell in found if cell.rate)
-                told = [f"{cell.change} ({_evidence(cell, kind, sides)})" for cell in found]
-                yield rank - (lowest if rank == _BAD else 0), f"{name} {words} {listed(told)}."
+            if matching := by_kind.get(kind):
+                lowest = min(cell.rate.value for cell in matching if cell.rate)
+                phrases = [f"{cell.change} ({_evidence(cell, kind, direction)})" for cell in matching]
+                yield rank - (lowest if rank == _BAD else 0), f"{name} {words} {listed(phrases)}."
 
 
-def _kind(cell: SensitivityCell, sides: Direction) -> str:
-    worse, rate = sides.worse(cell), cell.rate
+def _kind(cell: SensitivityCell, direction: Direction) -> str:
+    worse, rate = direction.worse(cell), cell.rate
     if worse is False or (worse is None and rewards_damage(cell)):
         return "rewarded"
     if detects_damage(cell):
@@ -161,118 +167,125 @@ def _kind(cell: SensitivityCell, sides: Direction) -> str:
     return "open" if net >= _HALF else "weak" if worse else "unnoticed"
 
 
-def _evidence(cell: SensitivityCell, kind: str, sides: Direction) -> str:
+def _evidence(cell: SensitivityCell, kind: str, direction: Direction) -> str:
     if cell.rate is None or (kind == "rewarded" and not rewards_damage(cell)):
-        return sides.moved(cell)
+        return direction.moved(cell)
     if kind == "rewarded" and cell.against is not None:
-        return f"{sides.mean(cell)}, rose in {of_count(cell.against, 'texts')}{_untold(cell)}"
+        return f"{direction.mean(cell)}, rose in {of_count(cell.against, 'texts')}{_untested_note(cell)}"
     rose = f", {share_percent(cell.against)} rose" if cell.against and cell.against.value else ""
-    beside = f"; on average {sides.mean(cell)}" if kind == "weak" or (kind == "open" and sides.worse(cell)) else ""
+    beside = (
+        f"; on average {direction.mean(cell)}" if kind == "weak" or (kind == "open" and direction.worse(cell)) else ""
+    )
     return of_count(cell.rate) + rose + beside
 
 
-def _untold(cell: SensitivityCell) -> str:
+def _untested_note(cell: SensitivityCell) -> str:
     return "" if cell.move and is_significant(cell.move) else "; too few to test"
 
 
-def _others(cells: Iterable[SensitivityCell], sides: Direction) -> Iterator[Said]:
+def _foreign_damage(cells: Iterable[SensitivityCell], sides: Direction) -> Iterator[Verdict]:
     """Which criteria fall for damage that is not theirs."""
-    found = defaultdict[str, list[SensitivityCell]](list)
+    by_criterion = defaultdict[str, list[SensitivityCell]](list)
     for cell in cells:
         if not cell.own and detects_damage(cell):
-            found[cell.criterion].append(cell)
-    for name, fell in found.items():
-        told = [f"{cell.change} ({of_count(cell.rate)})" for cell in fell if cell.rate]
-        yield _DOUBTFUL, f"{name} falls for damage that is not its own: {listed(told)}."
+            by_criterion[cell.criterion].append(cell)
+    for name, damaged in by_criterion.items():
+        phrases = [f"{cell.change} ({of_count(cell.rate)})" for cell in damaged if cell.rate]
+        yield _DOUBTFUL, f"{name} falls for damage that is not its own: {listed(phrases)}."
 
 
-def _attacked(attacks: Sequence[SensitivityCell], sides: Direction) -> Iterator[Said]:
+def _attack_verdicts(attacks: Sequence[SensitivityCell], direction: Direction) -> Iterator[Verdict]:
     """What each attack gets, by the criterion that it gets most from; and whether the others get nothing."""
     real = [cell for cell in attacks if not cell.control and cell.move is not None]
-    beaten = []
+    unsuccessful = []
     for name in dict.fromkeys(cell.change for cell in real):
-        mine = [cell for cell in real if cell.change == name]
-        if won := sorted((cell for cell in mine if _won(cell, sides)), key=lambda one: (_open(one), -_value(one.rate))):
-            first, *more = won
-            others = listed([f"{cell.criterion} {sides.mean(cell)}" for cell in more]) if more else ""
+        own_cells = [cell for cell in real if cell.change == name]
+        if successful := sorted(
+            (cell for cell in own_cells if _succeeded(cell, direction)),
+            key=lambda hit: (_untested_success(hit), -_value(hit.rate)),
+        ):
+            first, *more = successful
+            others = listed([f"{cell.criterion} {direction.mean(cell)}" for cell in more]) if more else ""
             also = f"; also {others}" if others else ""
-            does = "raised scores" if _open(first) else "works"
-            rank = (_BAD if _open(first) else _WORST) + _value(first.rate)
-            yield rank, f"The attack “{name}” {does}: {_gain(first, sides)}{also}."
+            verb = "raised scores" if _untested_success(first) else "works"
+            rank = (_BAD if _untested_success(first) else _WORST) + _value(first.rate)
+            yield rank, f"The attack “{name}” {verb}: {_gain(first, direction)}{also}."
         else:
-            beaten.append(name)
-    if beaten:
-        yield _beaten(beaten, [cell for cell in real if cell.change in beaten], len(attacks), sides)
+            unsuccessful.append(name)
+    if unsuccessful:
+        yield _unsuccessful(
+            unsuccessful, [cell for cell in real if cell.change in unsuccessful], len(attacks), direction
+        )
 
 
-def _won(cell: SensitivityCell, sides: Direction) -> bool:
+def _succeeded(cell: SensitivityCell, direction: Direction) -> bool:
     """Whether an attack lifts a score, beyond what its control does and above that of the text as it is."""
-    if cell.raw is not None and (cell.raw.value > 0) == (sides.columns[cell.criterion].better == "lower"):
+    if cell.raw is not None and (cell.raw.value > 0) == (direction.columns[cell.criterion].better == "lower"):
         return False
-    return (sides.worse(cell) is False) or _open(cell)
+    return (direction.worse(cell) is False) or _untested_success(cell)
 
 
-def _open(cell: SensitivityCell) -> bool:
+def _untested_success(cell: SensitivityCell) -> bool:
     """Whether it did so in half of the texts or more, which are too few for the test."""
     rose = cell.move is not None and not is_significant(cell.move) and is_majority(cell.rate, cell.move)
     return rose and _value(cell.rate) - _value(cell.against) >= _HALF
 
 
-def _beaten(names: Sequence[str], cells: Sequence[SensitivityCell], tests: int, sides: Direction) -> Said:
-    said, listing = plural(len(names), "attack"), ", ".join(names)
+def _unsuccessful(names: Sequence[str], cells: Sequence[SensitivityCell], tests: int, direction: Direction) -> Verdict:
+    subject, listing = plural(len(names), "attack"), ", ".join(names)
     fewest = min(cell.move.n for cell in cells if cell.move)
     if fewest < (least := max(FEWEST, min_items_for_significance(tests))):
-        return _OPEN, f"{said} inconclusive, too few texts ({listing}): {fewest} of at least {least}."
-    most = max((top for cell in cells if (top := _most(cell, sides)) is not None), default=0.0)
-    upto = f"at most {signed(most, 2)} by any interval" if most > 0 else "no interval goes above 0"
-    return _GOOD, f"{said} without a significant rise ({listing}): {upto}."
+        return _OPEN, f"{subject} inconclusive, too few texts ({listing}): {fewest} of at least {least}."
+    most = max((top for cell in cells if (top := _upper_limit(cell, direction)) is not None), default=0.0)
+    limit = f"at most {signed(most, 2)} by any interval" if most > 0 else "no interval goes above 0"
+    return _GOOD, f"{subject} without a significant rise ({listing}): {limit}."
 
 
-def _gain(cell: SensitivityCell, sides: Direction) -> str:
+def _gain(cell: SensitivityCell, direction: Direction) -> str:
     rose = f", up by an eighth of the scale or more in {of_count(cell.rate, 'texts')}" if cell.rate else ""
-    if _open(cell):
-        return f"{cell.criterion} {sides.mean(cell)}{rose}; too few to test"
-    return f"{cell.criterion} {sides.moved(cell)}{rose}"
+    if _untested_success(cell):
+        return f"{cell.criterion} {direction.mean(cell)}{rose}; too few to test"
+    return f"{cell.criterion} {direction.moved(cell)}{rose}"
 
 
-def _most(cell: SensitivityCell, sides: Direction) -> float | None:
+def _upper_limit(cell: SensitivityCell, direction: Direction) -> float | None:
     """The furthest towards the better end that the interval allows."""
     if cell.move is None or cell.move.low is None or cell.move.high is None:
         return None
-    return -cell.move.low if sides.columns[cell.criterion].better == "lower" else cell.move.high
+    return -cell.move.low if direction.columns[cell.criterion].better == "lower" else cell.move.high
 
 
-def _leaning(findings: Iterable[BiasFinding]) -> Iterator[Said]:
+def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
     """Biases that are told, and large shares; of several criteria the furthest speaks for all."""
     groups = defaultdict[tuple[str, str], list[BiasFinding]](list)
-    for one in findings:
-        if (one.harmful and (one.told or one.open)) or (one.told is None and _loud(one)):
-            groups[one.probe, one.what].append(one)
-    for found in groups.values():
-        first, *more = sorted(found, key=lambda one: (not one.told, -_size(one)))
-        others = [f"{one.criterion} {_short(one.estimate, one.unit)}" for one in more]
-        yield _DOUBTFUL + _size(first), first.said + (f"; also {listed(others)}" if others else "") + "."
+    for finding in findings:
+        if (finding.harmful and (finding.told or finding.open)) or (finding.told is None and _is_large_share(finding)):
+            groups[finding.probe, finding.what].append(finding)
+    for similar in groups.values():
+        first, *more = sorted(similar, key=lambda finding: (not finding.told, -_bias_size(finding)))
+        others = [f"{finding.criterion} {_short_value(finding.estimate, finding.unit)}" for finding in more]
+        yield _DOUBTFUL + _bias_size(first), first.said + (f"; also {listed(others)}" if others else "") + "."
 
 
-def _loud(one: BiasFinding) -> bool:
-    least = _LOUD.get(one.what)
-    return least is not None and one.estimate.value >= least and (one.estimate.low or 0.0) > min(least, _HALF)
+def _is_large_share(finding: BiasFinding) -> bool:
+    least = _NOTABLE_SHARES.get(finding.what)
+    return least is not None and finding.estimate.value >= least and (finding.estimate.low or 0.0) > min(least, _HALF)
 
 
-def _size(one: BiasFinding) -> float:
+def _bias_size(finding: BiasFinding) -> float:
     """How large a bias is, 0–1: of points a rough share of five."""
-    value = one.estimate.value
+    value = finding.estimate.value
     return min(
         1.0,
-        abs(value - 0.5) if one.what == FIRST else abs(value) / (4 if "points" in one.unit else 1),
+        abs(value - 0.5) if finding.what == FIRST else abs(value) / (4 if "points" in finding.unit else 1),
     )
 
 
-def _short(found: Estimate, unit: str) -> str:
-    return f"{number(100 * found.value, 0)}%" if unit == "share" else signed(found.value, 2)
+def _short_value(estimate: Estimate, unit: str) -> str:
+    return f"{number(100 * estimate.value, 0)}%" if unit == "share" else signed(estimate.value, 2)
 
 
-_MANY = 0.05  # of the judgments: from here on their failures are noted
+_NOTED_FAILURES = 0.05  # of the judgments: from here on their failures are noted
 
 
 def build_card(
@@ -288,7 +301,7 @@ def build_card(
     damaged = sensitivity_table(evidence, changes, seed=seed)
     beset = injection_damage(evidence, attacks, seed=seed)
     findings, without = _findings(evidence, neutral, seed)
-    scoreless = _scoreless(evidence)
+    scoreless = _unscored_criteria(evidence)
     return JudgeCard(
         title=f"Judge card: {evidence.model}",
         cells=damaged,
@@ -297,10 +310,10 @@ def build_card(
         left_out={
             **without,
             **_inapplicable(evidence, (*changes, *neutral, *attacks)),
-            **_ownless(damaged),
+            **_without_own_damage(damaged),
             **evidence.lacking,
             **scoreless,
-            **_empty(evidence, (*changes, *neutral, *attacks), scoreless),
+            **_without_scores(evidence, (*changes, *neutral, *attacks), scoreless),
         },
         verdicts=summarize(damaged, beset, findings, evidence.columns, scoreless),
         notes=tuple(_notes(evidence, damaged, beset, findings)),
@@ -311,8 +324,8 @@ def build_card(
 
 def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[tuple[BiasFinding, ...], dict[str, str]]:
     """The findings of every bias that was asked for, and why others have none."""
-    asked = bool(neutral or evidence.natural or evidence.wordings or evidence.repeats or evidence.pairs)
-    if not asked:
+    requested = bool(neutral or evidence.natural or evidence.wordings or evidence.repeats or evidence.pairs)
+    if not requested:
         return (), {}
     probes: dict[str, tuple[Callable[[], Iterator[CandidateFinding]], str]] = {
         "position": (lambda: position_bias(evidence, seed), "no pair of different texts was answered in both orders"),
@@ -333,9 +346,9 @@ def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[t
     without = {name: why for name, (_, why) in probes.items() if not drafts[name]}
     if evidence.natural and len({s.item for s in evidence.natural.samples}) < len(evidence.natural.samples):
         within = [LONGER] * ("verbosity" not in without) + [COPYING] * ("extractiveness" not in without)
-        known = {one.what for found in drafts.values() for one in found}
-        few = f"fewer than {FEWEST} items have two scored texts"
-        without |= {name: f"{few} that differ in it" for name in within if name not in known}
+        reported = {draft.what for candidates in drafts.values() for draft in candidates}
+        reason = f"fewer than {FEWEST} items have two scored texts"
+        without |= {name: f"{reason} that differ in it" for name in within if name not in reported}
     if COPIED in neutral and any(name.partition("_")[0] == "consistency" for name in evidence.columns):
         without["extractiveness by consistency"] = "a text that copies its source is right to be called consistent"
     return apply_holm(chain.from_iterable(drafts.values())), without
@@ -353,15 +366,15 @@ def _inapplicable(evidence: AuditData, names: Sequence[str]) -> dict[str, str]:
     return {name: f"it fits none of the {texts}" for name in names if name not in known}
 
 
-def _ownless(damaged: Sequence[SensitivityCell]) -> dict[str, str]:
+def _without_own_damage(damaged: Sequence[SensitivityCell]) -> dict[str, str]:
     """Criteria that no change damages."""
-    own = {cell.criterion for cell in damaged if cell.own}
-    every = dict.fromkeys(cell.criterion for cell in damaged)
+    with_own_damage = {cell.criterion for cell in damaged if cell.own}
+    all_criteria = dict.fromkeys(cell.criterion for cell in damaged)
     why = "no change damages what it is about, so only what it makes of others' damage is known"
-    return {f"{name}: its own damage": why for name in every if name not in own}
+    return {f"{name}: its own damage": why for name in all_criteria if name not in with_own_damage}
 
 
-def _scoreless(evidence: AuditData) -> dict[str, str]:
+def _unscored_criteria(evidence: AuditData) -> dict[str, str]:
     """Criteria by which no text has a score."""
     scored = {score.column for score in evidence.changed.scores}
     failed = Counter((row.column, row.error) for row in evidence.changed.failures)
@@ -372,19 +385,23 @@ def _scoreless(evidence: AuditData) -> dict[str, str]:
     }
 
 
-def _empty(evidence: AuditData, names: Sequence[str], scoreless: Collection[str]) -> dict[str, str]:
+def _without_scores(evidence: AuditData, names: Sequence[str], scoreless: Collection[str]) -> dict[str, str]:
     """Changes whose texts have no score beside that of the text as it is, by some of the criteria or by all."""
-    table, found = evidence.changed, dict[str, str]()
-    kept = [name for name in names if name in table.systems] if ORIGINAL in table.systems else []
+    table, reasons = evidence.changed, dict[str, str]()
+    present = [name for name in names if name in table.systems] if ORIGINAL in table.systems else []
     columns = {name: column for name, column in evidence.columns.items() if name not in scoreless}
-    known = {name: ~np.isnan(score_changes(table, column, kept)) for name, column in columns.items()} if kept else {}
-    for at, name in enumerate(kept):
-        without = [criterion for criterion, rows in known.items() if not rows[at].any()]
+    scored = (
+        {name: ~np.isnan(score_changes(table, column, present)) for name, column in columns.items()} if present else {}
+    )
+    for at, name in enumerate(present):
+        without = [criterion for criterion, rows in scored.items() if not rows[at].any()]
         if without:
-            by = "" if len(without) == len(columns) else f" by {listed(without)}"
+            limitation = "" if len(without) == len(columns) else f" by {listed(without)}"
             texts = sum(sample.system == name for sample in table.samples)
-            found[f"{name}{by}"] = f"none of its {plural(texts, 'text')} has a score beside that of the text as it is"
-    return found
+            reasons[f"{name}{limitation}"] = (
+                f"none of its {plural(texts, 'text')} has a score beside that of the text as it is"
+            )
+    return reasons
 
 
 def _judgments(evidence: AuditData) -> Iterator[Score | Failure]:
@@ -399,8 +416,8 @@ def _judgments(evidence: AuditData) -> Iterator[Score | Failure]:
 
 
 def _failures(evidence: AuditData) -> dict[str, int]:
-    found = Counter(row.error for row in _judgments(evidence) if isinstance(row, Failure))
-    return dict(found.most_common())
+    counts = Counter(row.error for row in _judgments(evidence) if isinstance(row, Failure))
+    return dict(counts.most_common())
 
 
 def _notes(
@@ -409,15 +426,15 @@ def _notes(
     beset: Sequence[SensitivityCell],
     findings: Sequence[BiasFinding],
 ) -> Iterator[str]:
-    found, texts = (*damaged, *beset), len(evidence.originals)
+    cells, texts = (*damaged, *beset), len(evidence.originals)
     parts = (
         ("Sensitivity", [cell.move for cell in damaged]),
         ("Injection", [cell.move for cell in beset]),
-        ("Bias", [one.estimate for one in findings]),
+        ("Bias", [finding.estimate for finding in findings]),
     )
     needed = {
-        name: min_items_for_significance(sum(one is not None and one.p is not None for one in each))
-        for name, each in parts
+        name: min_items_for_significance(sum(estimate is not None and estimate.p is not None for estimate in estimates))
+        for name, estimates in parts
     }
     if few := [f"{name} at least {least}" for name, least in needed.items() if texts < least]:
         yield (
@@ -426,14 +443,14 @@ def _notes(
         )
     failures, total = _failures(evidence), sum(1 for _ in _judgments(evidence))
     failed = sum(failures.values())
-    if failed >= _MANY * total > 0:
+    if failed >= _NOTED_FAILURES * total > 0:
         kinds = listed([f"{n:,} {kind}" for kind, n in list(failures.items())[:3]])
         yield (
             f"{failed:,} of {plural(total, 'judgment')} ({percent(failed / total)}) have no score: {kinds}. "
             "The numbers are those of the others, which need not be like them."
         )
     endless = [name for name, column in evidence.columns.items() if column.low is None or column.high is None]
-    if endless and found and ORIGINAL in evidence.changed.systems:
+    if endless and cells and ORIGINAL in evidence.changed.systems:
         place = evidence.changed.systems.index(ORIGINAL)
         for name in endless:
             column = evidence.columns[name]

@@ -26,31 +26,35 @@ def places(column: Column | None, values: Sequence[float] = ()) -> int:
     return decimals(values)
 
 
-def share_percent(found: Estimate) -> str:
+def share_percent(share: Estimate) -> str:
     """`12% [6, 21]`, without the brackets where there is no interval."""
-    return f"{number(100 * found.value, 0)}% {percents(found)}".rstrip()
+    return f"{number(100 * share.value, 0)}% {percents(share)}".rstrip()
 
 
-def percents(found: Estimate) -> str:
+def percents(share: Estimate) -> str:
     """The interval of a share in per cent, `[6, 21]`."""
-    return interval(found, 0, 100)
+    return interval(share, 0, 100)
 
 
-def interval(found: Estimate, digits: int, times: float = 1) -> str:
+def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
     """`[0.10, 0.60]`; `[all alike]` where the items do not differ, so that drawing them anew says nothing."""
-    if found.low is None or found.high is None:
+    if estimate.low is None or estimate.high is None:
         return ""
-    return ALIKE if found.low == found.high else format_interval(times * found.low, times * found.high, digits)
+    return (
+        ALIKE
+        if estimate.low == estimate.high
+        else format_interval(factor * estimate.low, factor * estimate.high, digits)
+    )
 
 
-def of_count(found: Estimate, what: str = "") -> str:
+def of_count(share: Estimate, noun: str = "") -> str:
     """`12% [6, 21] of 60`, or `… of 60 texts`."""
-    return f"{share_percent(found)} of {found.n:,} {what}".rstrip()
+    return f"{share_percent(share)} of {share.n:,} {noun}".rstrip()
 
 
-def change(found: Estimate, digits: int) -> str:
+def change(estimate: Estimate, digits: int) -> str:
     """`+0.35 [0.10, 0.60]`."""
-    return f"{signed(found.value, digits)} {interval(found, digits)}".rstrip()
+    return f"{signed(estimate.value, digits)} {interval(estimate, digits)}".rstrip()
 
 
 def chance(p: float | None) -> str:
@@ -60,8 +64,8 @@ def chance(p: float | None) -> str:
 
 def brackets(*parts: str) -> str:
     """What there is of the parts as ` (one, two)`; nothing where there is none."""
-    said = ", ".join(filter(None, parts))
-    return f" ({said})" if said else ""
+    text = ", ".join(filter(None, parts))
+    return f" ({text})" if text else ""
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -190,10 +194,10 @@ class JudgeCard:
         return str(plugins.report("card")(self, format, colour=colour))
 
 
-def is_majority(found: Estimate | None, tested: Estimate | None = None) -> bool:
+def is_majority(share: Estimate | None, tested: Estimate | None = None) -> bool:
     """Whether a share of FEW items or more is shown to be one half or more, where `tested` has too few for a test."""
-    few = found is not None and found.n >= FEW and (tested or found).n < TESTABLE
-    return few and found is not None and found.low is not None and found.low >= 0.5
+    few = share is not None and share.n >= FEW and (tested or share).n < TESTABLE
+    return few and share is not None and share.low is not None and share.low >= 0.5
 
 
 def check(format: str) -> None:

@@ -46,40 +46,44 @@ def sensitivity_table(
     names = [name for name in changes if name in table.systems]
     if not names or ORIGINAL not in table.systems:
         return ()
-    texts = _texts(table, names)
-    found = []
+    texts = _existing_texts(table, names)
+    cells = []
     for criterion, column in evidence.columns.items():
         values, plain = table.matrix(column.name), score_changes(table, column, names)
-        origin = [table.systems.index(control if control in names and name != control else ORIGINAL) for name in names]
-        before = values[origin]
+        baseline = [
+            table.systems.index(control if control in names and name != control else ORIGINAL) for name in names
+        ]
+        before = values[baseline]
         rows = values[[table.systems.index(name) for name in names]] - before
         least = detection_threshold(column, values[table.systems.index(ORIGINAL)])
-        moved, raws = (means(some, seed) for some in (rows, plain))
-        for at, (name, row, had) in enumerate(zip(names, rows, texts, strict=True)):
+        moved, raws = (means(differences, seed) for differences in (rows, plain))
+        for at, (name, row, exists) in enumerate(zip(names, rows, texts, strict=True)):
             rate, against = (_rate(column, before[at], row, least, rises=up) for up in (rises, not rises))
-            failed = int((had & np.isnan(row)).sum())
+            failed = int((exists & np.isnan(row)).sum())
             raw = without_p(raws[at]) if control in names and name != control else None
             own = changes[name] == criterion
-            found.append(SensitivityCell(name, criterion, own, rate, moved[at], failed, against, raw, name == control))
-    adjusted = holm_corrected([cell.move for cell in found])
-    return tuple(replace(cell, move=move) for cell, move in zip(found, adjusted, strict=True))
+            cells.append(SensitivityCell(name, criterion, own, rate, moved[at], failed, against, raw, name == control))
+    adjusted = holm_corrected([cell.move for cell in cells])
+    return tuple(replace(cell, move=move) for cell, move in zip(cells, adjusted, strict=True))
 
 
 def means(rows: Floats, seed: int) -> list[Estimate | None]:
     """`mean_differences` of rows, `bounded`."""
-    return [suppress_small_samples(found) for found in mean_differences(rows, seed=seed)]
+    return [suppress_small_samples(estimate) for estimate in mean_differences(rows, seed=seed)]
 
 
-def without_p(found: Estimate | None) -> Estimate | None:
+def without_p(estimate: Estimate | None) -> Estimate | None:
     """The mean alone, with its interval."""
-    return found and replace(found, p=None, method=found.method.partition("; p:")[0])
+    return estimate and replace(estimate, p=None, method=estimate.method.partition("; p:")[0])
 
 
-def suppress_small_samples(found: Estimate | None) -> Estimate | None:
+def suppress_small_samples(estimate: Estimate | None) -> Estimate | None:
     """The same without a bootstrap's interval where there are fewer than FEWEST items."""
-    if found is None or found.low is None or found.n >= FEWEST:
-        return found
-    return replace(found, low=None, high=None, method=f"{found.method}; {found.n} items: too few for an interval")
+    if estimate is None or estimate.low is None or estimate.n >= FEWEST:
+        return estimate
+    return replace(
+        estimate, low=None, high=None, method=f"{estimate.method}; {estimate.n} items: too few for an interval"
+    )
 
 
 def min_items_for_significance(tests: int) -> int:
@@ -102,22 +106,26 @@ def detection_threshold(column: Column, original: Floats) -> float:
     return float(known.std(ddof=1)) / 2 if len(known) > 1 else 0.0
 
 
-def holm_corrected(found: Iterable[Estimate | None]) -> list[Estimate | None]:
+def holm_corrected(estimates: Iterable[Estimate | None]) -> list[Estimate | None]:
     """The same estimates with p after Holm's correction over all of them that have one."""
-    rows = list(found)
-    tested = [(place, one.p) for place, one in enumerate(rows) if one is not None and one.p is not None]
+    rows = list(estimates)
+    tested = [
+        (place, estimate.p) for place, estimate in enumerate(rows) if estimate is not None and estimate.p is not None
+    ]
     adjusted = dict(zip([place for place, _ in tested], holm([p for _, p in tested]), strict=True))
-    how = f", Holm over {len(tested)}"
+    suffix = f", Holm over {len(tested)}"
     return [
-        replace(one, p=adjusted[place], method=one.method + how) if one and place in adjusted else one
-        for place, one in enumerate(rows)
+        replace(estimate, p=adjusted[place], method=estimate.method + suffix)
+        if estimate and place in adjusted
+        else estimate
+        for place, estimate in enumerate(rows)
     ]
 
 
-def _texts(table: Table, names: Sequence[str]) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+def _existing_texts(table: Table, names: Sequence[str]) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """For each change, which items have a text of it."""
-    had = {(sample.item, sample.system) for sample in table.samples}
-    return [np.array([(item, name) in had for item in table.items]) for name in names]
+    existing = {(sample.item, sample.system) for sample in table.samples}
+    return [np.array([(item, name) in existing for item in table.items]) for name in names]
 
 
 def _rate(column: Column, original: Floats, row: Floats, least: float, *, rises: bool) -> Estimate | None:
@@ -126,8 +134,8 @@ def _rate(column: Column, original: Floats, row: Floats, least: float, *, rises:
     end = column.high if toward > 0 else column.low
     if end is not None:
         known &= np.abs(end - original) >= least - _NEAR
-    far = (toward * row[known] >= least - _NEAR) & (toward * row[known] > _NEAR)
-    return wilson_interval(int(far.sum()), int(known.sum()), "rate")
+    moved = (toward * row[known] >= least - _NEAR) & (toward * row[known] > _NEAR)
+    return wilson_interval(int(moved.sum()), int(known.sum()), "rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,29 +160,38 @@ class CandidateFinding:
 def apply_holm(drafts: Iterable[CandidateFinding]) -> tuple[BiasFinding, ...]:
     """The findings, each p after Holm's correction over all of them."""
     rows = list(drafts)
-    found = []
-    for one, estimate in zip(rows, holm_corrected([one.estimate for one in rows]), strict=True):
+    findings = []
+    for draft, estimate in zip(rows, holm_corrected([draft.estimate for draft in rows]), strict=True):
         if estimate is not None:
-            told = is_significant(estimate) if one.otherwise else None
-            made = BiasFinding(
-                one.probe, one.criterion, one.what, estimate, one.unit, one.said, told, one.hits, one.of, one.harmful
+            significant = is_significant(estimate) if draft.otherwise else None
+            finding = BiasFinding(
+                draft.probe,
+                draft.criterion,
+                draft.what,
+                estimate,
+                draft.unit,
+                draft.said,
+                significant,
+                draft.hits,
+                draft.of,
+                draft.harmful,
             )
-            found.append(replace(made, said=_in_words(made, one.otherwise)))
-    return tuple(found)
+            findings.append(replace(finding, said=_sentence(finding, draft.otherwise)))
+    return tuple(findings)
 
 
-def _in_words(found: BiasFinding, otherwise: str) -> str:
-    if found.open and found.hits:
-        return f"{found.said} (in {of_count(found.hits, found.of)}; too few to test)"
-    if found.told is None:
-        return found.said
-    return f"{found.said if found.told else otherwise}{brackets(chance(found.estimate.p))}"
+def _sentence(finding: BiasFinding, otherwise: str) -> str:
+    if finding.open and finding.hits:
+        return f"{finding.said} (in {of_count(finding.hits, finding.of)}; too few to test)"
+    if finding.told is None:
+        return finding.said
+    return f"{finding.said if finding.told else otherwise}{brackets(chance(finding.estimate.p))}"
 
 
 def minimum_effect(evidence: AuditData, column: Column) -> float:
     """The move that counts in a criterion's column, see `step`."""
     table = evidence.changed
-    known = ORIGINAL in table.systems and any(one.name == column.name for one in table.columns)
+    known = ORIGINAL in table.systems and any(other_column.name == column.name for other_column in table.columns)
     scores = table.matrix(column.name)[table.systems.index(ORIGINAL)] if known else np.array([])
     return detection_threshold(column, scores)
 

@@ -56,10 +56,10 @@ def from_logprobs(tokens: Sequence[Token], start: int, label: str, scale: Scale)
 
     Raises ParseError where no label has probability, or `start` is not in the tokens.
     """
-    tally = _tally(tokens, start, label, _table(scale))
+    tally = _tally(tokens, start, label, _spellings_of(scale))
     if not any(tally.weights.values()):
         raise ParseError("no probability on any label of the scale", "".join(t.text for t in tokens))
-    return _weighed(tally, scale)
+    return _distribution(tally, scale)
 
 
 def from_samples(labels: Sequence[str | None], scale: Scale) -> ScoreDistribution:
@@ -72,10 +72,10 @@ def from_samples(labels: Sequence[str | None], scale: Scale) -> ScoreDistributio
     Raises ParseError where no draw parsed, or for a label that is not on the scale.
     """
     counts = Counter(label for label in labels if label is not None)
-    _check(counts, scale)
+    _check_labels(counts, scale)
     tally = _Tally({label: count / len(labels) for label, count in counts.items()})
     tally.unseen = (len(labels) - counts.total()) / max(1, len(labels))
-    return _weighed(tally, scale)
+    return _distribution(tally, scale)
 
 
 def from_probabilities(shares: Mapping[str, float], scale: Scale) -> ScoreDistribution:
@@ -86,25 +86,25 @@ def from_probabilities(shares: Mapping[str, float], scale: Scale) -> ScoreDistri
     Raises ParseError for a label that is not on the scale, for what is no probability, for a sum of more than
     1.05, and where there is no probability at all.
     """
-    _check(shares, scale)
+    _check_labels(shares, scale)
     total = math.fsum(shares.values())
-    if not all(p >= 0 for p in shares.values()) or not total <= _MOST:
+    if not all(p >= 0 for p in shares.values()) or not total <= _MAX_SUM:
         raise ParseError(f"these are no probabilities: {dict(shares)}")
     tally = _Tally({label: p / max(1.0, total) for label, p in shares.items()})
     tally.unseen = max(0.0, 1.0 - total)
-    return _weighed(tally, scale)
+    return _distribution(tally, scale)
 
 
-_MOST = 1.05
+_MAX_SUM = 1.05
 """The most that rounded probabilities may sum to: those of ten labels, with two decimals each."""
 
 
-def _check(labels: Iterable[str], scale: Scale) -> None:
+def _check_labels(labels: Iterable[str], scale: Scale) -> None:
     if strange := [label for label in labels if label not in scale.labels]:
         raise ParseError(f"not on the scale: {', '.join(strange)}")
 
 
-def _weighed(tally: _Tally, scale: Scale) -> ScoreDistribution:
+def _distribution(tally: _Tally, scale: Scale) -> ScoreDistribution:
     """Raises ParseError where no label has probability."""
     mass = math.fsum(tally.weights.values())
     if not mass > 0:
@@ -138,11 +138,11 @@ class _Tally:
     def add(self, label: str, weight: float) -> None:
         self.weights[label] = self.weights.get(label, 0.0) + weight
 
-    def count(self, reading: _Reading, weight: float, spelt: bool) -> None:
+    def count(self, reading: _Reading, weight: float, allow_words: bool) -> None:
         """Add the probability of an alternative. `spelt` says that the beginnings of words may be labels."""
         if len(reading.labels) == 1 and not reading.vague:
             self.add(reading.labels[0], weight)
-        elif reading.labels and (spelt or not reading.vague):
+        elif reading.labels and (allow_words or not reading.vague):
             self.doubt(weight, reading.values)
 
     def doubt(self, weight: float, values: tuple[float, ...]) -> None:
@@ -152,7 +152,7 @@ class _Tally:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Table:
+class _Spellings:
     """A scale made ready for looking up: what a label may be called → (label, value), the longest first.
 
     `words` are the number words apart, in lower case, those that count with a unit only with it.
@@ -183,65 +183,69 @@ _OPENING = " \t\r\n\v\f\u3000*_`\"'“”‘’「『([{:"
 
 
 @lru_cache(maxsize=256)
-def _table(scale: Scale) -> _Table:
-    called = label_index(scale)
-    found = {**called.numbers, **called.own}
-    if called.below_zero:
-        found |= {f"+{number}": label for number, label in called.numbers.items() if not number.startswith("-")}
-    spelt = dict(called.words)
-    spelt |= {word + gap + unit: label for word, label in called.counted.items() for gap in ("", " ") for unit in UNITS}
+def _spellings_of(scale: Scale) -> _Spellings:
+    index = label_index(scale)
+    spellings = {**index.numbers, **index.own}
+    if index.below_zero:
+        spellings |= {f"+{number}": label for number, label in index.numbers.items() if not number.startswith("-")}
+    number_words = dict(index.words)
+    number_words |= {
+        word + gap + unit: label for word, label in index.counted.items() for gap in ("", " ") for unit in UNITS
+    }
     entries, words = (
         {name: (table[name], scale.value(table[name])) for name in sorted(table, key=len, reverse=True)}
-        for table in (found, spelt)
+        for table in (spellings, number_words)
     )
-    return _Table(entries, words, called.loose)
+    return _Spellings(entries, words, index.loose)
 
 
 @lru_cache(maxsize=8_192)
-def _read(table: _Table, text: str) -> _Reading:
+def _read_beginning(table: _Spellings, text: str) -> _Reading:
     """The labels that a reply which begins with this text can have."""
-    begun = signed(fold(text).lstrip(_OPENING))
-    lower = begun.casefold()
-    begun = lower if table.loose else begun
-    longer = [entry for name, entry in table.entries.items() if _begins(begun, name)]
-    spelt = [entry for name, entry in table.words.items() if _begins(lower, name)]
-    ended = [entry for name, entry in table.entries.items() if _is(name, begun)][:1]
-    ended = ended or [entry for name, entry in table.words.items() if _is(name, lower)][:1]
-    found = dict([*longer, *spelt, *ended])
-    final = len(found) == 1 if ended else not found
-    return _Reading(tuple(found), tuple(found.values()), final, bool(spelt) and not longer and not ended)
+    start = signed(fold(text).lstrip(_OPENING))
+    lower = start.casefold()
+    start = lower if table.loose else start
+    growing = [entry for name, entry in table.entries.items() if _can_grow_into(start, name)]
+    partial_words = [entry for name, entry in table.words.items() if _can_grow_into(lower, name)]
+    complete = [entry for name, entry in table.entries.items() if _is_complete(name, start)][:1]
+    complete = complete or [entry for name, entry in table.words.items() if _is_complete(name, lower)][:1]
+    readings = dict([*growing, *partial_words, *complete])
+    final = len(readings) == 1 if complete else not readings
+    return _Reading(
+        tuple(readings), tuple(readings.values()), final, bool(partial_words) and not growing and not complete
+    )
 
 
-def _begins(begun: str, name: str) -> bool:
-    return begun != "" and name.startswith(begun) and name != begun
+def _can_grow_into(start: str, name: str) -> bool:
+    return start != "" and name.startswith(start) and name != start
 
 
-def _is(name: str, begun: str) -> bool:
-    return begun == name or (begun.startswith(name) and _END.match(begun, len(name)) is not None)
+def _is_complete(name: str, start: str) -> bool:
+    return start == name or (start.startswith(name) and _END.match(start, len(name)) is not None)
 
 
-def _tally(tokens: Sequence[Token], start: int, label: str, table: _Table) -> _Tally:
+def _tally(tokens: Sequence[Token], start: int, label: str, table: _Spellings) -> _Tally:
     """Follow the reply from the score's first token for as long as its label can still grow."""
     at, head = _locate(tokens, start)
     tally = _Tally({})
-    begun, weight = "", 1.0
+    prefix, weight = "", 1.0
     for place in range(at, len(tokens)):
         token = tokens[place]
-        listed = _listed(token)
-        own = listed.pop(token.text, 0.0)
-        missing = weight * max(0.0, 1.0 - own - math.fsum(listed.values()))
-        if begun:
-            tally.doubt(missing, _read(table, begun).values)
+        alternatives = _token_probabilities(token)
+        chosen = alternatives.pop(token.text, 0.0)
+        missing = weight * max(0.0, 1.0 - chosen - math.fsum(alternatives.values()))
+        if prefix:
+            tally.doubt(missing, _read_beginning(table, prefix).values)
         else:
             tally.unseen = missing
-        written = begun + token.text.removeprefix(head)
-        reading = _read(table, written)
+        written = prefix + token.text.removeprefix(head)
+        reading = _read_beginning(table, written)
         # The beginning of a word ("on") is mere prose beside a digit, and a label only where the reply is one as well.
-        spelt = reading.vague or begun != ""
-        for text, p in listed.items():
-            other = _read(table, begun + (text.removeprefix(head) or "\n" * bool(begun)))
-            tally.count(other, weight * p, spelt)
-        begun, weight, head = written, weight * own, ""
+        allow_words = reading.vague or prefix != ""
+        for text, p in alternatives.items():
+            alternative = _read_beginning(table, prefix + (text.removeprefix(head) or "\n" * bool(prefix)))
+            tally.count(alternative, weight * p, allow_words)
+        prefix, weight, head = written, weight * chosen, ""
         if reading.final:
             tally.add(reading.labels[0] if reading.labels else label, weight)
             return tally
@@ -259,20 +263,20 @@ def _locate(tokens: Sequence[Token], start: int) -> tuple[int, str]:
     raise ParseError(f"the score's place, {start}, is outside of the {at} characters of the tokens")
 
 
-def _listed(token: Token) -> dict[str, float]:
+def _token_probabilities(token: Token) -> dict[str, float]:
     """The probabilities at a token's place by raw text, the token's own among them, together at most 1.
 
     Servers repeat the chosen token in its list, so a text counts once. A sum above 1 can only be rounding, or a
     server that is not to be trusted with the scale of its numbers; either way the proportions are kept.
     """
-    listed: dict[str, float] = {}
+    probabilities: dict[str, float] = {}
     for text, logprob in token.top:
-        if (p := _probability(logprob)) > listed.get(text, 0.0):
-            listed[text] = p
-    if token.text not in listed and (p := _probability(token.logprob)) > 0:
-        listed[token.text] = p
-    total = math.fsum(listed.values())
-    return {text: p / total for text, p in listed.items()} if total > 1 else listed
+        if (p := _probability(logprob)) > probabilities.get(text, 0.0):
+            probabilities[text] = p
+    if token.text not in probabilities and (p := _probability(token.logprob)) > 0:
+        probabilities[token.text] = p
+    total = math.fsum(probabilities.values())
+    return {text: p / total for text, p in probabilities.items()} if total > 1 else probabilities
 
 
 def _probability(logprob: float) -> float:

@@ -33,7 +33,8 @@ def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
     together = [criterion for criterion in criteria if criterion.merged]
     merger = _Merger(together) if together else None
     return {
-        c.name: _OfOne(merger, c.name) if merger and c.merged else Renderer(c, template_bodies(c)) for c in criteria
+        c.name: _MemberRenderer(merger, c.name) if merger and c.merged else Renderer(c, template_bodies(c))
+        for c in criteria
     }
 
 
@@ -43,32 +44,32 @@ def group_criteria(criteria: Sequence[Criterion], samples: Sequence[Sample]) -> 
     Looked at is one of the samples of each kind: which fields it has decides what a template shows of it.
     """
     merger = _Merger(criteria)
-    found: list[set[str]] = []
-    for sample in {_kind(sample): sample for sample in reversed(samples)}.values():
+    groups: list[set[str]] = []
+    for sample in {_field_pattern(sample): sample for sample in reversed(samples)}.values():
         for prompt in merger.prompts(sample).values():
             if isinstance(prompt, Prompt) and prompt.merged:
                 names = {name for name, _ in prompt.merged}
-                others = [group for group in found if not group & names]
-                found = [*others, names.union(*(group for group in found if group & names))]
-    return [[criterion for criterion in criteria if criterion.name in group] for group in found]
+                others = [group for group in groups if not group & names]
+                groups = [*others, names.union(*(group for group in groups if group & names))]
+    return [[criterion for criterion in criteria if criterion.name in group] for group in groups]
 
 
-def _kind(sample: Sample) -> tuple[object, ...]:
-    own = frozenset(name for name, value in sample.extra.items() if value is not None)
-    return bool(sample.source), bool(sample.references), own
+def _field_pattern(sample: Sample) -> tuple[object, ...]:
+    extra_fields = frozenset(name for name, value in sample.extra.items() if value is not None)
+    return bool(sample.source), bool(sample.references), extra_fields
 
 
-class _OfOne:
+class _MemberRenderer:
     """One of the criteria that are rendered together."""
 
     def __init__(self, merger: _Merger, name: str) -> None:
         self._merger, self._name = merger, name
 
     def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
-        found = self._merger.prompts(sample)[self._name]
-        if isinstance(found, CriterionError):
-            raise found
-        return found
+        prompt = self._merger.prompts(sample)[self._name]
+        if isinstance(prompt, CriterionError):
+            raise prompt
+        return prompt
 
 
 class _Merger:
@@ -88,18 +89,18 @@ class _Merger:
         return self._last[1]
 
     def _rendered(self, sample: Sample) -> dict[str, Prompt | CriterionError]:
-        made: dict[str, Prompt | CriterionError] = {}
-        alike: dict[str, list[Prompt]] = {}
+        prompts_by_name: dict[str, Prompt | CriterionError] = {}
+        by_material: dict[str, list[Prompt]] = {}
         for name, renderer in self._each.items():
             try:
                 prompt = renderer.render(sample)
             except CriterionError as error:
-                made[name] = error
+                prompts_by_name[name] = error
             else:
-                alike.setdefault(prompt.messages[0]["content"], []).append(prompt)
-        for prompts in alike.values():
-            made |= self._joined(prompts, sample)
-        return made
+                by_material.setdefault(prompt.messages[0]["content"], []).append(prompt)
+        for prompts in by_material.values():
+            prompts_by_name |= self._joined(prompts, sample)
+        return prompts_by_name
 
     def _joined(self, prompts: Sequence[Prompt], sample: Sample) -> dict[str, Prompt | CriterionError]:
         """Those of one material; a criterion that is the only one to show it is asked as if nothing were merged."""
@@ -139,12 +140,12 @@ def _by_key(tokens: Sequence[Token] | None) -> dict[str, tuple[Token, ...]] | No
         places = parse.spans("".join(token.text for token in tokens))
     except ParseError:
         return {}
-    return {name: tuple(_within(tokens, start, end)) for name, (start, end) in places.items()}
+    return {name: tuple(_tokens_between(tokens, start, end)) for name, (start, end) in places.items()}
 
 
-def _within(tokens: Sequence[Token], start: int, end: int) -> list[Token]:
+def _tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[Token]:
     """The tokens of the characters from `start` to `end`, and the one after them: it tells a 1 from a 10."""
-    kept: list[Token] = []
+    inside: list[Token] = []
     at = 0
     for token in tokens:
         first, last = at, at + len(token.text)
@@ -152,15 +153,15 @@ def _within(tokens: Sequence[Token], start: int, end: int) -> list[Token]:
         if last <= start or not token.text:
             continue
         if first >= end:
-            return [*kept, _called(token, token.text[:1], "")]
+            return [*inside, _shortened_token(token, token.text[:1], "")]
         head = token.text[: max(0, start - first)]
-        kept.append(_called(token, token.text[len(head) : end - first], head))
+        inside.append(_shortened_token(token, token.text[len(head) : end - first], head))
         if last > end:
-            return kept
-    return kept
+            return inside
+    return inside
 
 
-def _called(token: Token, text: str, head: str) -> Token:
+def _shortened_token(token: Token, text: str, head: str) -> Token:
     """A token under a shorter text, also where it is listed; what begins like it lacks the same `head`."""
     return Token(
         text, token.logprob, tuple((text if t == token.text else t.removeprefix(head), p) for t, p in token.top)

@@ -34,7 +34,7 @@ class Found:
 
 UNKEYED = "unkeyed"
 """The finish reason of a reply to several criteria in which one of them is missing."""
-_CUT = {
+_UNFINISHED = {
     "length": "the reply was cut off at the token limit; allow more with --max-tokens",
     "content_filter": "the provider's content filter stopped the reply",
     "refusal": "the judge refused to answer",
@@ -49,7 +49,7 @@ def reply_text(choice: Choice) -> str:
     Raises ParseError for a cut, filtered, refused or empty one, and for one that ended inside its thinking.
     """
     _check_end(choice)
-    return choice.text[_start(choice.text) :].strip()
+    return choice.text[_reply_start(choice.text) :].strip()
 
 
 def read(choice: Choice, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
@@ -59,7 +59,7 @@ def read(choice: Choice, reply: ReplyKind, scale: Scale, title: str = "") -> Fou
 
 
 def _check_end(choice: Choice) -> None:
-    if trouble := _CUT.get(choice.finish_reason):
+    if trouble := _UNFINISHED.get(choice.finish_reason):
         raise ParseError(trouble, choice.text)
 
 
@@ -81,19 +81,19 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
 
     Raises ParseError, and nothing else, where there is no such score or it is off the scale.
     """
-    start = _start(text)
+    start = _reply_start(text)
     grammar = _grammar(scale, title)
     if reply == "score":
         try:
-            return _alone(text, start, len(text), grammar)
+            return _score_alone(text, start, len(text), grammar)
         except ParseError:
             if not _OBJECT.match(text, start):
                 raise
     if opening := _OBJECT.match(text, start):
-        return _in_object(text, opening.end(), grammar, lone=reply == "score")
+        return _score_in_object(text, opening.end(), grammar, lone=reply == "score")
     if reply == "score_then_reason":
-        return _first_line(text, start, grammar)
-    return _last_place(text, start, grammar)
+        return _score_on_first_line(text, start, grammar)
+    return _score_at_end(text, start, grammar)
 
 
 # Thinking before the reply.
@@ -101,10 +101,10 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
 _TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning)>", re.IGNORECASE)
 
 
-def _start(text: str) -> int:
+def _reply_start(text: str) -> int:
     """Where the reply begins: after the thinking that leads it. Raises ParseError where nothing is left."""
     start = _after_thinking(text) if "<" in text else 0
-    if _blank(text[start:] if start else text):
+    if _is_blank(text[start:] if start else text):
         raise ParseError("the reply is empty" + " after its thinking" * bool(start), text)
     return start
 
@@ -124,7 +124,7 @@ def _after_thinking(text: str) -> int:
             continue
         name = tag[2].lower()
         if not tag[1]:
-            prose = prose or (not depth and not _blank(text[end : tag.start()]))
+            prose = prose or (not depth and not _is_blank(text[end : tag.start()]))
             depth, quoted = (depth, quoted + 1) if prose else (depth + 1, quoted)
         elif quoted:
             quoted -= 1
@@ -138,7 +138,7 @@ def _after_thinking(text: str) -> int:
     return end
 
 
-def _blank(text: str) -> bool:
+def _is_blank(text: str) -> bool:
     return not fold(text[:_LONGEST]).strip() and not fold(text).strip()
 
 
@@ -176,27 +176,27 @@ class _Grammar:
     alone: re.Pattern[str]
     ending: re.Pattern[str]
     longest: int
-    shown: str
+    expected: str
 
 
 @lru_cache(maxsize=256)
 def _grammar(scale: Scale, title: str) -> _Grammar:
-    called = label_index(scale)
-    name = _name(title)
-    tail = f"{_value(called)}{_CLOSE}"
+    index = label_index(scale)
+    name = _name_pattern(title)
+    tail = f"{_value_pattern(index)}{_CLOSE}"
     bracketed = rf"(?<=\[){_WHICH}{_NOUN}\s*+\]{_MARK}:?"
     known = rf"(?:{name}{_MARK}:|{bracketed})"
     any_name = known if title else rf"(?:{known}|(?P<word>{_ONE_WORD}){_MARK}:)"
-    shown = ", ".join(scale.labels) if len(scale.labels) <= 12 else f"{scale.labels[0]} … {scale.labels[-1]}"
+    scale_text = ", ".join(scale.labels) if len(scale.labels) <= 12 else f"{scale.labels[0]} … {scale.labels[-1]}"
     return _Grammar(
-        names=called,
+        names=index,
         alone=_compiled(rf"{_MARK}{_FENCE}(?:{_BULLET}{_MARK}{any_name}{_MARK})?{tail}"),
         ending=_compiled(
             rf"(?:(?:^|(?<=\n)){_MARK}{_FENCE}{_BULLET}{_MARK}{known}|{_SENTENCE}{_WHICH}{_SCORE}{_MARK}:|{bracketed})"
             rf"{_MARK}{tail}"
         ),
         longest=_LONGEST + 2 * len(title) + max(map(len, scale.labels), default=0),
-        shown=shown,
+        expected=scale_text,
     )
 
 
@@ -204,7 +204,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-def _name(title: str) -> str:
+def _name_pattern(title: str) -> str:
     """The pattern of a name that is known: words for a score, the title, or the two together."""
     words = [re.escape(word) for word in re.split(r"[\W_]+", fold(title)) if word]
     if not words:
@@ -214,49 +214,49 @@ def _name(title: str) -> str:
     return rf"{_WHICH}(?:{titled}{noun_after}|{_NOUN}(?:\s++(?:for|of)\s++{titled})?)"
 
 
-def _value(called: LabelIndex) -> str:
+def _value_pattern(index: LabelIndex) -> str:
     """The pattern of a score with its unit and the scale's top."""
-    own = "|".join(re.escape(text) for label in called.own.values() if not is_number(text := fold(label).strip()))
-    count = "|".join([_NUMBER, *called.words, *(rf"{word}(?=\s*+[{UNITS}])" for word in called.counted)])
-    plus = "+" if called.below_zero else ""
-    value = f"[{plus}{DASHES}-]?{count}" + (f"|(?{'i' if called.loose else '-i'}:{own})" if own else "")
+    labels = "|".join(re.escape(text) for label in index.own.values() if not is_number(text := fold(label).strip()))
+    count = "|".join([_NUMBER, *index.words, *(rf"{word}(?=\s*+[{UNITS}])" for word in index.counted)])
+    plus = "+" if index.below_zero else ""
+    value = f"[{plus}{DASHES}-]?{count}" + (f"|(?{'i' if index.loose else '-i'}:{labels})" if labels else "")
     return rf"(?P<value>{value}){_UNIT}(?:{_MARK}(?:/|out\s++of){_MARK}(?P<top>{count}){_UNIT})?"
 
 
 # The three places.
 
 
-def _alone(text: str, start: int, end: int, grammar: _Grammar) -> Found:
+def _score_alone(text: str, start: int, end: int, grammar: _Grammar) -> Found:
     """The score in `text[start:end]`, which must be the score and nothing else."""
     piece = text[start:end]
     bare = piece.strip()
     if len(bare) > grammar.longest:
-        raise ParseError(f"not a score alone but {len(bare)} characters; expected one of {grammar.shown}", text)
-    folded, starts, ends = _folded(bare, start + piece.find(bare))
+        raise ParseError(f"not a score alone but {len(bare)} characters; expected one of {grammar.expected}", text)
+    folded, starts, ends = _fold_with_positions(bare, start + piece.find(bare))
     core = folded.strip()
     if label := grammar.names.own.get(core) or grammar.names.own.get(grammar.names.key(core)):
         first = folded.find(core)
         return Found(label, starts[first], ends[first + len(core) - 1])
     match = grammar.alone.match(folded)
     if match is None or grammar.names.label(match.groupdict().get("word") or ""):
-        raise ParseError(f"not a score alone; expected one of {grammar.shown}", text)
-    return Found(_label(match, grammar, text), starts[match.start("value")], ends[match.end("value") - 1])
+        raise ParseError(f"not a score alone; expected one of {grammar.expected}", text)
+    return Found(_label_of_match(match, grammar, text), starts[match.start("value")], ends[match.end("value") - 1])
 
 
-def _first_line(text: str, start: int, grammar: _Grammar) -> Found:
-    line = next(line for line in _LINE.finditer(text, start) if not _blank(line[0]))
-    found = _alone(text, line.start(), line.end(), grammar)
-    return Found(found.label, found.start, found.end, text[line.end() :].strip() or None)
+def _score_on_first_line(text: str, start: int, grammar: _Grammar) -> Found:
+    line = next(line for line in _LINE.finditer(text, start) if not _is_blank(line[0]))
+    score = _score_alone(text, line.start(), line.end(), grammar)
+    return Found(score.label, score.start, score.end, text[line.end() :].strip() or None)
 
 
-def _last_place(text: str, start: int, grammar: _Grammar) -> Found:
+def _score_at_end(text: str, start: int, grammar: _Grammar) -> Found:
     # What is cut off ends one character before the place searched, so that a line's rest is not taken for a line.
     cut = max(start, len(text.rstrip()) - grammar.longest - 1)
-    folded, starts, ends = _folded(text[cut:].rstrip(), cut)
+    folded, starts, ends = _fold_with_positions(text[cut:].rstrip(), cut)
     match = grammar.ending.search(folded, int(cut > start))
     if match is None:
         raise ParseError("the reply does not end with a line of the form Score: N", text)
-    label = _label(match, grammar, text)
+    label = _label_of_match(match, grammar, text)
     before = text[start : starts[match.start()]]
     if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
         raise ParseError("the reply ended inside its thinking", text)
@@ -264,7 +264,7 @@ def _last_place(text: str, start: int, grammar: _Grammar) -> Found:
     return Found(label, starts[match.start("value")], ends[match.end("value") - 1], reason.strip() or None)
 
 
-def _in_object(text: str, at: int, grammar: _Grammar, *, lone: bool) -> Found:
+def _score_in_object(text: str, at: int, grammar: _Grammar, *, lone: bool) -> Found:
     """The score of the JSON object at `at`; if it stands `lone`, no other number may be in it."""
     try:
         members, end = _members(text, at)
@@ -278,10 +278,10 @@ def _in_object(text: str, at: int, grammar: _Grammar, *, lone: bool) -> Found:
         raise ParseError('the JSON object does not have one key "score" with one value', text)
     if lone and not all(m.value is None or isinstance(m.value, bool | str) for m in others):
         raise ParseError("the JSON object holds more than a score and words", text)
-    found = _alone(text, scores[0].start, scores[0].end, grammar)
+    score = _score_alone(text, scores[0].start, scores[0].end, grammar)
     named = [m for m in others if m.key.casefold() == "reason"]
     reasons = [m.value.strip() for m in named or others if isinstance(m.value, str)]
-    return Found(found.label, found.start, found.end, "\n".join(reasons) or None)
+    return Found(score.label, score.start, score.end, "\n".join(reasons) or None)
 
 
 def spans(text: str) -> dict[str, tuple[int, int]]:
@@ -289,7 +289,7 @@ def spans(text: str) -> dict[str, tuple[int, int]]:
 
     Raises ParseError for any other reply.
     """
-    opening = _OBJECT.match(text, _start(text))
+    opening = _OBJECT.match(text, _reply_start(text))
     try:
         members, end = _members(text, opening.end()) if opening else ([], 0)
     except (ValueError, RecursionError) as error:
@@ -316,21 +316,21 @@ def _members(text: str, at: int) -> tuple[list[_Member], int]:
     decoder = json.JSONDecoder(strict=False)
     members: list[_Member] = []
     while True:
-        key, at = decoder.raw_decode(text, _skip(text, at + 1))
-        at = _skip(text, at)
+        key, at = decoder.raw_decode(text, _skip_whitespace(text, at + 1))
+        at = _skip_whitespace(text, at)
         if not isinstance(key, str) or text[at : at + 1] != ":":
             raise ValueError("a key and a colon are missing")
-        start = _skip(text, at + 1)
+        start = _skip_whitespace(text, at + 1)
         value, end = decoder.raw_decode(text, start)
         members.append(_Member(key, value, start, end))
-        at = _skip(text, end)
+        at = _skip_whitespace(text, end)
         if text[at : at + 1] == "}":
             return members, at + 1
         if text[at : at + 1] != ",":
             raise ValueError("a comma or the closing brace is missing")
 
 
-def _skip(text: str, at: int) -> int:
+def _skip_whitespace(text: str, at: int) -> int:
     """The next position that holds no JSON white space."""
     while text[at : at + 1] in (" ", "\t", "\r", "\n"):
         at += 1
@@ -340,17 +340,17 @@ def _skip(text: str, at: int) -> int:
 # From what was written to a label.
 
 
-def _label(match: re.Match[str], grammar: _Grammar, text: str) -> str:
+def _label_of_match(match: re.Match[str], grammar: _Grammar, text: str) -> str:
     written, top = match["value"], match["top"]
     if top is not None and (grammar.names.top is None or grammar.names.label(top) != grammar.names.top):
-        raise ParseError(f"{written} out of {top} is off the scale ({grammar.shown})", text)
+        raise ParseError(f"{written} out of {top} is off the scale ({grammar.expected})", text)
     label = grammar.names.label(written)
     if label is None:
-        raise ParseError(f"{written} is off the scale ({grammar.shown})", text)
+        raise ParseError(f"{written} is off the scale ({grammar.expected})", text)
     return label
 
 
-def _folded(text: str, base: int) -> tuple[str, Sequence[int], Sequence[int]]:
+def _fold_with_positions(text: str, base: int) -> tuple[str, Sequence[int], Sequence[int]]:
     """The folded text, and for each of its characters where in the original its source starts and ends.
 
     Positions count from `base`. A character is folded together with the marks that combine with it.

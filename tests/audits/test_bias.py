@@ -11,9 +11,9 @@ import pytest
 
 from judge.audits.card import ORIGINAL, AuditData, BiasFinding
 from judge.audits.probes import (
+    _own_family,
     _ratings,
-    _whose,
-    _Within,
+    _WithinItems,
     copying_bias,
     model_family,
     position_bias,
@@ -256,13 +256,13 @@ def test_a_narrow_scale_and_peoples_chance_are_no_leaning(make: Any, options: di
 def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> None:
     table = rated(make, own=-0.6, likes=0.5, scale=0.8, chance=0.1).natural
     assert table is not None
-    whose, ratings = _whose(table, "gpt-4o"), _ratings(table, "c", make.column())
+    whose, ratings = _own_family(table, "gpt-4o"), _ratings(table, "c", make.column())
     texts = [(row.item, row.system) for row in table.column_scores("c")]
     rows = [
         (text[0], row.value, ratings[text], float(whose[text]))
         for text, row in zip(texts, table.column_scores("c"), strict=True)
     ]
-    kept = _Within.of(rows)
+    kept = _WithinItems.of(rows)
     found = kept.held(0) if kept else None
     values = np.array([row[1:] for row in rows]).reshape(-1, 2, 3)
     flat = (values - values.mean(axis=1, keepdims=True)).reshape(-1, 3)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from judge import text
 from judge.audits.perturbations import CHANGES, NEUTRAL, Perturbation, changed, edits, of_language
-from judge.audits.perturbations.catalogue import GRAMMARS
+from judge.audits.perturbations.catalogue import RULES
 from judge.core.records import Sample
 from judge.data import samples as data
 
@@ -353,7 +353,7 @@ OPPOSITES = {
     ("language", "sentence", "opposite"), [(language, *pair) for language in LANGUAGES for pair in OPPOSITES[language]]
 )
 def test_the_opposite_of_a_sentence(language: text.Language, sentence: str, opposite: str | None) -> None:
-    places = GRAMMARS[language].negated(sentence)
+    places = RULES[language].negated(sentence)
     made = {edits.apply_edits(sentence, [place], Random(0)) for place in places}
     assert made == (set() if opposite is None else {opposite})
 
@@ -370,7 +370,7 @@ def test_typos_keep_words_and_numbers_and_are_at_least_two() -> None:
             continue
         units = (sample.output.split(), output.split()) if language == "en" else (sample.output, output)
         wrong = sum(a != b for a, b in zip(*units, strict=True))
-        assert 2 <= wrong <= max(2, round(len(sample.output) / GRAMMARS[language].typo_every))
+        assert 2 <= wrong <= max(2, round(len(sample.output) / RULES[language].typo_every))
 
 
 def test_korean_typos_spare_names_that_are_written_as_they_sound() -> None:
@@ -516,14 +516,14 @@ def test_empty_phrases_are_added_as_many_as_there_are_sentences() -> None:
     for sample, output in cases("empty phrases"):
         assert output.startswith(sample.output)
         added = edits.sentences(output[len(sample.output) :])
-        empty = GRAMMARS[text.detect_language([sample.output])].empty
+        empty = RULES[text.detect_language([sample.output])].empty
         assert len(added) == len(set(added)) == min(len(edits.sentences(sample.output)), len(empty))
         assert set(added) <= set(empty)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_empty_phrases_are_of_their_language_and_one_sentence_each(language: text.Language) -> None:
-    for phrase in GRAMMARS[language].empty:
+    for phrase in RULES[language].empty:
         assert text.detect_language([phrase]) == language
         assert edits.sentences(phrase) == [phrase]
 

@@ -51,8 +51,8 @@ def changed(sample: Sample, others: Sequence[Sample], change: Perturbation, seed
     Of equal arguments the result is equal: chance is drawn by seed, item and change. People's ratings are left out, as
     nobody rated the changed text.
     """
-    elsewhere = [other for other in others if other.item != sample.item]
-    made = change.make(sample, elsewhere, Random(f"{seed}|{sample.item}|{change.name}"))  # noqa: S311
-    if made is None or made == sample.output or not made.strip():
+    elsewhere = [donor for donor in others if donor.item != sample.item]
+    output = change.make(sample, elsewhere, Random(f"{seed}|{sample.item}|{change.name}"))  # noqa: S311
+    if output is None or output == sample.output or not output.strip():
         return None
-    return replace(sample, output=made, system=change.name, human={}, ratings={})
+    return replace(sample, output=output, system=change.name, human={}, ratings={})

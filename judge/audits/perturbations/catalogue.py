@@ -43,26 +43,26 @@ from judge.core.records import Sample, Scale
 from judge.criteria.template import builtin_prompts, read_text
 from judge.text import Language
 
-GRAMMARS: Mapping[Language, LanguageRules] = {
-    "en": english.GRAMMAR,
-    "ja": japanese.GRAMMAR,
-    "ko": korean.GRAMMAR,
-    "zh": chinese.GRAMMAR,
+RULES: Mapping[Language, LanguageRules] = {
+    "en": english.RULES,
+    "ja": japanese.RULES,
+    "ko": korean.RULES,
+    "zh": chinese.RULES,
 }
 
 
 def rules_for(whole: str) -> LanguageRules:
     """The grammar of the language that most of a text is in, by its script."""
-    return GRAMMARS[text.detect_language([whole])]
+    return RULES[text.detect_language([whole])]
 
 
-_STRANGERS = 3  # other items whose names are looked at
-_LATE = ("weekday", "month")
+_OTHER_ITEMS = 3  # other items whose names are looked at
+_LAST_CHOICE_KINDS = ("weekday", "month")
 """How kinds begin that are swapped only where there is no name of another kind."""
-_FOLDED = 4  # characters from which on a name is known in small letters as well
-_WHOLE = 3  # characters of a number that means the same wherever it stands
-_LEAST_SAID = 0.3  # of a sentence's words of content, in the source
-_BESIDE = 20  # characters around a number that decide about its form
+_CASELESS_LENGTH = 4  # characters from which on a name is known in small letters as well
+_UNAMBIGUOUS_LENGTH = 3  # characters of a number that means the same wherever it stands
+_MIN_COVERAGE = 0.3  # of a sentence's words of content, in the source
+_CONTEXT = 20  # characters around a number that decide about its form
 
 
 def swapped_entity(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
@@ -71,38 +71,40 @@ def swapped_entity(sample: Sample, others: Sequence[Sample], chance: Random) -> 
     Its first or last word alone (the family name) goes with it. The other name is one of the source that shares no
     sentence with the first, else a well-known one or one from other items. Without a source, of the output's names.
     """
-    whole, grammar = sample.output, rules_for(sample.output)
-    known = names(grammar, sample.source or whole)
-    found = mentions(whole, [name.text for name in known])
-    here = [name for name in known if found[name.text]]
-    here = [
-        name for name in here if not any(name.text in other.text.split() for other in here if other.text != name.text)
+    whole, rules = sample.output, rules_for(sample.output)
+    known = names(rules, sample.source or whole)
+    places = mentions(whole, [name.text for name in known])
+    candidates = [name for name in known if places[name.text]]
+    candidates = [
+        name
+        for name in candidates
+        if not any(name.text in longer.text.split() for longer in candidates if longer.text != name.text)
     ]
-    chance.shuffle(here)
-    here.sort(key=lambda name: name.kind.startswith(_LATE))
-    for old in here:
-        around = [(whole[:start], whole[start:end], whole[end:]) for start, end in found[old.text]]
-        for new in _rivals(grammar, old, sample, others, chance):
-            if all(grammar.fits(before, matched, new, after) for before, matched, after in around):
-                return _exchanged(whole, old, new, found)
+    chance.shuffle(candidates)
+    candidates.sort(key=lambda name: name.kind.startswith(_LAST_CHOICE_KINDS))
+    for old in candidates:
+        contexts = [(whole[:start], whole[start:end], whole[end:]) for start, end in places[old.text]]
+        for new in _replacement_names(rules, old, sample, others, chance):
+            if all(rules.fits(before, matched, new, after) for before, matched, after in contexts):
+                return _replace_name(whole, old, new, places)
     return None
 
 
 @lru_cache(maxsize=512)
-def names(grammar: LanguageRules, whole: str) -> tuple[Name, ...]:
+def names(rules: LanguageRules, whole: str) -> tuple[Name, ...]:
     """The names of a text, each once."""
-    return tuple(dict.fromkeys(grammar.names(whole)))
+    return tuple(dict.fromkeys(rules.names(whole)))
 
 
-def mentions(whole: str, wanted: Iterable[str]) -> dict[str, list[Span]]:
+def mentions(whole: str, targets: Iterable[str]) -> dict[str, list[Span]]:
     """Where names stand in a text, none inside a longer one; those of four letters or more in any case."""
-    found: dict[str, list[Span]] = {}
+    places: dict[str, list[Span]] = {}
     taken: list[Span] = []
-    for name in sorted(set(wanted), key=lambda name: (-len(name), name)):
+    for name in sorted(set(targets), key=lambda name: (-len(name), name)):
         hits = [match.span() for match in _pattern(name).finditer(whole)]
-        found[name] = [hit for hit in hits if all(hit[1] <= start or hit[0] >= end for start, end in taken)]
-        taken += found[name]
-    return found
+        places[name] = [hit for hit in hits if all(hit[1] <= start or hit[0] >= end for start, end in taken)]
+        taken += places[name]
+    return places
 
 
 @lru_cache(maxsize=4096)
@@ -110,46 +112,48 @@ def _pattern(name: str) -> re.Pattern[str]:
     """Words of scripts with spaces begin where no word goes on; Latin ones end so too."""
     latin, hangul = name[-1] < "\u0250", "\uac00" <= name[0] <= "\ud7a3"
     before, after = r"(?<!\w)" if latin or hangul else "", r"(?!\w)" if latin else ""
-    return re.compile(before + re.escape(name) + after, re.IGNORECASE if len(name) >= _FOLDED else 0)
+    return re.compile(before + re.escape(name) + after, re.IGNORECASE if len(name) >= _CASELESS_LENGTH else 0)
 
 
-def _rivals(
-    grammar: LanguageRules, old: Name, sample: Sample, others: Sequence[Sample], chance: Random
+def _replacement_names(
+    rules: LanguageRules, old: Name, sample: Sample, others: Sequence[Sample], chance: Random
 ) -> Iterator[str]:
     """Names that could stand in a name's place, the best first."""
-    given, said = sample.source or sample.output, sample.output.casefold()
-    beside = " ".join(one for one in sentences(given) if old.text in one)
-    own = [name.text for name in names(grammar, given) if name.kind == old.kind and name.text not in beside]
-    known = list(grammar.peers.get(old.kind, ()))
-    few = chance.sample(range(len(others)), min(_STRANGERS, len(others)))
-    strange = [
+    source, output = sample.source or sample.output, sample.output.casefold()
+    neighbours = " ".join(sentence for sentence in sentences(source) if old.text in sentence)
+    from_source = [name.text for name in names(rules, source) if name.kind == old.kind and name.text not in neighbours]
+    well_known = list(rules.peers.get(old.kind, ()))
+    few = chance.sample(range(len(others)), min(_OTHER_ITEMS, len(others)))
+    from_others = [
         name.text
         for n in few
-        for name in names(grammar, others[n].source or others[n].output)
-        if name.kind == old.kind and rules_for(others[n].output) is grammar
+        for name in names(rules, others[n].source or others[n].output)
+        if name.kind == old.kind and rules_for(others[n].output) is rules
     ]
-    away = [name for name in known if name not in given], [name for name in strange if name not in given]
+    unseen = [name for name in well_known if name not in source], [name for name in from_others if name not in source]
     words = set(old.text.casefold().split())
-    for group in (own, *away):
+    for group in (from_source, *unseen):
         chance.shuffle(group)
         for name in group:
             new = name.casefold()
-            if new not in said and old.text not in name and name not in old.text and words.isdisjoint(new.split()):
+            if new not in output and old.text not in name and name not in old.text and words.isdisjoint(new.split()):
                 yield name
 
 
-def _exchanged(whole: str, old: Name, new: str, found: Mapping[str, Sequence[Span]]) -> str:
+def _replace_name(whole: str, old: Name, new: str, mentioned: Mapping[str, Sequence[Span]]) -> str:
     parts = {old.text: new}
     if old.kind == "person" and " " in old.text and " " in new:
         parts = {old.text.split()[0]: new.split()[0], old.text.split()[-1]: new.split()[-1]} | parts
-    at = mentions(whole, [*found, *parts])
+    at = mentions(whole, [*mentioned, *parts])
     places = [
-        Edit(start, end, (_like(whole[start:end], other),)) for name, other in parts.items() for start, end in at[name]
+        Edit(start, end, (_match_case(whole[start:end], replacement),))
+        for name, replacement in parts.items()
+        for start, end in at[name]
     ]
     return apply_edits(whole, places, Random(0))  # noqa: S311 - each place has one option
 
 
-def _like(matched: str, new: str) -> str:
+def _match_case(matched: str, new: str) -> str:
     """The name in the case of the one it stands for: small, with one capital, or as it is."""
     if matched == matched.lower():
         return new.lower()
@@ -178,47 +182,47 @@ def swapped_number(sample: Sample, others: Sequence[Sample], chance: Random) -> 
     """
     whole, source = sample.output, sample.source or ""
     taken = {match.group() for match in _NUMBER.finditer(f"{whole}\n{source}")}
-    places = non_overlapping([*_figures(whole, taken), *rules_for(whole).number_words(whole)])
+    places = non_overlapping([*_numerals(whole, taken), *rules_for(whole).number_words(whole)])
     chance.shuffle(places)
-    places.sort(key=lambda place: not _holds(source, whole[place.start : place.end]))
+    places.sort(key=lambda place: not _contains_number(source, whole[place.start : place.end]))
     for chosen in places:
-        if options := _fitting(whole, chosen):
-            return _renumbered(whole, chosen, chance.choice(options), places)
+        if options := _fitting_options(whole, chosen):
+            return _replace_number(whole, chosen, chance.choice(options), places)
     return None
 
 
-def _fitting(whole: str, place: Edit) -> list[str]:
+def _fitting_options(whole: str, place: Edit) -> list[str]:
     """Those options of a place that suit the words around it."""
     start, end, options = place
-    before, after = whole[max(0, start - _BESIDE) : start], whole[end : end + _BESIDE]
+    before, after = whole[max(0, start - _CONTEXT) : start], whole[end : end + _CONTEXT]
     return [new for new in options if rules_for(whole).fits(before, whole[start:end], new, after)]
 
 
-def _renumbered(whole: str, chosen: Edit, new: str, places: Iterable[Edit]) -> str:
+def _replace_number(whole: str, chosen: Edit, new: str, places: Iterable[Edit]) -> str:
     old = whole[chosen.start : chosen.end]
-    same = [p for p in places if whole[p.start : p.end] == old] if len(old) >= _WHOLE else [chosen]
+    same = [p for p in places if whole[p.start : p.end] == old] if len(old) >= _UNAMBIGUOUS_LENGTH else [chosen]
     return apply_edits(whole, [Edit(p.start, p.end, (new,)) for p in same], Random(0))  # noqa: S311 - one option each
 
 
-def _holds(source: str, number: str) -> bool:
+def _contains_number(source: str, number: str) -> bool:
     return re.search(rf"(?<![\d.,]){re.escape(number)}(?!\d)", source, re.IGNORECASE) is not None
 
 
-def _figures(whole: str, taken: set[str]) -> Iterator[Edit]:
+def _numerals(whole: str, taken: set[str]) -> Iterator[Edit]:
     for match in _NUMBER.finditer(whole):
         first, rest, unit = match.groups()
-        after = whole[match.end() : match.end() + _BESIDE]
-        written = {} if first.isascii() else _WIDE
-        values = [str(n).translate(written) + rest for n in _likely(first, rest, after)]
+        after = whole[match.end() : match.end() + _CONTEXT]
+        written = {} if first.isascii() else _TO_FULL_WIDTH
+        values = [str(n).translate(written) + rest for n in _plausible_numbers(first, rest, after)]
         options = [value for value in values if value not in taken] or [v for v in values if v != match.group()]
         if unit in _ORDINALS:
             end = match.end() + len(unit)
-            yield Edit(match.start(), end, tuple(one + _ordinal(int(one)) for one in options))
+            yield Edit(match.start(), end, tuple(number + _ordinal(int(number)) for number in options))
         elif options:
             yield Edit(match.start(), match.end(), tuple(options))
 
 
-_WIDE = {ord("0") + n: ord("０") + n for n in range(10)}
+_TO_FULL_WIDTH = {ord("0") + n: ord("０") + n for n in range(10)}
 
 
 def _ordinal(number: int) -> str:
@@ -227,7 +231,7 @@ def _ordinal(number: int) -> str:
     return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
-def _likely(first: str, rest: str, after: str) -> Iterable[int]:
+def _plausible_numbers(first: str, rest: str, after: str) -> Iterable[int]:
     """What the leading digits of a number may become: as many digits, an hour, day, year or percentage still one."""
     value, size = int(first), len(first)
     if first[0] in "0０" or (value == 1 and not rest):
@@ -237,7 +241,7 @@ def _likely(first: str, rest: str, after: str) -> Iterable[int]:
     if value == 100 and _PERCENT(after):
         return range(40, 95)
     if size > 2:
-        return _longer(value, size, not rest, after)
+        return _plausible_long_numbers(value, size, not rest, after)
     if value <= 12 and (_MONTH(after) or _HOUR(after)):
         return range(10, 13 if _MONTH(after) else 12)
     return next(likely for last, likely in _LEADING if value <= last)
@@ -246,7 +250,7 @@ def _likely(first: str, rest: str, after: str) -> Iterable[int]:
 _LEADING = (31, range(10, 29)), (60, range(32, 60)), (99, range(61, 100))
 
 
-def _longer(value: int, size: int, plain: bool, after: str) -> Iterable[int]:
+def _plausible_long_numbers(value: int, size: int, plain: bool, after: str) -> Iterable[int]:
     """Another year before it, decade, or number with another first digit."""
     if plain and value in _YEARS:
         step = 10 if _DECADE(after) else 1
@@ -260,16 +264,16 @@ def negated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | N
 
     None where no sentence that can be has a fact of the source in it: denying it would deny none.
     """
-    whole, grammar = sample.output, rules_for(sample.output)
-    found = [(start, end, places) for start, end in spans(whole) if (places := grammar.negated(whole[start:end]))]
-    if not found:
+    whole, rules = sample.output, rules_for(sample.output)
+    candidates = [(start, end, places) for start, end in spans(whole) if (places := rules.negated(whole[start:end]))]
+    if not candidates:
         return None
-    chance.shuffle(found)
+    chance.shuffle(candidates)
     known = content(sample.source or whole)
-    shares = [coverage(whole[start:end], known) for start, end, _ in found]
-    if max(shares) < _LEAST_SAID:
+    shares = [coverage(whole[start:end], known) for start, end, _ in candidates]
+    if max(shares) < _MIN_COVERAGE:
         return None
-    at, _, places = found[shares.index(max(shares))]
+    at, _, places = candidates[shares.index(max(shares))]
     start, end, options = chance.choice(places)
     return apply_edits(whole, [Edit(at + start, at + end, options)], chance)
 
@@ -282,29 +286,29 @@ def duplicated(sample: Sample, others: Sequence[Sample], chance: Random) -> str 
 
 def empty_phrases(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """As many sentences without content as the output has sentences, as far as there are so many."""
-    whole, grammar = sample.output, rules_for(sample.output)
-    count = min(len(sentences(whole)), len(grammar.empty))
-    added = chance.sample(grammar.empty, count)
+    whole, rules = sample.output, rules_for(sample.output)
+    count = min(len(sentences(whole)), len(rules.empty))
+    added = chance.sample(rules.empty, count)
     if whole == whole.lower():
-        added = [one.lower() for one in added]
-    return append_text(whole, added, grammar.joint) if count else None
+        added = [phrase.lower() for phrase in added]
+    return append_text(whole, added, rules.joint) if count else None
 
 
 def copied_lead(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """The source's first sentences, as many as the output has. None where that is all of the source."""
     source, count = sample.source or "", len(sentences(sample.output))
-    found = sentences(source)
-    if not 0 < count < len(found):
+    lead = sentences(source)
+    if not 0 < count < len(lead):
         return None
     end = 0
-    for sentence in found[:count]:
+    for sentence in lead[:count]:
         end = source.index(sentence, end) + len(sentence)
     return source[:end].strip()
 
 
-_FEWEST_TO_SHUFFLE = 3
-_DONORS = 8  # other items that padding is looked for in
-_SHORTEST_CUT = {"en": 30, "ja": 16, "ko": 16, "zh": 12}
+_MIN_SHUFFLED = 3
+_MAX_DONORS = 8  # other items that padding is looked for in
+_MIN_CUT_LENGTH = {"en": 30, "ja": 16, "ko": 16, "zh": 12}
 """Characters of a sentence that can be cut so that it shows."""
 
 
@@ -313,24 +317,24 @@ def shuffled(sample: Sample, others: Sequence[Sample], chance: Random) -> str | 
     whole, places = sample.output, spans(sample.output)
     stopped = [n for n, (start, end) in enumerate(places) if is_finished(whole[start:end])]
     movable = stopped or list(range(len(places)))
-    if len(movable) < _FEWEST_TO_SHUFFLE:
+    if len(movable) < _MIN_SHUFFLED:
         return None
     order = list(range(len(places)))
     for last in range(len(movable) - 1, 0, -1):  # Sattolo's: one cycle, so that none stays
-        other = chance.randrange(last)
-        a, b = movable[last], movable[other]
+        partner = chance.randrange(last)
+        a, b = movable[last], movable[partner]
         order[a], order[b] = order[b], order[a]
     parts = [whole[slice(*places[n])] for n in order]
-    return _refilled(whole, places, parts)
+    return _replace_sentences(whole, places, parts)
 
 
-def _refilled(whole: str, places: Sequence[Span], parts: Sequence[str]) -> str:
+def _replace_sentences(whole: str, places: Sequence[Span], parts: Sequence[str]) -> str:
     """The text with other parts in its sentences' places, all else as it was."""
-    made, end = "", 0
+    result, end = "", 0
     for (start, stop), part in zip(places, parts, strict=True):
-        made += whole[end:start] + part
+        result += whole[end:start] + part
         end = stop
-    return made + whole[end:]
+    return result + whole[end:]
 
 
 def truncated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
@@ -340,7 +344,7 @@ def truncated(sample: Sample, others: Sequence[Sample], chance: Random) -> str |
         return None
     start, end = places[-1]
     size = end - start
-    if size < _SHORTEST_CUT[text.detect_language([whole])]:
+    if size < _MIN_CUT_LENGTH[text.detect_language([whole])]:
         return None
     ends = [match.end() for match in re.finditer(r"\S+" if rules_for(whole).joint else r"\w", whole[start:end])]
     inside = [start + at for at in ends if 0.4 * size <= at <= 0.8 * size]
@@ -351,44 +355,46 @@ def truncated(sample: Sample, others: Sequence[Sample], chance: Random) -> str |
 
 def padded(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """Half as many sentences again, of the output of an item that shares least with this one among a few."""
-    own = sentences(sample.output)
+    own_sentences = sentences(sample.output)
     language = text.detect_language([sample.output])
-    few = chance.sample(range(len(others)), min(_DONORS, len(others)))
-    donors = [(others[n], [one for one in sentences(others[n].output) if is_finished(one)]) for n in few]
+    few = chance.sample(range(len(others)), min(_MAX_DONORS, len(others)))
+    donors = [(others[n], [sentence for sentence in sentences(others[n].output) if is_finished(sentence)]) for n in few]
     known = content(sample.source or sample.output)
     ranked = sorted(
-        (coverage(" ".join(found), known), n, found)
-        for n, (other, found) in enumerate(donors)
-        if found and text.detect_language([other.output]) == language and not set(found) & set(own)
+        (coverage(" ".join(finished), known), n, finished)
+        for n, (donor, finished) in enumerate(donors)
+        if finished and text.detect_language([donor.output]) == language and not set(finished) & set(own_sentences)
     )
-    if not own or not ranked:
+    if not own_sentences or not ranked:
         return None
-    return append_text(sample.output, ranked[0][2][: max(1, round(len(own) / 2))], rules_for(sample.output).joint)
+    return append_text(
+        sample.output, ranked[0][2][: max(1, round(len(own_sentences) / 2))], rules_for(sample.output).joint
+    )
 
 
 def main_point_dropped(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """Without the sentence that holds most of what the references or, without any, the source speak of most."""
     whole, places = sample.output, spans(sample.output)
-    wanted = " ".join(one for one in sample.references if one.strip()) or sample.source
-    if len(places) < 2 or not wanted:
+    reference = " ".join(summary for summary in sample.references if summary.strip()) or sample.source
+    if len(places) < 2 or not reference:
         return None
-    known = content(wanted)
-    worth = [sum(known.get(word, 0) for word in content(whole[start:end])) for start, end in places]
-    if not any(worth):
+    known = content(reference)
+    weights = [sum(known.get(word, 0) for word in content(whole[start:end])) for start, end in places]
+    if not any(weights):
         return None
-    main = whole[slice(*places[worth.index(max(worth))])]
-    return _without(whole, places, {main})
+    main = whole[slice(*places[weights.index(max(weights))])]
+    return _remove_sentences(whole, places, {main})
 
 
-def _without(whole: str, places: Sequence[Span], gone: set[str]) -> str | None:
+def _remove_sentences(whole: str, places: Sequence[Span], gone: set[str]) -> str | None:
     """The text without some of its sentences, each with the white space after it."""
-    made = whole
+    result = whole
     for n in reversed(range(len(places))):
         start, end = places[n]
         if whole[start:end] in gone:
             after = places[n + 1][0] if n + 1 < len(places) else len(whole)
-            made = made[:start] + made[after:]
-    return made.rstrip() or None
+            result = result[:start] + result[after:]
+    return result.rstrip() or None
 
 
 def duplicated_sentences(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
@@ -400,42 +406,44 @@ def duplicated_sentences(sample: Sample, others: Sequence[Sample], chance: Rando
     twice = chance.sample(finished, min(len(finished), max(1, len(places) // 2)))
     mark = "\n" if "\n" in whole.strip() else rules_for(whole).joint
     parts = [whole[slice(*place)] for place in places]
-    return _refilled(whole, places, [part + mark + part if n in twice else part for n, part in enumerate(parts)])
+    return _replace_sentences(
+        whole, places, [part + mark + part if n in twice else part for n, part in enumerate(parts)]
+    )
 
 
-_FEWEST = 2  # slips: a single one may be overlooked
+_MIN_SLIPS = 2  # slips: a single one may be overlooked
 
 
 def typos(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """Words misspelled here and there, never a name or a number. None where fewer than two words can be."""
-    whole, grammar = sample.output, rules_for(sample.output)
-    given = [name.text for one in (sample.source, whole) if one for name in names(grammar, one)]
-    kept = [span for found in mentions(whole, given).values() for span in found]
-    kept += [place[:2] for place in grammar.number_words(whole)]
+    whole, rules = sample.output, rules_for(sample.output)
+    known_names = [name.text for part in (sample.source, whole) if part for name in names(rules, part)]
+    protected = [span for mentioned in mentions(whole, known_names).values() for span in mentioned]
+    protected += [place[:2] for place in rules.number_words(whole)]
     places = [
         place
-        for place in non_overlapping(grammar.misspelled(whole, chance))
-        if all(place.end <= start or place.start >= end for start, end in kept)
+        for place in non_overlapping(rules.misspelled(whole, chance))
+        if all(place.end <= start or place.start >= end for start, end in protected)
     ]
-    return _some(whole, places, max(_FEWEST, round(len(whole) / grammar.typo_every)), chance)
+    return _edit_some(whole, places, max(_MIN_SLIPS, round(len(whole) / rules.typo_every)), chance)
 
 
 def dropped_words(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """Half of the function words that leave a gap (articles, particles, josa, 的) left out, at least two."""
     places = non_overlapping(rules_for(sample.output).droppable(sample.output))
-    return _some(sample.output, places, max(_FEWEST, (len(places) + 1) // 2), chance)
+    return _edit_some(sample.output, places, max(_MIN_SLIPS, (len(places) + 1) // 2), chance)
 
 
-def _some(whole: str, places: Sequence[Edit], wanted: int, chance: Random) -> str | None:
+def _edit_some(whole: str, places: Sequence[Edit], count: int, chance: Random) -> str | None:
     """The text edited at some of the places, drawn by chance; None where there are too few."""
-    if len(places) < _FEWEST:
+    if len(places) < _MIN_SLIPS:
         return None
-    return apply_edits(whole, chance.sample(places, min(wanted, len(places))), chance)
+    return apply_edits(whole, chance.sample(places, min(count, len(places))), chance)
 
 
 def lost_casing(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """All in small letters. None where there are not two capitals to lose."""
-    cased = text.detect_language([sample.output]) == "en" and sum(map(str.isupper, sample.output)) >= _FEWEST
+    cased = text.detect_language([sample.output]) == "en" and sum(map(str.isupper, sample.output)) >= _MIN_SLIPS
     return sample.output.lower() if cased else None
 
 

@@ -11,7 +11,7 @@ _HAN = "\u4e00-\u9fff"
 
 # Typos: characters that sound or look alike
 
-_ALIKE = {
+_LOOKALIKES = {
     pair[0]: pair[1]
     for pair in listed(
         "在再 再在 已己 未末 做作 作做 象像 像象 到道 道到 是事 事是 和合 与于 于与 为位 又有 以已 由油 从丛 "
@@ -22,11 +22,11 @@ _ALIKE = {
         "这着 还孩 认人 被备 把吧"
     )
 }
-_TYPO = re.compile(f"[{''.join(_ALIKE)}]")
+_TYPO = re.compile(f"[{''.join(_LOOKALIKES)}]")
 
 
 def _misspelled(whole: str, chance: Random) -> list[Edit]:
-    return [Edit(m.start(), m.end(), (_ALIKE[m.group()],)) for m in _TYPO.finditer(whole)]
+    return [Edit(m.start(), m.end(), (_LOOKALIKES[m.group()],)) for m in _TYPO.finditer(whole)]
 
 
 # Function words that cannot be missing, where they are no part of another word: 把, 被 and 与; 在 and 对 behind a
@@ -167,12 +167,12 @@ _PEOPLE = ("张伟明", "李晓红", "王志远", "刘淑芳", "陈建平", "杨
 
 def _names(whole: str) -> list[Name]:
     people = [m.group(1) or m.group(2) for m in _PERSON.finditer(whole)]
-    found = [Name(one, f"person {len(one)}") for one in people]
-    found += [Name(m.group(1), m.group(2)) for m in _PLACE.finditer(whole) if not _NO_PLACE.search(m.group(1)[:-1])]
-    return found + [Name(m.group(), str(m.lastgroup)) for m in _LISTED.finditer(whole)]
+    names = [Name(person, f"person {len(person)}") for person in people]
+    names += [Name(m.group(1), m.group(2)) for m in _PLACE.finditer(whole) if not _NO_PLACE.search(m.group(1)[:-1])]
+    return names + [Name(m.group(), str(m.lastgroup)) for m in _LISTED.finditer(whole)]
 
 
-GRAMMAR = LanguageRules(
+RULES = LanguageRules(
     joint="",
     typo_every=28,
     misspelled=_misspelled,

@@ -79,13 +79,13 @@ def listed(words: str) -> tuple[str, ...]:
 
 def spans(whole: str) -> list[Span]:
     """Where the sentences of each line are, in order, without the white space around them."""
-    found, end = [], 0
+    places, end = [], 0
     for line in whole.split("\n"):
         for sentence in text.sentences(line):
             start = whole.index(sentence, end)
             end = start + len(sentence)
-            found.append((start, end))
-    return found
+            places.append((start, end))
+    return places
 
 
 def sentences(whole: str) -> list[str]:
@@ -108,7 +108,7 @@ def joint(whole: str, usual: str) -> str:
 def append_text(whole: str, added: Iterable[str], usual: str) -> str:
     """The text with sentences after its own."""
     mark = joint(whole, usual)
-    return whole.rstrip() + "".join(mark + one for one in added)
+    return whole.rstrip() + "".join(mark + sentence for sentence in added)
 
 
 def apply_edits(whole: str, places: Iterable[Edit], chance: Random) -> str:
@@ -122,11 +122,11 @@ def apply_edits(whole: str, places: Iterable[Edit], chance: Random) -> str:
 
 def non_overlapping(places: Iterable[Edit]) -> list[Edit]:
     """The places in order, those left out that overlap one before them or offer nothing new."""
-    kept: list[Edit] = []
+    chosen: list[Edit] = []
     for place in sorted(places):
-        if place.options and (not kept or place.start >= kept[-1].end):
-            kept.append(place)
-    return kept
+        if place.options and (not chosen or place.start >= chosen[-1].end):
+            chosen.append(place)
+    return chosen
 
 
 def deletion(match: re.Match[str]) -> Edit:

@@ -129,7 +129,7 @@ WOMEN = frozenset(
 )
 
 
-def _any(words: str) -> str:
+def _any_of(words: str) -> str:
     return "(?:" + "|".join(listed(words)) + ")"
 
 
@@ -165,9 +165,9 @@ def _slip(word: str, chance: Random) -> str:
 
 # Function words
 
-_DROPPED = _any("a an the of to in on at for from by with is are was were be been has have had will and that as")
+_DROPPED = _any_of("a an the of to in on at for from by with is are was were be been has have had will and that as")
 _FUNCTION_WORD = re.compile(rf"(?<=[\w,;)’'] ){_DROPPED} (?=[\w$£€])")
-_TRAILING = _any(
+_TRAILING = _any_of(
     "a an the of to in on at for from by with and or but that which who as is are was were be been has have had will "
     "his her its their this into than because when while after before between"
 )
@@ -177,7 +177,7 @@ _trailing = re.compile(rf"\s{_TRAILING}\Z").search
 
 _BE = "is|are|was|were"
 _MODAL = "will|would|could|should|must|might"
-_NOT_AFTER = _any(
+_NOT_AFTER = _any_of(
     "not n't n’t only just also no never still always already nothing none nobody yet so too either neither hardly "
     "barely rather quite almost nearly about what how why where when that more less"
 )
@@ -211,14 +211,16 @@ _AFTER_PRONOUN = re.compile(
 _BASE |= {"said": "say", "told": "tell", "won": "win", "lost": "lose", "made": "make", "left": "leave"}
 _BASE |= {"found": "find", "admitted": "admit", "died": "die", "moved": "move", "refused": "refuse"}
 _BASE |= {"agreed": "agree", "received": "receive", "scored": "score"}
-_ONE_MORE = re.compile(rf".*\b(?:and|or|but) (?:\w+ly )?(?:{_PARTICIPLE}|{'|'.join(_BASE)})\b").match
+_SECOND_VERB = re.compile(rf".*\b(?:and|or|but) (?:\w+ly )?(?:{_PARTICIPLE}|{'|'.join(_BASE)})\b").match
 """Another verb in the past behind one, which a denial would not reach."""
-_HELPED = re.compile(
+_AFTER_AUXILIARY = re.compile(
     rf"\b(?:{_BE}|be|been|being|has|have|had|having|to|{_MODAL}|may|can|not|and|or|'s|’s|n't) \Z"
 ).search
-_ANY = r"any(?:one|thing|where|body)?|ever|either|yet|neither|nor"
-_NEEDS_NO = re.compile(rf"\b(?:{_ANY}|until|but|only|longer)\b").search
-_DENIES = re.compile(rf"\b(?:{_ANY}|not|no|none|nobody|nothing|nowhere|never|hardly|unless)\b", re.IGNORECASE).search
+_NEGATIVE_POLARITY = r"any(?:one|thing|where|body)?|ever|either|yet|neither|nor"
+_NEEDS_NEGATION = re.compile(rf"\b(?:{_NEGATIVE_POLARITY}|until|but|only|longer)\b").search
+_HAS_NEGATION = re.compile(
+    rf"\b(?:{_NEGATIVE_POLARITY}|not|no|none|nobody|nothing|nowhere|never|hardly|unless)\b", re.IGNORECASE
+).search
 _NO_SUBJECT = re.compile(r"(?:\b(?:than|as|not|to)|,) \Z", re.IGNORECASE).search
 _CLAUSE = re.compile(
     r"\b(?:if|whether|as|while|when|whenever|because|although|though|since|after|before|once|so)\b[^,;:]*\Z",
@@ -231,14 +233,14 @@ def _negated(sentence: str) -> list[Edit]:
     """After an auxiliary or a finite verb `not` goes in; where it is, it goes out. No questions."""
     if sentence.rstrip("\"'”’ ").endswith("?"):
         return []
-    if not _NEEDS_NO(sentence) and (taken := list(_affirmed(sentence))):
-        return taken
-    if _CONTRACTED.search(sentence) or _DENIES(sentence):
+    if not _NEEDS_NEGATION(sentence) and (affirmed := list(_affirmations(sentence))):
+        return affirmed
+    if _CONTRACTED.search(sentence) or _HAS_NEGATION(sentence):
         return []
-    return [place for place in _denied(sentence) if not _CLAUSE(sentence[: place.start])]
+    return [place for place in _denials(sentence) if not _CLAUSE(sentence[: place.start])]
 
 
-def _affirmed(sentence: str) -> Iterator[Edit]:
+def _affirmations(sentence: str) -> Iterator[Edit]:
     for match in _CONTRACTED.finditer(sentence):
         word = match["aux"]
         yield Edit(match.start(), match.end(), ({"ca": "can", "wo": "will"}.get(word, word),))
@@ -248,18 +250,18 @@ def _affirmed(sentence: str) -> Iterator[Edit]:
         yield deletion(match)
 
 
-def _denied(sentence: str) -> Iterator[Edit]:
+def _denials(sentence: str) -> Iterator[Edit]:
     for pattern in (_ADD_NOT, _PERFECT):
         for match in pattern.finditer(sentence):
             if not _NO_SUBJECT(sentence[: match.start()]):
                 word = match["aux"]
                 yield Edit(match.start(), match.end(), ("cannot" if word == "can" else f"{word} not",))
     for match in _POSSESSION.finditer(sentence):
-        if not _HELPED(sentence[: match.start()]):
+        if not _AFTER_AUXILIARY(sentence[: match.start()]):
             yield Edit(match.start(), match.end(), ("does not have" if match["verb"] == "has" else "did not have",))
     for pattern in (_PAST, _AFTER_PRONOUN):
         for match in pattern.finditer(sentence):
-            if not _HELPED(sentence[: match.start()]) and not _ONE_MORE(sentence, match.end()):
+            if not _AFTER_AUXILIARY(sentence[: match.start()]) and not _SECOND_VERB(sentence, match.end()):
                 verb = match["verb"].lower()
                 yield Edit(match.start(), match.end(), ("did not " + _BASE.get(verb, verb.removesuffix("ed")),))
 
@@ -272,15 +274,19 @@ _COUNT = re.compile(rf"(?<![\w-])({'|'.join([*_SMALL_NUMBERS, *_TENS])})(?=[ -][
 
 
 def _number_words(whole: str) -> list[Edit]:
-    made = []
+    places = []
     for match in _COUNT.finditer(whole):
         word = match.group().lower()
         row = _SMALL_NUMBERS if word in _SMALL_NUMBERS else _TENS
-        new = [other for other in row if other != word and not re.search(rf"\b{other}\b", whole, re.IGNORECASE)]
-        made.append(
+        new = [
+            candidate
+            for candidate in row
+            if candidate != word and not re.search(rf"\b{candidate}\b", whole, re.IGNORECASE)
+        ]
+        places.append(
             Edit(match.start(), match.end(), tuple(w.title() if match.group()[0].isupper() else w for w in new))
         )
-    return [place for place in made if place.options]
+    return [place for place in places if place.options]
 
 
 # Names
@@ -289,8 +295,8 @@ _BESIDE = 20  # characters that decide about the kind of a name
 _CAPITAL = r"[A-Z](?:[^\W_]|[’'](?=[A-Z])|[&-](?=[^\W_]))*"
 _RUN = re.compile(rf"(?<![\w&’'.-]){_CAPITAL}(?: (?:(?:of|de|del|da|van|von|der|bin|al|la) ){{0,2}}{_CAPITAL}){{0,5}}")
 _WORD = re.compile(r"(?<![\w’'-])[^\W\d_]+")
-_starts = re.compile(r"(?:\A|[.!?:;\n\"“”‘`(–—]|''|``|'|--)\s*\Z").search
-_the = re.compile(r"\b[Tt]he \Z").search
+_starts_sentence = re.compile(r"(?:\A|[.!?:;\n\"“”‘`(–—]|''|``|'|--)\s*\Z").search
+_after_the = re.compile(r"\b[Tt]he \Z").search
 _PLAIN = re.compile(r"(?!of\Z)[^\W\d_]{2,}(?:['’-][^\W\d_]+)*").fullmatch
 
 
@@ -300,14 +306,18 @@ def _names(whole: str) -> list[Name]:
     if 2 * sum(word[0].isupper() for word in words) > len(words):
         return []
     small = {word for word in words if word[0].islower()}
-    runs = [(match, _bare(match, small)) for match in _RUN.finditer(whole) if not _inside(match)]
-    found = [Name(name, _kind(match, name)) for match, name in runs if name]
-    titled = {name.text for name in found if name.kind == "family"}
-    found = [Name(one, "person" if kind == "pair" and one.split()[-1] in titled else kind) for one, kind in found]
-    people = [name.text.split() for name in found if name.kind == "person"]
+    runs = [(match, _strip_titles(match, small)) for match in _RUN.finditer(whole) if not _is_partial_name(match)]
+    candidates = [Name(name, _kind_of_name(match, name)) for match, name in runs if name]
+    titled = {name.text for name in candidates if name.kind == "family"}
+    candidates = [
+        Name(text, "person" if kind == "pair" and text.split()[-1] in titled else kind) for text, kind in candidates
+    ]
+    people = [name.text.split() for name in candidates if name.kind == "person"]
     families, forenames = {words[-1] for words in people}, {words[0] for words in people}
-    found += [Name(one, "family") for one in sorted(families)]
-    kinds = {one: {kind for name, kind in found if name == one and kind not in ("", "pair")} for one, _ in found}
+    candidates += [Name(one, "family") for one in sorted(families)]
+    kinds = {
+        one: {kind for name, kind in candidates if name == one and kind not in ("", "pair")} for one, _ in candidates
+    }
     return [Name(one, *kinds[one]) for one in dict.fromkeys(kinds) if len(kinds[one]) == 1 and one not in forenames]
 
 
@@ -315,18 +325,18 @@ def _before(match: re.Match[str]) -> str:
     return match.string[max(0, match.start() - _BESIDE) : match.start()]
 
 
-def _inside(match: re.Match[str]) -> bool:
+def _is_partial_name(match: re.Match[str]) -> bool:
     """Whether the run is a title in quotes, or a part of a name with a possessive in it."""
     before, after = _before(match), match.string[match.end() : match.end() + _BESIDE]
     quoted = re.search(r"[\"“`'‘]\s?\Z", before) and re.match(r"\s?[\"”`'’](?!s\b)", after)
     return bool(quoted or re.search(r"[’']s \Z", before) or re.match(r" ?[’']s [A-Z]", after))
 
 
-def _bare(match: re.Match[str], small: set[str]) -> str:
+def _strip_titles(match: re.Match[str], small: set[str]) -> str:
     """The run without titles, and without a first word that has a capital only for its place."""
     words = match.group().split()
     first = words[0]
-    if _starts(_before(match)) and (first.lower() in small or (len(words) == 1 and first not in LISTED)):
+    if _starts_sentence(_before(match)) and (first.lower() in small or (len(words) == 1 and first not in LISTED)):
         words = words[1:]
     titles = [n for n, word in enumerate(words) if word in TITLES]
     words = words[titles[-1] + 1 :] if titles else words
@@ -334,17 +344,17 @@ def _bare(match: re.Match[str], small: set[str]) -> str:
         words = words[1:]
     name = " ".join(words)
     dated = name not in LISTED and not DATES.isdisjoint(words)
-    one = len(words) == 1 and (name in NOT_PEOPLE or name.lower() in small)
-    return "" if len(name) < 2 or dated or one or words[-1] in NO_NAMES else name
+    common_word = len(words) == 1 and (name in NOT_PEOPLE or name.lower() in small)
+    return "" if len(name) < 2 or dated or common_word or words[-1] in NO_NAMES else name
 
 
-def _kind(match: re.Match[str], name: str) -> str:
+def _kind_of_name(match: re.Match[str], name: str) -> str:
     """What a name is of; one behind `the` is of a kind of its own. `pair` may be a person's, empty is not known."""
     if name in LISTED:
         return LISTED[name]
     words = name.split()
     before = _before(match) + match.group().removesuffix(name)
-    article = " the" if _the(before) else ""
+    article = " the" if _after_the(before) else ""
     if len(words) > 1 and words[-1] in HEADS:
         return words[-1] + article
     titled = before.split()[-1:] and before.split()[-1].rstrip(".") in TITLES
@@ -358,7 +368,7 @@ def _kind(match: re.Match[str], name: str) -> str:
 
 def _fits(before: str, old: str, new: str, after: str) -> bool:
     """`a` and `an` have to go on fitting, and a forename to `he` or `she` where there is only one of them."""
-    if re.search(r"\ban? \Z", before, re.IGNORECASE) and bool(_vowel(old)) != bool(_vowel(new)):
+    if re.search(r"\ban? \Z", before, re.IGNORECASE) and bool(_starts_with_vowel(old)) != bool(_starts_with_vowel(new)):
         return False
     first, forename = old.split()[0].title(), new.split()[0]
     if (first in MEN and forename in WOMEN) or (first in WOMEN and forename in MEN):
@@ -367,10 +377,10 @@ def _fits(before: str, old: str, new: str, after: str) -> bool:
     return not (forename in WOMEN and he and not she) and not (forename in MEN and she and not he)
 
 
-_vowel = re.compile(r"[aeiou]|8|1[18](?!\d)", re.IGNORECASE).match
+_starts_with_vowel = re.compile(r"[aeiou]|8|1[18](?!\d)", re.IGNORECASE).match
 
 
-GRAMMAR = LanguageRules(
+RULES = LanguageRules(
     joint=" ",
     typo_every=45,
     misspelled=_misspelled,

@@ -28,7 +28,7 @@ _SAME_READING = {
         "優勝:有償"
     )
 }
-_AS_IT_SOUNDS = {"は": "わ", "を": "お", "へ": "え"}
+_BY_SOUND = {"は": "わ", "を": "お", "へ": "え"}
 _KANA = {"って": "て", "った": "つた", "しょ": "しよ", "じゅ": "じゆ", "ちゃ": "ちや", "ずつ": "づつ", "つづ": "つず"}
 _TYPO = re.compile(
     rf"(?P<reading>(?<![{_KANJI}])(?:{'|'.join(_SAME_READING)})(?![{_KANJI}]))"
@@ -39,7 +39,7 @@ _TYPO = re.compile(
 
 
 def _misspelled(whole: str, chance: Random) -> list[Edit]:
-    known = _SAME_READING | _AS_IT_SOUNDS | _KANA
+    known = _SAME_READING | _BY_SOUND | _KANA
     return [
         Edit(m.start(), m.end(), (m.group()[0] + m.group() if m.lastgroup == "twice" else known[m.group()],))
         for m in _TYPO.finditer(whole)
@@ -53,7 +53,7 @@ _PARTICLE = re.compile(rf"(?<={_NOUN_END})(?:から|まで|[はがをにでと�
 # Negation of the last predicate. Of verbs with one form for two (行った, 進んだ) there is none.
 
 _K = f"[{_KANJI}{_KATAKANA}]"
-_RULES = [
+_ENDINGS = [
     (re.compile(rf"(?:{stem})(?P<end>{ending})(?=[。．！]?[」』）]?\Z)"), negation)
     for stem, ending, negation in (
         ("", "ませんでした", "ました"),
@@ -106,7 +106,7 @@ _RULES = [
 
 def _negated(sentence: str) -> list[Edit]:
     """The end of the sentence in the other polarity."""
-    for ending, negation in _RULES:
+    for ending, negation in _ENDINGS:
         if match := ending.search(sentence):
             return [Edit(*match.span("end"), (negation,))]
     return []
@@ -123,7 +123,9 @@ def _number_words(whole: str) -> list[Edit]:
     digits = "二三四五六七八九"
     return [
         Edit(
-            m.start(1), m.end(1), tuple(one for one in digits if one != m.group(1) and one not in whole) or (digits[0],)
+            m.start(1),
+            m.end(1),
+            tuple(digit for digit in digits if digit != m.group(1) and digit not in whole) or (digits[0],),
         )
         for m in _COUNTED.finditer(whole)
     ]
@@ -174,17 +176,17 @@ _LISTED = re.compile(
 
 
 def _names(whole: str) -> list[Name]:
-    found = [
+    names = [
         Name(m.group(1), "person" if len(m.group(1)) > 3 else f"family {len(m.group(1))}")
         for m in _PERSON.finditer(whole)
         if m.group(1) not in _COMMON
     ]
-    found += [Name(m.group(1), m.group(2)) for m in _PLACE.finditer(whole) if m.group(1)[:-1] not in _COMMON]
-    found += [Name(m.group(), "foreign") for m in _KATAKANA_NAME.finditer(whole)]
-    return found + [Name(m.group(), str(m.lastgroup)) for m in _LISTED.finditer(whole)]
+    names += [Name(m.group(1), m.group(2)) for m in _PLACE.finditer(whole) if m.group(1)[:-1] not in _COMMON]
+    names += [Name(m.group(), "foreign") for m in _KATAKANA_NAME.finditer(whole)]
+    return names + [Name(m.group(), str(m.lastgroup)) for m in _LISTED.finditer(whole)]
 
 
-GRAMMAR = LanguageRules(
+RULES = LanguageRules(
     joint="",
     typo_every=30,
     misspelled=_misspelled,

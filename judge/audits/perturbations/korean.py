@@ -38,7 +38,7 @@ def _has_final(word: str) -> bool:
 # the particle 의, a vowel that sounds like another
 
 _UNHEARD = {"ㅆ": "ㅅ", "ㄶ": "ㄴ", "ㅀ": "ㄹ", "ㅎ": "", "ㄺ": "ㄱ", "ㅄ": "ㅂ", "ㄲ": "ㄱ", "ㅌ": "ㅅ", "ㅍ": "ㅂ"}
-_SOUNDS_SO = dict(
+_BY_SOUND = dict(
     pair.split("/")
     for pair in listed(
         "때문/떄문 문제/문재 내용/네용 내년/네년 올해/올헤 해마다/헤마다 대해/데해 피해/피헤 함께/함깨 "
@@ -49,22 +49,22 @@ _SOUNDS_SO = dict(
         "에는/애는 어떻게/어떡게 며칠/몇일 않/안 많은/만은 없이/업시 같이/가치"
     )
 )
-_TYPO = re.compile(rf"{'|'.join(_SOUNDS_SO)}|(?P<of>(?<=[가-힣])의(?=\s))|[가-힣]")
+_TYPO = re.compile(rf"{'|'.join(_BY_SOUND)}|(?P<of>(?<=[가-힣])의(?=\s))|[가-힣]")
 
 
 def _misspelled(whole: str, chance: Random) -> list[Edit]:
     """One slip of a word at most."""
-    found = [
+    typos = [
         Edit(match.start(), match.end(), options)
         for match in _TYPO.finditer(whole)
         if (options := ("에",) if match["of"] else _slips(match.group()))
     ]
-    return [p for n, p in enumerate(found) if n == 0 or re.search(r"\s", whole[found[n - 1].start : p.start])]
+    return [p for n, p in enumerate(typos) if n == 0 or re.search(r"\s", whole[typos[n - 1].start : p.start])]
 
 
 def _slips(matched: str) -> tuple[str, ...]:
-    if matched in _SOUNDS_SO:
-        return (_SOUNDS_SO[matched],)
+    if matched in _BY_SOUND:
+        return (_BY_SOUND[matched],)
     syllable = _syllable(matched)
     final = _UNHEARD.get(syllable.final)
     return () if final is None else (str(syllable._replace(final=final)),)
@@ -84,20 +84,20 @@ _NOT_BEFORE = {"로": "대도스회수미피새따별카", "가": "허추휴", "
 
 
 def _droppable(whole: str) -> list[Edit]:
-    made = []
+    particles = []
     for match in _JOSA.finditer(whole):
         josa, stem = match.group(), whole[: match.start()]
         wrong = _AFTER_VOWEL if _has_final(stem) and not (josa == "로" and stem[-1] in "을일월") else _AFTER_FINAL
         if josa not in wrong and not _NO_NOUN(stem[-2:]) and stem[-1] not in _NOT_BEFORE.get(josa, ""):
-            made.append(deletion(match))
-    return made
+            particles.append(deletion(match))
+    return particles
 
 
 # Negation of the last predicate: stem, 지 않다
 
 _STATE = "(?<=[고아어여해져려워와돼겨혀러켜])(?P<space> ?)"  # behind a verb: what goes on or is the case
 _END = r"(?=[.!]?[\"'”’」)]*\Z)"
-_RULES = [
+_ENDINGS = [
     (re.compile(ending + _END), negation)
     for ending, negation in (
         ("하지 않았다", "했다"),
@@ -120,26 +120,28 @@ _RULES = [
 _PAST = re.compile(rf"(?P<stem>[가-힣])(?P<end>다|습니다){_END}")
 _PRESENT = re.compile(rf"(?P<stem>[가-힣])다{_END}")
 _POLITE = re.compile(rf"(?P<stem>[가-힣])니다{_END}")
-_EATEN = re.compile(rf"(?<=[가-힣])는다{_END}")
+_PRESENT_AFTER_FINAL = re.compile(rf"(?<=[가-힣])는다{_END}")
 _IS = re.compile(rf"(?<=[가-힣])(?:이다|입니다|이었다){_END}")
 _ARE_NOT = {"이다": "아니다", "입니다": "아닙니다", "이었다": "아니었다"}
 _CONTRACTED = {"ㅏ": "ㅏ", "ㅕ": "ㅣ", "ㅝ": "ㅜ", "ㅘ": "ㅗ", "ㅐ": "ㅐ", "ㅙ": "ㅚ", "ㅓ": "ㅓ", "ㅔ": "ㅔ"}
-_denies = re.compile(rf"(?:지 (?:않|못)|아니|아닙)[가-힣]*{_END}").search
-_heard = re.compile(rf"(?:고 ?(?:한|합니|했|하)|[아어여해] ?[본봤봅보])[가-힣]*{_END}").search
+_is_negative = re.compile(rf"(?:지 (?:않|못)|아니|아닙)[가-힣]*{_END}").search
+_is_hearsay = re.compile(rf"(?:고 ?(?:한|합니|했|하)|[아어여해] ?[본봤봅보])[가-힣]*{_END}").search
 """What is only reported (`하였다고 한다`) or tried (`해 본다`)."""
-_DOING = re.compile(r"[한된간온준본낸진린킨친인힌긴민]\Z").search
+_MAY_LACK_FINAL = re.compile(r"[한된간온준본낸진린킨친인힌긴민]\Z").search
 """Verbs in the present: 만든다 and its like, whose stem has lost a ㄹ, are left."""
 
 
 def _negated(sentence: str) -> list[Edit]:
     """The end of the sentence in the other polarity."""
-    for ending, negation in _RULES:
+    for ending, negation in _ENDINGS:
         if match := ending.search(sentence):
             return [Edit(match.end() - len(match.group().lstrip()), match.end(), (negation,))]
-    return [] if _denies(sentence) or _heard(sentence) else _was(sentence) or _does(sentence)
+    return (
+        [] if _is_negative(sentence) or _is_hearsay(sentence) else _negate_past(sentence) or _negate_present(sentence)
+    )
 
 
-def _was(sentence: str) -> list[Edit]:
+def _negate_past(sentence: str) -> list[Edit]:
     """`밝혔다` to `밝히지 않았다`."""
     match = _PAST.search(sentence)
     if match is None or _syllable(match["stem"]).final != "ㅆ" or match["stem"] in "웠랐렀들":
@@ -148,27 +150,27 @@ def _was(sentence: str) -> list[Edit]:
     if match["stem"] in "았었":
         stem = "" if before and "가" <= before[-1] <= "힣" and before[-1] not in "들물걸이" else None
     else:
-        stem = "하" if match["stem"] == "했" else _shortened(syllable)
+        stem = "하" if match["stem"] == "했" else _uncontracted(syllable)
     return [] if stem is None else [Edit(match.start(), match.end(), (f"{stem}지 않았{match['end']}",))]
 
 
-def _shortened(syllable: _Syllable) -> str | None:
+def _uncontracted(syllable: _Syllable) -> str | None:
     """`혔` to `히`, `왔` to `오`."""
     vowel = _CONTRACTED.get(syllable.vowel)
     return str(syllable._replace(vowel=vowel, final="")) if vowel else None
 
 
-def _does(sentence: str) -> list[Edit]:
+def _negate_present(sentence: str) -> list[Edit]:
     """`한다` to `하지 않는다`, `합니다` to `하지 않습니다`, `책이다` to `책이 아니다`."""
     if match := _IS.search(sentence):
         josa = "이" if _has_final(sentence[: match.start()]) else "가"
         return [Edit(match.start(), match.end(), (f"{josa} {_ARE_NOT[match.group()]}",))]
-    if match := _EATEN.search(sentence):
+    if match := _PRESENT_AFTER_FINAL.search(sentence):
         return [Edit(match.start(), match.end(), ("지 않는다",))]
     for pattern, final, ending in ((_PRESENT, "ㄴ", "않는다"), (_POLITE, "ㅂ", "않습니다")):
         match = pattern.search(sentence)
         if match and _syllable(match["stem"]).final == final and match["stem"] not in "입습":
-            if final == "ㄴ" and not _DOING(match["stem"]):
+            if final == "ㄴ" and not _MAY_LACK_FINAL(match["stem"]):
                 return []
             stem = str(_syllable(match["stem"])._replace(final=""))
             return [Edit(match.start(), match.end(), (f"{stem}지 {ending}",))]
@@ -233,9 +235,9 @@ _PEOPLE = ("김민재", "이서연", "박준호", "최은지", "정도윤", "강
 
 
 def _names(whole: str) -> list[Name]:
-    found = [Name(match.group(1), "person") for match in _PERSON.finditer(whole)]
-    found += [Name(m.group(1), m.group(2)) for m in _PLACE.finditer(whole) if not _NO_PLACE(m.group(1))]
-    return found + [Name(m.group(), str(m.lastgroup)) for m in _LISTED.finditer(whole)]
+    names = [Name(match.group(1), "person") for match in _PERSON.finditer(whole)]
+    names += [Name(m.group(1), m.group(2)) for m in _PLACE.finditer(whole) if not _NO_PLACE(m.group(1))]
+    return names + [Name(m.group(), str(m.lastgroup)) for m in _LISTED.finditer(whole)]
 
 
 def _fits(before: str, old: str, new: str, after: str) -> bool:
@@ -243,7 +245,7 @@ def _fits(before: str, old: str, new: str, after: str) -> bool:
     return _has_final(old) == _has_final(new) and (old[-1] in "울을일" or new[-1] not in "울을일" or after[:1] != "로")
 
 
-GRAMMAR = LanguageRules(
+RULES = LanguageRules(
     joint=" ",
     typo_every=30,
     misspelled=_misspelled,

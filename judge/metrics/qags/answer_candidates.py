@@ -42,7 +42,7 @@ class _Tool(NamedTuple):
 
 def signature(name: str) -> str:
     """A tagger's name with the versions that decide what it finds. Raises MissingExtra."""
-    _check(name)
+    _check_installed(name)
     return f"{name}-" + "-".join(package + version(package) for package in _TOOLS[name].packages)
 
 
@@ -51,17 +51,17 @@ def tag_words(name: str, clean: str) -> Words:
 
     The text holds no lone surrogate and no NUL. May be used by several threads. Raises MissingExtra.
     """
-    made: Words = []
+    words: Words = []
     at = 0
     with LOCK:
-        tag = _loaded(name)
+        tag = _load_tagger(name)
         for piece in re.findall(rf"(?s:.{{1,{_PIECE - 1}}}[。！？.!?\n]|.{{1,{_PIECE}}})", clean):
             for surface, part in tag(piece):
                 start = clean.find(surface, at) if surface else -1
                 if start >= 0:  # not so where a tagger rewrites its text
                     at = start + len(surface)
-                    made.append(((start, at), part if _WITH_LETTER(surface) else ""))
-    return _numbers(clean, made)
+                    words.append(((start, at), part if _WITH_LETTER(surface) else ""))
+    return _merge_numbers(clean, words)
 
 
 LOCK = RLock()
@@ -70,19 +70,19 @@ _NUMBER = re.compile(r"[$£€¥￥₩]?\d+(?:[.,:/]\d+)*[%％]?")
 _WITH_LETTER = re.compile(r"[^\W_]").search
 
 
-def _numbers(clean: str, tagged: Words) -> Words:
+def _merge_numbers(clean: str, tagged: Words) -> Words:
     numbers = [match.span() for match in _NUMBER.finditer(clean)]
-    made: Words = []
+    words: Words = []
     n = 0
     for (start, end), part in tagged:
         while n < len(numbers) and numbers[n][1] <= start:
             n += 1
         if n == len(numbers) or start < numbers[n][0] or end > numbers[n][1]:
-            made.append(((start, end), part))
-        elif not made or made[-1][0] != numbers[n]:
+            words.append(((start, end), part))
+        elif not words or words[-1][0] != numbers[n]:
             first, last = numbers[n]
-            made.append((numbers[n], "number" if clean[last - 1].isdigit() and clean[first].isdigit() else "amount"))
-    return made
+            words.append((numbers[n], "number" if clean[last - 1].isdigit() and clean[first].isdigit() else "amount"))
+    return words
 
 
 def _mecab(module: str, dictionary: str, part: Callable[[str, list[str]], Part]) -> _Tag:
@@ -214,15 +214,15 @@ _TOOLS: dict[str, _Tool] = {
 }
 
 
-def _check(name: str) -> None:
+def _check_installed(name: str) -> None:
     tool = _TOOLS[name]
     if not all(map(find_spec, tool.modules)):
         raise MissingExtra(f"qags: the nouns of {name!r} need {' and '.join(tool.modules)}: pip install {tool.pip}")
 
 
 @cache
-def _loaded(name: str) -> _Tag:
-    _check(name)
+def _load_tagger(name: str) -> _Tag:
+    _check_installed(name)
     return _TOOLS[name].load()
 
 
@@ -247,7 +247,7 @@ class Nouns:
         if tool not in NOUNS and not tool.startswith(SPACY):
             raise ConfigError(unknown_name_message("themes", tool, [*NOUNS, f"{SPACY}MODEL"]))
         self._tool = None if tool == "nouns" else tool
-        self._english = _english()
+        self._english = _english_finder()
         self._compounds = compounds
         self._used: set[str] = set()
         self._kept: dict[tuple[str, str], list[Span]] = {}
@@ -260,17 +260,17 @@ class Nouns:
         A text in a script or language without a finder is a Trouble. Raises MissingExtra where a tagger's packages are
         missing, ConfigError where a spaCy model cannot be loaded.
         """
-        found: list[list[str] | ModelError] = []
+        results: list[list[str] | ModelError] = []
         for output, language in zip(outputs, languages(outputs), strict=True):
             if self._tool is None and language == "en" and (trouble := _not_english(output)):
-                found.append(trouble)
+                results.append(trouble)
                 continue
             output = clean(output)
             phrases: dict[str, str] = {}
             for start, end in self.spans(output, language):
                 phrases.setdefault(fold(output[start:end]).casefold(), output[start:end])
-            found.append(list(phrases.values()))
-        return found
+            results.append(list(phrases.values()))
+        return results
 
     def spans(self, clean: str, language: str) -> list[Span]:
         """Where the themes of a cleaned text of this language are, in order; of each text they are kept."""
@@ -279,16 +279,16 @@ class Nouns:
             self._used.add(name)
             self.signature = self._signed()
         if (clean, name) not in self._kept:
-            self._kept[clean, name] = self._found(clean, name)
+            self._kept[clean, name] = self._find_spans(clean, name)
         return self._kept[clean, name]
 
-    def _found(self, clean: str, name: str) -> list[Span]:
+    def _find_spans(self, clean: str, name: str) -> list[Span]:
         if name == "en":
             return english_noun_phrases.spans(clean)
         if name.startswith(SPACY):
             return _by_spacy(_spacy(name), clean, self._compounds)
         words = tag_words(name, clean)
-        return list(_runs(clean, words, name in _SPACED)) if self._compounds else _single(words)
+        return list(_compound_spans(clean, words, name in _SPACED)) if self._compounds else _noun_spans(words)
 
     def _signed(self) -> str:
         used = sorted({self._tool} if self._tool else self._used) or ["en"]
@@ -320,50 +320,50 @@ def _not_english(output: str) -> ModelError | None:
     return _NOT_ENGLISH if english_noun_phrases.is_other_language(output) else None
 
 
-def _english() -> str:
+def _english_finder() -> str:
     """The finder of English texts; the model is loaded when there is one."""
     if find_spec("spacy") is None:
         return "en"
     return next((SPACY + model for model in _ENGLISH if find_spec(model)), "en")
 
 
-def clean(given: str) -> str:
+def clean(original: str) -> str:
     """The text as every tagger can hold it: no lone surrogates, no NUL."""
-    return whole(given).replace("\0", " ")
+    return whole(original).replace("\0", " ")
 
 
 def languages(texts: Sequence[str]) -> list[text.Language]:
     """The language of each text. A few Han characters alone are Japanese among texts most of which are."""
     most = text.detect_language(texts)
-    own = [text.detect_language([one]) for one in texts]
+    detected = [text.detect_language([passage]) for passage in texts]
     return [
-        "ja" if most == "ja" and found == "zh" and len(one) <= _SHORT else found
-        for one, found in zip(texts, own, strict=True)
+        "ja" if most == "ja" and language == "zh" and len(passage) <= _SHORT else language
+        for passage, language in zip(texts, detected, strict=True)
     ]
 
 
 # From words to phrases
 
 
-def _single(words: Words) -> list[Span]:
+def _noun_spans(words: Words) -> list[Span]:
     return [span for span, part in words if part in ("noun", "time")]
 
 
-def _runs(clean: str, words: Words, spaced: bool) -> Iterator[Span]:
+def _compound_spans(clean: str, words: Words, spaced: bool) -> Iterator[Span]:
     run: Words = []
     for span, part in words:
-        if run and not (part and _joins(run[-1], (span, part), clean, spaced)):
-            yield from _phrase(run)
+        if run and not (part and _continues_compound(run[-1], (span, part), clean, spaced)):
+            yield from _compound_phrase(run)
             run = []
         if part:
             run.append((span, part))
-    yield from _phrase(run)
+    yield from _compound_phrase(run)
 
 
 _CLOCK = re.compile(r"[\d〇一二三四五六七八九十:]+[年月日号時时点]").match
 
 
-def _joins(last: tuple[Span, Part], word: tuple[Span, Part], clean: str, spaced: bool) -> bool:
+def _continues_compound(last: tuple[Span, Part], word: tuple[Span, Part], clean: str, spaced: bool) -> bool:
     """Whether two words that follow one another are in one compound."""
     before, part = last[1], word[1]
     if between := clean[last[0][1] : word[0][0]]:
@@ -375,7 +375,7 @@ def _joins(last: tuple[Span, Part], word: tuple[Span, Part], clean: str, spaced:
     return not (part in ("noun", "prefix") and before in ("unit", "amount"))
 
 
-def _phrase(run: Words) -> Iterator[Span]:
+def _compound_phrase(run: Words) -> Iterator[Span]:
     """The run as a phrase if there is a noun or an amount in it, or a number and what it counts."""
     while run and run[0][1] in ("suffix", "unit"):
         run = run[1:]
@@ -414,30 +414,32 @@ def _by_spacy(nlp: Any, clean: str, compounds: bool) -> list[Span]:
     entities = [(entity.start, entity.end) for entity in doc.ents]
     nouns = [(token.i, token.i + 1) for token in doc if token.pos_ in ("NOUN", "PROPN")]
     if not compounds:
-        return [_characters(doc, span) for span in nouns]
+        return [_character_span(doc, span) for span in nouns]
     try:
         chunks = [] if nlp.lang in ("ja", "ko", "zh") else [(chunk.start, chunk.end) for chunk in doc.noun_chunks]
     except (NotImplementedError, ValueError):  # no chunks of this language; no parser
         chunks = []
-    found = [_bare(doc, *span) for span in chunks or _adjacent(nouns)] + [_bare(doc, *span) for span in entities]
-    kept: list[Span] = []
-    for start, end in sorted({span for span in found if span[0] < span[1]}, key=lambda s: (s[0] - s[1], s)):
-        if all(end <= other[0] or start >= other[1] for other in kept):
-            kept.append((start, end))
-    return [_characters(doc, span) for span in sorted(kept)]
+    phrases = [_trim_determiners(doc, *span) for span in chunks or _merge_adjacent(nouns)] + [
+        _trim_determiners(doc, *span) for span in entities
+    ]
+    chosen: list[Span] = []
+    for start, end in sorted({span for span in phrases if span[0] < span[1]}, key=lambda s: (s[0] - s[1], s)):
+        if all(end <= longer[0] or start >= longer[1] for longer in chosen):
+            chosen.append((start, end))
+    return [_character_span(doc, span) for span in sorted(chosen)]
 
 
-def _adjacent(spans: list[Span]) -> list[Span]:
-    made: list[Span] = []
+def _merge_adjacent(spans: list[Span]) -> list[Span]:
+    merged: list[Span] = []
     for start, end in spans:
-        if made and made[-1][1] == start:
-            made[-1] = (made[-1][0], end)
+        if merged and merged[-1][1] == start:
+            merged[-1] = (merged[-1][0], end)
         else:
-            made.append((start, end))
-    return made
+            merged.append((start, end))
+    return merged
 
 
-def _bare(doc: Any, start: int, end: int) -> Span:
+def _trim_determiners(doc: Any, start: int, end: int) -> Span:
     """Without determiners, pronouns and marks at the ends: nothing is left of `they`."""
     while start < end and doc[start].pos_ in ("DET", "PRON", "PUNCT", "SPACE", "PART"):
         start += 1
@@ -446,6 +448,6 @@ def _bare(doc: Any, start: int, end: int) -> Span:
     return start, end
 
 
-def _characters(doc: Any, span: Span) -> Span:
+def _character_span(doc: Any, span: Span) -> Span:
     last = doc[span[1] - 1]
     return doc[span[0]].idx, last.idx + len(last.text)

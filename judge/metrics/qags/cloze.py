@@ -17,9 +17,9 @@ from judge.metrics.qags.pipeline import UNANSWERABLE
 from judge.text import porter
 
 GAP = "____"
-_REACH = 400  # characters on either side of a phrase that are looked at, however long a sentence is
+_CONTEXT = 400  # characters on either side of a phrase that are looked at, however long a sentence is
 _FUNCTION_WEIGHT = 0.2  # of a word that says little, against 1
-_FADING = 0.1  # of a word's weight, for each word that stands between it and the phrase or gap
+_DISTANCE_DECAY = 0.1  # of a word's weight, for each word that stands between it and the phrase or gap
 _FUNCTION = frozenset("的了是在和与也都就不这那有为以及被把着过吗呢은는이가을를의에도로와과고다한하")
 """Characters of Chinese and Korean that are grammar more often than not; of Japanese it is all hiragana."""
 
@@ -32,41 +32,41 @@ class Cloze:
     def __init__(self, nouns: Nouns) -> None:
         self._nouns = nouns
 
-    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
+    def questions(self, themes: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """For each (theme, output) a question; a theme that the output does not have in so many words has none.
 
         A theme that is no phrase of the output by itself is taken where it first occurs. Raises MissingExtra.
         """
-        outputs = list(dict.fromkeys(output for _, output in asked))
+        outputs = list(dict.fromkeys(output for _, output in themes))
         read = {
             output: _sentences(clean(output), self._nouns.spans(clean(output), language))
             for output, language in zip(outputs, languages(outputs), strict=True)
         }
-        return [_cloze(clean(theme), read[output]) for theme, output in asked]
+        return [_cloze(clean(theme), read[output]) for theme, output in themes]
 
 
-_Found = list[tuple[str, list[Span]]]
+_SentencePhrases = list[tuple[str, list[Span]]]
 
 
-def _sentences(given: str, spans: Sequence[Span]) -> _Found:
+def _sentences(passage: str, spans: Sequence[Span]) -> _SentencePhrases:
     """A text's sentences, and where in each of them those phrases of the text are that it holds whole."""
-    made: _Found = []
+    result: _SentencePhrases = []
     end, n = 0, 0
-    for sentence in text.sentences(given):
-        start = given.index(sentence, end)
+    for sentence in text.sentences(passage):
+        start = passage.index(sentence, end)
         end = start + len(sentence)
         inside = []
         while n < len(spans) and spans[n][0] < end:
             if start <= spans[n][0] and spans[n][1] <= end:
                 inside.append((spans[n][0] - start, spans[n][1] - start))
             n += 1
-        made.append((sentence, inside))
-    return made
+        result.append((sentence, inside))
+    return result
 
 
-def _cloze(theme: str, sentences: _Found) -> str | ModelError:
-    wanted = theme.casefold()
-    phrases = ((s, span) for s, spans in sentences for span in spans if s[slice(*span)].casefold() == wanted)
+def _cloze(theme: str, sentences: _SentencePhrases) -> str | ModelError:
+    folded_theme = theme.casefold()
+    phrases = ((s, span) for s, spans in sentences for span in spans if s[slice(*span)].casefold() == folded_theme)
     words = ((s, at) for s, _ in sentences if (at := _find(theme, s)))
     for sentence, (start, end) in chain(phrases, words):
         return sentence[:start] + GAP + sentence[end:]
@@ -77,16 +77,16 @@ def _find(theme: str, sentence: str) -> Span | None:
     """Where the theme is as whole words if it can be, in any case where not in its own."""
     if not theme:
         return None
-    for here, wanted in ((sentence, theme), (sentence.lower(), theme.lower())):
-        if len(here) != len(sentence):
+    for haystack, needle in ((sentence, theme), (sentence.lower(), theme.lower())):
+        if len(haystack) != len(sentence):
             continue  # a letter whose small form is two
-        at, inside = here.find(wanted), None
+        at, inside = haystack.find(needle), None
         while at >= 0:
-            end = at + len(wanted)
-            if not (_inside_word(here, at) or _inside_word(here, end)):
+            end = at + len(needle)
+            if not (_inside_word(haystack, at) or _inside_word(haystack, end)):
                 return at, end
             inside = inside or (at, end)
-            at = here.find(wanted, at + 1)
+            at = haystack.find(needle, at + 1)
         if inside:
             return inside
     return None
@@ -133,19 +133,20 @@ class Lexical:
         self._nouns = nouns
         self.signature = f"lexical-{nouns.signature}"
 
-    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
+    def answers(self, questions: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """For each (question, text) an answer of the text, or UNANSWERABLE; a question without a gap has no answer.
 
         Raises MissingExtra where the tagger of a text's language is not installed.
         """
-        texts = list(dict.fromkeys(one for _, one in asked))
-        read = {one: self._read(clean(one), of) for one, of in zip(texts, languages(texts), strict=True)}
+        texts = list(dict.fromkeys(passage for _, passage in questions))
+        by_language = zip(texts, languages(texts), strict=True)
+        read = {passage: self._read(clean(passage), language) for passage, language in by_language}
         self.signature = f"lexical-{self._nouns.signature}"
-        return [_answer(clean(question), read[one]) for question, one in asked]
+        return [_answer(clean(question), read[passage]) for question, passage in questions]
 
-    def _read(self, given: str, language: str) -> list[_Sentence]:
+    def _read(self, passage: str, language: str) -> list[_Sentence]:
         """The text's sentences. Phrases are found in the whole text, which tells what is a name."""
-        read = _sentences(given, self._nouns.spans(given, language))
+        read = _sentences(passage, self._nouns.spans(passage, language))
         return [
             _Sentence(_content(_words(sentence)), tuple(_candidate(sentence, span) for span in spans))
             for sentence, spans in read
@@ -158,7 +159,7 @@ def _candidate(sentence: str, span: Span) -> _Candidate:
 
 
 def _sides(before: str, after: str) -> tuple[_Side, _Side]:
-    return _nearest(_words(before[-_REACH:])[::-1]), _nearest(_words(after[:_REACH]))
+    return _nearest(_words(before[-_CONTEXT:])[::-1]), _nearest(_words(after[:_CONTEXT]))
 
 
 def _nearest(words: Iterable[str]) -> _Side:
@@ -172,24 +173,26 @@ def _answer(question: str, sentences: Iterable[_Sentence]) -> str | ModelError:
     before, gap, after = question.partition(GAP)
     if not gap:
         return ModelError("NoGap", "the lexical reader answers questions with a gap alone: take questions=cloze")
-    left, right = _sides(before, after)
-    asked = {*left, *right}
-    content = _content(asked)
+    before_gap, after_gap = _sides(before, after)
+    question_words = {*before_gap, *after_gap}
+    content = _content(question_words)
     best, answer = 0.0, UNANSWERABLE
     for sentence in sentences:
         if content.isdisjoint(sentence.content):
             continue
         for candidate in sentence.candidates:
-            fit = _fit(left, candidate.before) + _fit(right, candidate.after)
-            if fit > best and not candidate.words <= asked:
+            fit = _fit(before_gap, candidate.before) + _fit(after_gap, candidate.after)
+            if fit > best and not candidate.words <= question_words:
                 best, answer = fit, candidate.phrase
     return answer
 
 
-def _fit(wanted: _Side, found: _Side) -> float:
+def _fit(question_side: _Side, candidate_side: _Side) -> float:
     """How much stands on one side of a phrase as it does beside the gap."""
     return sum(
-        _weight(word) / (1 + _FADING * max(place, found[word])) for word, place in wanted.items() if word in found
+        _weight(word) / (1 + _DISTANCE_DECAY * max(place, candidate_side[word]))
+        for word, place in question_side.items()
+        if word in candidate_side
     )
 
 

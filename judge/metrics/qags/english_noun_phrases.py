@@ -117,7 +117,7 @@ _DATES = _set(
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August "
     "September October November December Jan Feb Aug Sept Oct Nov Dec"
 )
-_MOST = 6  # words of a phrase
+_MAX_PHRASE_WORDS = 6  # words of a phrase
 _TITLE = 0.8  # of the words that have a capital in a title
 
 _TOKEN = re.compile(
@@ -155,18 +155,18 @@ def spans(text: str) -> list[Span]:
     verb as well.
     """
     tokens = _tokens(text)
-    found: list[Span] = []
+    phrases: list[Span] = []
     run: list[int] = []
     for place in range(len(tokens)):
-        if run and _begins(tokens, place, run):
-            found += _phrase(tokens, run)
+        if run and _starts_phrase(tokens, place, run):
+            phrases += _phrase(tokens, run)
             run = []
-        if _belongs(tokens, place, bool(run)):
+        if _belongs_to_phrase(tokens, place, bool(run)):
             run.append(place)
             continue
-        found += _phrase(tokens, run)
+        phrases += _phrase(tokens, run)
         run = []
-    return found + _phrase(tokens, run)
+    return phrases + _phrase(tokens, run)
 
 
 def is_function(word: str) -> bool:
@@ -179,17 +179,17 @@ def is_other_language(text: str) -> bool:
     alone, and two different ones that are common elsewhere or hold a letter with a mark.
     """
     words = [match.group().lower() for match in _TOKEN.finditer(text) if match.lastgroup == "word"]
-    if len(words) < _FEWEST or not _ENGLISH_ALONE.isdisjoint(words):
+    if len(words) < _MIN_WORDS or not _COMMON_IN_ENGLISH.isdisjoint(words):
         return False
-    return sum(word in _ELSEWHERE or not word.isascii() for word in set(words)) > 1
+    return sum(word in _COMMON_ELSEWHERE or not word.isascii() for word in set(words)) > 1
 
 
-_FEWEST = 8
-_ENGLISH_ALONE = _set(
+_MIN_WORDS = 8
+_COMMON_IN_ENGLISH = _set(
     "the and that this these with from his her he she they their its it you your our my we were not been has have "
     "would could which who what when into about after said says will if than more"
 )
-_ELSEWHERE = _set(  # but van, de, la and others that are in names
+_COMMON_ELSEWHERE = _set(  # but van, de, la and others that are in names
     "der die das und ist nicht ein eine einen auf dem zu im sich dass les des un une et est dans que qui sur pour par "
     "en una con por para se su lo gli che della não um uma em com na het een voor niet op aan att det som på är og til "
     "af ikke nie się bir"
@@ -223,19 +223,19 @@ def _tokens(text: str) -> list[_Token]:
     words = [match.group() for match in raw if match.lastgroup == "word"]
     cased = sum(word[0].isupper() for word in words) < _TITLE * len(words)  # else capitals say nothing
     quiet = sum(word.isupper() for word in words) < _TITLE * len(words)
-    inner = {m.group() for n, m in enumerate(raw) if cased and m.group()[0].isupper() and not _first(raw, n)}
-    made = []
+    inner = {m.group() for n, m in enumerate(raw) if cased and m.group()[0].isupper() and not _starts_sentence(raw, n)}
+    tokens = []
     for n, match in enumerate(raw):
         word = match.group()
         capital = cased and match.lastgroup == "word" and word[0].isupper()
         after = raw[n + 1].group() if n + 1 < len(raw) else ""
-        name = capital and (not _first(raw, n) or word in inner or (after[:1].isupper() and after in inner))
+        name = capital and (not _starts_sentence(raw, n) or word in inner or (after[:1].isupper() and after in inner))
         name = name or (quiet and word in _ACRONYMS) or bool(_CAMEL(word))
         adverb = capital and word.lower() in _ADVERBS and _in_name(raw, n)
         start = match.start() + len(word) - len(word.lstrip())
         kind = "noun" if adverb else _kind(match, name)
-        made.append(_Token(word.strip(), start, match.start() + len(word.rstrip()), kind, name or adverb))
-    return made
+        tokens.append(_Token(word.strip(), start, match.start() + len(word.rstrip()), kind, name or adverb))
+    return tokens
 
 
 def _in_name(raw: list[re.Match[str]], place: int) -> bool:
@@ -246,7 +246,7 @@ def _in_name(raw: list[re.Match[str]], place: int) -> bool:
     return sum(beside) > 1
 
 
-def _first(raw: list[re.Match[str]], place: int) -> bool:
+def _starts_sentence(raw: list[re.Match[str]], place: int) -> bool:
     return place == 0 or raw[place - 1].group() in _ENDS
 
 
@@ -271,22 +271,22 @@ def _by_ending(low: str) -> Kind:
     return "adjective" if low.endswith(_ADJECTIVE_ENDINGS) and low not in _NOUNS_IN_ISH else "noun"
 
 
-def _begins(tokens: list[_Token], place: int, run: list[int]) -> bool:
+def _starts_phrase(tokens: list[_Token], place: int, run: list[int]) -> bool:
     """Whether a phrase ends before the token: `the harbour | three hours`, `Tuesday | Tesla`; not `July | 1`."""
     token = tokens[place]
     if token.kind != "number":
-        return token.name and token.text not in _DATES and _date(tokens, run)
-    if _SCORE(token.text) or _third_person(tokens[run[-1]], token):
+        return token.name and token.text not in _DATES and _is_date(tokens, run)
+    if _SCORE(token.text) or _is_third_person(tokens[run[-1]], token):
         return True
     if token.low in _MAGNITUDES and tokens[run[-1]].kind == "number":
         return False
     after = tokens[place + 1] if place + 1 < len(tokens) else None
     if after is None or after.kind != "noun" or after.name:
         return False
-    return token.text.isalpha() or _plural(after.low)
+    return token.text.isalpha() or _is_plural(after.low)
 
 
-def _date(tokens: list[_Token], run: list[int]) -> bool:
+def _is_date(tokens: list[_Token], run: list[int]) -> bool:
     """Whether the run is a date by itself: `on 4 May`, `in 2019`; not `the Sunday` (Times)."""
     before = tokens[run[0] - 1] if run[0] else None
     if len(run) > 3 or (before is not None and before.kind == "determiner"):
@@ -296,7 +296,7 @@ def _date(tokens: list[_Token], run: list[int]) -> bool:
     return year or (any(w in _DATES for w in words) and all(w in _DATES or w.isdigit() for w in words))
 
 
-def _belongs(tokens: list[_Token], place: int, running: bool) -> bool:
+def _belongs_to_phrase(tokens: list[_Token], place: int, running: bool) -> bool:
     """Whether the token goes into the phrase before it, or begins one."""
     token = tokens[place]
     before = tokens[place - 1] if place else None
@@ -306,11 +306,11 @@ def _belongs(tokens: list[_Token], place: int, running: bool) -> bool:
     if token.kind in ("number", "adjective"):
         return True
     if token.kind == "verb":
-        return _verb_as_noun(token, before, after, running)
-    return token.kind == "noun" and (token.name or not _verb_here(token, before, after))
+        return _is_nominal_verb(token, before, after, running)
+    return token.kind == "noun" and (token.name or not _is_verb(token, before, after))
 
 
-def _verb_as_noun(token: _Token, before: _Token | None, after: _Token | None, running: bool) -> bool:
+def _is_nominal_verb(token: _Token, before: _Token | None, after: _Token | None, running: bool) -> bool:
     """`the vote`, `latest score`; `the injured man`, `a growing number`; not `the 2020s saw growth`."""
     if before is None or before.kind not in ("determiner", "adjective", "number"):
         return running and token.low in _ALSO_NOUNS and (after is None or after.kind == "mark" or after.low == "of")
@@ -320,18 +320,18 @@ def _verb_as_noun(token: _Token, before: _Token | None, after: _Token | None, ru
     return token.low in _ALSO_NOUNS or (adjective and after is not None and after.kind in ("noun", "adjective"))
 
 
-def _verb_here(token: _Token, before: _Token | None, after: _Token | None) -> bool:
+def _is_verb(token: _Token, before: _Token | None, after: _Token | None) -> bool:
     """Whether a word that may be a noun follows what verbs follow: `they drew`, `will join`, `to visit the`."""
     if before is None or before.kind not in ("subject", "modal"):
         return False
     if before.low != "to":
         return True
     if after is None or after.kind in ("mark", "other", "be", "modal"):
-        return not (token.low.endswith(_NOUN_ENDINGS) or _plural(token.low))
-    return not (after.kind == "noun" and _plural(token.low))
+        return not (token.low.endswith(_NOUN_ENDINGS) or _is_plural(token.low))
+    return not (after.kind == "noun" and _is_plural(token.low))
 
 
-def _plural(word: str) -> bool:
+def _is_plural(word: str) -> bool:
     return word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
 
@@ -341,31 +341,31 @@ def _phrase(tokens: list[_Token], run: list[int]) -> list[Span]:
         return []
     before = tokens[run[0] - 1] if run[0] else None
     after = tokens[run[-1] + 1] if run[-1] + 1 < len(tokens) else None
-    if len(run) > 1 and tokens[run[-2]].kind == "noun" and _third_person(tokens[run[-1]], after):
+    if len(run) > 1 and tokens[run[-2]].kind == "noun" and _is_third_person(tokens[run[-1]], after):
         run = run[:-1]
-    while run and not _head(tokens[run[-1]]):
+    while run and not _can_end_phrase(tokens[run[-1]]):
         run = run[:-1]
-    if not run or (len(run) == 1 and _anaphoric(before, tokens[run[0]])):
+    if not run or (len(run) == 1 and _is_anaphoric(before, tokens[run[0]])):
         return []
-    run = run[-_MOST:]
+    run = run[-_MAX_PHRASE_WORDS:]
     return [(tokens[run[0]].start, tokens[run[-1]].end)]
 
 
-def _third_person(last: _Token, after: _Token | None) -> bool:
+def _is_third_person(last: _Token, after: _Token | None) -> bool:
     """`the club hopes to`, `the president meets the`, `the phone costs $999`."""
-    if last.name or after is None or not _plural(last.low):
+    if last.name or after is None or not _is_plural(last.low):
         return False
     if after.kind == "number":
         return after.text[0] in _MONEY
     return after.low == "to" or (after.kind == "determiner" and after.low != "'s") or after.low in ("him", "them", "it")
 
 
-def _head(token: _Token) -> bool:
+def _can_end_phrase(token: _Token) -> bool:
     if token.kind == "number":
         return any(map(str.isalnum, token.text))
     return (token.kind == "noun" and len(token.text) > 1) or token.low in _ALSO_NOUNS
 
 
-def _anaphoric(before: _Token | None, token: _Token) -> bool:
+def _is_anaphoric(before: _Token | None, token: _Token) -> bool:
     """`The two` names nobody."""
     return before is not None and before.kind == "determiner" and token.low in _NUMBER_WORDS

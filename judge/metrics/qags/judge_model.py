@@ -39,29 +39,29 @@ _REMARK = re.compile(r"(?<!\s)(?:\s++[-–—]++\s|\s*+[:：(（])")
 _STOPS = ".。．,，;；、"
 _OPENING = re.compile(r"(?:the )?answer is:?\s+|答えは[、：:]?\s*|답은[:：]?\s+|答案是[：:]?\s*", re.IGNORECASE)
 _CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
-_MARKS, _FINALS, _DOTS = "?？؟", ("か", "까", "나요", "는가", "인가", "吗", "嗎", "呢"), "。.．"
+_MARKS, _QUESTION_WORDS, _DOTS = "?？؟", ("か", "까", "나요", "는가", "인가", "吗", "嗎", "呢"), "。.．"
 """How a question ends: with a mark, or a word and perhaps a stop."""
 _LONGEST, _MOST = 2_000, 1_000
 """Characters of a line, and lines or entries of a list, that are read."""
-_ENDS = re.compile(rf"(?:[{_MARKS}]|(?:{'|'.join(_FINALS)})[{_DOTS}]?)" + r"[\s\"'”’」』»)\]）*_]*\Z")
+_QUESTION_END = re.compile(rf"(?:[{_MARKS}]|(?:{'|'.join(_QUESTION_WORDS)})[{_DOTS}]?)" + r"[\s\"'”’」』»)\]）*_]*\Z")
 
 
 def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
     """The listed themes that occur in the output, by their first place there, one per line; "" where it has none."""
-    entries = [entry[:_LONGEST] for entry in _listed(reply)[:_MOST]]
+    entries = [entry[:_LONGEST] for entry in _list_entries(reply)[:_MOST]]
     if all(_is_word(entry, nothing) for entry in entries):
         return ""
-    where = _folded(output)
-    found: dict[str, tuple[int, str]] = {}
+    folded_output = _folded(output)
+    places: dict[str, tuple[int, str]] = {}
     for entry in entries:
-        for theme in _occurring(entry, where):
-            found.setdefault(_folded(theme), (where.find(_folded(theme)), _as_written(theme, output)))
-    if not found:
+        for theme in _occurring(entry, folded_output):
+            places.setdefault(_folded(theme), (folded_output.find(_folded(theme)), _as_written(theme, output)))
+    if not places:
         raise ParseError(f"nothing that the reply lists occurs in the text: {reply[:80]!r}", reply)
-    return "\n".join(theme for _, theme in sorted(found.values(), key=lambda one: one[0]))
+    return "\n".join(theme for _, theme in sorted(places.values(), key=lambda placed: placed[0]))
 
 
-def _listed(reply: str) -> list[str]:
+def _list_entries(reply: str) -> list[str]:
     """The entries of a list in JSON, be it alone or in an object, or of one in lines."""
     lines = _lines(reply)
     if lines and lines[0][0] in "[{":
@@ -74,7 +74,7 @@ def _listed(reply: str) -> list[str]:
     return lines
 
 
-def _alone(reply: str) -> str:
+def _single_json_text(reply: str) -> str:
     """The text in a JSON object that holds nothing else, or the reply as it is."""
     text = "\n".join(_lines(reply))
     try:
@@ -106,10 +106,10 @@ def _occurring(entry: str, where: str) -> list[str]:
 def _forms(entry: str) -> Iterator[str]:
     """An entry as it is, then with ever more of what was not asked for taken away."""
     yield entry
-    bare = _bare(_BULLET.sub("", entry, count=1) if _BULLET.match(entry) else entry)
+    bare = _without_marks(_BULLET.sub("", entry, count=1) if _BULLET.match(entry) else entry)
     yield bare
-    yield _bare(bare.rstrip(_STOPS))
-    yield _bare(_REMARK.split(bare)[0])
+    yield _without_marks(bare.rstrip(_STOPS))
+    yield _without_marks(_REMARK.split(bare)[0])
 
 
 def _occurs(theme: str, where: str) -> bool:
@@ -119,36 +119,36 @@ def _occurs(theme: str, where: str) -> bool:
 def _as_written(theme: str, output: str) -> str:
     """A theme on one line and, where the output has it but for case and spaces, in the output's writing."""
     forms = (re.sub("['’]", "['’]", r"\s+".join(map(re.escape, form.split()))) for form in (theme, fold(theme)))
-    found = (match[0] for form in forms if (match := re.search(form, output, re.IGNORECASE)))
-    return " ".join(next(found, theme).split())
+    matches = (match[0] for form in forms if (match := re.search(form, output, re.IGNORECASE)))
+    return " ".join(next(matches, theme).split())
 
 
 def question(reply: str, words: Words) -> str:
     """The first line that ends as questions do, else the first with a question mark. Raises ParseError without one."""
-    lines = [line[:_LONGEST] for line in _lines(_alone(reply))[:_MOST]]
+    lines = [line[:_LONGEST] for line in _lines(_single_json_text(reply))[:_MOST]]
     asking: list[str] = []
     for position, line in enumerate(lines, 1):
         line = _BULLET.sub("", line, count=1) if _BULLET.match(line) else line
-        line = _unanswered(_bare(_unlabelled(_bare(line), words["labels"])), words["labels"])
+        line = _without_answer(_without_marks(_without_label(_without_marks(line), words["labels"])), words["labels"])
         if _refuses(line, words["refusals"]):
             break  # what follows is no question on the text
         if says(line) and not _announces(line, position < len(lines)):
             asking.append(" ".join(line.split()))
-    ending = (line for line in asking if _ENDS.search(line))
+    ending = (line for line in asking if _QUESTION_END.search(line))
     marked = (line for line in asking if "?" in line or "？" in line)
-    if found := next(ending, "") or next(marked, ""):
-        return found
+    if best := next(ending, "") or next(marked, ""):
+        return best
     raise ParseError(f"no question in the reply: {reply[:80]!r}", reply)
 
 
-def _unanswered(line: str, labels: Sequence[str]) -> str:
+def _without_answer(line: str, labels: Sequence[str]) -> str:
     """A line without the labelled answer that some models write after the question."""
-    for found in re.finditer(rf"(?<!\W)(\W*+)(?=(?:{_any(labels)})[\s*_]*+[:：])", line, re.IGNORECASE):
-        asked, between = line[: found.start()], found[1]
-        if asked.endswith(_FINALS):
-            return asked + (between[:1] if between[:1] in _DOTS else "")
-        if (mark := min((place for one in _MARKS if (place := between.find(one)) >= 0), default=-1)) >= 0:
-            return asked + between[: mark + 1]
+    for label in re.finditer(rf"(?<!\W)(\W*+)(?=(?:{_any_of(labels)})[\s*_]*+[:：])", line, re.IGNORECASE):
+        question_part, between = line[: label.start()], label[1]
+        if question_part.endswith(_QUESTION_WORDS):
+            return question_part + (between[:1] if between[:1] in _DOTS else "")
+        if (end := min((index for sign in _MARKS if (index := between.find(sign)) >= 0), default=-1)) >= 0:
+            return question_part + between[: end + 1]
     return line
 
 
@@ -158,18 +158,20 @@ def answer(reply: str, question: str, text: str, words: Words) -> str:
     What follows that line is the model's explanation, which was not asked for. A line that the text holds is an
     answer, also where it reads like a refusal.
     """
-    lines = [_answering(line[:_LONGEST], question, words["labels"]) for line in _lines(_alone(reply))[:_MOST]]
-    said = [line for line in lines if says(line)]
-    if any(_is_word(line, words["unanswerable"]) for line in said):
+    lines = [
+        _answer_text(line[:_LONGEST], question, words["labels"]) for line in _lines(_single_json_text(reply))[:_MOST]
+    ]
+    worded = [line for line in lines if says(line)]
+    if any(_is_word(line, words["unanswerable"]) for line in worded):
         return UNANSWERABLE
-    for position, line in enumerate(said, 1):
-        if _announces(line, position < len(said)):
+    for position, line in enumerate(worded, 1):
+        if _announces(line, position < len(worded)):
             continue
         if _explains(line, words["unanswerable"]):
             return UNANSWERABLE
         if _folded(line) in _folded(text):
             return line
-        if any(_plain(part) in _plain(line) for part in words["declines"]):
+        if any(_words_only(part) in _words_only(line) for part in words["declines"]):
             return UNANSWERABLE
         if _refuses(line, words["refusals"]):
             break
@@ -177,39 +179,47 @@ def answer(reply: str, question: str, text: str, words: Words) -> str:
     raise ParseError(f"no answer in the reply: {reply[:80]!r}", reply)
 
 
-def _answering(line: str, question: str, labels: Sequence[str]) -> str:
+def _answer_text(line: str, question: str, labels: Sequence[str]) -> str:
     """A line without bullet, label, quotes, final stop, and the question or `The answer is` before the answer."""
     before = ""
-    line, asked = " ".join(line.split()), " ".join(question.split())
+    line, asked_question = " ".join(line.split()), " ".join(question.split())
     while line != before:
         before = line
-        line = _bare(_unlabelled(_bare(_DASH.sub("", line, count=1) if _DASH.match(line) else line), labels))
-        if line[: len(asked)].casefold() == asked.casefold():
-            line = line[len(asked) :].lstrip(" :：-–—>→")
+        line = _without_marks(
+            _without_label(_without_marks(_DASH.sub("", line, count=1) if _DASH.match(line) else line), labels)
+        )
+        if line[: len(asked_question)].casefold() == asked_question.casefold():
+            line = line[len(asked_question) :].lstrip(" :：-–—>→")
         line = _OPENING.sub("", line, count=1) if _OPENING.match(line) else line
         line = line[:-1] if line.endswith(("。", "．")) or (line.endswith(".") and line.count(".") == 1) else line
     return line
 
 
-def _unlabelled(line: str, labels: Sequence[str]) -> str:
+def _without_label(line: str, labels: Sequence[str]) -> str:
     """A line without the `Answer:` before it."""
-    label = re.match(rf"[\s*_#>]*(?:{_any(labels)})[\s*_]*[:：][\s*_]*", line, re.IGNORECASE)
+    label = re.match(rf"[\s*_#>]*(?:{_any_of(labels)})[\s*_]*[:：][\s*_]*", line, re.IGNORECASE)
     return line[label.end() :] if label else line
 
 
-def _any(words: Sequence[str]) -> str:
+def _any_of(words: Sequence[str]) -> str:
     return "|".join(map(re.escape, words))
 
 
-def _bare(line: str) -> str:
+def _without_marks(line: str) -> str:
     """A line without the marks that enclose all of it."""
     before = ""
     while line != before:
         before = line = line.strip()
         for pair in _PAIRS:
-            left, right = (pair[0], pair[1]) if len(set(pair)) == 2 else (pair, pair)
-            inner = line[len(left) : -len(right)]
-            if line.startswith(left) and line.endswith(right) and inner and left not in inner and right not in inner:
+            opening, closing = (pair[0], pair[1]) if len(set(pair)) == 2 else (pair, pair)
+            inner = line[len(opening) : -len(closing)]
+            if (
+                line.startswith(opening)
+                and line.endswith(closing)
+                and inner
+                and opening not in inner
+                and closing not in inner
+            ):
                 line = inner
     return line
 
@@ -221,14 +231,14 @@ def _announces(line: str, more: bool) -> bool:
 
 def _explains(line: str, words: Sequence[str]) -> bool:
     """Whether a line begins with such a word and goes on after a stop, or has the one that was asked for at an end."""
-    core, wanted = _core(line), _core(words[0])
+    core, phrase = _core(line), _core(words[0])
     rests = (core[len(word) :].lstrip() for word in map(_core, words) if core.startswith(word))
     begins = any(rest and not rest[0].isalnum() for rest in rests)
-    return begins or core.startswith(wanted) or core.endswith(wanted)
+    return begins or core.startswith(phrase) or core.endswith(phrase)
 
 
 def _refuses(line: str, beginnings: Sequence[str]) -> bool:
-    return any(_plain(line).startswith(_plain(one)) for one in beginnings)
+    return any(_words_only(line).startswith(_words_only(beginning)) for beginning in beginnings)
 
 
 def _is_word(line: str, words: Sequence[str]) -> bool:
@@ -236,11 +246,11 @@ def _is_word(line: str, words: Sequence[str]) -> bool:
 
 
 def _core(text: str) -> str:
-    found = _CORE.search(_folded(text))
-    return found[0] if found else ""
+    match = _CORE.search(_folded(text))
+    return match[0] if match else ""
 
 
-def _plain(text: str) -> str:
+def _words_only(text: str) -> str:
     """Letters and digits alone, in words."""
     return " ".join(re.sub(r"[\W_]+", " ", _folded(text).replace("'", "")).split())
 
@@ -286,21 +296,21 @@ class _Stage:
         self.signature = self._signed()
 
     def _signed(self) -> str:
-        who = getattr(self._ask, "signature", "") or "llm"
-        return f"{who}:{self._language}@{self._digest[:6]}"
+        model = getattr(self._ask, "signature", "") or "llm"
+        return f"{model}:{self._language}@{self._digest[:6]}"
 
-    def _wanted(self, read: Callable[[str], str], **texts: str) -> ModelQuestion:
+    def _question(self, read: Callable[[str], str], **texts: str) -> ModelQuestion:
         prompt = self._template.render(texts | self._words).strip()
         return ModelQuestion(prompt, _TOKEN_LIMIT[self.name], read)
 
-    def _replies(self, wanted: Mapping[int, ModelQuestion], count: int) -> list[str | ModelError]:
+    def _replies(self, requests: Mapping[int, ModelQuestion], count: int) -> list[str | ModelError]:
         """The replies about `count` things, of which those that are not asked about get an empty text."""
-        found = dict(zip(wanted, self._ask(list(wanted.values())), strict=True)) if wanted else {}
+        replies = dict(zip(requests, self._ask(list(requests.values())), strict=True)) if requests else {}
         self.signature = self._signed()
-        return [found.get(place, "") for place in range(count)]
+        return [replies.get(place, "") for place in range(count)]
 
 
-_NONE_LISTED = ModelError("NoThemes", "is not measured: the judge listed no themes to ask about")
+_NO_THEMES = ModelError("NoThemes", "is not measured: the judge listed no themes to ask about")
 
 
 class ModelThemes(_Stage):
@@ -310,15 +320,21 @@ class ModelThemes(_Stage):
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         nothing = self._words["nothing"]
-        wanted = {
-            place: self._wanted(partial(themes, output=output, nothing=nothing), text=output)
+        requests = {
+            place: self._question(partial(themes, output=output, nothing=nothing), text=output)
             for place, output in enumerate(outputs)
             if says(output)
         }
-        found = self._replies(wanted, len(outputs))
+        replies = self._replies(requests, len(outputs))
         return [
-            one if isinstance(one, ModelError) else one.split("\n") if one else _NONE_LISTED if place in wanted else []
-            for place, one in enumerate(found)
+            reply
+            if isinstance(reply, ModelError)
+            else reply.split("\n")
+            if reply
+            else _NO_THEMES
+            if place in requests
+            else []
+            for place, reply in enumerate(replies)
         ]
 
 
@@ -327,10 +343,10 @@ class ModelQuestions(_Stage):
 
     name = "question"
 
-    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
+    def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         read = partial(question, words=self._words)
-        wanted = {place: self._wanted(read, text=output, theme=theme) for place, (theme, output) in enumerate(asked)}
-        return self._replies(wanted, len(asked))
+        requests = {n: self._question(read, text=output, theme=theme) for n, (theme, output) in enumerate(pairs)}
+        return self._replies(requests, len(pairs))
 
 
 class ModelAnswers(_Stage):
@@ -338,25 +354,25 @@ class ModelAnswers(_Stage):
 
     name = "answer"
 
-    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        wanted = {
-            place: self._wanted(
+    def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
+        requests = {
+            place: self._question(
                 partial(answer, question=question, text=text, words=self._words),
                 text=text,
                 question=question,
             )
-            for place, (question, text) in enumerate(asked)
+            for place, (question, text) in enumerate(pairs)
             if says(text)
         }
-        return self._replies(wanted, len(asked))
+        return self._replies(requests, len(pairs))
 
 
 @lru_cache(maxsize=32)
 def _prompt(language: str, name: str) -> tuple[Template, dict[str, tuple[str, ...]], str]:
     """A prompt's template, the words of its header and its layout's, and the sha256 of its texts in hex."""
     folder = builtin_prompts() / language / "qags"
-    own = f"{name}.jinja"
-    texts = {file: read_text(folder / file) for file in (own, _LAYOUT)}
+    file_name = f"{name}.jinja"
+    texts = {file: read_text(folder / file) for file in (file_name, _LAYOUT)}
     env = ImmutableSandboxedEnvironment(
         loader=DictLoader({file: template_body(text) for file, text in texts.items()}),
         undefined=StrictUndefined,
@@ -367,4 +383,4 @@ def _prompt(language: str, name: str) -> tuple[Template, dict[str, tuple[str, ..
     env.filters["fenced"] = fenced
     headers = [yaml_lines.values(front_matter(text)) for text in texts.values()]
     words = {key: tuple(map(str, values)) for header in headers for key, values in header.items()}
-    return env.get_template(own), words, hashlib.sha256(json.dumps(list(texts.values())).encode()).hexdigest()
+    return env.get_template(file_name), words, hashlib.sha256(json.dumps(list(texts.values())).encode()).hexdigest()

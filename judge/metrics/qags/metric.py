@@ -42,9 +42,9 @@ from judge.metrics.qags.similarity import Similarities, checked
 BACKENDS = ("lexical", "models", "llm")
 CLOZE, LEXICAL, LLM = "cloze", "lexical", "llm"
 _STAGES = {"lexical": ("nouns", CLOZE, LEXICAL), "models": ("nouns", "", ""), "llm": (LLM, LLM, LLM)}
-_OF_MODELS = ("template", "null", "beams", "question_tokens", "input_tokens", "batch_tokens")
-_OF_BERT = ("bertscore_model", "bertscore_layer")
-_TEXTS = ("backend", "themes", "questions", "answers", "language", "template", "bertscore_model", "device")
+_MODEL_OPTIONS = ("template", "null", "beams", "question_tokens", "input_tokens", "batch_tokens")
+_BERTSCORE_OPTIONS = ("bertscore_model", "bertscore_layer")
+_TEXT_OPTIONS = ("backend", "themes", "questions", "answers", "language", "template", "bertscore_model", "device")
 NO_JUDGE = (
     "qags: a judge model is to be asked, and none is named: name one with --model NAME (judge run and judge qags take "
     "it; judge score asks no judge)"
@@ -100,7 +100,7 @@ class Options:
     @property
     def of_models(self) -> Mapping[str, Any]:
         """The settings of the two models that were given."""
-        return {name: value for name in (*_OF_MODELS, "device") if (value := getattr(self, name)) is not None}
+        return {name: value for name in (*_MODEL_OPTIONS, "device") if (value := getattr(self, name)) is not None}
 
     @property
     def of_bertscore(self) -> Mapping[str, Any]:
@@ -115,27 +115,27 @@ def known(options: Mapping[str, Any]) -> None:
             raise ConfigError(f"qags: {unknown_name_message('option', name, names)}")
 
 
-def _check_types(given: Options) -> None:
-    for name in _TEXTS:
-        value = getattr(given, name)
+def _check_types(options: Options) -> None:
+    for name in _TEXT_OPTIONS:
+        value = getattr(options, name)
         if value is not None and not (isinstance(value, str) and value.strip()):
             raise ConfigError(f"qags: {name} must be a text, not {value!r}")
-    choice_option("qags: backend", given.backend, BACKENDS)
-    whole_number("qags: most", given.most, 1, 1_000)
+    choice_option("qags: backend", options.backend, BACKENDS)
+    whole_number("qags: most", options.most, 1, 1_000)
     for name in ("compounds", "consistent"):
-        bool_option(f"qags: {name}", getattr(given, name))
+        bool_option(f"qags: {name}", getattr(options, name))
     for name in ("low", "high"):
-        number(f"qags: {name}", getattr(given, name), -1, 1)
-    if given.language is not None:
+        number(f"qags: {name}", getattr(options, name), -1, 1)
+    if options.language is not None:
         from judge.metrics.qags import judge_model
 
-        choice_option("qags: language", given.language, judge_model.languages())
+        choice_option("qags: language", options.language, judge_model.languages())
 
 
-def _stage_names(given: Options) -> tuple[str, str, str]:
+def _stage_names(options: Options) -> tuple[str, str, str]:
     """The names of what makes themes, questions and answers; "" where a model is to be named."""
-    themes, questions, answers = _STAGES[given.backend]
-    return given.themes or themes, given.questions or questions, given.answers or answers
+    themes, questions, answers = _STAGES[options.backend]
+    return options.themes or themes, options.questions or questions, options.answers or answers
 
 
 def _check_stages(stages: tuple[str, str, str]) -> None:
@@ -154,17 +154,17 @@ def _check_stages(stages: tuple[str, str, str]) -> None:
         raise ConfigError("qags: answers=lexical fills gaps and takes questions=cloze alone")
 
 
-def _check_use(given: Options) -> None:
+def _check_use(options: Options) -> None:
     """Raises ConfigError for an option that nothing here reads."""
-    models = given.uses_models
-    bert = not {"bertscore", "corrected"}.isdisjoint(given.similarities)
+    uses_models = options.uses_models
+    uses_bertscore = not {"bertscore", "corrected"}.isdisjoint(options.similarities)
     of_models, of_bert = "backend=models", "similarity=bertscore or corrected"
-    unread = [(name, of_models) for name in _OF_MODELS if not models]
-    unread += [(name, of_bert) for name in _OF_BERT if not bert]
-    unread += [("device", f"{of_models} and of {of_bert}")] * (not models and not bert)
-    for name, of in unread:
-        if getattr(given, name) is not None:
-            raise ConfigError(f"qags: {name} is an option of {of}, which this run does not have: leave it out")
+    unread = [(name, of_models) for name in _MODEL_OPTIONS if not uses_models]
+    unread += [(name, of_bert) for name in _BERTSCORE_OPTIONS if not uses_bertscore]
+    unread += [("device", f"{of_models} and of {of_bert}")] * (not uses_models and not uses_bertscore)
+    for name, owner in unread:
+        if getattr(options, name) is not None:
+            raise ConfigError(f"qags: {name} is an option of {owner}, which this run does not have: leave it out")
 
 
 def _is_model(name: str) -> bool:
@@ -231,7 +231,9 @@ class Qags(Options):
         """
         outcomes, columns = self._measure(samples)
         rows = [
-            row for sample, one in zip(samples, outcomes, strict=True) for row in _rows(sample, one, self.similarities)
+            row
+            for sample, outcome in zip(samples, outcomes, strict=True)
+            for row in _rows(sample, outcome, self.similarities)
         ]
         limits = (_LIMITS,) * (self.stage_names[2] == LEXICAL)
         return MetricResult(columns, tuple(rows), _notes(outcomes) + limits)
@@ -240,9 +242,11 @@ class Qags(Options):
         jobs = {n: Job(clean(s.output), clean(s.source)) for n, s in enumerate(samples) if s.source and _has_text(s)}
         stages, alike = self._stages([job.output for job in jobs.values()]), self._similarities()
         tell = self.progress if self.progress and self._models is None else lambda done, total: None
-        found = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent, tell=tell)
-        asked = dict(zip(jobs, found, strict=True))
-        outcomes = [asked[n] if n in asked else Outcome(trouble=_unasked(sample)) for n, sample in enumerate(samples)]
+        results = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent, tell=tell)
+        by_sample = dict(zip(jobs, results, strict=True))
+        outcomes = [
+            by_sample[n] if n in by_sample else Outcome(trouble=_not_asked(sample)) for n, sample in enumerate(samples)
+        ]
         return outcomes, tuple(self._column(name, stages, alike) for name in self.similarities)
 
     def _similarities(self) -> Similarities:
@@ -254,13 +258,13 @@ class Qags(Options):
         themes, questions, answers = self.stage_names
         by_rules = Nouns(themes if themes != LLM else "nouns", compounds=self.compounds)
         local: tuple[Questions, Answers] = self._models or (Cloze(by_rules), Lexical(by_rules))
-        asked: tuple[AnswerCandidates, Questions, Answers] = (by_rules, *local)
+        judged: tuple[AnswerCandidates, Questions, Answers] = (by_rules, *local)
         if self.ask and self.asks:
-            asked = _by_llm(self.ask, self.language or text.detect_language(outputs))
+            judged = _by_llm(self.ask, self.language or text.detect_language(outputs))
         return Stages(
-            asked[0] if themes == LLM else by_rules,
-            asked[1] if questions == LLM else local[0],
-            asked[2] if answers == LLM else local[1],
+            judged[0] if themes == LLM else by_rules,
+            judged[1] if questions == LLM else local[0],
+            judged[2] if answers == LLM else local[1],
         )
 
     def _column(self, name: str, stages: Stages, alike: Similarities) -> Column:
@@ -289,13 +293,13 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
         Sample(str(n), "", output, source=source, where=f"output {n}")
         for n, (output, source) in enumerate(zip(outputs, sources, strict=True))
     ]
-    made: list[QagsValue | Failure] = []
+    results: list[QagsValue | Failure] = []
     for sample, outcome in zip(samples, metric._measure(samples)[0], strict=True):
         rows = _rows(sample, outcome, metric.similarities)
         failed = next((row for row in rows if isinstance(row, Failure)), None)
         values = {row.column.removeprefix("qags_"): row.value for row in rows if isinstance(row, Score)}
-        made.append(failed or QagsValue(values, outcome.asked, outcome.note))
-    return made
+        results.append(failed or QagsValue(values, outcome.asked, outcome.note))
+    return results
 
 
 def _models(options: Options) -> tuple[Questions, Answers] | None:
@@ -304,8 +308,8 @@ def _models(options: Options) -> tuple[Questions, Answers] | None:
     pass  # DROPPED
 
     _, generator, reader = options.stage_names
-    given = {"cache": options.cache, "progress": options.progress, **options.of_models}
-    return open_models(generator=generator, reader=reader, **given)
+    settings = {"cache": options.cache, "progress": options.progress, **options.of_models}
+    return open_models(generator=generator, reader=reader, **settings)
 
 
 def _by_llm(ask: Ask, language: str) -> tuple[AnswerCandidates, Questions, Answers]:
@@ -318,47 +322,50 @@ def _has_text(sample: Sample) -> bool:
     return bool(sample.source and sample.source.strip() and sample.output.strip())
 
 
-def _unasked(sample: Sample) -> ModelError:
+def _not_asked(sample: Sample) -> ModelError:
     if not (sample.source or "").strip():
-        found = "no source" if sample.source is None else "a blank source"
+        lack = "no source" if sample.source is None else "a blank source"
         advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
-        return ModelError("NoSource", f"has {found} to answer questions from: {advice}")
+        return ModelError("NoSource", f"has {lack} to answer questions from: {advice}")
     return ModelError("NoThemes", "has an empty output, which has no themes to ask about: it is not measured")
 
 
 def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score | Failure]:
     """The sample's row in each column, in the columns' order."""
-    working = _working(outcome.asked)
+    working = _working_json(outcome.asked)
     rows: list[Score | Failure] = []
     for name in names:
         column, raw = f"qags_{name}", None if rows else working
-        values = [one.similarity[name] for one in outcome.counted if name in one.similarity]
+        values = [line.similarity[name] for line in outcome.counted if name in line.similarity]
         if outcome.trouble or len(values) < len(outcome.counted):
             trouble = outcome.trouble or _uncompared(name, outcome)
             rows.append(replace(failure(sample, column, trouble.error, trouble.message), raw=raw or ""))
         else:
-            how = Provenance("metric", n=len(values), raw=raw, note=outcome.note)
-            rows.append(Score(sample.item, sample.system, column, sum(values) / len(values), how))
+            provenance = Provenance("metric", n=len(values), raw=raw, note=outcome.note)
+            rows.append(Score(sample.item, sample.system, column, sum(values) / len(values), provenance))
     return rows
 
 
 def _uncompared(name: str, outcome: Outcome) -> ModelError:
-    one = next(asked for asked in outcome.counted if name not in asked.similarity)
+    uncompared = next(line for line in outcome.counted if name not in line.similarity)
     return ModelError(
-        "NotCompared", f"has answers that {name} cannot compare: {one.from_source!r}, {one.from_output!r}"
+        "NotCompared", f"has answers that {name} cannot compare: {uncompared.from_source!r}, {uncompared.from_output!r}"
     )
 
 
-def _working(asked: Sequence[Asked]) -> str | None:
-    lines = [[one.theme, one.question, one.from_source, one.from_output, one.similarity, one.left_out] for one in asked]
-    return json.dumps({"qags": lines}, ensure_ascii=False) if lines else None
+def _working_json(lines: Sequence[Asked]) -> str | None:
+    rows = [
+        [line.theme, line.question, line.from_source, line.from_output, line.similarity, line.left_out]
+        for line in lines
+    ]
+    return json.dumps({"qags": rows}, ensure_ascii=False) if rows else None
 
 
 def _notes(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     """What was left out of outputs that no judge failed: those are failures, and counted as such."""
-    asked = [line for one in outcomes if not (one.trouble and one.trouble.failed) for line in one.asked]
-    left = sum(bool(line.left_out) for line in asked)
-    return (f"qags: {left:,} of {len(asked):,} questions left out: {kinds(asked)}",) if left else ()
+    lines = [line for outcome in outcomes if not (outcome.trouble and outcome.trouble.failed) for line in outcome.asked]
+    left_out = sum(bool(line.left_out) for line in lines)
+    return (f"qags: {left_out:,} of {len(lines):,} questions left out: {kinds(lines)}",) if left_out else ()
 
 
 def open_models(
@@ -391,17 +398,17 @@ def open_models(
     _check_counts(counts if batch_tokens is None else counts | {"batch_tokens": batch_tokens})
     _check_kinds(null, device)
     runtime()  # what is not installed is said before anything is downloaded
-    kept = None if cache is None else Path(cache)
-    found = locate(GENERATOR, generator, kept), locate(READER, reader, kept)
+    cache_folder = None if cache is None else Path(cache)
+    files = locate(GENERATOR, generator, cache_folder), locate(READER, reader, cache_folder)
     questions = Generator(
-        found[0],
+        files[0],
         template=template,
         **counts,
         device=device,
         batch_tokens=batch_tokens,
         progress=progress,
     )
-    return questions, ExtractiveReader(found[1], null=null, device=device, batch_tokens=batch_tokens, progress=progress)
+    return questions, ExtractiveReader(files[1], null=null, device=device, batch_tokens=batch_tokens, progress=progress)
 
 
 def _check_kinds(null: Any, device: Any) -> None:

@@ -61,12 +61,12 @@ def locate(role: str, model: str, cache: Path | None = None) -> huggingface.Mode
     if not isinstance(model, str) or not model.strip():
         raise ConfigError(f"qags: {role} has to be a folder or a name on the Hugging Face hub, not {model!r}")
     files = huggingface.resolve(model, who="qags", what=role, cache=cache)
-    made = files.config().get("architectures") or []
+    architectures = files.config().get("architectures") or []
     # Said at once, as a reader is otherwise loaded only after all questions have been generated.
-    if role == READER and made and not any("QuestionAnswering" in str(kind) for kind in made):
+    if role == READER and architectures and not any("QuestionAnswering" in str(kind) for kind in architectures):
         raise files.error(
-            f"it is a {made[0]}, which was not made to answer questions: name a model trained for extractive question "
-            "answering (SQuAD)"
+            f"it is a {architectures[0]}, which was not made to answer questions: name a model trained for extractive "
+            "question answering (SQuAD)"
         )
     return files
 
@@ -103,7 +103,7 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
 
     None where not even the theme alone fits.
     """
-    place = _place(whole, theme)
+    place = _theme_place(whole, theme)
 
     def at(span: Span) -> Excerpt:
         return Excerpt(whole[span[0] : place[0]], whole[place[0] : place[1]], whole[place[1] : span[1]])
@@ -116,20 +116,20 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
     spans = _sentences(whole)
     first = _sentence_of(spans, place[0])
     last = max(first, _sentence_of(spans, max(place[0], place[1] - 1)))
-    if fitting(_reach(spans, first, last, place)):
-        return at(_widened(spans, first, last, place, fitting))
-    narrow = _narrowed(whole, _reach(spans, first, last, place), place, fitting)
+    if fitting(_extent(spans, first, last, place)):
+        return at(_widen(spans, first, last, place, fitting))
+    narrow = _narrow(whole, _extent(spans, first, last, place), place, fitting)
     return at(narrow) if narrow else None
 
 
-def _place(whole: str, theme: str) -> Span:
+def _theme_place(whole: str, theme: str) -> Span:
     """Where the theme stands first, as words of their own if it does so anywhere; the text's end if nowhere."""
-    found = (
+    match = (
         re.search(rf"(?<!\w){re.escape(theme)}(?!\w)", whole)
         or re.search(re.escape(theme), whole)
         or re.search(re.escape(theme), whole, re.IGNORECASE)
     )
-    return found.span() if theme and found else (len(whole), len(whole))
+    return match.span() if theme and match else (len(whole), len(whole))
 
 
 def _sentences(whole: str) -> list[Span]:
@@ -145,24 +145,24 @@ def _sentence_of(spans: list[Span], place: int) -> int:
     return next((n for n, (_, stop) in enumerate(spans) if place < stop), len(spans) - 1)
 
 
-def _reach(spans: list[Span], first: int, last: int, place: Span) -> Span:
+def _extent(spans: list[Span], first: int, last: int, place: Span) -> Span:
     """From one sentence's start to another's end; the theme's place is always within."""
     return min(spans[first][0], place[0]), max(spans[last][1], place[1])
 
 
-def _widened(spans: list[Span], first: int, last: int, place: Span, fitting: Callable[[Span], bool]) -> Span:
+def _widen(spans: list[Span], first: int, last: int, place: Span, fitting: Callable[[Span], bool]) -> Span:
     """Neighbouring sentences added after and before in turn, each side until one does not fit."""
     sides = [1, -1]
     while sides:
         side = sides.pop(0)
         low, high = (first, last + 1) if side > 0 else (first - 1, last)
-        if low >= 0 and high < len(spans) and fitting(_reach(spans, low, high, place)):
+        if low >= 0 and high < len(spans) and fitting(_extent(spans, low, high, place)):
             first, last = low, high
             sides.append(side)
-    return _reach(spans, first, last, place)
+    return _extent(spans, first, last, place)
 
 
-def _narrowed(whole: str, sentence: Span, place: Span, fitting: Callable[[Span], bool]) -> Span | None:
+def _narrow(whole: str, sentence: Span, place: Span, fitting: Callable[[Span], bool]) -> Span | None:
     """The most characters on both sides of the theme that fit, by halving; no word is cut in two."""
 
     def margin(size: int) -> Span:
@@ -187,8 +187,10 @@ def _narrowed(whole: str, sentence: Span, place: Span, fitting: Callable[[Span],
 TEMPLATE = "answer: {theme} context: {context}"
 _FIELD = re.compile(r"\{(theme|context|before|after)\}")
 _LABEL = re.compile(r"\s*question\s*[:：]", re.IGNORECASE)  # some models were trained to begin so
-_LEAST = 8_192  # tokens of a batch with all beams: each step of writing costs as much for one text as for many
-_KEPT = (
+_MIN_BATCH_TOKENS = (
+    8_192  # tokens of a batch with all beams: each step of writing costs as much for one text as for many
+)
+_KEPT_SETTINGS = (
     "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "forced_bos_token_id",
     "forced_eos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens",
 )  # fmt: skip
@@ -209,7 +211,7 @@ class Generator:
         batch_tokens: int | None = None,
         progress: Tell | None = None,
     ) -> None:
-        _check(template)
+        _check_template(template)
         self._weights, self._template, self._device = weights, template, device
         self._beams, self._question_tokens, self._input_tokens = beams, question_tokens, input_tokens
         self._batch_tokens, self._progress = batch_tokens, progress
@@ -221,7 +223,7 @@ class Generator:
     def _model(self) -> LoadedModel:
         model = load(self._weights, self._device)
         with huggingface.translated_errors(model.files, 0):
-            model.network.generation_config = _settled(
+            model.network.generation_config = _generation_config(
                 model.network.generation_config, self._beams, self._question_tokens
             )
         return model
@@ -239,12 +241,12 @@ class Generator:
         names = sorted({token.content for token in added if token.special}, key=len, reverse=True)
         return re.compile("|".join(map(re.escape, names))) if names else None
 
-    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
+    def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """For each (theme, output) a question; Trouble `NoQuestion` where the model wrote none or had no room."""
-        prompts = {one: self._prompt(*one) for one in dict.fromkeys(asked)}
-        wanted = list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None))
-        written = self._written(wanted)
-        return [_question(written[prompt] if (prompt := prompts[one]) is not None else None) for one in asked]
+        prompts = {request: self._prompt(*request) for request in dict.fromkeys(pairs)}
+        inputs = list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None))
+        written = self._written(inputs)
+        return [_question(written[prompt] if (prompt := prompts[request]) is not None else None) for request in pairs]
 
     def _prompt(self, theme: str, output: str) -> str | None:
         """The model's input, cut around the theme's sentence; None where the theme alone is too long for it."""
@@ -271,28 +273,28 @@ class Generator:
         if not prompts:
             return {}
         ids = [self._ids(prompt) for prompt in prompts]
-        made: dict[str, str] = {}
-        most = (self._batch_tokens or max(self._model.batch_tokens, _LEAST)) // self._beams
+        questions: dict[str, str] = {}
+        most = (self._batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)) // self._beams
         # Lengths are mixed, as padding is read but once.
         for batch in huggingface.batches([len(row) for row in ids], most, mixed=True):
             texts = self._generated([ids[n] for n in batch])
-            made |= zip((prompts[n] for n in batch), texts, strict=True)
+            questions |= zip((prompts[n] for n in batch), texts, strict=True)
             if self._progress:
-                self._progress(len(made), len(prompts))
-        return made
+                self._progress(len(questions), len(prompts))
+        return questions
 
     def _generated(self, ids: Sequence[Sequence[int]]) -> list[str]:
         torch, model = import_module("torch"), self._model
         rows, mask = huggingface.padded(ids, model.pad)
         with huggingface.translated_errors(model.files, rows.size * self._beams), torch.inference_mode():
-            found = model.network.generate(
+            token_ids = model.network.generate(
                 input_ids=torch.from_numpy(rows).to(model.device),
                 attention_mask=torch.from_numpy(mask).to(model.device),
             )
-            return list(model.tokenizer.batch_decode(found, skip_special_tokens=True))
+            return list(model.tokenizer.batch_decode(token_ids, skip_special_tokens=True))
 
 
-def _check(template: object) -> None:
+def _check_template(template: object) -> None:
     fields = set(_FIELD.findall(template)) if isinstance(template, str) else set()
     if "theme" not in fields or not ("context" in fields or {"before", "after"} <= fields):
         raise ConfigError(
@@ -301,10 +303,10 @@ def _check(template: object) -> None:
         )
 
 
-def _settled(own: Any, beams: int, question_tokens: int) -> Any:
+def _generation_config(defaults: Any, beams: int, question_tokens: int) -> Any:
     """Fresh settings with the model's own tokens: what it says is decided by these, no sampling, one question."""
     return import_module("transformers").GenerationConfig(
-        **{name: getattr(own, name, None) for name in _KEPT},
+        **{name: getattr(defaults, name, None) for name in _KEPT_SETTINGS},
         num_beams=beams,
         max_new_tokens=question_tokens,
         early_stopping=beams > 1,
@@ -355,7 +357,7 @@ class Frame:
 class _Tokens:
     ids: list[int]
     offsets: list[tuple[int, int]]
-    told: list[bool]
+    has_text: list[bool]
     """Whether a token says anything: no answer begins or ends with white space alone."""
 
 
@@ -369,7 +371,7 @@ class _Window:
 
 
 @dataclass(slots=True)
-class _Found:
+class _BestSpan:
     """The best span of a text so far, as places of tokens, and the best that speaks for its saying nothing."""
 
     score: float = -math.inf
@@ -411,10 +413,10 @@ class ExtractiveReader:
 
     @cached_property
     def _frame(self) -> Frame:
-        made = frame(self._model.tokenizer)
-        if self._null and self._model.tokenizer.cls_token_id not in [*made.before, *made.after]:
+        layout = frame(self._model.tokenizer)
+        if self._null and self._model.tokenizer.cls_token_id not in [*layout.before, *layout.after]:
             raise self._weights.error("has no [CLS] to say null with: set null to false")
-        return made
+        return layout
 
     @cached_property
     def _room(self) -> int:
@@ -423,7 +425,7 @@ class ExtractiveReader:
             min(self._longest, huggingface.limit(self._model.tokenizer, self._model.network.config)) - self._frame.size
         )
 
-    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
+    def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """For each (question, text) the span that answers, as it stands in the text, or UNANSWERABLE.
 
         A span's score is the sum of its ends' logits, the best over all windows; the null score is that of [CLS], the
@@ -431,20 +433,20 @@ class ExtractiveReader:
         white space answers nothing. Trouble `NoQuestion` for a blank question, `QuestionTooLong` for one that would
         take more than half of a window.
         """
-        pairs = list(dict.fromkeys(asked))
-        clean = [(records.whole(question).strip(), records.whole(text)) for question, text in pairs]
+        distinct = list(dict.fromkeys(pairs))
+        clean = [(records.whole(question).strip(), records.whole(text)) for question, text in distinct]
         askable = [n for n, (question, text) in enumerate(clean) if question and text.strip()]
-        found = dict(zip(askable, self._read([clean[n] for n in askable]), strict=True)) if askable else {}
-        told: dict[tuple[str, str], str | ModelError] = {}
-        for n, pair in enumerate(pairs):
+        answers = dict(zip(askable, self._read([clean[n] for n in askable]), strict=True)) if askable else {}
+        by_pair: dict[tuple[str, str], str | ModelError] = {}
+        for n, pair in enumerate(distinct):
             blank = UNANSWERABLE if clean[n][0] else ModelError("NoQuestion", "the question is empty")
-            told[pair] = found.get(n, blank)
-        return [told[pair] for pair in asked]
+            by_pair[pair] = answers.get(n, blank)
+        return [by_pair[pair] for pair in pairs]
 
     def _read(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         questions = {question: self._tokens(question).ids for question, _ in pairs}
         texts = {text: self._tokens(text) for _, text in pairs}
-        found = [_Found() for _ in pairs]
+        bests = [_BestSpan() for _ in pairs]
         windows = [
             _Window(n, start, stop)
             for n, (question, text) in enumerate(pairs)
@@ -455,13 +457,13 @@ class ExtractiveReader:
         lengths = [self._frame.size + len(question) + w.stop - w.start for question, _, w in rows]
         done = 0
         for batch in huggingface.batches(lengths, self._batch_tokens or self._model.batch_tokens):
-            self._take([rows[n] for n in batch], found)
+            self._take([rows[n] for n in batch], bests)
             done += len(batch)
             if self._progress:
                 self._progress(done, len(windows))
         return [
-            self._answer(one, text, texts[text], len(questions[question]))
-            for one, (question, text) in zip(found, pairs, strict=True)
+            self._answer(best, text, texts[text], len(questions[question]))
+            for best, (question, text) in zip(bests, pairs, strict=True)
         ]
 
     def _tokens(self, text: str) -> _Tokens:
@@ -471,7 +473,7 @@ class ExtractiveReader:
         offsets = list(encoded.offsets)
         return _Tokens(list(encoded.ids), offsets, [bool(text[start:stop].strip()) for start, stop in offsets])
 
-    def _take(self, rows: Sequence[tuple[list[int], _Tokens, _Window]], found: list[_Found]) -> None:
+    def _take(self, rows: Sequence[tuple[list[int], _Tokens, _Window]], bests: list[_BestSpan]) -> None:
         """Read windows together, and keep of each what is better than what its text had."""
         import numpy as np
 
@@ -479,17 +481,17 @@ class ExtractiveReader:
         starts, ends = self._logits(ids, [(len(question), w.stop - w.start) for question, _, w in rows])
         allowed = np.zeros(starts.shape, dtype=bool)
         befores = [len(self._frame.before) + len(question) + len(self._frame.between) for question, _, _ in rows]
-        for row, before, (_, text, w) in zip(allowed, befores, rows, strict=True):
-            row[before : before + w.stop - w.start] = text.told[w.start : w.stop]
+        for row, before, (_, tokens, w) in zip(allowed, befores, rows, strict=True):
+            row[before : before + w.stop - w.start] = tokens.has_text[w.start : w.stop]
         scores, firsts, lasts = best_spans(starts, ends, allowed, SPAN)
         for n, (before, (_, _, w)) in enumerate(zip(befores, rows, strict=True)):
-            one = found[w.pair]
-            if scores[n] > one.score:
+            best = bests[w.pair]
+            if scores[n] > best.score:
                 shift = w.start - before
-                one.score, one.first, one.last = float(scores[n]), int(firsts[n]) + shift, int(lasts[n]) + shift
+                best.score, best.first, best.last = float(scores[n]), int(firsts[n]) + shift, int(lasts[n]) + shift
             if self._null:
                 at = ids[n].index(self._model.tokenizer.cls_token_id)
-                one.null = min(one.null, float(starts[n, at] + ends[n, at]))
+                best.null = min(best.null, float(starts[n, at] + ends[n, at]))
 
     def _logits(self, ids: Sequence[Sequence[int]], sizes: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:
         """The model's start and end logits, both of shape (windows, longest window)."""
@@ -499,19 +501,21 @@ class ExtractiveReader:
         if self._frame.segments:
             fields["token_type_ids"] = huggingface.padded([self._frame.types(*size) for size in sizes], 0)[0]
         with huggingface.translated_errors(model.files, rows.size), torch.inference_mode():
-            found = model.network(**{name: torch.from_numpy(array).to(model.device) for name, array in fields.items()})
-            return found.start_logits.double().cpu().numpy(), found.end_logits.double().cpu().numpy()
+            output = model.network(**{name: torch.from_numpy(array).to(model.device) for name, array in fields.items()})
+            return output.start_logits.double().cpu().numpy(), output.end_logits.double().cpu().numpy()
 
-    def _answer(self, one: _Found, text: str, tokens: _Tokens, asked: int) -> str | ModelError:
-        if asked > self._room // 2:
-            return ModelError("QuestionTooLong", f"the question has {asked} tokens, the reader takes {self._room // 2}")
-        if not any(tokens.told):
+    def _answer(self, best: _BestSpan, text: str, tokens: _Tokens, question_size: int) -> str | ModelError:
+        if question_size > self._room // 2:
+            return ModelError(
+                "QuestionTooLong", f"the question has {question_size} tokens, the reader takes {self._room // 2}"
+            )
+        if not any(tokens.has_text):
             return UNANSWERABLE
-        if one.score == -math.inf:
+        if best.score == -math.inf:
             return ModelError("NoAnswer", "the reader's scores are not numbers")
-        if self._null and one.null > one.score:
+        if self._null and best.null > best.score:
             return UNANSWERABLE
-        return text[tokens.offsets[one.first][0] : tokens.offsets[one.last][1]].strip()
+        return text[tokens.offsets[best.first][0] : tokens.offsets[best.last][1]].strip()
 
 
 def frame(tokenizer: Any) -> Frame:
@@ -519,15 +523,15 @@ def frame(tokenizer: Any) -> Frame:
     encoded = tokenizer("a", "b")
     ids, places = encoded["input_ids"], encoded.sequence_ids(0)
     types = encoded.get("token_type_ids")
-    asked, told = ([n for n, place in enumerate(places) if place == which] for which in (0, 1))
-    if not asked or not told or asked[-1] > told[0]:
+    question, passage = ([n for n, place in enumerate(places) if place == which] for which in (0, 1))
+    if not question or not passage or question[-1] > passage[0]:
         raise ConfigError("qags: the reader's tokenizer does not put a question before a text; use another model")
-    parts = slice(0, asked[0]), slice(asked[-1] + 1, told[0]), slice(told[-1] + 1, len(ids))
+    parts = slice(0, question[0]), slice(question[-1] + 1, passage[0]), slice(passage[-1] + 1, len(ids))
     before, between, after = (ids[part] for part in parts)
     segments = None
     if types:
         kinds = [types[part][0] if ids[part] else 0 for part in parts]
-        segments = (kinds[0], types[asked[0]], kinds[1], types[told[0]], kinds[2])
+        segments = (kinds[0], types[question[0]], kinds[1], types[passage[0]], kinds[2])
     return Frame(before, between, after, segments)
 
 

@@ -36,7 +36,7 @@ class Questions(Protocol):
 
     signature: str
 
-    def questions(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
+    def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """For each (theme, output) a question."""
         ...
 
@@ -46,7 +46,7 @@ class Answers(Protocol):
 
     signature: str
 
-    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str | ModelError]:
+    def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """For each distinct (question, text) an answer, or UNANSWERABLE."""
         ...
 
@@ -114,7 +114,7 @@ class Outcome:
 
     @property
     def counted(self) -> tuple[Asked, ...]:
-        return tuple(one for one in self.asked if not one.left_out)
+        return tuple(line for line in self.asked if not line.left_out)
 
 
 class _Attempt(NamedTuple):
@@ -133,19 +133,19 @@ def ask(
     stages. Raises what the stages raise.
     """
     outputs = list(dict.fromkeys(job.output for job in jobs))
-    found = dict(zip(outputs, stages.themes.themes(outputs), strict=True))
+    candidates = dict(zip(outputs, stages.themes.themes(outputs), strict=True))
     themes = {
-        output: [] if isinstance(listed, ModelError) else spread(listed, most) for output, listed in found.items()
+        output: [] if isinstance(listed, ModelError) else spread(listed, most) for output, listed in candidates.items()
     }
     tell(1, 4)
-    questions = _each([(t, o) for o in outputs for t in themes[o]], stages.questions.questions)
+    questions = _ask_distinct([(t, o) for o in outputs for t in themes[o]], stages.questions.questions)
     tell(2, 4)
-    answers = _each(_to_answer(jobs, themes, questions), stages.answers.answers)
+    answers = _ask_distinct(_questions_to_answer(jobs, themes, questions), stages.answers.answers)
     tell(3, 4)
-    lines = [[_line(theme, job, questions, answers, consistent) for theme in themes[job.output]] for job in jobs]
-    compared = _compared(jobs, lines, alike)
+    lines = [[_attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]] for job in jobs]
+    compared = _with_similarities(jobs, lines, alike)
     tell(4, 4)
-    return [_outcome(found[job.output], listed) for job, listed in zip(jobs, compared, strict=True)]
+    return [_outcome(candidates[job.output], listed) for job, listed in zip(jobs, compared, strict=True)]
 
 
 def spread(themes: Sequence[str], most: int) -> list[str]:
@@ -155,17 +155,17 @@ def spread(themes: Sequence[str], most: int) -> list[str]:
     return [themes[(2 * place + 1) * len(themes) // (2 * most)] for place in range(most)]
 
 
-def _each(
-    asked: Sequence[tuple[str, str]], stage: Callable[[Sequence[tuple[str, str]]], list[_Answer]]
+def _ask_distinct(
+    pairs: Sequence[tuple[str, str]], stage: Callable[[Sequence[tuple[str, str]]], list[_Answer]]
 ) -> dict[tuple[str, str], _Answer]:
     """Each distinct pair with what the stage says of it; blank is nothing."""
-    distinct = list(dict.fromkeys(asked))
+    distinct = list(dict.fromkeys(pairs))
     replies = stage(distinct) if distinct else []
     stripped = (reply if isinstance(reply, ModelError) else reply.strip() for reply in replies)
     return dict(zip(distinct, stripped, strict=True))
 
 
-def _to_answer(
+def _questions_to_answer(
     jobs: Sequence[Job], themes: Mapping[str, list[str]], questions: Mapping[tuple[str, str], _Answer]
 ) -> list[tuple[str, str]]:
     return [
@@ -177,7 +177,7 @@ def _to_answer(
     ]
 
 
-def _line(
+def _attempt(
     theme: str,
     job: Job,
     questions: Mapping[tuple[str, str], _Answer],
@@ -188,13 +188,13 @@ def _line(
     if not question:
         question = ModelError("NoQuestion", "the question came back empty")
     if isinstance(question, ModelError):
-        return _Attempt(Asked(theme, "", "", "", {}, _why(question)), question)
+        return _Attempt(Asked(theme, "", "", "", {}, _reason(question)), question)
     both = answers[question, job.source], answers[question, job.output]
     source, output = ("" if isinstance(answer, ModelError) else answer for answer in both)
     trouble = next((answer for answer in both if isinstance(answer, ModelError)), None)
     left_out = ""
     if trouble:
-        left_out = _why(trouble)
+        left_out = _reason(trouble)
     elif not source and not output:
         left_out = NEITHER
     elif consistent and normalised(output) != normalised(theme):
@@ -202,22 +202,24 @@ def _line(
     return _Attempt(Asked(theme, question, source, output, {}, left_out), trouble)
 
 
-def _why(trouble: ModelError) -> str:
+def _reason(trouble: ModelError) -> str:
     return f"{trouble.error}: {trouble.message}"
 
 
-def kinds(asked: Iterable[Asked]) -> str:
+def kinds(lines: Iterable[Asked]) -> str:
     """How many lines were left out by what kind of reason, in words: `1 NoQuestion, 2 answered by neither`."""
-    found = Counter(one.left_out.partition(":")[0] for one in asked if one.left_out)
-    return ", ".join(f"{number:,} {kind}" for kind, number in sorted(found.items()))
+    counts = Counter(line.left_out.partition(":")[0] for line in lines if line.left_out)
+    return ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
 
 
-def _compared(jobs: Sequence[Job], lines: Sequence[list[_Attempt]], alike: Similarities) -> list[list[_Attempt]]:
+def _with_similarities(
+    jobs: Sequence[Job], lines: Sequence[list[_Attempt]], alike: Similarities
+) -> list[list[_Attempt]]:
     """The lines with the similarities of those that count."""
-    spoken = dict(zip(jobs, languages([job.source for job in jobs]), strict=True))
-    each = ((job, line.asked) for job, listed in zip(jobs, lines, strict=True) for line in listed)
-    counted = [(spoken[job], one) for job, one in each if not one.left_out]
-    pairs = [(one.from_source, one.from_output) for _, one in counted]
+    language_of = dict(zip(jobs, languages([job.source for job in jobs]), strict=True))
+    attempted = ((job, line.asked) for job, listed in zip(jobs, lines, strict=True) for line in listed)
+    counted = [(language_of[job], counted_line) for job, counted_line in attempted if not counted_line.left_out]
+    pairs = [(line.from_source, line.from_output) for _, line in counted]
     values = iter(alike.of(pairs, [language for language, _ in counted]))
     return [
         [
@@ -228,30 +230,30 @@ def _compared(jobs: Sequence[Job], lines: Sequence[list[_Attempt]], alike: Simil
     ]
 
 
-def _outcome(found: list[str] | ModelError, lines: Sequence[_Attempt]) -> Outcome:
-    if isinstance(found, ModelError):
-        return Outcome(trouble=found)
-    if not found:
-        what = "has no themes (nouns, names, amounts) to ask about: it is not measured"
-        return Outcome(trouble=ModelError("NoThemes", what))
-    asked = tuple(line.asked for line in lines)
-    parts = [f"{len(lines)} of {len(found)} themes asked"] if len(lines) < len(found) else []
-    if left := sum(bool(one.left_out) for one in asked):
-        parts.append(f"{left} of {len(lines)} questions left out: {kinds(asked)}")
+def _outcome(themes: list[str] | ModelError, attempts: Sequence[_Attempt]) -> Outcome:
+    if isinstance(themes, ModelError):
+        return Outcome(trouble=themes)
+    if not themes:
+        message = "has no themes (nouns, names, amounts) to ask about: it is not measured"
+        return Outcome(trouble=ModelError("NoThemes", message))
+    asked = tuple(attempt.asked for attempt in attempts)
+    parts = [f"{len(attempts)} of {len(themes)} themes asked"] if len(attempts) < len(themes) else []
+    if left_out := sum(bool(line.left_out) for line in asked):
+        parts.append(f"{left_out} of {len(attempts)} questions left out: {kinds(asked)}")
     note = "; ".join(parts) or None
-    return Outcome(asked, _trouble(lines, note), note)
+    return Outcome(asked, _trouble(attempts, note), note)
 
 
-def _trouble(lines: Sequence[_Attempt], note: str | None) -> ModelError | None:
+def _trouble(attempts: Sequence[_Attempt], note: str | None) -> ModelError | None:
     """Why an output has no value: a judge that failed it, or no line that counts."""
-    of = f"{len(lines)} theme{'s' * (len(lines) > 1)}"
-    troubles = [line.trouble for line in lines if line.trouble]
-    if failed := [one for one in troubles if one.failed]:
+    count = f"{len(attempts)} theme{'s' * (len(attempts) > 1)}"
+    troubles = [attempt.trouble for attempt in attempts if attempt.trouble]
+    if failed := [trouble for trouble in troubles if trouble.failed]:
         first = failed[0]
-        what = f"is not measured: for {len(failed)} of {of} the judge gave no question or answer: {first.message}"
-        return ModelError(first.error, what, failed=True)
-    if not all(line.asked.left_out for line in lines):
+        message = f"is not measured: for {len(failed)} of {count} the judge gave no question or answer: {first.message}"
+        return ModelError(first.error, message, failed=True)
+    if not all(attempt.asked.left_out for attempt in attempts):
         return None
-    if len(troubles) == len(lines) and len({one.error for one in troubles}) == 1:
-        return ModelError(troubles[0].error, f"has {of}, none of which could be asked about: {troubles[0].message}")
+    if len(troubles) == len(attempts) and len({trouble.error for trouble in troubles}) == 1:
+        return ModelError(troubles[0].error, f"has {count}, none of which could be asked about: {troubles[0].message}")
     return ModelError("NothingAsked", f"is not measured, as no question says anything: {note}")

@@ -27,7 +27,7 @@ Pair = tuple[str, str]
 """The answer from the source and the one from the output."""
 _ROUGE = ("rouge1", "rougeL")
 _BERT = ("bertscore", "corrected")
-_OF_BERT = {"bertscore": "bertscore", "bertscore_corrected": "corrected"}
+_BERTSCORE_COLUMNS = {"bertscore": "bertscore", "bertscore_corrected": "corrected"}
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _MARKS = frozenset(string.punctuation)
 
@@ -78,20 +78,20 @@ class Similarities:
         self.names = checked(names)
         self._low, self._high = low, high
         bertscore.rescale_linear(1.0, low, high)  # raises unless low < high
-        wanted = not set(_BERT).isdisjoint(self.names)
+        uses_bertscore = not set(_BERT).isdisjoint(self.names)
         # What is not installed is said before anything is computed or paid.
         options: dict[str, Any] = {**(bert or {}), "low": low, "high": high, "cache": cache}
-        self._bert = bertscore.BertScore(**options) if wanted else None
+        self._bert = bertscore.BertScore(**options) if uses_bertscore else None
         self._tokenizers: set[str] = set()
         self._signed_bert = ""
 
     def of(self, pairs: Sequence[Pair], languages: Sequence[str] | None = None) -> list[dict[str, float]]:
         """As `similarities`."""
         keys = [
-            _Key(pair, self._tokenizer(pair, of))
-            for pair, of in zip(pairs, languages or [""] * len(pairs), strict=True)
+            _Key(pair, self._tokenizer(pair, language))
+            for pair, language in zip(pairs, languages or [""] * len(pairs), strict=True)
         ]
-        both = {key: _of_tokens(key) for key in dict.fromkeys(keys) if all(map(str.strip, key.pair))}
+        both = {key: _token_similarities(key) for key in dict.fromkeys(keys) if all(map(str.strip, key.pair))}
         if any(name in self.names for name in _ROUGE):
             self._rouge(both)
         if self._bert:
@@ -106,57 +106,59 @@ class Similarities:
         """What made the similarity of this name in the calls of `of` so far."""
         if name in _BERT:
             span = f"low={self._low:g}|high={self._high:g}|" if name == "corrected" else ""
-            return f"{name}|{span}{self._signed_bert or _signed(self._bert)}"
+            return f"{name}|{span}{self._signed_bert or _initial_bertscore_signature(self._bert)}"
         if name == "exact":
             return name
         squad = name == "f1"  # English words are those between white space, after normalisation
         used = sorted(self._tokenizers or {"en"})
-        tokenizers = "+".join("squad" if squad and one == "en" else text.signature(one) for one in used)
+        tokenizers = "+".join("squad" if squad and each == "en" else text.signature(each) for each in used)
         return f"{name}|tok={tokenizers}" if squad else f"{name}|f|stem|tok={tokenizers}"
 
     def _tokenizer(self, pair: Pair, language: str) -> str:
         """By the answers' script, but Han alone may be of either language: a short answer does not tell."""
-        found = text.tokenizer_for(pair)
-        found = language if found != "en" and language in ("ja", "ko", "zh") and text.installed(language) else found
-        self._tokenizers.add(found)
-        return found
+        tokenizer = text.tokenizer_for(pair)
+        tokenizer = (
+            language if tokenizer != "en" and language in ("ja", "ko", "zh") and text.installed(language) else tokenizer
+        )
+        self._tokenizers.add(tokenizer)
+        return tokenizer
 
-    def _rouge(self, found: _Values) -> None:
+    def _rouge(self, values: _Values) -> None:
         types = [name for name in _ROUGE if name in self.names]
-        for tokenizer in dict.fromkeys(key.tokenizer for key in found):
-            keys = [key for key in found if key.tokenizer == tokenizer]
+        for tokenizer in dict.fromkeys(key.tokenizer for key in values):
+            keys = [key for key in values if key.tokenizer == tokenizer]
             sources, outputs = zip(*(key.pair for key in keys), strict=True)
             for name, column in rouge.score(outputs, sources, types, tokenizer=tokenizer).items():
                 for key, value in zip(keys, column, strict=True):
                     # No token in the source's answer: as SQuAD has it, 1 for the same answer and 0 for another.
                     same = float(key.pair[0].strip() == key.pair[1].strip())
-                    found[key][name] = same if isinstance(value, Failure) else value.fmeasure
+                    values[key][name] = same if isinstance(value, Failure) else value.fmeasure
 
-    def _bertscore(self, bert: bertscore.BertScore, found: _Values) -> None:
-        pairs = list(dict.fromkeys(key.pair for key in found))
+    def _bertscore(self, bert: bertscore.BertScore, by_key: _Values) -> None:
+        pairs = list(dict.fromkeys(key.pair for key in by_key))
         samples = [Sample(str(n), "", output, references=(source,)) for n, (source, output) in enumerate(pairs)]
         result = bert.score(samples)
-        self._signed_bert = _of_model(result.columns[0].signature)
+        self._signed_bert = _bertscore_signature(result.columns[0].signature)
         values: dict[Pair, dict[str, float]] = {pair: {} for pair in pairs}
         for row in result.rows:
-            if isinstance(row, Score) and row.column in _OF_BERT:
-                values[pairs[int(row.item)]][_OF_BERT[row.column]] = row.value
-        for key in found:
-            found[key] |= values[key.pair]
+            if isinstance(row, Score) and row.column in _BERTSCORE_COLUMNS:
+                values[pairs[int(row.item)]][_BERTSCORE_COLUMNS[row.column]] = row.value
+        for key in by_key:
+            by_key[key] |= values[key.pair]
 
 
-def _of_tokens(key: _Key) -> dict[str, float]:
+def _token_similarities(key: _Key) -> dict[str, float]:
     first, second = (normalised(answer) for answer in key.pair)
     cut = str.split if key.tokenizer == "en" else text.words(key.tokenizer)
     return {"exact": float(first == second), "f1": f1(first, second, cut)}
 
 
-def _signed(bert: bertscore.BertScore | None) -> str:
+def _initial_bertscore_signature(bert: bertscore.BertScore | None) -> str:
     """The signature of BERTScore before it has compared anything."""
-    return _of_model(bert.score([]).columns[0].signature) if bert else ""
+    return _bertscore_signature(bert.score([]).columns[0].signature) if bert else ""
 
 
-def _of_model(signature: str) -> str:
+def _bertscore_signature(signature: str) -> str:
     """BERTScore's signature without what is not said of answers: the column's name and letter, and references."""
     parts = signature.split("|")[2:]
     return "|".join(part for part in parts if not part.startswith(("nrefs=", "refs=", "rescale=")))
@@ -164,15 +166,15 @@ def _of_model(signature: str) -> str:
 
 def checked(names: Any) -> tuple[str, ...]:
     """The names of a list, or of a text with commas. Raises ConfigError."""
-    given = list_option(names)
-    if not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
+    chosen = list_option(names)
+    if not isinstance(chosen, Sequence) or not all(isinstance(name, str) for name in chosen):
         raise ConfigError(f"similarity: one or more of {', '.join(NAMES)}, not {names!r}")
-    for name in given:
+    for name in chosen:
         if name not in NAMES:
             raise ConfigError(unknown_name_message("similarity", name, list(NAMES)))
-    if not given or len(set(given)) < len(given):
+    if not chosen or len(set(chosen)) < len(chosen):
         raise ConfigError(f"similarity: one or more of {', '.join(NAMES)}, each once")
-    return tuple(given)
+    return tuple(chosen)
 
 
 def normalised(answer: str) -> str:

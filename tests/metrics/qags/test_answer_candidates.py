@@ -18,7 +18,7 @@ from judge.metrics.qags.answer_candidates import Nouns, languages
 from judge.metrics.qags.pipeline import ModelError
 
 NEEDS = {"ja": "ja", "ko": "ko", "zh": "zh-words", "sudachi": "sudachi", "kiwi": "kiwi"}
-BY_WHAT_IS_INSTALLED = answer_candidates._english
+BY_WHAT_IS_INSTALLED = answer_candidates._english_finder
 RUSSIAN = "Паром пришёл в порт поздно вечером."
 
 
@@ -26,7 +26,7 @@ RUSSIAN = "Паром пришёл в порт поздно вечером."
 def _rules() -> Iterator[None]:
     """English by rules, whatever models are installed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answer_candidates, "_english", lambda: "en")
+        patch.setattr(answer_candidates, "_english_finder", lambda: "en")
         yield
 
 
@@ -152,7 +152,7 @@ def test_wrong_names_and_missing_packages(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(ConfigError, match="did you mean 'nouns'"):
         Nouns("noun")
     monkeypatch.setattr(answer_candidates, "find_spec", lambda module: None)
-    answer_candidates._loaded.cache_clear()
+    answer_candidates._load_tagger.cache_clear()
     with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[cjk\]'"):
         Nouns("zh")
     with pytest.raises(MissingExtra, match="MeCab and ipadic"):
@@ -261,7 +261,7 @@ def test_english_goes_by_the_largest_model_that_is_installed(
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
     monkeypatch.setattr(answer_candidates, "find_spec", lambda name: name in installed or None)
-    monkeypatch.setattr(answer_candidates, "_english", BY_WHAT_IS_INSTALLED)
+    monkeypatch.setattr(answer_candidates, "_english_finder", BY_WHAT_IS_INSTALLED)
     answer_candidates._spacy.cache_clear()
     finder = Nouns()
     assert loaded == []  # not before a text needs it
@@ -277,7 +277,7 @@ def test_a_broken_english_model_names_the_rules(monkeypatch: pytest.MonkeyPatch)
         raise OSError("[E050]")
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
-    monkeypatch.setattr(answer_candidates, "_english", lambda: "spacy:en_core_web_sm")
+    monkeypatch.setattr(answer_candidates, "_english_finder", lambda: "spacy:en_core_web_sm")
     answer_candidates._spacy.cache_clear()
     with pytest.raises(ConfigError, match="or themes=en for the rules"):
         Nouns().themes([PLAIN])
