@@ -107,12 +107,12 @@ app.command("init")(init_command)
     JUDGE, {"criteria": Criteria}, MEASURES, READING, SCORING, {"merge_criteria": MergeCriteria}, ASKING, PACE, ENGINE,
     {"retry_failed": RetryFailed}, PART, REPLIES, {"calibrate": Calibrate}, KEEPING, RESULTS,
 )  # fmt: skip
-def run_command(data: Data, *, format: str = "console", quiet: bool = False, **given: Any) -> None:
+def run_command(data: Data, *, format: str = "console", quiet: bool = False, **params: Any) -> None:
     """Judge and measure every output, and compare the systems."""
     from judge.cli.run import run
     from judge.config import plan
 
-    run(data, given, plan, format=format, quiet=quiet)
+    run(data, params, plan, format=format, quiet=quiet)
 
 
 _BERTSCORE = {
@@ -124,13 +124,13 @@ _BERTSCORE = {
 
 @app.command("score")
 @with_options({"metrics": Metrics, "set_": Set}, _BERTSCORE, {"workers": Workers}, READING, PART, KEEPING, RESULTS)
-def score_command(data: Data, *, format: str = "console", quiet: bool = False, **given: Any) -> None:
+def score_command(data: Data, *, format: str = "console", quiet: bool = False, **params: Any) -> None:
     """Measure every output, without a judge. Compares the systems by metrics alone, and streams large files."""
     from judge.cli.run import run
     from judge.config import plan
 
-    own = {name: given.pop(name) for name in _BERTSCORE}
-    run(data, metric_only("bertscore", given, **own), plan, format=format, quiet=quiet)
+    bertscore_options = {name: params.pop(name) for name in _BERTSCORE}
+    run(data, metric_only("bertscore", params, **bertscore_options), plan, format=format, quiet=quiet)
 
 
 _QAGS = {
@@ -151,13 +151,13 @@ def qags_command(
     item: Annotated[str | None, option("The item to show (default: the first).", metavar="ID")] = None,
     system: Annotated[str | None, option("The system to show (default: all).", metavar="NAME")] = None,
     format: str = "console",
-    **given: Any,
+    **params: Any,
 ) -> None:
     """Show how QAGS measures one item. Its themes, questions, both answers and similarity; writes nothing."""
     from judge.cli.qags import show_questions
 
-    own = {name: given.pop(name) for name in _QAGS}
-    show_questions(ctx, data, metric_only("qags", given, **own), item=item, system=system, format=format)
+    qags_options = {name: params.pop(name) for name in _QAGS}
+    show_questions(ctx, data, metric_only("qags", params, **qags_options), item=item, system=system, format=format)
 
 
 _COMPARED = Annotated[
@@ -173,12 +173,12 @@ _COMPARED = Annotated[
     JUDGE, {"criteria": _COMPARED}, PAIRS, READING, SCORING, ASKING, PACE, ENGINE, {"retry_failed": RetryFailed}, PART,
     REPLIES, KEEPING, RESULTS,
 )  # fmt: skip
-def rank_command(data: Data, *, format: str = "console", quiet: bool = False, **given: Any) -> None:
+def rank_command(data: Data, *, format: str = "console", quiet: bool = False, **params: Any) -> None:
     """Compare the systems' texts two by two, and rank the systems."""
     from judge.cli.run import run
     from judge.config import rank_plan
 
-    run(data, given, rank_plan, format=format, quiet=quiet)
+    run(data, params, rank_plan, format=format, quiet=quiet)
 
 
 app.command("plan")(plan_command)

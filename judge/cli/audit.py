@@ -42,7 +42,7 @@ _JUDGE = Annotated[
         metavar="[VENDOR/]NAME",
     ),
 ]
-_TRIED = {
+_AUDIT_OPTIONS = {
     "criteria": Annotated[
         list[str] | None,
         option("Built-in names or .jinja files (default: all four).", metavar="NAME,...", known=names_of_criteria),
@@ -60,7 +60,7 @@ _TRIED = {
 
 
 @with_options(
-    {**JUDGE, "model": _JUDGE}, _TRIED, READING, SCORING, ASKING, PACE, {"seed": Seed}, REPLIES, KEEPING,
+    {**JUDGE, "model": _JUDGE}, _AUDIT_OPTIONS, READING, SCORING, ASKING, PACE, {"seed": Seed}, REPLIES, KEEPING,
     {"out": Out, "format": Annotated[str, format_option("console", "markdown", "html", "json")], "quiet": Quiet},
 )  # fmt: skip
 def audit_command(
@@ -70,7 +70,7 @@ def audit_command(
     probes: str | None = None,
     format: str = "console",
     quiet: bool = False,
-    **given: Any,
+    **params: Any,
 ) -> None:
     """Try a judge on controlled changes to your texts.
 
@@ -80,14 +80,14 @@ def audit_command(
     from judge.config import plan
 
     check(format)
-    made, folder = to_config(data, given, plan)
-    card = _carried_out(plan_audit(made, items=items, probes=PROBES if probes is None else probes), quiet=quiet)
+    run_plan, folder = to_config(data, params, plan)
+    card = _run(plan_audit(run_plan, items=items, probes=PROBES if probes is None else probes), quiet=quiet)
     if not quiet:
         print_untrusted(card.report(format, colour=use_color()).rstrip("\n"), format)
-    _leave(card, folder)
+    _exit_with_status(card, folder)
 
 
-def _carried_out(found: AuditPlan, *, quiet: bool) -> JudgeCard:
+def _run(audit_plan: AuditPlan, *, quiet: bool) -> JudgeCard:
     """Ask all that there is to ask, watched; on Ctrl-C say how to go on."""
     from judge.cli.progress_bar import watch
     from judge.commands.audit import audit_estimate, run_audit
@@ -96,20 +96,20 @@ def _carried_out(found: AuditPlan, *, quiet: bool) -> JudgeCard:
     progress = Progress()
 
     @contextmanager
-    def shown(name: str, prepared: PreparedRun) -> Iterator[None]:
+    def watch_run(name: str, prepared: PreparedRun) -> Iterator[None]:
         if not quiet and prepared.judges:
             print_message(f"{name}:")
         with watch(prepared, progress, quiet=quiet):
             yield
 
     if not quiet:
-        print_message(audit_estimate(found))
-    kept = " What is in the cache is not asked or paid again." if found.plan.cache is not False else ""
-    stopped = f"interrupted: start the same command again to go on.{kept}"
-    return run_interruptibly(run_audit(found, progress, shown), progress, lambda: stopped)
+        print_message(audit_estimate(audit_plan))
+    hint = " What is in the cache is not asked or paid again." if audit_plan.plan.cache is not False else ""
+    message = f"interrupted: start the same command again to go on.{hint}"
+    return run_interruptibly(run_audit(audit_plan, progress, watch_run), progress, lambda: message)
 
 
-def _leave(card: JudgeCard, folder: Path) -> None:
+def _exit_with_status(card: JudgeCard, folder: Path) -> None:
     """Say what failed and where the card is, and leave with 1 where a judgment failed."""
     if card.failures:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in card.failures.items())

@@ -24,16 +24,20 @@ def cache_stats(*, cache: CacheFolder = None, format: Annotated[str, format_opti
     from judge.cache import local_dir, metrics_folder, metrics_size
 
     check_format(format, "what a cache holds")
-    place = _there(cache)
+    place = _existing_place(cache)
     folder = local_dir(place)
-    places = [one for one in dict.fromkeys((place, folder)) if one is place or (folder / "responses").exists()]
+    places = [
+        each_place
+        for each_place in dict.fromkeys((place, folder))
+        if each_place is place or (folder / "responses").exists()
+    ]
     size = metrics_size(folder)
     if format == "json":
-        caches = [{"place": _name(one), **_counts(one)} for one in places]
+        caches = [{"place": _name(each_place), **_counts(each_place)} for each_place in places]
         print_json({"caches": caches, "metrics": {"place": str(metrics_folder(folder)), "bytes": size}})
         return
-    for one in places:
-        typer.echo(_stats(one))
+    for each_place in places:
+        typer.echo(_stats_line(each_place))
     if size:
         typer.echo(f"{metrics_folder(folder)}: embeddings and exported models, {size / 1e6:.1f} MB")
 
@@ -47,7 +51,7 @@ def cache_clear(
     """Forget every stored reply; asking again costs again."""
     from judge.cache import clear_metrics, local_dir, metrics_folder, open_for_admin
 
-    place = _there(cache)
+    place = _existing_place(cache)
     folder = local_dir(place)
     if metrics:
         typer.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB forgotten")
@@ -57,9 +61,9 @@ def cache_clear(
         count = store.stats()["responses"]
         if count and sys.stdin.isatty():
             typer.confirm(f"Forget {count:,} paid-for replies in {name}?", abort=True)
-        typer.echo(f"{name}: {_replies(store.clear())} forgotten")
+        typer.echo(f"{name}: {_reply_count(store.clear())} forgotten")
     if place != folder and (folder / "responses").exists():
-        typer.echo(f"{_stats(folder)}: they stay, and go back when a run reads them (--cache DIR clears a folder)")
+        typer.echo(f"{_stats_line(folder)}: they stay, and go back when a run reads them (--cache DIR clears a folder)")
 
 
 @cache_app.command("export")
@@ -76,12 +80,12 @@ def cache_export(
     """
     from judge.commands.cache import export_replies
 
-    done = export_replies(_there(cache), file, model=model, base_url=base_url)
-    typer.echo(f"{file}: {_replies(done.written)} written")
-    if done.older:
-        typer.echo(f"{_replies(done.older)} of an older version left out: no prompt is kept with them")
-    if done.offline:
-        typer.echo(f"{_replies(done.offline)} left out: scripted or replayed, not a server's")
+    export = export_replies(_existing_place(cache), file, model=model, base_url=base_url)
+    typer.echo(f"{file}: {_reply_count(export.written)} written")
+    if export.older:
+        typer.echo(f"{_reply_count(export.older)} of an older version left out: no prompt is kept with them")
+    if export.offline:
+        typer.echo(f"{_reply_count(export.offline)} left out: scripted or replayed, not a server's")
 
 
 @cache_app.command("import")
@@ -93,27 +97,27 @@ def cache_import(file: _File, *, base_url: BaseUrl = None, cache: CacheFolder = 
     """
     from judge.commands.cache import import_replies
 
-    done = import_replies(_place(cache), file, base_url=base_url)
-    servers = f", as those of {' and '.join(done.servers)}" if done.servers else ""
-    typer.echo(f"{_replies(done.added)} added, {done.known:,} were there{servers}")
-    if done.unfinished is not None:
-        typer.echo(f"{file}: line {done.unfinished:,} is not finished and was left out")
+    imported = import_replies(_place(cache), file, base_url=base_url)
+    servers = f", as those of {' and '.join(imported.servers)}" if imported.servers else ""
+    typer.echo(f"{_reply_count(imported.added)} added, {imported.known:,} were there{servers}")
+    if imported.unfinished is not None:
+        typer.echo(f"{file}: line {imported.unfinished:,} is not finished and was left out")
 
 
-def _place(given: str | None) -> RedisUrl | Path:
+def _place(location: str | None) -> RedisUrl | Path:
     """Where a cache is. Raises ConfigError."""
     from judge.cache import cache_location
     from judge.config import plan
 
-    return cache_location(plan(given={"cache": given}).cache or None)
+    return cache_location(plan(given={"cache": location}).cache or None)
 
 
-def _there(given: str | None) -> RedisUrl | Path:
+def _existing_place(location: str | None) -> RedisUrl | Path:
     """Where a cache is that has to be there. Raises ConfigError."""
     from judge.cache import metrics_folder
     from judge.core.errors import ConfigError
 
-    place = _place(given)
+    place = _place(location)
     if isinstance(place, Path) and not (place / "responses").exists() and not metrics_folder(place).exists():
         raise ConfigError(f"{place}: no cache here; --cache DIR names another")
     return place
@@ -128,14 +132,14 @@ def _counts(place: RedisUrl | Path) -> dict[str, int]:
     from judge.cache import open_for_admin
 
     with open_for_admin(place, beneath=False) as store:
-        found = store.stats()
-    return {"replies": found["responses"], "bytes": found["bytes"]}
+        stats = store.stats()
+    return {"replies": stats["responses"], "bytes": stats["bytes"]}
 
 
-def _stats(place: RedisUrl | Path) -> str:
-    found = _counts(place)
-    return f"{_name(place)}: {_replies(found['replies'])}, {found['bytes'] / 1e6:.1f} MB"
+def _stats_line(place: RedisUrl | Path) -> str:
+    counts = _counts(place)
+    return f"{_name(place)}: {_reply_count(counts['replies'])}, {counts['bytes'] / 1e6:.1f} MB"
 
 
-def _replies(count: int) -> str:
+def _reply_count(count: int) -> str:
     return "1 reply" if count == 1 else f"{count:,} replies"

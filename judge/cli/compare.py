@@ -30,11 +30,11 @@ def compare_command(
     from judge.results.comparison import check
 
     check(format)
-    found = compare(before, after, seed=seed or 0)
+    comparison = compare(before, after, seed=seed or 0)
     if output is None and format == "html":
         output = after / PAGE
     if output is not None:
-        write("--output", output, found.report(format))
+        write("--output", output, comparison.report(format))
         typer.echo(str(output))
     else:
-        print_untrusted(found.report(format, colour=use_color()).rstrip("\n"), format)
+        print_untrusted(comparison.report(format, colour=use_color()).rstrip("\n"), format)

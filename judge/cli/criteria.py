@@ -86,7 +86,7 @@ def diff_command(
     format: str = "console",
     output: Path | None = None,
     quiet: bool = False,
-    **given: Any,
+    **params: Any,
 ) -> None:
     """Show what differs between two criteria.
 
@@ -98,48 +98,48 @@ def diff_command(
     from judge.results.comparison import check_diff_format
 
     check_diff_format(format)
-    made = _planned(data, given)
-    shards = [] if made.data is None else [path for path, _ in samples.files(made.data)]
-    reject_overlap({"--output": output}, [Path(before), Path(after), data, *shards, made.replay, made.record])
+    run_plan = _plan_of_options(data, params)
+    shards = [] if run_plan.data is None else [path for path, _ in samples.files(run_plan.data)]
+    reject_overlap({"--output": output}, [Path(before), Path(after), data, *shards, run_plan.replay, run_plan.record])
     check_writable({"--output": output})
-    found = _carried_out(plan_diff(before, after, made, item=item, system=system, human=human), quiet=quiet)
+    diff = _run(plan_diff(before, after, run_plan, item=item, system=system, human=human), quiet=quiet)
     if output is not None:
-        write("--output", output, found.report(format))
+        write("--output", output, diff.report(format))
         typer.echo(str(output))
     elif not quiet:
-        print_untrusted(found.report(format, colour=use_color()).rstrip("\n"), format)
-    raise typer.Exit(1 if found.failed else 0)
+        print_untrusted(diff.report(format, colour=use_color()).rstrip("\n"), format)
+    raise typer.Exit(1 if diff.failed else 0)
 
 
-def _planned(data: Path | None, given: Mapping[str, Any]) -> Plan:
+def _plan_of_options(data: Path | None, params: Mapping[str, Any]) -> Plan:
     from judge.config import plan
 
-    options = parse_option(given)
+    options = parse_option(params)
     if data is not None:
         require_existing(data)
     is_plan = data is not None and data.suffix in PLANS
     return plan(data, options) if is_plan else plan(given={"data": data, **options})
 
 
-def _carried_out(found: DiffPlan, *, quiet: bool) -> CriterionDiff:
+def _run(diff_plan: DiffPlan, *, quiet: bool) -> CriterionDiff:
     """Ask what there is to ask, watched."""
     from judge.cli.progress_bar import watch
     from judge.commands.cost_estimate import one_line_estimate
     from judge.commands.diff_criteria import run_diff
     from judge.execution.progress import Progress
 
-    runs = found.runs or ()
-    for side, one in zip(_SIDES, runs, strict=False):
-        if not quiet and (said := one_line_estimate(one)):
-            print_message(f"{side}: {said}")
+    runs = diff_plan.runs or ()
+    for side, prepared_run in zip(_SIDES, runs, strict=False):
+        if not quiet and (estimate := one_line_estimate(prepared_run)):
+            print_message(f"{side}: {estimate}")
     progress = Progress()
 
     def shown(prepared: PreparedRun) -> AbstractContextManager[None]:
-        side = next(side for side, one in zip(_SIDES, runs, strict=False) if one is prepared)
-        return watch(prepared, progress, quiet=quiet, of=side)
+        label = next(label for label, prepared_run in zip(_SIDES, runs, strict=False) if prepared_run is prepared)
+        return watch(prepared, progress, quiet=quiet, label=label)
 
-    work = run_diff(found, progress, shown)
-    cached = all(one.plan.cache is not False for one in runs)
+    work = run_diff(diff_plan, progress, shown)
+    cached = all(prepared_run.plan.cache is not False for prepared_run in runs)
     return run_interruptibly(work, progress, lambda: resume_hint(cached=cached))
 
 
@@ -162,7 +162,9 @@ def metrics_list(*, format: _Format = "console") -> None:
 
     check_format(format, "the list")
     if format == "json":
-        print_json([{"name": one.name, "description": one.description, "options": one.options} for one in metrics()])
+        print_json(
+            [{"name": info.name, "description": info.description, "options": info.options} for info in metrics()]
+        )
         return
     for metric in metrics():
         typer.echo(f"{metric.name:<14} {metric.description}")
@@ -176,13 +178,13 @@ def criteria_list(*, language: Language = None, format: _Format = "console") -> 
     from judge.criteria import builtin
 
     check_format(format, "the list")
-    found = {pairwise: builtin(language or "en", pairwise=pairwise) for pairwise in (False, True)}
+    builtin_criteria = {pairwise: builtin(language or "en", pairwise=pairwise) for pairwise in (False, True)}
     if format == "json":
-        print_json([_told(criterion) for criteria in found.values() for criterion in criteria])
+        print_json([_criterion_json(criterion) for criteria in builtin_criteria.values() for criterion in criteria])
         return
     for pairwise, command in ((False, "judge run: one text"), (True, "judge rank: two texts")):
         typer.echo(f"{command}")
-        for criterion in found[pairwise]:
+        for criterion in builtin_criteria[pairwise]:
             ends = f"{criterion.scale.labels[0]}–{criterion.scale.labels[-1]}"
             typer.echo(f"  {criterion.name:<14} {ends:<6} {criterion.title}: {criterion.description}")
 
@@ -195,7 +197,7 @@ def criteria_show(name: _Criterion, *, language: Language = None, format: _Forma
     check_format(format, "a criterion")
     criterion = load(name, language=language or "en", pairwise=None)
     if format == "json":
-        print_json(_told(criterion) | {"steps": criterion.steps, "template": criterion.template})
+        print_json(_criterion_json(criterion) | {"steps": criterion.steps, "template": criterion.template})
         return
     print_untrusted(criterion.template.rstrip())
     typer.echo(
@@ -204,7 +206,7 @@ def criteria_show(name: _Criterion, *, language: Language = None, format: _Forma
     )
 
 
-def _told(criterion: Criterion) -> dict[str, Any]:
+def _criterion_json(criterion: Criterion) -> dict[str, Any]:
     """A criterion as plain JSON, without its text."""
     return {
         "name": criterion.name,
@@ -241,8 +243,8 @@ def criteria_render(
     """Print a prompt exactly as it would be sent. For one sample or one comparison; asks no model."""
     from judge.commands.preparation import prompt
 
-    given = {"map": map_, "systems": systems, "language": language, "reply": reply, "structured": structured}
-    for message in prompt(name, data, item=item, system=system, rival=rival, **parse_option(given)).messages:
+    params = {"map": map_, "systems": systems, "language": language, "reply": reply, "structured": structured}
+    for message in prompt(name, data, item=item, system=system, rival=rival, **parse_option(params)).messages:
         print_untrusted(message["content"])
 
 
@@ -265,8 +267,8 @@ def criteria_steps(
     from judge.commands.loaders import draft_steps
     from judge.config import plan
 
-    given = {"model": model, "base_url": base_url, "key_env": key_env, "language": language, "max_tokens": max_tokens}
-    options = parse_option(given)
+    params = {"model": model, "base_url": base_url, "key_env": key_env, "language": language, "max_tokens": max_tokens}
+    options = parse_option(params)
     for place, step in enumerate(draft_steps(file, plan(given=options), replace=replace), 1):
         print_untrusted(f"{place}. {step}")
     typer.echo(f"written into {file}; read them before you judge with them", err=True)

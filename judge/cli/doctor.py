@@ -40,36 +40,36 @@ def doctor_command(
     from judge.config import plan
 
     check_format(format, "what was found")
-    given: dict[str, Any] = {"model": model, "base_url": base_url, "key_env": key_env, "cache": cache}
-    made = plan(given={**given, "timeout": _SECONDS if timeout is None else timeout})
-    findings = check_environment(made)
-    if found := open_checks(made):
-        if said := announce(found):
-            print_message(said)
-        findings += run_sync(lambda: check_model(made, found))
+    params: dict[str, Any] = {"model": model, "base_url": base_url, "key_env": key_env, "cache": cache}
+    run_plan = plan(given={**params, "timeout": _SECONDS if timeout is None else timeout})
+    findings = check_environment(run_plan)
+    if checks := open_checks(run_plan):
+        if announcement := announce(checks):
+            print_message(announcement)
+        findings += run_sync(lambda: check_model(run_plan, checks))
     diagnosis = Diagnosis(tuple(findings))
     if format == "json":
         print_json(diagnosis.to_dict())
     else:
-        _show(diagnosis.findings)
+        _print_findings(diagnosis.findings)
     raise typer.Exit(0 if diagnosis.ok else 2)
 
 
-def _show(findings: tuple[Finding, ...]) -> None:
+def _print_findings(findings: tuple[Finding, ...]) -> None:
     from rich.table import Table
     from rich.text import Text
 
     screen = console()
-    for part in dict.fromkeys(one.part for one in findings):
+    for part in dict.fromkeys(finding.part for finding in findings):
         table = Table.grid(padding=(0, 1))
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
-        for one in findings:
-            if one.part == part:
-                table.add_row(Text(*_MARKS[one.state]), Text(one.name), Text(one.said))
-                if one.mend:
-                    table.add_row("", "", Text(one.mend, "dim" if one.state == "lacking" else "bold"))
+        for finding in findings:
+            if finding.part == part:
+                table.add_row(Text(*_MARKS[finding.state]), Text(finding.name), Text(finding.said))
+                if finding.mend:
+                    table.add_row("", "", Text(finding.mend, "dim" if finding.state == "lacking" else "bold"))
         screen.print(Text(part, "bold"))
         screen.print(table)
         screen.print()

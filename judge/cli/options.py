@@ -30,8 +30,8 @@ def option(
 def format_option(*formats: str, more: str = "") -> Any:
     """The option `--format` of a command whose result has these formats, the first of them the usual one."""
     *others, last = formats
-    said = f"{', '.join(others)} or {last}{more} (default: {formats[0]})."
-    return option(said, metavar="FORMAT", known=formats)
+    text = f"{', '.join(others)} or {last}{more} (default: {formats[0]})."
+    return option(text, metavar="FORMAT", known=formats)
 
 
 def names_of_criteria() -> list[str]:
@@ -49,7 +49,7 @@ def names_of_metrics() -> list[str]:
 
 
 _LANGUAGES = ("en", "ja", "ko", "zh")
-_WAYS = ("auto", "logprobs", "decisions", "samples", "single")
+_WEIGHTINGS = ("auto", "logprobs", "decisions", "samples", "single")
 _REPLIES = ("score", "score_then_reason", "reason_then_score")
 _ENGINES = ("local", "batch", "ray")
 
@@ -99,7 +99,7 @@ Weighting = Annotated[
     option(
         "How scores are made: auto (the best there is), logprobs, decisions, samples, single.",
         metavar="WAY",
-        known=_WAYS,
+        known=_WEIGHTINGS,
     ),
 ]
 Model = Annotated[
@@ -206,43 +206,53 @@ def with_options(*groups: Mapping[str, Any]) -> Callable[[Command], Command]:
     offered = {name: kind for group in groups for name, kind in group.items()}
 
     def decorate(function: Command) -> Command:
-        named = {one.name: one for one in signature(function, eval_str=True).parameters.values()}
-        own = [one for one in named.values() if one.name not in offered and one.kind is not Parameter.VAR_KEYWORD]
-        usual = {name: named[name].default if name in named else _unset(kind) for name, kind in offered.items()}
+        named = {parameter.name: parameter for parameter in signature(function, eval_str=True).parameters.values()}
+        own_parameters = [
+            parameter
+            for parameter in named.values()
+            if parameter.name not in offered and parameter.kind is not Parameter.VAR_KEYWORD
+        ]
+        defaults = {
+            name: named[name].default if name in named else _value_if_omitted(kind) for name, kind in offered.items()
+        }
         shared = [
-            Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=usual[name])
+            Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=defaults[name])
             for name, kind in offered.items()
         ]
-        function.__signature__ = Signature([*own, *shared])  # type: ignore[attr-defined]
-        function.__annotations__ = {one.name: one.annotation for one in (*own, *shared)}
+        function.__signature__ = Signature([*own_parameters, *shared])  # type: ignore[attr-defined]
+        function.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own_parameters, *shared)}
         return function
 
     return decorate
 
 
-def _unset(kind: Any) -> bool | None:
+def _value_if_omitted(kind: Any) -> bool | None:
     """What an option of this kind is that was not given."""
     return False if get_args(kind)[0] is bool else None
 
 
-def to_config(data: Path, given: Mapping[str, Any], make: Callable[..., Plan]) -> tuple[Plan, Path]:
+def to_config(data: Path, params: Mapping[str, Any], make: Callable[..., Plan]) -> tuple[Plan, Path]:
     """The plan of a command's options, and the folder of its results."""
     from judge.data import samples
 
     require_existing(data)
-    options = parse_option(given)
+    options = parse_option(params)
     is_plan = data.suffix in PLANS
-    made = make(data if is_plan else None, options if is_plan else {"data": data, **options})
-    folder = made.out or Path("runs") / f"{samples.dataset_name(made.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
-    return made.model_copy(update={"out": folder}), folder
+    run_plan = make(data if is_plan else None, options if is_plan else {"data": data, **options})
+    folder = (
+        run_plan.out or Path("runs") / f"{samples.dataset_name(run_plan.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
+    )
+    return run_plan.model_copy(update={"out": folder}), folder
 
 
-def metric_only(metric: str, given: Mapping[str, Any], **own: str | None) -> dict[str, Any]:
+def metric_only(metric: str, params: Mapping[str, Any], **short_options: str | None) -> dict[str, Any]:
     """The options of a command that asks for no criterion; its `own` are short for `--set METRIC.NAME=VALUE`."""
     short = [
-        f"{metric}.{name}={json.dumps(value, ensure_ascii=False)}" for name, value in own.items() if value is not None
+        f"{metric}.{name}={json.dumps(value, ensure_ascii=False)}"
+        for name, value in short_options.items()
+        if value is not None
     ]
-    return {**given, "criteria": ["none"], "set_": [*short, *(given["set_"] or ())]}
+    return {**params, "criteria": ["none"], "set_": [*short, *(params["set_"] or ())]}
 
 
 def parse_option(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,10 +260,10 @@ def parse_option(options: Mapping[str, Any]) -> dict[str, Any]:
     from judge.config import pairs, settings, split, wanted
 
     readers = {"criteria": split, "metrics": split, "systems": split, "map": pairs, "where": wanted}
-    given = {name.rstrip("_"): value for name, value in options.items() if value not in (None, (), [])}
-    if given.pop("no_cache", False):
-        given["cache"] = False
+    values = {name.rstrip("_"): value for name, value in options.items() if value not in (None, (), [])}
+    if values.pop("no_cache", False):
+        values["cache"] = False
     return {
         name: settings(value) if name == "set" else readers[name](",".join(value)) if name in readers else value
-        for name, value in given.items()
+        for name, value in values.items()
     }

@@ -39,7 +39,7 @@ from judge.cli.terminal import BOTH, check_format, console, print_json
     },
 )  # fmt: skip
 def plan_command(
-    data: Data, *, rank: bool = False, items: int | None = None, format: str = "console", **given: Any
+    data: Data, *, rank: bool = False, items: int | None = None, format: str = "console", **params: Any
 ) -> None:
     """Say what a run would ask, cost and take. Sends nothing, and needs no key."""
     from judge.commands.cost_estimate import estimate_cost
@@ -49,10 +49,10 @@ def plan_command(
     from judge.config import plan, rank_plan
 
     check_format(format, "a plan")
-    made, _ = to_config(data, given, rank_plan if rank else plan)
-    made = made.model_copy(update={"out": None, "record": None, "retry_failed": False})
-    found = estimate_cost(prepare(made, providers=open_offline(made)), items=items)
+    run_plan, _ = to_config(data, params, rank_plan if rank else plan)
+    run_plan = run_plan.model_copy(update={"out": None, "record": None, "retry_failed": False})
+    estimate = estimate_cost(prepare(run_plan, providers=open_offline(run_plan)), items=items)
     if format == "json":
-        print_json(found.to_dict())
+        print_json(estimate.to_dict())
     else:
-        show(console(), found)
+        show(console(), estimate)

@@ -44,17 +44,17 @@ def power_command(
 
     Between systems, and how many items a difference takes."""
     check_format(format, "power")
-    _check(difference, items, sd, power)
+    _check_numbers(difference, items, sd, power)
     if run is not None and sd is None:
-        wanted = parse_option({"where": where}).get("where", {})
-        _of_run(run, _Asked(difference, items, power), column, pair, format=format, where=wanted)
+        values = parse_option({"where": where}).get("where", {})
+        _show_for_run(run, _Request(difference, items, power), column, pair, format=format, where=values)
     elif run is None and sd is not None and not (column or pair) and (items or difference):
-        _of_sd(sd, difference, items, power, format)
+        _show_for_sd(sd, difference, items, power, format)
     else:
         raise ConfigError("give the folder of a run, or --sd with --items or --difference")
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """What is asked of a run."""
 
     difference: float | None
@@ -62,45 +62,45 @@ class _Asked(NamedTuple):
     power: float
 
 
-def _check(difference: float | None, items: int | None, sd: float | None, power: float) -> None:
+def _check_numbers(difference: float | None, items: int | None, sd: float | None, power: float) -> None:
     """Raises ConfigError for a number that means nothing."""
     from judge.stats.power import ALPHA
 
-    for name, value, holds, what in (
+    for name, value, holds, requirement in (
         ("difference", difference, difference is None or 0 < abs(difference) < float("inf"), "a number other than 0"),
         ("items", items, items is None or items > 1, "2 or more"),
         ("sd", sd, sd is None or 0 < sd < float("inf"), "above 0"),
         ("power", power, ALPHA < power < 1, f"between {ALPHA:g} and 1"),
     ):
         if not holds or value != value:
-            raise ConfigError(f"--{name} {value:g}: has to be {what}")
+            raise ConfigError(f"--{name} {value:g}: has to be {requirement}")
 
 
-def _of_sd(sd: float, difference: float | None, items: int | None, power: float, format: str) -> None:
+def _show_for_sd(sd: float, difference: float | None, items: int | None, power: float, format: str) -> None:
     """What follows from a standard deviation alone."""
     from judge.stats.power import MIN_ITEMS, detectable, needed, power_of
 
     if items and items < MIN_ITEMS:
         raise ConfigError(f"--items {items}: a test tells nothing apart on fewer than {MIN_ITEMS} items")
-    found = detectable(sd, items, power=power) if items else None
-    takes = needed(sd, difference, power=power) if difference else None
-    chances = power_of(sd, items, difference) if items and difference else None
+    detected = detectable(sd, items, power=power) if items else None
+    n_items = needed(sd, difference, power=power) if difference else None
+    chance = power_of(sd, items, difference) if items and difference else None
     if format == "json":
-        asked = {"sd": sd, "items": items, "difference": difference, "power": power}
-        print_json({**asked, "found": found, "items_needed": takes, "chance": chances, "notes": [_NOTE]})
+        request = {"sd": sd, "items": items, "difference": difference, "power": power}
+        print_json({**request, "found": detected, "items_needed": n_items, "chance": chance, "notes": [_NOTE]})
         return
-    if found is not None:
-        typer.echo(f"{items:,} items find a difference of {found:.3g} at {power:.0%} power")
-    if takes is not None:
-        typer.echo(f"a difference of {difference:g} takes {takes:,} items")
-    if chances is not None:
-        typer.echo(f"{items:,} items find a difference of {difference:g} at {chances:.0%} power")
+    if detected is not None:
+        typer.echo(f"{items:,} items find a difference of {detected:.3g} at {power:.0%} power")
+    if n_items is not None:
+        typer.echo(f"a difference of {difference:g} takes {n_items:,} items")
+    if chance is not None:
+        typer.echo(f"{items:,} items find a difference of {difference:g} at {chance:.0%} power")
     typer.echo(_NOTE)
 
 
-def _of_run(
+def _show_for_run(
     run: Path,
-    asked: _Asked,
+    request: _Request,
     names: list[str] | None,
     pair: str | None,
     *,
@@ -115,26 +115,29 @@ def _of_run(
     result = load(run)
     if where:
         result = result.where(**where)
-    two = None if pair is None else _two(pair, result.table.systems)
-    found = _scatters(result, run, names, two)
+    named_pair = None if pair is None else _parse_pair(pair, result.table.systems)
+    scatters = _scatters(result, run, names, named_pair)
     notes = [str(note) for note in result.info["notes"][:1]] if where else []
-    notes += [*_about(found, asked.items)]
+    notes += [*_warnings(scatters, request.items)]
     if "streamed" in result.info:
         notes.append(f"from the first {len(result.table.samples):,} texts")
     if format == "json":
-        columns = [_told(one, asked) if two is None else _told_of(one, two, asked) for one in found]
-        print_json({**asked._asdict(), "columns": columns, "notes": [*notes, *_rests(found, two)]})
+        columns = [
+            _column_json(scatter, request) if named_pair is None else _pair_json(scatter, named_pair, request)
+            for scatter in scatters
+        ]
+        print_json({**request._asdict(), "columns": columns, "notes": [*notes, *_explanations(scatters, named_pair)]})
     else:
-        _print(found, two, asked, notes)
+        _print_table(scatters, named_pair, request, notes)
 
 
-def _two(pair: str, systems: Sequence[str]) -> tuple[str, str]:
+def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
     """The two systems, of which either may have a comma in its name. Raises ConfigError."""
     from judge.core.plugins import unknown_name_message
 
     parts = pair.split(",")
     cuts = [(",".join(parts[:at]).strip(), ",".join(parts[at:]).strip()) for at in range(1, len(parts))]
-    known = next(((one, other) for one, other in cuts if {one, other} <= {*systems} and one != other), None)
+    known = next(((first, second) for first, second in cuts if {first, second} <= {*systems} and first != second), None)
     if known is not None:
         return known
     if len(cuts) != 1 or cuts[0][0] == cuts[0][1]:
@@ -143,42 +146,46 @@ def _two(pair: str, systems: Sequence[str]) -> tuple[str, str]:
     raise ConfigError(f"--pair: {unknown_name_message('system', wrong, list(systems))}")
 
 
-def _about(found: Sequence[Scatter], items: int | None) -> Iterator[str]:
+def _warnings(scatters: Sequence[Scatter], items: int | None) -> Iterator[str]:
     """What cannot be said of a column, and where there are too few items for anything."""
     from judge.core.messages import one_line
 
-    for one in found:
-        if one.note:
-            yield f"{one_line(one.column)}: {one.note}"
+    for scatter in scatters:
+        if scatter.note:
+            yield f"{one_line(scatter.column)}: {scatter.note}"
     few: dict[tuple[int, int, int], list[str]] = {}
-    for one in found:
-        most = items or max((pair.items for pair in one.pairs), default=0)
-        if one.pairs and most < one.least:
-            few.setdefault((most, one.systems, one.least), []).append(one_line(one.column))
-    for (most, systems, least), names in few.items():
+    for scatter in scatters:
+        n_items = items or max((pair.items for pair in scatter.pairs), default=0)
+        if scatter.pairs and n_items < scatter.least:
+            few.setdefault((n_items, scatter.systems, scatter.least), []).append(one_line(scatter.column))
+    for (n_items, systems, least), names in few.items():
         yield (
-            f"{', '.join(names)}: {most} items are too few to tell any two of {systems} systems apart, whatever they "
+            f"{', '.join(names)}: {n_items} items are too few to tell any two of {systems} systems apart, whatever they "
             f"score: it takes {least}"
         )
 
 
-def _rests(found: Sequence[Scatter], two: tuple[str, str] | None) -> list[str]:
+def _explanations(scatters: Sequence[Scatter], named_pair: tuple[str, str] | None) -> list[str]:
     """What the numbers mean, and the level that they rest on."""
-    said = [_COUNTS] if two is None else ["sd: the standard deviation of the differences, item by item."]
-    known = {one.systems: one for one in found if one.pairs}
-    for systems, one in sorted(known.items()):
-        if one.tests == 1:
-            told = "Two-sided tests at level .05, by the normal approximation: two systems are one test a column."
+    notes = [_COUNTS] if named_pair is None else ["sd: the standard deviation of the differences, item by item."]
+    known = {scatter.systems: scatter for scatter in scatters if scatter.pairs}
+    for systems, scatter in sorted(known.items()):
+        if scatter.tests == 1:
+            correction = "Two-sided tests at level .05, by the normal approximation: two systems are one test a column."
         else:
-            told = (
+            correction = (
                 f"Two-sided tests, by the normal approximation, corrected as the run's own are: {systems} systems are "
-                f"{one.tests:,} pairs, so p has to be below .05 / {one.tests:,} = {one.level:.2g} (Holm's first step)."
+                f"{scatter.tests:,} pairs, so p has to be below .05 / {scatter.tests:,} = {scatter.level:.2g} (Holm's first step)."
             )
-        said.append(f"{told} A sign-flip test takes {one.least} items for that, even where all of them agree.")
-    return said
+        notes.append(
+            f"{correction} A sign-flip test takes {scatter.least} items for that, even where all of them agree."
+        )
+    return notes
 
 
-def _print(found: Sequence[Scatter], two: tuple[str, str] | None, asked: _Asked, notes: Sequence[str]) -> None:
+def _print_table(
+    scatters: Sequence[Scatter], named_pair: tuple[str, str] | None, request: _Request, notes: Sequence[str]
+) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -186,94 +193,105 @@ def _print(found: Sequence[Scatter], two: tuple[str, str] | None, asked: _Asked,
 
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("", overflow="fold")
-    heads = ["items", "sd", f"found at {asked.power:.0%}"]
-    if two is None:
+    heads = ["items", "sd", f"found at {request.power:.0%}"]
+    if named_pair is None:
         table.add_column("pair of systems", overflow="fold")
     else:
         heads = ["items", "difference", *heads[1:], "items for it"]
-    for head in [*heads, f"items for {asked.difference:g}"] if asked.difference else heads:
+    for head in [*heads, f"items for {request.difference:g}"] if request.difference else heads:
         table.add_column(head, justify="right", no_wrap=True)
-    for one in found:
-        for row in _rows(one, two, asked):
+    for scatter in scatters:
+        for row in _table_rows(scatter, named_pair, request):
             table.add_row(*map(Text, row), *[Text("–")] * (len(table.columns) - len(row)))
     screen = console()
-    if two is not None:
-        screen.print(Text(f"{one_line(two[0])} less {one_line(two[1])}", "bold"))
+    if named_pair is not None:
+        screen.print(Text(f"{one_line(named_pair[0])} less {one_line(named_pair[1])}", "bold"))
     screen.print(table)
     for note in notes:
         screen.print(Text(note, "yellow"))
-    for said in _rests(found, two):
-        screen.print(Text(said, "dim"))
+    for explanation in _explanations(scatters, named_pair):
+        screen.print(Text(explanation, "dim"))
 
 
-def _rows(one: Scatter, two: tuple[str, str] | None, asked: _Asked) -> Iterator[list[str]]:
+def _table_rows(scatter: Scatter, named_pair: tuple[str, str] | None, request: _Request) -> Iterator[list[str]]:
     """The cells of a column: of the pair, or of the median and the worst one; the name alone where there is none."""
     from judge.core.messages import one_line
 
-    if not one.pairs:
-        yield [one_line(one.column)]
-    elif two is not None:
-        (pair,) = one.pairs
-        yield [one_line(one.column), *_cells(pair, asked, found=True)]
+    if not scatter.pairs:
+        yield [one_line(scatter.column)]
+    elif named_pair is not None:
+        (pair,) = scatter.pairs
+        yield [one_line(scatter.column), *_cells(pair, request, mean_too=True)]
     else:
-        shown = {"": one.worst} if len(one.pairs) == 1 else {" (median)": one.median, " (worst)": one.worst}
-        for name, (word, pair) in zip([one_line(one.column), ""], shown.items(), strict=False):
-            yield [name, f"{one_line(pair.systems[0])} – {one_line(pair.systems[1])}{word}", *_cells(pair, asked)]
+        pairs = (
+            {"": scatter.worst} if len(scatter.pairs) == 1 else {" (median)": scatter.median, " (worst)": scatter.worst}
+        )
+        for name, (word, pair) in zip([one_line(scatter.column), ""], pairs.items(), strict=False):
+            yield [name, f"{one_line(pair.systems[0])} – {one_line(pair.systems[1])}{word}", *_cells(pair, request)]
 
 
-def _cells(pair: Spread, asked: _Asked, *, found: bool = False) -> list[str]:
+def _cells(pair: Spread, request: _Request, *, mean_too: bool = False) -> list[str]:
     """Items, standard deviation, the difference that is found, and the items that the one asked about takes.
 
     Of one that was `found`, also that and the items that it takes.
     """
     from judge.core.messages import minus
 
-    shown = pair.detectable(asked.items, power=asked.power)
-    cells = [f"{asked.items or pair.items:,}", f"{pair.sd:.3g}", "too few items" if shown is None else f"{shown:.3g}"]
-    if found:
-        takes = pair.needed(power=asked.power)
+    detected = pair.detectable(request.items, power=request.power)
+    cells = [
+        f"{request.items or pair.items:,}",
+        f"{pair.sd:.3g}",
+        "too few items" if detected is None else f"{detected:.3g}",
+    ]
+    if mean_too:
+        takes = pair.needed(power=request.power)
         cells = [cells[0], minus(f"{pair.mean:+.3g}"), *cells[1:], "–" if takes is None else f"{takes:,}"]
-    return [*cells, f"{pair.needed(asked.difference, power=asked.power):,}"] if asked.difference else cells
+    return [*cells, f"{pair.needed(request.difference, power=request.power):,}"] if request.difference else cells
 
 
-def _told(one: Scatter, asked: _Asked) -> dict[str, Any]:
+def _column_json(scatter: Scatter, request: _Request) -> dict[str, Any]:
     """A column as plain JSON: of each number that of the median pair and of the worst, null where there is none."""
-    told: dict[str, Any] = {"sd": None, "found": None, "pair": None}
-    if asked.difference:
-        told["items_needed"] = None
-    if one.pairs:
-        both = {"median": one.median, "worst": one.worst}
-        each = {name: _told_numbers(pair, asked) for name, pair in both.items()}
-        told = {key: {name: each[name][key] for name in both} for key in told}
-    return {**_level(one), "pairs": len(one.pairs), "items": [pair.items for pair in one.pairs], **told}
+    numbers: dict[str, Any] = {"sd": None, "found": None, "pair": None}
+    if request.difference:
+        numbers["items_needed"] = None
+    if scatter.pairs:
+        both = {"median": scatter.median, "worst": scatter.worst}
+        each = {name: _numbers_json(pair, request) for name, pair in both.items()}
+        numbers = {key: {name: each[name][key] for name in both} for key in numbers}
+    return {
+        **_correction_json(scatter),
+        "pairs": len(scatter.pairs),
+        "items": [pair.items for pair in scatter.pairs],
+        **numbers,
+    }
 
 
-def _told_of(one: Scatter, two: tuple[str, str], asked: _Asked) -> dict[str, Any]:
+def _pair_json(scatter: Scatter, named_pair: tuple[str, str], request: _Request) -> dict[str, Any]:
     """The same of one pair, with the difference of the first less the second and the items that this one takes."""
-    known: dict[str, Any] = {"items": None, "difference": None, "sd": None, "found": None, "items_for_it": None}
-    if asked.difference:
-        known["items_needed"] = None
-    if one.pairs:
-        (pair,) = one.pairs
-        own = {"items": pair.items, "difference": pair.mean, "items_for_it": pair.needed(power=asked.power)}
-        known |= {key: value for key, value in (_told_numbers(pair, asked) | own).items() if key in known}
-    return {**_level(one), "pair": list(two), **known}
+    numbers: dict[str, Any] = {"items": None, "difference": None, "sd": None, "found": None, "items_for_it": None}
+    if request.difference:
+        numbers["items_needed"] = None
+    if scatter.pairs:
+        (pair,) = scatter.pairs
+        of_pair = {"items": pair.items, "difference": pair.mean, "items_for_it": pair.needed(power=request.power)}
+        numbers |= {key: value for key, value in (_numbers_json(pair, request) | of_pair).items() if key in numbers}
+    return {**_correction_json(scatter), "pair": list(named_pair), **numbers}
 
 
-def _told_numbers(pair: Spread, asked: _Asked) -> dict[str, Any]:
-    needed = pair.needed(asked.difference, power=asked.power) if asked.difference else None
-    found = pair.detectable(asked.items, power=asked.power)
-    return {"pair": list(pair.systems), "sd": pair.sd, "found": found, "items_needed": needed}
+def _numbers_json(pair: Spread, request: _Request) -> dict[str, Any]:
+    needed = pair.needed(request.difference, power=request.power) if request.difference else None
+    detected = pair.detectable(request.items, power=request.power)
+    return {"pair": list(pair.systems), "sd": pair.sd, "found": detected, "items_needed": needed}
 
 
-def _level(one: Scatter) -> dict[str, Any]:
+def _correction_json(scatter: Scatter) -> dict[str, Any]:
     """A column, and what its tests are corrected by."""
     return {
-        "column": one.column,
-        "systems": one.systems,
-        "tests": one.tests,
-        "level": one.level if one.tests else None,
-        "least_items": one.least if one.tests else None,
+        "column": scatter.column,
+        "systems": scatter.systems,
+        "tests": scatter.tests,
+        "level": scatter.level if scatter.tests else None,
+        "least_items": scatter.least if scatter.tests else None,
     }
 
 
@@ -295,8 +313,10 @@ def _scatters(result: Result, run: Path, names: list[str] | None, pair: tuple[st
         for column in each.columns
         if column.better and column.name not in each.corpus_columns
     }
-    wanted = split(",".join(names)) if names else list(columns)
-    for name in wanted:
+    column_names = split(",".join(names)) if names else list(columns)
+    for name in column_names:
         if name not in columns:
             raise ConfigError(f"--column: {unknown_name_message('column', name, list(columns))}")
-    return [one for name in wanted for one in scatter(columns[name][0], [columns[name][1]], pair)]
+    return [
+        each_scatter for name in column_names for each_scatter in scatter(columns[name][0], [columns[name][1]], pair)
+    ]

@@ -21,25 +21,25 @@ from judge.providers.pricing import cost_usd
 _PLAIN_SECONDS = 10.0
 _LONG = 30.0
 """Seconds after which a request that is under way is named."""
-_AT_ONCE = 2.0
+_SHORT = 2.0
 """Seconds in which measuring alone is done before anybody wonders."""
 
 
 @contextmanager
-def watch(prepared: PreparedRun, counts: Done, *, quiet: bool, of: str = "") -> Iterator[None]:
+def watch(prepared: PreparedRun, counts: Done, *, quiet: bool, label: str = "") -> Iterator[None]:
     """Show the counts on standard error while the block runs, as those `of` one run among several.
 
     A bar where control codes may be written, else lines. The run itself is not touched.
     """
     console = Console(stderr=True, force_terminal=False if no_ansi() else None)
-    head = f"{of}: " if of else ""
+    head = f"{label}: " if label else ""
     if quiet:
         yield
     elif console.is_terminal:
         with _bar(prepared, counts, console, head):
             yield
     else:
-        with _lines(prepared, counts, console, head):
+        with _plain_lines(prepared, counts, console, head):
             yield
 
 
@@ -57,10 +57,10 @@ def _bar(prepared: PreparedRun, counts: Done, console: Console, head: str) -> It
     start = time.monotonic()
 
     def picture() -> RenderableType:
-        if not prepared.judges and time.monotonic() - start < _AT_ONCE:
+        if not prepared.judges and time.monotonic() - start < _SHORT:
             return ""
-        done, total, _ = _stage(counts)
-        state = _state(prepared, counts, start) if prepared.judges else ""
+        done, total, _ = _stage_counts(counts)
+        state = _state_line(prepared, counts, start) if prepared.judges else ""
         bar.update(task, total=total or None, completed=done, description=state, stage=f"{head}{counts.stage}")
         return bar
 
@@ -69,14 +69,14 @@ def _bar(prepared: PreparedRun, counts: Done, console: Console, head: str) -> It
 
 
 @contextmanager
-def _lines(prepared: PreparedRun, counts: Done, console: Console, head: str) -> Iterator[None]:
+def _plain_lines(prepared: PreparedRun, counts: Done, console: Console, head: str) -> Iterator[None]:
     start, stop = time.monotonic(), threading.Event()
 
     def say() -> None:
-        done, total, what = _stage(counts)
-        state = f", {_state(prepared, counts, start)}" if prepared.judges else ""
-        of = f"/{total:,}" if total else ""  # of a file that is still being read nobody knows
-        console.print(f"{head}{counts.stage}: {done:,}{of} {what}{state}", highlight=False, soft_wrap=True)
+        done, total, unit = _stage_counts(counts)
+        state = f", {_state_line(prepared, counts, start)}" if prepared.judges else ""
+        total_note = f"/{total:,}" if total else ""  # of a file that is still being read nobody knows
+        console.print(f"{head}{counts.stage}: {done:,}{total_note} {unit}{state}", highlight=False, soft_wrap=True)
 
     def run() -> None:
         while not stop.wait(_PLAIN_SECONDS):
@@ -93,14 +93,14 @@ def _lines(prepared: PreparedRun, counts: Done, console: Console, head: str) -> 
             say()
 
 
-def _stage(counts: Done) -> tuple[int, int, str]:
+def _stage_counts(counts: Done) -> tuple[int, int, str]:
     """How many are done of how many of what: judgments, or texts where a metric is under way."""
     if counts.stage not in ("judging", "done"):
         return counts.measured.done, counts.measured.total, "texts"
     return counts.done, counts.total, "judgments"
 
 
-def _state(prepared: PreparedRun, counts: Done, start: float) -> str:
+def _state_line(prepared: PreparedRun, counts: Done, start: float) -> str:
     """Rate, cache, tokens, cost and failures in one line; what is not known is left out."""
     seconds = max(time.monotonic() - start, 1e-9)
     usage = counts.usage
@@ -108,37 +108,39 @@ def _state(prepared: PreparedRun, counts: Done, start: float) -> str:
     if counts.cached:
         parts.append(f"{counts.cached:,} from cache")
     if usage != Usage():
-        parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{_of_prompts(usage)}")
-        asked = [(prepared.judges[name], of) for name, of in counts.judges.items()]
+        parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{_prompt_cache_note(usage)}")
+        judges = [(prepared.judges[name], judge_counts) for name, judge_counts in counts.judges.items()]
         prices = [
-            cost_usd(judge.model, judge.endpoint, of.usage, decides=judge.decides, batched=of.batched)
-            for judge, of in asked
+            cost_usd(
+                judge.model, judge.endpoint, judge_counts.usage, decides=judge.decides, batched=judge_counts.batched
+            )
+            for judge, judge_counts in judges
         ]
         known = [price for price in prices if price is not None]
         if len(known) < len(prices):
             parts.append("price unknown")
         elif any(known):  # nothing was sent that costs
             parts.append(f"${sum(known):,.4f}")
-    if retried := sum(of.retried for of in counts.judges.values()):
+    if retried := sum(judge_counts.retried for judge_counts in counts.judges.values()):
         parts.append(f"{retried:,} retried")
     if counts.failed:
         parts.append(f"{counts.failed:,} failed")
-    return ", ".join([*parts, *_waiting(counts), *filter(None, [counts.awaited])])
+    return ", ".join([*parts, *_waiting_note(counts), *filter(None, [counts.awaited])])
 
 
-def _of_prompts(usage: Usage) -> str:
+def _prompt_cache_note(usage: Usage) -> str:
     """Which of the tokens the provider's prompt cache had to do with."""
     known = ((usage.cached_tokens, "cached"), (usage.cache_write_tokens, "written to the cache"))
-    said = ", ".join(f"{number:,} {what}" for number, what in known if number)
-    return f" ({said})" if said else ""
+    notes = ", ".join(f"{number:,} {kind}" for number, kind in known if number)
+    return f" ({notes})" if notes else ""
 
 
-def _waiting(counts: Done) -> list[str]:
+def _waiting_note(counts: Done) -> list[str]:
     """What has been under way for long, if anything has; or that nothing may be."""
-    if any(of.blocked and not of.in_flight for of in counts.judges.values()):
+    if any(judge_counts.blocked and not judge_counts.in_flight for judge_counts in counts.judges.values()):
         return ["held back by a rate limit"]
-    found = [waiting for of in counts.judges.values() if (waiting := of.waiting) is not None]
-    seconds, (item, system, criterion) = max(found, default=(0.0, ("", "", "")))
+    waits = [waiting for judge_counts in counts.judges.values() if (waiting := judge_counts.waiting) is not None]
+    seconds, (item, system, criterion) = max(waits, default=(0.0, ("", "", "")))
     if seconds < _LONG:
         return []
     return [escape(f"{seconds:,.0f} s on {criterion} of item {item}" + (f", system {system}" if system else ""))]

@@ -21,30 +21,30 @@ _METRIC = "qags"
 
 
 def show_questions(
-    ctx: typer.Context, data: Path, given: Mapping[str, Any], *, item: str | None, system: str | None, format: str
+    ctx: typer.Context, data: Path, params: Mapping[str, Any], *, item: str | None, system: str | None, format: str
 ) -> None:
     """Print what was asked and answered: of a finished run as it was, of data after measuring one item."""
     from judge.data import samples
 
     check_format(format, "the working of QAGS")
-    stored = not samples.is_data(data)
-    if stored:
+    is_run = not samples.is_data(data)
+    if is_run:
         refuse_options(ctx, data, besides=("item", "system", "format"))
-    result, rows, items = _stored(data, item, system) if stored else _measured(data, given, item, system)
+    result, rows, items = _load_run(data, item, system) if is_run else _measure(data, params, item, system)
     if item is None and items > 1:
         print_message(f"item {rows[0].item}, the first of {items:,}; --item ID shows another")
     notes = [str(note) for note in result.info.get("notes") or ()]
-    notes = [note for note in notes if note.startswith(f"{_METRIC}:") or not stored]
+    notes = [note for note in notes if note.startswith(f"{_METRIC}:") or not is_run]
     if format == "json":
-        print_json({"outputs": [_told(result, row) for row in rows], "notes": notes})
+        print_json({"outputs": [_output_json(result, row) for row in rows], "notes": notes})
     else:
-        _print(result, rows, notes)
-    shown = {(sample.item, sample.system) for sample in rows}
-    failed = any((row.item, row.system) in shown and row.column.startswith(_METRIC) for row in result.failures)
+        _print_questions(result, rows, notes)
+    shown_texts = {(sample.item, sample.system) for sample in rows}
+    failed = any((row.item, row.system) in shown_texts and row.column.startswith(_METRIC) for row in result.failures)
     raise typer.Exit(1 if failed else 0)
 
 
-def _stored(folder: Path, item: str | None, system: str | None) -> tuple[Result, list[Sample], int]:
+def _load_run(folder: Path, item: str | None, system: str | None) -> tuple[Result, list[Sample], int]:
     """A finished run, the outputs to show, and how many items there are."""
     from judge.report.views.qags import is_qags
     from judge.results.result import load
@@ -52,11 +52,11 @@ def _stored(folder: Path, item: str | None, system: str | None) -> tuple[Result,
     result = load(folder)
     if not any(map(is_qags, result.table.columns)):
         raise ConfigError(f"{folder}: this run has no QAGS: judge qags DATA measures an item")
-    return result, *_chosen(result.table.samples, item, system)
+    return result, *_choose_samples(result.table.samples, item, system)
 
 
-def _measured(
-    data: Path, given: Mapping[str, Any], item: str | None, system: str | None
+def _measure(
+    data: Path, params: Mapping[str, Any], item: str | None, system: str | None
 ) -> tuple[Result, list[Sample], int]:
     """As `_stored`, of outputs that are measured now. Of a plan, only what is QAGS's counts."""
     import asyncio
@@ -66,25 +66,27 @@ def _measured(
     from judge.config import plan
     from judge.data import samples
 
-    made, _ = to_config(data, {**given, "metrics": [_METRIC]}, plan)
-    named = {_METRIC, *parse_option({"set": given["set_"]}).get("set", {})}
-    options = {name: values for name, values in made.set.items() if name in named}
-    judges = tuple(one for one in made.model if one.name != "heuristic")
-    made = made.model_copy(update={"out": None, "record": None, "set": options, "model": judges})
-    if made.data is None:
+    run_plan, _ = to_config(data, {**params, "metrics": [_METRIC]}, plan)
+    named = {_METRIC, *parse_option({"set": params["set_"]}).get("set", {})}
+    options = {name: values for name, values in run_plan.set.items() if name in named}
+    judges = tuple(judge for judge in run_plan.model if judge.name != "heuristic")
+    run_plan = run_plan.model_copy(update={"out": None, "record": None, "set": options, "model": judges})
+    if run_plan.data is None:
         raise ConfigError("no data: name a file, for example judge qags summaries.jsonl")
-    rows, items = _chosen(samples.load(made.data, mapping=made.mapping, systems=made.systems), item, system)
-    return asyncio.run(run_pipeline(prepare(made, rows))), rows, items
+    rows, items = _choose_samples(
+        samples.load(run_plan.data, mapping=run_plan.mapping, systems=run_plan.systems), item, system
+    )
+    return asyncio.run(run_pipeline(prepare(run_plan, rows))), rows, items
 
 
-def _chosen(rows: Sequence[Sample], item: str | None, system: str | None) -> tuple[list[Sample], int]:
+def _choose_samples(rows: Sequence[Sample], item: str | None, system: str | None) -> tuple[list[Sample], int]:
     """The outputs of the item and system that were named, else of the first item; and how many items there are."""
     from judge.commands.preparation import samples_of_item
 
     return samples_of_item(rows, item, system), len({row.item for row in rows})
 
 
-def _told(result: Result, sample: Sample) -> dict[str, Any]:
+def _output_json(result: Result, sample: Sample) -> dict[str, Any]:
     """An output's values by column, what could not be measured, and its questions, as plain JSON."""
     from dataclasses import asdict
 
@@ -92,19 +94,19 @@ def _told(result: Result, sample: Sample) -> dict[str, Any]:
     from judge.report.views.qags import is_qags, qags_table
 
     columns = {column.name: column for column in result.table.columns if is_qags(column)}
-    found = [row for row in result.table.rows() if row.column in columns]
-    rows = {row.column: row for row in found if (row.item, row.system) == (sample.item, sample.system)}
+    qags_rows = [row for row in result.table.rows() if row.column in columns]
+    rows = {row.column: row for row in qags_rows if (row.item, row.system) == (sample.item, sample.system)}
     lines = next(filter(None, (qags_table(columns[name], row) for name, row in rows.items())), ())
     return {
         "item": sample.item,
         "system": sample.system,
         "values": {name: row.value for name, row in rows.items() if isinstance(row, Score)},
         "failures": {name: row.message for name, row in rows.items() if not isinstance(row, Score)},
-        "questions": [asdict(one) for one in lines],
+        "questions": [asdict(line) for line in lines],
     }
 
 
-def _print(result: Result, samples: Sequence[Sample], notes: Sequence[str]) -> None:
+def _print_questions(result: Result, samples: Sequence[Sample], notes: Sequence[str]) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -118,8 +120,8 @@ def _print(result: Result, samples: Sequence[Sample], notes: Sequence[str]) -> N
             table = Table(box=None, padding=(0, 2, 0, 0))
             for head in HEADS:
                 table.add_column(head, overflow="fold")
-            for one in lines:
-                table.add_row(*map(Text, one.cells))
+            for line in lines:
+                table.add_row(*map(Text, line.cells))
             screen.print(table)
         screen.print()
     for note in notes:

@@ -71,8 +71,8 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
         print_message(f"stopping: {progress.flying:,} replies are under way and waited for; Ctrl-C stops at once")
         loop.call_soon_threadsafe(loop.call_later, _PATIENCE, cancel)
 
-    for which in (signal.SIGINT, signal.SIGTERM):  # a shell's `&` has the first one ignored
-        signal.signal(which, stop)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):  # a shell's `&` has the first one ignored
+        signal.signal(signal_number, stop)
     try:
         return await task
     finally:
@@ -80,13 +80,13 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def run(data: Path, given: Mapping[str, Any], make: Callable[..., Plan], *, format: str, quiet: bool) -> None:
+def run(data: Path, params: Mapping[str, Any], make: Callable[..., Plan], *, format: str, quiet: bool) -> None:
     """A whole command: plan with its options, run, watch and show; on Ctrl-C say how to go on."""
     from judge.core import plugins
 
     plugins.load("formats", format)  # a name nobody knows is said before anything is paid
-    made, folder = to_config(data, given, make)
-    result, progress = execute(made, folder, quiet=quiet)
+    run_plan, folder = to_config(data, params, make)
+    result, progress = execute(run_plan, folder, quiet=quiet)
     if not quiet:
         show(result, format)
     exit_with_status(result, progress, folder)
@@ -102,7 +102,7 @@ def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) 
 
 
 def execute(
-    made: Plan, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
+    run_plan: Plan, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
 ) -> tuple[Result, Progress]:
     """Run a plan; `check` may refuse its samples before anything is paid."""
     from judge.cli.progress_bar import watch
@@ -111,11 +111,11 @@ def execute(
     from judge.commands.preparation import overwrite_warning, prepare
     from judge.execution.progress import Progress
 
-    prepared = prepare(made)
+    prepared = prepare(run_plan)
     if check is not None:
         check(prepared.samples)
-    for said in () if quiet else filter(None, (overwrite_warning(made), one_line_estimate(prepared))):
-        print_message(said)
+    for message in () if quiet else filter(None, (overwrite_warning(run_plan), one_line_estimate(prepared))):
+        print_message(message)
     progress = Progress()
 
     async def work() -> Result:
@@ -123,7 +123,7 @@ def execute(
             return await run_pipeline(prepared, progress)
 
     return run_interruptibly(
-        work(), progress, lambda: _how_to_go_on(progress, folder, made.cache is not False)
+        work(), progress, lambda: _resume_hint_of_run(progress, folder, run_plan.cache is not False)
     ), progress
 
 
@@ -156,13 +156,13 @@ def show(result: Result, format: str) -> None:
         print_untrusted(result.report(format).rstrip("\n"))
 
 
-def _how_to_go_on(progress: Progress, folder: Path, cached: bool) -> str:
+def _resume_hint_of_run(progress: Progress, folder: Path, cached: bool) -> str:
     if not progress.judges:
         return "interrupted: what was measured is not kept; start the same command again"
-    kept = f" and are kept in {folder}" if progress.done else ""
-    said = f"interrupted: {progress.done:,} of {progress.total:,} judgments were made{kept}"
+    saved = f" and are kept in {folder}" if progress.done else ""
+    message = f"interrupted: {progress.done:,} of {progress.total:,} judgments were made{saved}"
     if not cached:
-        return said
+        return message
     if progress.awaited:
-        said += f"\nStill under way at the provider: {progress.awaited}. The same command fetches what they bring."
-    return f"{said}\nStart the same command again to go on: what is in the cache is not asked or paid again."
+        message += f"\nStill under way at the provider: {progress.awaited}. The same command fetches what they bring."
+    return f"{message}\nStart the same command again to go on: what is in the cache is not asked or paid again."

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PLANS = (".yaml", ".yml")
-_SHOWN = 3
+_MOST_NAMES = 3
 
 
 def require_existing(data: Path) -> None:
@@ -41,15 +41,15 @@ def require_existing(data: Path) -> None:
     if not folder.is_dir():
         raise ConfigError(f"{data}: no such file: there is no folder {folder}")
     kinds = PLANS if data.suffix in PLANS else SUFFIXES
-    beside = sorted(one.name for one in folder.iterdir() if one.suffix.lower() in kinds)
-    if near := difflib.get_close_matches(data.name, beside, n=_SHOWN):
+    beside = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in kinds)
+    if near := difflib.get_close_matches(data.name, beside, n=_MOST_NAMES):
         raise ConfigError(f"{data}: no such file; near it: {', '.join(near)}")
     if not beside:
         raise ConfigError(
             f"{data}: no such file, and no {'plan' if data.suffix in PLANS else 'data'} file is in {folder}"
         )
-    more = f" and {len(beside) - _SHOWN} more" if len(beside) > _SHOWN else ""
-    raise ConfigError(f"{data}: no such file; there: {', '.join(beside[:_SHOWN])}{more}")
+    more = f" and {len(beside) - _MOST_NAMES} more" if len(beside) > _MOST_NAMES else ""
+    raise ConfigError(f"{data}: no such file; there: {', '.join(beside[:_MOST_NAMES])}{more}")
 
 
 _INPUTS = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".parquet", ".jinja", ".py", ".ini", ".toml")
@@ -58,14 +58,14 @@ _INPUTS = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".parquet", ".jin
 def reject_overlap(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:
     """Raises ConfigError where two outputs (by flag) are one file, or one is among the inputs."""
     read = {path.resolve() for path in inputs if path is not None}
-    first: dict[Path, str] = {}
+    flags: dict[Path, str] = {}
     for flag, path in outputs.items():
         if path is None:
             continue
         if path.resolve() in read:
             raise ConfigError(f"{flag} {path}: is read here as well; name another file")
-        if (other := first.setdefault(path.resolve(), flag)) != flag:
-            raise ConfigError(f"{flag} {path}: {other} is the same file; name another one")
+        if (first_flag := flags.setdefault(path.resolve(), flag)) != flag:
+            raise ConfigError(f"{flag} {path}: {first_flag} is the same file; name another one")
 
 
 def reject_input_as_output(outputs: Mapping[str, Path | None]) -> None:
@@ -80,11 +80,11 @@ def check_writable(outputs: Mapping[str, Path | None]) -> None:
     for flag, path in outputs.items():
         if path is None:
             continue
-        there = next(one for one in (path, *path.absolute().parents) if one.exists())
-        if there.is_dir() == (there == path):
-            raise StorageError(f"{flag} {path}: {there} is a {'folder' if there.is_dir() else 'file'}")
-        if not os.access(there, os.W_OK):
-            raise StorageError(f"{flag} {path}: {there} cannot be written to")
+        nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+        if nearest.is_dir() == (nearest == path):
+            raise StorageError(f"{flag} {path}: {nearest} is a {'folder' if nearest.is_dir() else 'file'}")
+        if not os.access(nearest, os.W_OK):
+            raise StorageError(f"{flag} {path}: {nearest} cannot be written to")
 
 
 def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool = False) -> None:
@@ -102,17 +102,17 @@ class Command(TyperCommand):
     """A command that takes `--json` for `--format json`, where it has `--format`."""
 
     def __init__(self, name: str | None, *, params: list[Any] | None = None, **settings: Any) -> None:
-        shown: list[Any] = []
-        for one in params or ():
-            shown += [one, _json_option()] if one.name == "format" else [one]
-        super().__init__(name, params=shown, **settings)
+        with_json: list[Any] = []
+        for parameter in params or ():
+            with_json += [parameter, _json_option()] if parameter.name == "format" else [parameter]
+        super().__init__(name, params=with_json, **settings)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As for any command; `json` is gone from the parameters, and `format` says so. Raises ConfigError."""
         rest: list[str] = super().parse_args(ctx, args)
         if ctx.params.pop("json", False) and not ctx.resilient_parsing:
-            given = ctx.get_parameter_source("format").name == "COMMANDLINE"
-            if given and (format := ctx.params["format"]) != "json":
+            format_given = ctx.get_parameter_source("format").name == "COMMANDLINE"
+            if format_given and (format := ctx.params["format"]) != "json":
                 raise ConfigError(f"--json is short for --format json, and --format {format} was given; leave out one")
             ctx.params["format"] = "json"
             ctx.set_parameter_source("format", ctx.get_parameter_source("json"))
@@ -138,7 +138,7 @@ def _json_option() -> Any:
     @app.command()
     def _command(json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False) -> None: ...
 
-    return next(one for one in typer.main.get_command(app).params if one.name == "json")
+    return next(parameter for parameter in typer.main.get_command(app).params if parameter.name == "json")
 
 
 def completed(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -173,10 +173,10 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, force_terminal=forced)
 
 
-def check_format(format: str, what: str) -> None:
+def check_format(format: str, subject: str) -> None:
     """Raises ConfigError for a format that is not one of `BOTH`, in which `what` is shown."""
     if format not in BOTH:
-        raise ConfigError(f"--format {format}: {what} is shown on the console or as json")
+        raise ConfigError(f"--format {format}: {subject} is shown on the console or as json")
 
 
 def print_untrusted(text: str, format: str = "") -> None:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from judge.core.records import Sample
     from judge.suite.records import Outcomes, Policy
 
-_KEPT = (
+_SUITE_OPTIONS = (
     "data", "map", "systems", "limit", "language", "model", "base_url", "key_env", "weighting", "draws", "min_mass",
     "reply", "structured", "merge_criteria", "temperature", "max_tokens", "replay", "seed",
 )  # fmt: skip
@@ -73,7 +73,7 @@ def suite_init(
     ],
     *,
     output: Path | None = None,
-    **given: Any,
+    **params: Any,
 ) -> None:
     """Write a suite to begin with.
 
@@ -82,23 +82,23 @@ def suite_init(
     from judge.suite.load import SUFFIX
     from judge.suite.scaffold import create_suite
 
-    options = parse_option(given)
-    if given["model"] is not None and not all(options.get("model") or ()):
+    options = parse_option(params)
+    if params["model"] is not None and not all(options.get("model") or ()):
         raise ConfigError("--model: no name; leave it out, or name a judge")
     names = options.pop("criteria", [])
-    of_run = not samples.is_data(data)
-    rows, kept, used = _of_run(data, options) if of_run else _of_data(data, options)
+    is_run = not samples.is_data(data)
+    rows, suite_options, run_criteria = _read_run(data, options) if is_run else _read_data(data, options)
     console = output == Path("-")
     path = Path(f"{samples.dataset_name(data)}{SUFFIX}") if output is None or console else output
     if path.exists() and not console:
         raise ConfigError(f"{path}: is there already, and is not written over; --output FILE names another")
-    text = create_suite(rows, path, names or used, options=kept, baseline=data if of_run else None)
+    text = create_suite(rows, path, names or run_criteria, options=suite_options, baseline=data if is_run else None)
     if console:
         print_untrusted(text.removesuffix("\n"))
         return
     write("--output", path, text)
     typer.echo(f"{path}: read it, then judge test {path}")
-    _say_more(data, path, text, rows, names)
+    _print_unused(data, path, text, rows, names)
 
 
 @suite_app.command("schema")
@@ -109,13 +109,13 @@ def suite_schema() -> None:
     typer.echo(schema_text(), nl=False)
 
 
-def _say_more(data: Path, path: Path, text: str, rows: Sequence[Sample], names: Sequence[str]) -> None:
+def _print_unused(data: Path, path: Path, text: str, rows: Sequence[Sample], names: Sequence[str]) -> None:
     """What of the data is not in the suite: columns, and ratings by people."""
     from judge.core.messages import one_line
     from judge.suite.load import load
     from judge.suite.scaffold import UNUSED
 
-    for unused in (one.removeprefix("# ") for one in text.splitlines() if one.startswith(UNUSED)):
+    for unused in (line.removeprefix("# ") for line in text.splitlines() if line.startswith(UNUSED)):
         typer.echo(unused)
     rated = {name: None for sample in rows for name in sample.human}
     if rated and not names and not any(case.kind == "agreement" for case in load(path).cases):
@@ -126,15 +126,15 @@ def _say_more(data: Path, path: Path, text: str, rows: Sequence[Sample], names: 
         )
 
 
-def _of_data(data: Path, given: Mapping[str, Any]) -> tuple[Sequence[Sample], dict[str, Any], list[str]]:
+def _read_data(data: Path, params: Mapping[str, Any]) -> tuple[Sequence[Sample], dict[str, Any], list[str]]:
     """The samples, the suite's options, and the criteria that are known from it: none."""
     from judge.data import samples
 
-    options = {"data": data, **given}
-    return samples.load(data, mapping=given.get("map", {}), systems=given.get("systems", ())), options, []
+    options = {"data": data, **params}
+    return samples.load(data, mapping=params.get("map", {}), systems=params.get("systems", ())), options, []
 
 
-def _of_run(folder: Path, given: Mapping[str, Any]) -> tuple[Sequence[Sample], dict[str, Any], list[str]]:
+def _read_run(folder: Path, params: Mapping[str, Any]) -> tuple[Sequence[Sample], dict[str, Any], list[str]]:
     """The same of a finished run, with the options that it had and what was given instead."""
     from judge.config import Plan
     from judge.criteria import builtin_prompts
@@ -147,18 +147,18 @@ def _of_run(folder: Path, given: Mapping[str, Any]) -> tuple[Sequence[Sample], d
         raise ConfigError(f"{folder}: texts were compared two by two there; name the folder of a judge run")
     plan = result.info.get("plan", {})
     data = plan.get("data")
-    if data is None or not _there(data):
+    if data is None or not _has_files(data):
         raise ConfigError(f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead")
     usual = Plan.model_validate({}).model_dump(mode="json", by_alias=True)
-    had = {key: plan[key] for key in _KEPT if key in plan and plan[key] != usual[key]}
-    used = []
-    for name, one in result.info.get("criteria", {}).items():
-        path = Path(one["path"])
-        used.append(name if path.is_relative_to(builtin_prompts()) else str(path))
-    return result.table.samples, {**had, **given}, used
+    run_options = {key: plan[key] for key in _SUITE_OPTIONS if key in plan and plan[key] != usual[key]}
+    criteria = []
+    for name, info in result.info.get("criteria", {}).items():
+        path = Path(info["path"])
+        criteria.append(name if path.is_relative_to(builtin_prompts()) else str(path))
+    return result.table.samples, {**run_options, **params}, criteria
 
 
-def _there(data: str) -> bool:
+def _has_files(data: str) -> bool:
     from judge.data import samples
 
     try:
@@ -169,7 +169,7 @@ def _there(data: str) -> bool:
 
 _FORMATS = ("console", "markdown", "json")
 
-_HELD = {
+_TEST_OPTIONS = {
     "criteria": Annotated[
         list[str] | None,
         option(
@@ -196,7 +196,7 @@ _HELD = {
 
 @with_options(
     JUDGE, REPLIES, READING, {"limit": Limit}, SCORING, {"merge_criteria": MergeCriteria}, ASKING, PACE, {"seed": Seed},
-    _HELD, KEEPING,
+    _TEST_OPTIONS, KEEPING,
     {
         "format": Annotated[str, format_option(*_FORMATS)],
         "quiet": Annotated[bool, option("No progress, nothing on the console.", "--quiet", "-q")],
@@ -212,34 +212,34 @@ def suites_command(
     markdown: Path | None = None,
     format: str = "console",
     quiet: bool = False,
-    **given: Any,
+    **params: Any,
 ) -> None:
     """Hold a judge's scores against what suites expect of them.
 
     Leaves with 0 where every verdict is met, 1 where one is not, 2 where a suite could not be run.
     """
     outputs = {"--junit": junit, "--markdown": markdown}
-    reject_overlap(outputs, [*suites, given["replay"], given["record"]])
+    reject_overlap(outputs, [*suites, params["replay"], params["record"]])
     reject_input_as_output(outputs)
     try:
         if format not in _FORMATS:
             raise ConfigError(f"--format {format}: verdicts are shown on the console, as markdown or json")
         from judge.commands.test import prepare_suites
 
-        found = prepare_suites(suites, undecided=_policy(undecided), **parse_option(given))
+        prepared = prepare_suites(suites, undecided=_policy(undecided), **parse_option(params))
         check_writable(outputs)
-        outcomes = _carried_out(found, quiet=quiet)
+        outcomes = _run(prepared, quiet=quiet)
     except JudgeError as error:
         with suppress(StorageError):
-            _write(_stuck(suites, error), junit, markdown)
+            _write_reports(_outcomes_of_error(suites, error), junit, markdown)
         raise
     if not quiet:
         print_untrusted(outcomes.report(format, colour=format == "console" and use_color()).rstrip("\n"), format)
-    _write(outcomes, junit, markdown)
-    raise typer.Exit(2 if any(one.trouble for one in outcomes) else 0 if outcomes.passed else 1)
+    _write_reports(outcomes, junit, markdown)
+    raise typer.Exit(2 if any(outcome.trouble for outcome in outcomes) else 0 if outcomes.passed else 1)
 
 
-def _stuck(suites: Sequence[Path], error: JudgeError) -> Outcomes:
+def _outcomes_of_error(suites: Sequence[Path], error: JudgeError) -> Outcomes:
     """What nothing could be run for, in the place of its verdicts."""
     from judge.suite.records import Outcome, Outcomes, Suite
 
@@ -247,14 +247,14 @@ def _stuck(suites: Sequence[Path], error: JudgeError) -> Outcomes:
     return Outcomes([Outcome(Suite(path, path.name.removesuffix(".judge.yaml"), {}, ()), trouble=str(error))])
 
 
-def _policy(given: str | None) -> Policy | None:
+def _policy(name: str | None) -> Policy | None:
     known: dict[str | None, Policy | None] = {None: None, "pass": "pass", "fail": "fail"}
-    if given not in known:
-        raise ConfigError(f"--undecided {given}: a case that the numbers leave open counts as pass or fail")
-    return known[given]
+    if name not in known:
+        raise ConfigError(f"--undecided {name}: a case that the numbers leave open counts as pass or fail")
+    return known[name]
 
 
-def _carried_out(found: Sequence[PreparedSuite], *, quiet: bool) -> Outcomes:
+def _run(prepared_suites: Sequence[PreparedSuite], *, quiet: bool) -> Outcomes:
     """Every suite's outcome; leaves with 130 on Ctrl-C."""
     from judge.cli.progress_bar import watch
     from judge.commands.cost_estimate import cost_summary
@@ -262,18 +262,21 @@ def _carried_out(found: Sequence[PreparedSuite], *, quiet: bool) -> Outcomes:
     from judge.core.messages import plural
     from judge.execution.progress import Progress
 
-    judgments = sum(one.judgments for one in found)
+    judgments = sum(suite.judgments for suite in prepared_suites)
     if not quiet and judgments:
-        parts = [f"{plural(judgments, 'judgment')} to make", cost_summary(run for one in found for run in one.runs)]
-        print_message(", ".join([plural(len(found), "suite"), *filter(None, parts)]))
+        parts = [
+            f"{plural(judgments, 'judgment')} to make",
+            cost_summary(run for suite in prepared_suites for run in suite.runs),
+        ]
+        print_message(", ".join([plural(len(prepared_suites), "suite"), *filter(None, parts)]))
     progress = Progress()
-    work = run_suites(found, progress, lambda prepared: watch(prepared, progress, quiet=quiet))
-    kept = " What is in the cache is not asked or paid again by the same command."
-    stopped = "interrupted: there are no verdicts." + (kept if all(one.cached for one in found) else "")
-    return run_interruptibly(work, progress, lambda: stopped)
+    work = run_suites(prepared_suites, progress, lambda prepared: watch(prepared, progress, quiet=quiet))
+    hint = " What is in the cache is not asked or paid again by the same command."
+    message = "interrupted: there are no verdicts." + (hint if all(suite.cached for suite in prepared_suites) else "")
+    return run_interruptibly(work, progress, lambda: message)
 
 
-def _write(outcomes: Outcomes, junit: Path | None, markdown: Path | None) -> None:
+def _write_reports(outcomes: Outcomes, junit: Path | None, markdown: Path | None) -> None:
     """The files that a CI job reads, in folders that are made where there are none. Raises StorageError."""
     if markdown is not None:
         adds = str(markdown) == os.environ.get("GITHUB_STEP_SUMMARY")  # other commands' too

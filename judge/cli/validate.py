@@ -61,7 +61,7 @@ def validate_command(
     ] = "document",
     format: str = "console",
     quiet: bool = False,
-    **given: Any,
+    **params: Any,
 ) -> None:
     """Hold a judge against people's ratings.
 
@@ -74,13 +74,13 @@ def validate_command(
     _check(data, runs, format, level)
     if not samples.is_data(data):
         refuse_options(ctx, data, besides=("others", "level", "format", "quiet", "seed", "calibrate", "where"))
-        where = parse_option({"where": given["where"]}).get("where", {})
-        calibrate = bool(given["calibrate"])
-        _show((data, *runs), given["seed"] or 0, format, level, calibrate=calibrate, where=where)
+        where = parse_option({"where": params["where"]}).get("where", {})
+        calibrate = bool(params["calibrate"])
+        _show((data, *runs), params["seed"] or 0, format, level, calibrate=calibrate, where=where)
         return
-    made, folder = to_config(data, given, plan)
-    result, progress = execute(made, folder, quiet=quiet, check=check_rated)
-    _show((result, *runs), made.seed, format, level)
+    run_plan, folder = to_config(data, params, plan)
+    result, progress = execute(run_plan, folder, quiet=quiet, check=check_rated)
+    _show((result, *runs), run_plan.seed, format, level)
     exit_with_status(result, progress, folder)
 
 
@@ -107,5 +107,5 @@ def _show(
 ) -> None:
     from judge.commands.validate import validate
 
-    found = validate(*runs, seed=seed, calibrate=calibrate, where=where)
-    print_untrusted(found.report(format, level, colour=use_color()).rstrip("\n"), format)
+    validation = validate(*runs, seed=seed, calibrate=calibrate, where=where)
+    print_untrusted(validation.report(format, level, colour=use_color()).rstrip("\n"), format)

@@ -64,7 +64,7 @@ def test_what_costs_nothing_has_no_price(prepared: PreparedRun, monkeypatch: pyt
     progress = Progress()
     progress.judges = {"script": JudgeProgress(total=10, done=4)}
     monkeypatch.setattr(Progress, "usage", Usage(12, 3))
-    state = progress_bar._state(prepared, progress, 0.0)
+    state = progress_bar._state_line(prepared, progress, 0.0)
     assert "12 + 3 tokens" in state
     assert "$" not in state
 
@@ -85,7 +85,7 @@ def measuring(prepared: PreparedRun) -> tuple[PreparedRun, Progress]:
 
 def test_a_metric_under_way(measuring: tuple[PreparedRun, Progress], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_bar, "_PLAIN_SECONDS", 0.01)
-    monkeypatch.setattr(progress_bar, "_AT_ONCE", 0.0)
+    monkeypatch.setattr(progress_bar, "_SHORT", 0.0)
     assert shown(*measuring, monkeypatch, lines=1).startswith("rouge: 300/1,200 texts\n")
     assert "300/1200" in shown(*measuring, monkeypatch, force_terminal=True)
     measuring[1].measured(500, 0)

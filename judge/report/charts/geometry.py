@@ -104,10 +104,10 @@ def edges(column: Column, values: Sequence[float]) -> tuple[list[float], list[st
     A scale of up to eleven numbers has one bin a number, holding the scores nearest to it (half way goes up); any
     other has ten equal bins.
     """
-    points = _points(column)
+    points = _labelled_values(column)
     if 2 <= len(points) <= 11:
         numbers = [point for point, _ in points]
-        inner = [(one + other) / 2 for one, other in pairwise(numbers)]
+        inner = [(first + second) / 2 for first, second in pairwise(numbers)]
         return inner, [label for _, label in points]
     low = min(values, default=0.0) if column.low is None else column.low
     high = max(values, default=1.0) if column.high is None else column.high
@@ -117,7 +117,7 @@ def edges(column: Column, values: Sequence[float]) -> tuple[list[float], list[st
     return starts[1:], [f"{number(s, places)}–{number(s + width, places)}" for s in starts]
 
 
-def _points(column: Column) -> list[tuple[float, str]]:
+def _labelled_values(column: Column) -> list[tuple[float, str]]:
     """The labels with their values, ascending; none where a label is a word, whose value the column does not hold."""
     try:
         return sorted((float(label), label) for label in column.labels)
@@ -127,10 +127,10 @@ def _points(column: Column) -> list[tuple[float, str]]:
 
 def histograms(column: Column, values: Mapping[str, Sequence[float]]) -> dict[str, tuple[Bin, ...]]:
     """A histogram per system, all on the same bins and the same height."""
-    inner, labels = edges(column, [v for found in values.values() for v in found])
+    inner, labels = edges(column, [v for scores in values.values() for v in scores])
     counts = {system: [0] * len(labels) for system in values}
-    for system, found in values.items():
-        for value in found:
+    for system, scores in values.items():
+        for value in scores:
             counts[system][bisect_right(inner, value)] += 1
     tallest = max((n for row in counts.values() for n in row), default=0) or 1
     return {
@@ -165,8 +165,8 @@ def spark(distribution: Mapping[str, float], labels: Sequence[str]) -> tuple[str
 MOST = 1_600
 """Points of one chart."""
 _SIDE = 1_000  # units of the drawing, both ways
-_AWAY = 28  # of these, how far at most a point is moved so that equal ones can be seen
-_GOLDEN, _SILVER = 0.6180339887, 0.7548776662  # whose multiples fill an interval evenly
+_JITTER = 28  # of these, how far at most a point is moved so that equal ones can be seen
+_GOLDEN_RATIO, _PLASTIC_RATIO = 0.6180339887, 0.7548776662  # whose multiples fill an interval evenly
 
 Point = tuple[float, float]
 
@@ -187,18 +187,18 @@ class Scatter:
 
 def scatters(result: Result) -> tuple[Scatter, ...]:
     """A chart for each judge of each criterion that people rated."""
-    return tuple(one for rated in result.rated for one in _of(result, rated))
+    return tuple(scatter for rated in result.rated for scatter in _scatters_of_criterion(result, rated))
 
 
-def _of(result: Result, rated: Rated) -> Iterator[Scatter]:
+def _scatters_of_criterion(result: Result, rated: Rated) -> Iterator[Scatter]:
     columns = [c for c in result.table.columns if c.kind == "criterion" and (c.criterion or c.name) == rated.criterion]
     for column, row in zip(columns, rated.judges, strict=False):
-        points = list(_points_of_scatter(result, column, rated.criterion))
+        points = list(_rated_points(result, column, rated.criterion))
         if points:
             yield _scatter(column, rated.criterion, row, points)
 
 
-def _points_of_scatter(result: Result, column: Column, criterion: str) -> Iterator[Point]:
+def _rated_points(result: Result, column: Column, criterion: str) -> Iterator[Point]:
     """The judge's score and people's rating of every text that has both."""
     scores = {(score.item, score.system): score.value for score in result.table.column_scores(column.name)}
     for s in result.table.samples:
@@ -207,15 +207,19 @@ def _points_of_scatter(result: Result, column: Column, criterion: str) -> Iterat
 
 
 def _scatter(column: Column, criterion: str, row: Row, points: Sequence[Point]) -> Scatter:
-    shown = points if len(points) <= MOST else [points[k * len(points) // MOST] for k in range(MOST)]
-    across = _axis(column, [judge for judge, _ in points])
-    up = _axis(column, [people for _, people in points])
+    drawn = points if len(points) <= MOST else [points[k * len(points) // MOST] for k in range(MOST)]
+    across = _axis_of_values(column, [judge for judge, _ in points])
+    up = _axis_of_values(column, [people for _, people in points])
     return Scatter(
-        f"{one_line(criterion)}, {one_line(row.name)}", across, up, _path(across, up, shown), _told(row, points, shown)
+        f"{one_line(criterion)}, {one_line(row.name)}",
+        across,
+        up,
+        _path(across, up, drawn),
+        _scatter_note(row, points, drawn),
     )
 
 
-def _axis(column: Column, values: Sequence[float]) -> Axis:
+def _axis_of_values(column: Column, values: Sequence[float]) -> Axis:
     """The scale, where the values are on it, else from the lowest to the highest."""
     low, high = min(values), max(values)
     if column.low is not None and column.high is not None and column.low <= low and high <= column.high:
@@ -225,29 +229,34 @@ def _axis(column: Column, values: Sequence[float]) -> Axis:
 
 def _path(across: Axis, up: Axis, points: Sequence[Point]) -> str:
     """Every point as a line without length, moved by an amount that is always the same; from one to the next."""
-    at = [
-        (_moved(across.at(judge), k * _GOLDEN), _moved(100 - up.at(people), k * _SILVER))
+    places = [
+        (_jittered(across.at(judge), k * _GOLDEN_RATIO), _jittered(100 - up.at(people), k * _PLASTIC_RATIO))
         for k, (judge, people) in enumerate(points)
     ]
-    steps = (f"m{x - left} {y - top}h0" for (left, top), (x, y) in pairwise([(0, 0), *sorted(at)]))
+    steps = (
+        f"m{x - previous_x} {y - previous_y}h0"
+        for (previous_x, previous_y), (x, y) in pairwise([(0, 0), *sorted(places)])
+    )
     return "".join(steps)
 
 
-def _moved(at: float, turn: float) -> int:
+def _jittered(at: float, turn: float) -> int:
     """A place in per cent of the plot as units of the drawing, moved and kept within the frame."""
-    place = at * _SIDE / 100 + _AWAY * (2 * (turn % 1) - 1)
+    place = at * _SIDE / 100 + _JITTER * (2 * (turn % 1) - 1)
     return round(_SIDE - abs(_SIDE - abs(place)))
 
 
-def _told(row: Row, points: Sequence[Point], shown: Sequence[Point]) -> str:
-    found = row.correlation.estimates.get(("item", "spearman"))
+def _scatter_note(row: Row, points: Sequence[Point], drawn_points: Sequence[Point]) -> str:
+    spearman = row.correlation.estimates.get(("item", "spearman"))
     rho = ""
-    if found is not None:
+    if spearman is not None:
         rho = (
-            f"Spearman {number(found.value, 2)} {format_interval(found.low, found.high, 2)}".rstrip()
+            f"Spearman {number(spearman.value, 2)} {format_interval(spearman.low, spearman.high, 2)}".rstrip()
             + " over all texts. "
         )
     drawn = (
-        f"{len(shown):,} of {plural(len(points), 'text')}" if len(shown) < len(points) else plural(len(points), "text")
+        f"{len(drawn_points):,} of {plural(len(points), 'text')}"
+        if len(drawn_points) < len(points)
+        else plural(len(points), "text")
     )
     return f"{rho}{drawn}, each moved a little so that equal ones are seen."

@@ -34,7 +34,7 @@ from judge.results.result import Result
 from judge.table import store
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-_MOST = 16_000  # pixels a side that Chromium can draw
+_MOST_PIXELS = 16_000  # pixels a side that Chromium can draw
 _FLAGS = (
     "--headless",
     "--disable-gpu",
@@ -70,20 +70,20 @@ def pictures(drawings: Sequence[tuple[str, int, int]]) -> list[bytes]:
             "png is drawn by Chromium or Chrome, and neither is on the PATH; --format svg needs neither of them"
         )
     for _, width, height in drawings:
-        if max(width, height) > _MOST:
+        if max(width, height) > _MOST_PIXELS:
             raise ConfigError(
                 f"{width} × {height} pixels are too many for one PNG; give a folder, or take --format svg"
             )
-    found = re.findall("data:image/png;base64,([A-Za-z0-9+/=]+)", _dumped(browser, drawings))
-    if len(found) != len(drawings):
-        raise ConfigError(f"{browser} drew {len(found)} of {len(drawings)} charts; take --format svg")
-    return [b64decode(text) for text in found]
+    encoded = re.findall("data:image/png;base64,([A-Za-z0-9+/=]+)", _page_after_scripts(browser, drawings))
+    if len(encoded) != len(drawings):
+        raise ConfigError(f"{browser} drew {len(encoded)} of {len(drawings)} charts; take --format svg")
+    return [b64decode(text) for text in encoded]
 
 
-def _dumped(browser: str, drawings: Sequence[tuple[str, int, int]]) -> str:
+def _page_after_scripts(browser: str, drawings: Sequence[tuple[str, int, int]]) -> str:
     """The page as the browser leaves it."""
     images = "".join(
-        f'<img width="{width}" height="{height}" data-scale="{2 if 2 * max(width, height) <= _MOST else 1}" '
+        f'<img width="{width}" height="{height}" data-scale="{2 if 2 * max(width, height) <= _MOST_PIXELS else 1}" '
         f'src="data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}">'
         for svg, width, height in drawings
     )
@@ -94,20 +94,20 @@ def _dumped(browser: str, drawings: Sequence[tuple[str, int, int]]) -> str:
         page.write_text(_PAGE.format(images=images), encoding="utf-8")
         command = [browser, *_FLAGS, *root, f"--user-data-dir={folder}/profile", page.as_uri()]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)  # noqa: S603
+            process = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)  # noqa: S603
         except subprocess.CalledProcessError as error:
             raise ConfigError(f"{browser} drew nothing: {error.stderr.strip()[-300:]}") from error
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ConfigError(f"{browser} drew nothing: {error}") from error
-    return done.stdout
+    return process.stdout
 
 
-_MOST_of_svg = 100  # systems in a chart
+_MOST_SYSTEMS = 100  # systems in a chart
 _FILE = 150  # bytes of a file's name
 _NAME, _TITLE = 28, 80  # cells of a name, of which a CJK character takes two, and of a title
 _CELL = 7.5  # pixels of such a cell at 13 px
 _CLOUD = 260  # pixels of a chart with two equal axes
-_APART = 0.5  # how deep the colour of two that are told apart is
+_SIGNIFICANT = 0.5  # how deep the colour of two that are told apart is
 _DEEPEST = 0.6  # of a colour, so that a text can be read on it
 _PLOT, _SMALL, _ACROSS = 420, 150, 4  # pixels of a plot, of one of several, and how many of these stand side by side
 
@@ -142,7 +142,7 @@ class Cell:
 
 def render(result: Result) -> str:
     """All charts one below the other in one SVG."""
-    return _sheet(figures(result)).svg
+    return _one_figure(figures(result)).svg
 
 
 def write(result: Result, output: Path, format: str) -> tuple[Path, ...]:
@@ -150,11 +150,11 @@ def write(result: Result, output: Path, format: str) -> tuple[Path, ...]:
 
     `format` is "svg" or "png". Raises ConfigError where a PNG is wanted and there is no Chromium, and StorageError.
     """
-    found = figures(result)
-    names = [f"{figure.name}.{format}" for figure in found]
+    drawn = figures(result)
+    names = [f"{figure.name}.{format}" for figure in drawn]
     if output.suffix.lower() == f".{format}":
-        found, names, output = (_sheet(found),), [output.name], output.parent
-    drawings = [(figure.svg, figure.width, figure.height) for figure in found]
+        drawn, names, output = (_one_figure(drawn),), [output.name], output.parent
+    drawings = [(figure.svg, figure.width, figure.height) for figure in drawn]
     files = pictures(drawings) if format == "png" else [svg.encode() for svg, *_ in drawings]
     store(output, dict(zip(names, files, strict=True)))
     return tuple(output / name for name in names)
@@ -164,25 +164,29 @@ def figures(result: Result) -> tuple[Figure, ...]:
     """Every chart of a result: means and distributions by column and what moves the judge, or of a ranking win rates,
     strengths and the matrix.
     """
-    drawn = _of_ranking(build_ranking(result)) if result.rankings else _of_means(result, build_leaderboard(result))
-    return tuple(_named(drawn))
+    drawn = (
+        _ranking_figures(build_ranking(result))
+        if result.rankings
+        else _means_figures(result, build_leaderboard(result))
+    )
+    return tuple(_with_file_names(drawn))
 
 
-def _sheet(found: Sequence[Figure]) -> Figure:
+def _one_figure(drawn: Sequence[Figure]) -> Figure:
     """All figures as one."""
     parts, y = [], 0
-    for figure in found:
+    for figure in drawn:
         parts.append(f'<svg y="{y}" width="{figure.width}" height="{figure.height}">{figure.body}</svg>')
         y += figure.height
-    about = " ".join(dict.fromkeys(figure.about for figure in found))
-    width = max((figure.width for figure in found), default=_PLOT)
+    about = " ".join(dict.fromkeys(figure.about for figure in drawn))
+    width = max((figure.width for figure in drawn), default=_PLOT)
     return Figure("charts", "Charts", about, width, max(y, 1), "\n".join(parts))
 
 
-def _named(found: Iterator[Figure]) -> Iterator[Figure]:
+def _with_file_names(drawn: Iterator[Figure]) -> Iterator[Figure]:
     """The figures with names that a file may have, no two alike on a disk that takes a for A."""
     taken: set[str] = set()
-    for figure in found:
+    for figure in drawn:
         name = re.sub(r"[^\w.-]+", "-", figure.name).strip("-.").encode()[:_FILE].decode(errors="ignore")
         unique, number = name, 2
         while unique.casefold() in taken:
@@ -191,75 +195,79 @@ def _named(found: Iterator[Figure]) -> Iterator[Figure]:
         yield replace(figure, name=unique, width=max(figure.width, 32 + round(1.2 * _CELL * _width(figure.title))))
 
 
-def _of_means(result: Result, shown: Leaderboard) -> Iterator[Figure]:
-    plots = html.plots(result, shown)
-    for column, plot in zip(shown.columns, plots, strict=True):
-        yield _bars(f"mean-{column.name}", plot.heading, shown.caption, plot)
-    for column, plot in zip(shown.columns, plots, strict=True):
+def _means_figures(result: Result, board: Leaderboard) -> Iterator[Figure]:
+    plots = html.plots(result, board)
+    for column, plot in zip(board.columns, plots, strict=True):
+        yield _bar_chart(f"mean-{column.name}", plot.heading, board.caption, plot)
+    for column, plot in zip(board.columns, plots, strict=True):
         if plot.bins:
-            yield _spread(f"scores-{column.name}", _joined(plot.title, plot.part), plot)
-    for one in wins(result, shown):
-        if one.rows == one.columns:
-            yield _differences(one)
+            yield _histograms(f"scores-{column.name}", _title(plot.title, plot.part), plot)
+    for matrix in wins(result, board):
+        if matrix.rows == matrix.columns:
+            yield _differences(matrix)
     yield from map(_correlations, heats(result))
-    yield from _of_people(result)
+    yield from _people_figures(result)
     if pulls := build_judge_drivers(result):
-        yield _pulls(pulls)
+        yield _drivers(pulls)
 
 
-def _of_people(result: Result) -> Iterator[Figure]:
+def _people_figures(result: Result) -> Iterator[Figure]:
     clouds, curves = html.template("charts.html.jinja").module, html.template("people.html.jinja")
     for cloud in scatters(result):
-        title = f"{_cut(cloud.title, _TITLE)}: the judge against people"
-        yield _square(f"scatter-{cloud.title}", title, cloud.told, "cloud", clouds.scatter(cloud))
-    for rated, shown in zip(result.rated, people(result), strict=True):
-        for curve in shown.curves:
-            name = _joined(rated.criterion, curve.title)
-            drawn = curves.make_module({"people": ()}).curve(curve)
-            yield _square(f"calibration-{name}", f"{_cut(name, _TITLE)}: calibration", curve.told, "curve", drawn)
+        title = f"{_shorten(cloud.title, _TITLE)}: the judge against people"
+        yield _square_chart(f"scatter-{cloud.title}", title, cloud.told, "cloud", clouds.scatter(cloud))
+    for rated, block in zip(result.rated, people(result), strict=True):
+        for curve in block.curves:
+            name = _title(rated.criterion, curve.title)
+            chart = curves.make_module({"people": ()}).curve(curve)
+            yield _square_chart(
+                f"calibration-{name}", f"{_shorten(name, _TITLE)}: calibration", curve.told, "curve", chart
+            )
 
 
-def _of_ranking(shown: RankingView) -> Iterator[Figure]:
-    for contest in shown.contests:
+def _ranking_figures(view: RankingView) -> Iterator[Figure]:
+    for contest in view.contests:
         for plot in html.standing_plots(contest):
             name = f"{plot.title.replace(' ', '-')}-{contest.name}"
-            yield _bars(name, f"{contest.label}: {plot.title}", shown.caption, plot)
+            yield _bar_chart(name, f"{contest.label}: {plot.title}", view.caption, plot)
         if 2 < len(contest.systems) <= html.MOST_MET:
             yield _win_rates(contest)
 
 
-def _joined(title: str, part: str) -> str:
+def _title(title: str, part: str) -> str:
     return f"{title}, {part}" if part else title
 
 
-def _bars(name: str, title: str, about: str, plot: html.Plot) -> Figure:
-    rows = plot.rows[:_MOST_of_svg]
-    names, left = _names([row.system for row in rows])
-    title = _cut(title, _TITLE) + _of_all(len(plot.rows))
-    body = _macros().bars(title, plot, list(zip(rows, names, strict=True)), left, _PLOT)
-    return Figure(name, title, about, left + _PLOT + 80, 40 + 22 * len(rows) + 28, body)
+def _bar_chart(name: str, title: str, about: str, plot: html.Plot) -> Figure:
+    rows = plot.rows[:_MOST_SYSTEMS]
+    names, label_width = _row_labels([row.system for row in rows])
+    title = _shorten(title, _TITLE) + _systems_note(len(plot.rows))
+    body = _macros().bars(title, plot, list(zip(rows, names, strict=True)), label_width, _PLOT)
+    return Figure(name, title, about, label_width + _PLOT + 80, 40 + 22 * len(rows) + 28, body)
 
 
-def _spread(name: str, title: str, plot: html.Plot) -> Figure:
-    rows = plot.rows[:_MOST_of_svg]
-    names = [_cut(row.system, 20) for row in rows]
-    title = f"{_cut(title, _TITLE)}: distribution of scores{_of_all(len(plot.rows))}"
-    across = min(_ACROSS, len(rows)) or 1
-    body = _macros().spread(title, plot, list(zip(rows, names, strict=True)), across, _SMALL)
+def _histograms(name: str, title: str, plot: html.Plot) -> Figure:
+    rows = plot.rows[:_MOST_SYSTEMS]
+    names = [_shorten(row.system, 20) for row in rows]
+    title = f"{_shorten(title, _TITLE)}: distribution of scores{_systems_note(len(plot.rows))}"
+    per_row = min(_ACROSS, len(rows)) or 1
+    body = _macros().spread(title, plot, list(zip(rows, names, strict=True)), per_row, _SMALL)
     about = "How many texts were scored near each answer of the scale, by system."
-    return Figure(name, title, about, 8 + (_SMALL + 24) * across, 44 + 132 * -(-len(rows) // across), body)
+    return Figure(name, title, about, 8 + (_SMALL + 24) * per_row, 44 + 132 * -(-len(rows) // per_row), body)
 
 
-def _pulls(found: JudgeDrivers) -> Figure:
-    rows = list(chain.from_iterable(found.criteria))
-    names, left = _names([_joined(row.name, row.part) for row in rows])
+def _drivers(drivers: JudgeDrivers) -> Figure:
+    rows = list(chain.from_iterable(drivers.criteria))
+    names, label_width = _row_labels([_title(row.name, row.part) for row in rows])
     title = "What moves the judge"
-    body = _macros().pulls(title, found, list(zip(rows, names, strict=True)), left, _SMALL)
-    about = f"{found.lead} {found.how}"
-    return Figure("drivers", title, about, left + (_SMALL + 90) * len(found.heads), 60 + 22 * len(rows) + 28, body)
+    body = _macros().pulls(title, drivers, list(zip(rows, names, strict=True)), label_width, _SMALL)
+    about = f"{drivers.lead} {drivers.how}"
+    return Figure(
+        "drivers", title, about, label_width + (_SMALL + 90) * len(drivers.heads), 60 + 22 * len(rows) + 28, body
+    )
 
 
-def _square(name: str, title: str, about: str, kind: str, drawn: str) -> Figure:
+def _square_chart(name: str, title: str, about: str, kind: str, drawn: str) -> Figure:
     """A chart that the page has in one element: what is in that, and what its axes are."""
     inner = drawn.partition("<svg")[2].partition(">")[2].rpartition("</svg>")[0]
     inner = inner.replace(' vector-effect="non-scaling-stroke"', "")  # not every program knows it
@@ -268,64 +276,64 @@ def _square(name: str, title: str, about: str, kind: str, drawn: str) -> Figure:
     return Figure(name, title, about, _CLOUD + 80, _CLOUD + 104, body)
 
 
-def _differences(found: Wins) -> Figure:
+def _differences(matrix: Wins) -> Figure:
     rows = [
         [
-            _shaded(
-                met.difference if met else "",
-                f"{row} less {rival}: {met.difference} {met.interval}, {met.record}" if met else "",
-                {"won": _APART, "lost": -_APART, "": 0.0}[met.side] if met else 0.0,
+            _shaded_cell(
+                pair.difference if pair else "",
+                f"{row} less {rival}: {pair.difference} {pair.interval}, {pair.record}" if pair else "",
+                {"won": _SIGNIFICANT, "lost": -_SIGNIFICANT, "": 0.0}[pair.side] if pair else 0.0,
             )
-            for rival, met in zip(found.columns, cells, strict=True)
+            for rival, pair in zip(matrix.columns, cells, strict=True)
         ]
-        for row, cells in zip(found.rows, found.cells, strict=True)
+        for row, cells in zip(matrix.rows, matrix.cells, strict=True)
     ]
-    label = _joined(found.label, found.part)
-    title = f"{_cut(label, _TITLE)}: differences, row less column"
-    return _grid(f"differences-{label}", title, found.told, found.rows, rows)
+    label = _title(matrix.label, matrix.part)
+    title = f"{_shorten(label, _TITLE)}: differences, row less column"
+    return _matrix(f"differences-{label}", title, matrix.told, matrix.rows, rows)
 
 
-def _correlations(found: Heat) -> Figure:
-    rows = [[_shaded(met.text, met.title, met.value or 0.0) for met in row] for row in found.cells]
-    title = f"Correlation of the columns, {found.level.lower()}"
-    return _grid(f"correlations-{found.level.split()[0].lower()}", title, found.told, found.names, rows)
+def _correlations(heat: Heat) -> Figure:
+    rows = [[_shaded_cell(cell.text, cell.title, cell.value or 0.0) for cell in row] for row in heat.cells]
+    title = f"Correlation of the columns, {heat.level.lower()}"
+    return _matrix(f"correlations-{heat.level.split()[0].lower()}", title, heat.told, heat.names, rows)
 
 
 def _win_rates(contest: Contest) -> Figure:
     rows = [
-        [_shaded(met.text, met.title, 0.0 if met.share is None else 2 * met.share - 1) for met in row]
+        [_shaded_cell(cell.text, cell.title, 0.0 if cell.share is None else 2 * cell.share - 1) for cell in row]
         for row in contest.matrix
     ]
-    title = f"{_cut(contest.label, _TITLE)}: win rates in per cent, row against column"
-    return _grid(f"win-rates-{contest.name}", title, contest.told[0], contest.systems, rows)
+    title = f"{_shorten(contest.label, _TITLE)}: win rates in per cent, row against column"
+    return _matrix(f"win-rates-{contest.name}", title, contest.told[0], contest.systems, rows)
 
 
-def _grid(name: str, title: str, about: str, texts: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Figure:
-    names, left = _names(texts, extra=3)
+def _matrix(name: str, title: str, about: str, texts: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Figure:
+    names, label_width = _row_labels(texts, extra=3)
     size = len(names)
-    body = _macros().grid(title, names, rows, left)
-    return Figure(name, title, about, left + 56 * size + 16, 62 + 28 * size + 16, body)
+    body = _macros().grid(title, names, rows, label_width)
+    return Figure(name, title, about, label_width + 56 * size + 16, 62 + 28 * size + 16, body)
 
 
-def _shaded(text: str, title: str, share: float) -> Cell:
+def _shaded_cell(text: str, title: str, share: float) -> Cell:
     """A cell in the colour of the good, above 0, or of the bad, as deep as `share` (−1 to 1) says."""
     if not share:
         return Cell(text, title, _colours()["raised"])
-    return Cell(text, title, _mixed("best" if share > 0 else "lost", _DEEPEST * min(1.0, abs(share))))
+    return Cell(text, title, _mix_with_page("best" if share > 0 else "lost", _DEEPEST * min(1.0, abs(share))))
 
 
-def _of_all(systems: int) -> str:
-    return f" (the first {_MOST_of_svg} of {plural(systems, 'system')})" if systems > _MOST_of_svg else ""
+def _systems_note(systems: int) -> str:
+    return f" (the first {_MOST_SYSTEMS} of {plural(systems, 'system')})" if systems > _MOST_SYSTEMS else ""
 
 
-def _names(texts: Sequence[str], extra: int = 0) -> tuple[list[str], int]:
+def _row_labels(texts: Sequence[str], extra: int = 0) -> tuple[list[str], int]:
     """The names cut to fit, and where what stands beside them begins."""
-    names = [_cut(text, _NAME) for text in texts]
+    names = [_shorten(text, _NAME) for text in texts]
     widest = max((_width(name) for name in names), default=0)
     return names, 16 + round(_CELL * (widest + extra)) + 14
 
 
-def _cut(text: str, cells: int) -> str:
+def _shorten(text: str, cells: int) -> str:
     flat = one_line(text, 2 * cells)
     if _width(flat) <= cells:
         return flat
@@ -345,9 +353,9 @@ def _colours() -> Mapping[str, str]:
     return {name: " ".join(value.split()) for name, value in re.findall(r"--([\w-]+):([^;]+);", light)}
 
 
-def _mixed(name: str, share: float) -> str:
+def _mix_with_page(name: str, share: float) -> str:
     """So much (0–1) of a colour on the page's."""
-    over, under = (_channels(_colours()[one]) for one in (name, "page"))
+    over, under = (_channels(_colours()[colour]) for colour in (name, "page"))
     return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in zip(over, under, strict=True))
 
 

@@ -37,29 +37,29 @@ _NAME, _CELL = 22, 14  # columns of a terminal that a change's name and a cell t
 def render_console(card: JudgeCard, *, colour: bool = False) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code."""
     console, text = recording_console(colour=colour)
-    shown = layout(card)
-    console.print(Text(shown.title, "bold"))
-    console.print(Text(" · ".join(f"{name}: {text}" for name, text in shown.facts if name in _HEAD), "dim"))
-    for note in shown.notes:
+    view = layout(card)
+    console.print(Text(view.title, "bold"))
+    console.print(Text(" · ".join(f"{name}: {text}" for name, text in view.facts if name in _HEAD), "dim"))
+    for note in view.notes:
         console.print(Text(f"! {note}", "yellow"))
-    for sentence in shown.told:
-        console.print(_item(sentence))
-    won = [one for one in shown.attacks if one.move[-1:] in (TOLD, OPEN)]
-    for matrix, details in ((shown.sensitivity, shown.own), (shown.injection, won)):
+    for sentence in view.told:
+        console.print(_bullet(sentence))
+    successful_attacks = [detail for detail in view.attacks if detail.move[-1:] in (TOLD, OPEN)]
+    for matrix, details in ((view.sensitivity, view.own), (view.injection, successful_attacks)):
         if matrix:
             _print_matrix(console, matrix, details)
-    _print_biases(console, shown)
-    _print_rest(console, shown)
+    _print_biases(console, view)
+    _print_rest(console, view)
     return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
 
 
-def _item(text: str) -> Table:
+def _bullet(text: str) -> Table:
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_row(Text("–"), Text(text, overflow="fold"))
     return grid
 
 
-def _grid(*heads: str) -> Table:
+def _table(*heads: str) -> Table:
     """Names to the left, all else to the right."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
     for head in heads:
@@ -70,23 +70,23 @@ def _grid(*heads: str) -> Table:
 def _print_matrix(console: Console, matrix: Matrix, details: Sequence[Detail]) -> None:
     console.print(Text(f"\n{matrix.title}", "bold"))
     for first, last in _chunks(len(matrix.criteria), max(1, (console.width - _NAME) // _CELL)):
-        table = _grid("")
+        table = _table("")
         for name in matrix.criteria[first:last]:
             table.add_column(name, justify="right", overflow="fold")
         for name, cells in matrix.rows:
-            table.add_row(Text(name), *(_cell(cell) for cell in cells[first:last]))
+            table.add_row(Text(name), *(_console_cell(cell) for cell in cells[first:last]))
         console.print(table)
     if matrix.told:
         console.print(Text(matrix.told, "dim"))
     if details:
-        console.print(_details(details))
+        console.print(_details_table(details))
 
 
 def _chunks(size: int, most: int) -> Iterator[tuple[int, int]]:
     return ((first, first + most) for first in range(0, size, most))
 
 
-def _cell(cell: ShownCell | None) -> Text:
+def _console_cell(cell: ShownCell | None) -> Text:
     if cell is None:
         return Text("–")
     mark = f"{cell.mark} " if cell.mark else ""
@@ -94,162 +94,158 @@ def _cell(cell: ShownCell | None) -> Text:
     return Text(f"{mark}{cell.text:>4} {cell.move}{cell.told or ' '}", style)
 
 
-def _details(details: Sequence[Detail]) -> Table:
-    table = _grid("", "")
-    failed = any(one.failed != "0" for one in details)
+def _details_table(details: Sequence[Detail]) -> Table:
+    table = _table("", "")
+    failed = any(detail.failed != "0" for detail in details)
     for head in ("moved", "against", "mean change", "n", *(["failed"] if failed else [])):
         table.add_column(head, justify="right", no_wrap=True)
     above = ""
-    for one in details:
-        name = f"{one.mark} {one.change}".lstrip()
-        cells = [one.rate, one.against, one.move, one.n, *([one.failed] if failed else [])]
-        table.add_row(Text("" if one.criterion == above else one.criterion), Text(name), *cells)
-        above = one.criterion
+    for detail in details:
+        name = f"{detail.mark} {detail.change}".lstrip()
+        cells = [detail.rate, detail.against, detail.move, detail.n, *([detail.failed] if failed else [])]
+        table.add_row(Text("" if detail.criterion == above else detail.criterion), Text(name), *cells)
+        above = detail.criterion
     return table
 
 
-def _print_biases(console: Console, shown: Layout) -> None:
-    if not shown.biases:
+def _print_biases(console: Console, view: Layout) -> None:
+    if not view.biases:
         return
     console.print(Text("\nBias", "bold"))
-    for bias in shown.biases:
+    for bias in view.biases:
         criteria = list(dict.fromkeys(row.criterion for group in bias.groups for row in group.rows))
         for first, last in _chunks(len(criteria), max(1, (console.width - _NAME) // _CELL)):
-            console.print(_bias(bias, criteria[first:last]), "")
-    console.print(Text(shown.biases_how, "dim"))
-    if shown.use:
+            console.print(_bias_table(bias, criteria[first:last]), "")
+    console.print(Text(view.biases_how, "dim"))
+    if view.use:
         console.print(Text("\nHow often each label is given"))
-        table = _grid("", "")
+        table = _table("", "")
         table.show_header = False
-        for one in shown.use:
-            table.add_row(Text(one.criterion), Text(one.told))
+        for label_use in view.use:
+            table.add_row(Text(label_use.criterion), Text(label_use.told))
         console.print(table)
 
 
-def _bias(bias: Bias, criteria: Sequence[str]) -> Table:
+def _bias_table(bias: Bias, criteria: Sequence[str]) -> Table:
     """What was found below each other, the criteria beside each other; below a value its interval."""
-    table = _grid(bias.probe)
+    table = _table(bias.probe)
     for name in criteria:
         table.add_column(name, justify="right", overflow="fold")
     for group in bias.groups:
-        found = {row.criterion: row for row in group.rows if row.criterion in criteria}
-        if found:
-            of = f"{', '.join(dict.fromkeys(row.n for row in found.values()))}"
+        rows = {row.criterion: row for row in group.rows if row.criterion in criteria}
+        if rows:
+            counts = f"{', '.join(dict.fromkeys(row.n for row in rows.values()))}"
             table.add_row(
-                Text.assemble(group.what, (f"\n{of}", "dim")), *(_found(found.get(name)) for name in criteria)
+                Text.assemble(group.what, (f"\n{counts}", "dim")), *(_bias_cell(rows.get(name)) for name in criteria)
             )
     return table
 
 
-def _found(row: Row | None) -> Text:
+def _bias_cell(row: Row | None) -> Text:
     if row is None:
         return Text("–")
     return Text.assemble((f"{row.value}{row.mark or ' '}", "bold" if row.mark else ""), (f"\n{row.interval} ", "dim"))
 
 
-def _print_rest(console: Console, shown: Layout) -> None:
+def _print_rest(console: Console, view: Layout) -> None:
     for title, rows in (
-        ("Left out", shown.left_out),
-        ("Judgments that failed", shown.failures),
-        ("How it was made", shown.facts),
+        ("Left out", view.left_out),
+        ("Judgments that failed", view.failures),
+        ("How it was made", view.facts),
     ):
         if rows:
             console.print(Text(f"\n{title}", "bold"))
         for name, text in rows:
             console.print(Padding(Text.assemble(f"{name}: ", (text, "dim")), (0, 0, 0, 2)))
-    if shown.sensitivity or shown.injection:
-        console.print(Text(f"\n{shown.how}", "dim"))
+    if view.sensitivity or view.injection:
+        console.print(Text(f"\n{view.how}", "dim"))
 
 
-_NAME_of_audit_markdown = 80  # characters of a name
+_MARKDOWN_NAME = 80  # characters of a name
 _REST = "… The rest is in the page of the card.\n"
 
 
 def render_markdown(card: JudgeCard) -> str:
     """GitHub-flavoured, at most 60,000 characters: what does not fit is left out from the end, and said."""
     page = ""
-    for block in _blocks(layout(card)):
+    for block in _markdown_blocks(layout(card)):
         if len(page) + len(block) + len(_REST) > LIMIT:
             return page + _REST
         page += f"{block}\n\n"
     return page.rstrip("\n") + "\n"
 
 
-def _blocks(shown: Layout) -> Iterator[str]:
-    yield f"## {escape(shown.title, 200)}"
-    yield from (f"> {escape(note, 500)}" for note in shown.notes)
-    if shown.told:
-        yield "\n".join(f"- {escape(sentence)}" for sentence in shown.told)
-    for matrix, details in ((shown.sensitivity, shown.own), (shown.injection, shown.attacks)):
+def _markdown_blocks(view: Layout) -> Iterator[str]:
+    yield f"## {escape(view.title, 200)}"
+    yield from (f"> {escape(note, 500)}" for note in view.notes)
+    if view.told:
+        yield "\n".join(f"- {escape(sentence)}" for sentence in view.told)
+    for matrix, details in ((view.sensitivity, view.own), (view.injection, view.attacks)):
         if matrix:
-            yield from _matrix(matrix, details)
-    yield from _biases(shown)
-    for title, rows in (("Left out", shown.left_out), ("Judgments that failed", shown.failures)):
+            yield from _matrix_blocks(matrix, details)
+    yield from _bias_blocks(view)
+    for title, rows in (("Left out", view.left_out), ("Judgments that failed", view.failures)):
         if rows:
             lines = [f"- {escape(name, 200)}: {escape(text, 500)}" for name, text in rows]
             yield "\n".join([f"### {title}", "", *lines])
-    if shown.facts:
-        yield _folded("How it was made", "\n".join(f"- {name}: {escape(text, 300)}" for name, text in shown.facts))
-    if shown.sensitivity or shown.injection:
-        yield _folded("What the numbers mean", escape(shown.how))
+    if view.facts:
+        yield _folded("How it was made", "\n".join(f"- {name}: {escape(text, 300)}" for name, text in view.facts))
+    if view.sensitivity or view.injection:
+        yield _folded("What the numbers mean", escape(view.how))
 
 
-def _matrix(matrix: Matrix, details: Sequence[Detail]) -> Iterator[str]:
+def _matrix_blocks(matrix: Matrix, details: Sequence[Detail]) -> Iterator[str]:
     yield f"### {matrix.title}"
-    rows = [
-        (escape(name, _NAME_of_audit_markdown), *(_cell_of_audit_markdown(cell) for cell in cells))
-        for name, cells in matrix.rows
-    ]
-    told = f"\n\nIn brackets: the share that moved the other way. {escape(matrix.told)}".rstrip()
-    yield (
-        _grid_of_audit_markdown(("", *(escape(name, _NAME_of_audit_markdown) for name in matrix.criteria)), rows, 1)
-        + told
-    )
+    rows = [(escape(name, _MARKDOWN_NAME), *(_markdown_cell(cell) for cell in cells)) for name, cells in matrix.rows]
+    note = f"\n\nIn brackets: the share that moved the other way. {escape(matrix.told)}".rstrip()
+    yield (_markdown_table(("", *(escape(name, _MARKDOWN_NAME) for name in matrix.criteria)), rows, 1) + note)
     cells = [
         (
-            escape(one.criterion, _NAME_of_audit_markdown),
-            f"{one.mark} {escape(one.change, _NAME_of_audit_markdown)}".lstrip(),
-            *_numbers(one),
+            escape(detail.criterion, _MARKDOWN_NAME),
+            f"{detail.mark} {escape(detail.change, _MARKDOWN_NAME)}".lstrip(),
+            *_numbers(detail),
         )
-        for one in details
+        for detail in details
     ]
     heads = ("criterion", "change", "moved", "against", "mean change", "p (Holm)", "texts", "failed")
     yield _folded(
         "Its own damage in numbers" if matrix.title == "Sensitivity" else "In numbers",
-        _grid_of_audit_markdown(heads, cells, 2),
+        _markdown_table(heads, cells, 2),
     )
 
 
-def _cell_of_audit_markdown(cell: ShownCell | None) -> str:
+def _markdown_cell(cell: ShownCell | None) -> str:
     if cell is None:
         return "–"
     text = f"{cell.text}{f' ({cell.against})' if cell.against else ''} {cell.move}{cell.told}"
     return f"{cell.mark} **{text}**" if cell.own else text
 
 
-def _numbers(one: Detail) -> tuple[str, ...]:
-    return one.rate, one.against, one.move, one.p, one.n, one.failed
+def _numbers(detail: Detail) -> tuple[str, ...]:
+    return detail.rate, detail.against, detail.move, detail.p, detail.n, detail.failed
 
 
-def _biases(shown: Layout) -> Iterator[str]:
-    if shown.biases:
+def _bias_blocks(view: Layout) -> Iterator[str]:
+    if view.biases:
         rows = [
             (
                 escape(bias.probe),
                 escape(group.what, 200) if not place else "",
-                escape(row.criterion, _NAME_of_audit_markdown),
+                escape(row.criterion, _MARKDOWN_NAME),
                 f"{f'**{row.value}** {row.mark}' if row.mark else row.value} {row.interval}".rstrip(),
                 row.p,
                 row.n,
             )
-            for bias in shown.biases
+            for bias in view.biases
             for group in bias.groups
             for place, row in enumerate(group.rows)
         ]
         yield "### Bias"
-        yield f"{_grid_of_audit_markdown(('probe', '', 'criterion', 'value', 'p (Holm)', 'n'), rows, 3)}\n\n{escape(shown.biases_how)}"
-    if shown.use:
-        lines = [f"- {escape(one.criterion, _NAME_of_audit_markdown)}: {escape(one.told, 500)}" for one in shown.use]
+        yield f"{_markdown_table(('probe', '', 'criterion', 'value', 'p (Holm)', 'n'), rows, 3)}\n\n{escape(view.biases_how)}"
+    if view.use:
+        lines = [
+            f"- {escape(label_use.criterion, _MARKDOWN_NAME)}: {escape(label_use.told, 500)}" for label_use in view.use
+        ]
         yield _folded("How often each label is given", "\n".join(lines))
 
 
@@ -257,7 +253,7 @@ def _folded(title: str, text: str) -> str:
     return f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>"
 
 
-def _grid_of_audit_markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> str:
+def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> str:
     """A table whose first columns are names and whose others are numbers."""
     rule = ["---"] * names + ["---:"] * (len(heads) - names)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
@@ -268,23 +264,23 @@ TEMPLATES = Path(__file__).parents[1] / "templates"
 
 def render_html(card: JudgeCard) -> str:
     """The page: no network, no script; readable in the dark and on paper."""
-    own = (TEMPLATES / "card.css").read_text(encoding="utf-8")
-    style = Markup(html.source("report.css") + own)  # noqa: S704  (our own files)
+    card_style = (TEMPLATES / "card.css").read_text(encoding="utf-8")
+    style = Markup(html.source("report.css") + card_style)  # noqa: S704  (our own files)
     page: str = _environment().get_template("card.html.jinja").render(shown=layout(card), style=style)
     return page
 
 
 @cache
 def _environment() -> Environment:
-    found = Environment(
+    environment = Environment(
         loader=FileSystemLoader([TEMPLATES, html.TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["line"] = one_line
-    return found
+    environment.filters["line"] = one_line
+    return environment
 
 
 SCHEMA = "judge.card/1"

@@ -26,39 +26,39 @@ _ITEMS, _SHIFTS = 8, 3  # items, and values of each, that a text shows
 _LIMIT = 60_000  # characters of a comment on GitHub, less some
 
 
-def render(found: RunComparison, format: str, *, colour: bool) -> str:
-    return _FORMATS[format](found, colour)
+def render(comparison: RunComparison, format: str, *, colour: bool) -> str:
+    return _FORMATS[format](comparison, colour)
 
 
-def _console(found: RunComparison, colour: bool) -> str:
+def _console(comparison: RunComparison, colour: bool) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code."""
     console, text = recording_console(colour=colour)
-    shown = layout(found)
-    console.print(Text(shown.title, "bold"))
-    for note in shown.notes:
+    view = layout(comparison)
+    console.print(Text(view.title, "bold"))
+    for note in view.notes:
         console.print(Text(f"! {note}", "yellow"))
-    console.print(Text(" ".join(shown.told)))
-    _print_changes(console, shown)
-    for section in shown.sections:
+    console.print(Text(" ".join(view.told)))
+    _print_changes(console, view)
+    for section in view.sections:
         console.print(Text(f"\n{section.name}", "bold"))
         console.print(_table(section))
         if section.more:
             console.print(Text(f"{section.more}.", "dim"))
-    if shown.unchanged:
-        console.print(Text(f"\n{shown.unchanged}"))
-    _print_failures(console, shown)
-    _print_items(console, shown.far[:_ITEMS])
-    if shown.sections:
-        console.print(Text(f"\n{shown.how}", "dim"))
+    if view.unchanged:
+        console.print(Text(f"\n{view.unchanged}"))
+    _print_failures(console, view)
+    _print_items(console, view.far[:_ITEMS])
+    if view.sections:
+        console.print(Text(f"\n{view.how}", "dim"))
     return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
 
 
-def _print_changes(console: Console, shown: Layout) -> None:
-    if shown.changes:
+def _print_changes(console: Console, view: Layout) -> None:
+    if view.changes:
         console.print(Text("\nChanged", "bold"))
-    for title, change in shown.changes:
-        said = Text.assemble(f"{title}: ", (f"{one_line(change.before)} → {one_line(change.after)}", "bold"))
-        console.print(Padding(said, (0, 0, 0, 2)))
+    for title, change in view.changes:
+        line = Text.assemble(f"{title}: ", (f"{one_line(change.before)} → {one_line(change.after)}", "bold"))
+        console.print(Padding(line, (0, 0, 0, 2)))
 
 
 def _table(section: Section) -> Table:
@@ -72,14 +72,14 @@ def _table(section: Section) -> Table:
     return table
 
 
-def _print_failures(console: Console, shown: Layout) -> None:
-    for where in ("appeared", "vanished"):
-        kinds = [one for one in shown.failed if one.where == where]
-        if kinds:
-            console.print(Text(f"\nFailures that {where}: {sum(one.count for one in kinds):,}", "bold"))
-        for one in kinds:
-            console.print(Padding(Text(f"{one.count:,} {one.error} ({one.columns})"), (0, 0, 0, 2)))
-            console.print(Padding(Text(f"e.g. {one.example}", "dim"), (0, 0, 0, 4)))
+def _print_failures(console: Console, view: Layout) -> None:
+    for when in ("appeared", "vanished"):
+        failures = [failure for failure in view.failed if failure.where == when]
+        if failures:
+            console.print(Text(f"\nFailures that {when}: {sum(failure.count for failure in failures):,}", "bold"))
+        for failure in failures:
+            console.print(Padding(Text(f"{failure.count:,} {failure.error} ({failure.columns})"), (0, 0, 0, 2)))
+            console.print(Padding(Text(f"e.g. {failure.example}", "dim"), (0, 0, 0, 4)))
 
 
 def _print_items(console: Console, far: tuple[ItemChanges, ...]) -> None:
@@ -94,31 +94,31 @@ def _print_items(console: Console, far: tuple[ItemChanges, ...]) -> None:
 
 
 def _shifts(item: ItemChanges) -> str:
-    told = [f"{one.system} {one.column} {one.before} → {one.after}" for one in item.told[:_SHIFTS]]
-    return "; ".join(told)
+    shifts = [f"{value.system} {value.column} {value.before} → {value.after}" for value in item.told[:_SHIFTS]]
+    return "; ".join(shifts)
 
 
-def _markdown(found: RunComparison, colour: bool) -> str:
+def _markdown(comparison: RunComparison, colour: bool) -> str:
     """GitHub-flavoured, at most 60,000 characters: what does not fit is left out from the end, and said."""
     page = ""
-    for block in _blocks(layout(found)):
+    for block in _blocks(layout(comparison)):
         if len(page) + len(block) > _LIMIT:
             return f"{page}… The rest is in `judge compare --format html`.\n"
         page += f"{block}\n\n"
     return page.rstrip("\n") + "\n"
 
 
-def _blocks(shown: Layout) -> Iterator[str]:
-    yield f"## {escape(shown.title, 200)}"
-    yield from (f"> {escape(note, 500)}" for note in shown.notes)
-    yield f"**{escape(' '.join(shown.told))}**"
-    if shown.changes:
+def _blocks(view: Layout) -> Iterator[str]:
+    yield f"## {escape(view.title, 200)}"
+    yield from (f"> {escape(note, 500)}" for note in view.notes)
+    yield f"**{escape(' '.join(view.told))}**"
+    if view.changes:
         lines = [
             f"- {escape(title, 300)}: {escape(change.before, 300)} → {escape(change.after, 300)}"
-            for title, change in shown.changes
+            for title, change in view.changes
         ]
         yield "\n".join(["Changed:", "", *lines])
-    for section in shown.sections:
+    for section in view.sections:
         yield f"### {escape(section.name, 200)}"
         rows = [
             (
@@ -132,19 +132,25 @@ def _blocks(shown: Layout) -> Iterator[str]:
             for row in section.rows
         ]
         yield _grid(("system", *_HEADS), rows) + (f"\n\n{section.more}." if section.more else "")
-    if shown.unchanged:
-        yield escape(shown.unchanged)
-    if shown.failed:
-        kinds = [
-            (one.where, escape(one.error), f"{one.count:,}", escape(one.columns, 200), escape(one.example, 300))
-            for one in shown.failed
+    if view.unchanged:
+        yield escape(view.unchanged)
+    if view.failed:
+        failures = [
+            (
+                failure.where,
+                escape(failure.error),
+                f"{failure.count:,}",
+                escape(failure.columns, 200),
+                escape(failure.example, 300),
+            )
+            for failure in view.failed
         ]
-        yield "### Failures\n\n" + _grid(("", "error", "count", "columns", "for example"), kinds)
-    if shown.far:
-        lines = [f"- {item.size} {escape(item.item, 80)}: {escape(_shifts(item), 400)}" for item in shown.far[:_ITEMS]]
+        yield "### Failures\n\n" + _grid(("", "error", "count", "columns", "for example"), failures)
+    if view.far:
+        lines = [f"- {item.size} {escape(item.item, 80)}: {escape(_shifts(item), 400)}" for item in view.far[:_ITEMS]]
         yield "\n".join(["<details>", "<summary>Items that moved most</summary>", "", *lines, "", "</details>"])
-    if shown.sections:
-        yield f"<details>\n<summary>What the numbers mean</summary>\n\n{escape(shown.how)}\n\n</details>"
+    if view.sections:
+        yield f"<details>\n<summary>What the numbers mean</summary>\n\n{escape(view.how)}\n\n</details>"
 
 
 def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -152,23 +158,25 @@ def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
 
 
-def _html(found: RunComparison, colour: bool) -> str:
+def _html(comparison: RunComparison, colour: bool) -> str:
     """One self-contained page without a script."""
     style = Markup(html.source("report.css") + html.source("compared.css"))  # noqa: S704  (our own files)
-    page: str = html.template("compared.html.jinja").render(shown=layout(found, every=True), style=style, heads=_HEADS)
+    page: str = html.template("compared.html.jinja").render(
+        shown=layout(comparison, every=True), style=style, heads=_HEADS
+    )
     return page
 
 
-def _json(found: RunComparison, colour: bool) -> str:
+def _json(comparison: RunComparison, colour: bool) -> str:
     """Everything, as strict JSON: a number that does not exist is null."""
     document = {
         "schema": SCHEMA,
-        "before": found.names[0],
-        "after": found.names[1],
-        "told": layout(found).told,
-        "notes": found.notes,
-        "changes": [asdict(change) for change in found.changes],
-        **asdict(found.runs),
+        "before": comparison.names[0],
+        "after": comparison.names[1],
+        "told": layout(comparison).told,
+        "notes": comparison.notes,
+        "changes": [asdict(change) for change in comparison.changes],
+        **asdict(comparison.runs),
     }
     return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 

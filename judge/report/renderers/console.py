@@ -68,21 +68,21 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
     `colour` there is no escape code in the text.
     """
     console, text = recording_console(colour=colour, width=width)
-    shown = build_ranking(result) if result.rankings else build_leaderboard(result)
-    about = shown.about
+    view = build_ranking(result) if result.rankings else build_leaderboard(result)
+    about = view.about
     console.print(Text(about.title, "bold"))
-    if found := verdict(result):
-        console.print(Text(found))
-    if isinstance(shown, RankingView):
-        _print_rankings(console, shown)
+    if answer := verdict(result):
+        console.print(Text(answer))
+    if isinstance(view, RankingView):
+        _print_rankings(console, view)
     else:
-        _print_means(console, shown)
+        _print_means(console, view)
     for banner in about.told:
         console.print(Text(f"! {banner}", "yellow"))
     if sentence := told(result):
         console.print(Text(f"\n{sentence}"))
     validation.show(console, result.calibrated)
-    _print_agreement(console, shown.agreement)
+    _print_agreement(console, view.agreement)
     _print_failures(console, about)
     _print_facts(console, about)
     return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
@@ -92,9 +92,9 @@ def _print_table(console: Console, first: str, names: Sequence[str], columns: Se
     """A table, or several with as many columns as fit beside the names; at least one column each."""
     names = [one_line(name) for name in names]
     wide = min(_NAME, max(map(cell_len, [first, *names])))
-    if wide > (left := console.width - _GAP - sum(column.width + _GAP for column in columns)) >= _LEAST:
-        wide = left
-    for group in _fitting(columns, console.width - wide - _GAP):
+    if wide > (remaining := console.width - _GAP - sum(column.width + _GAP for column in columns)) >= _LEAST:
+        wide = remaining
+    for group in _groups_that_fit(columns, console.width - wide - _GAP):
         table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
         table.add_column(first, max_width=wide, overflow="fold")
         for column in group:
@@ -104,15 +104,15 @@ def _print_table(console: Console, first: str, names: Sequence[str], columns: Se
         console.print(table)
 
 
-def _fitting(columns: Iterable[_Column], room: int) -> Iterator[list[_Column]]:
+def _groups_that_fit(columns: Iterable[_Column], room: int) -> Iterator[list[_Column]]:
     group: list[_Column] = []
-    left = room
+    remaining = room
     for column in columns:
-        if group and column.width + _GAP > left:
+        if group and column.width + _GAP > remaining:
             yield group
-            group, left = [], room
+            group, remaining = [], room
         group.append(column)
-        left -= column.width + _GAP
+        remaining -= column.width + _GAP
     if group:
         yield group
 
@@ -121,18 +121,18 @@ def _cell(value: str, interval: str = "") -> Text:
     return Text.assemble(value, (f"\n{interval}" if interval else "", "dim"))
 
 
-def _print_means(console: Console, shown: Leaderboard) -> None:
-    columns = [_Column("rank", [_rank(shown.ranks.get(system)) for system in shown.systems])] if shown.ranks else []
+def _print_means(console: Console, board: Leaderboard) -> None:
+    columns = [_Column("rank", [_rank(board.ranks.get(system)) for system in board.systems])] if board.ranks else []
     columns += [
         _Column(
             "\n".join(one_line(part) for part in (group.heading, group.parts[column.name]) if part),
-            [_mean(shown.cells[system, column.name]) for system in shown.systems],
+            [_mean(board.cells[system, column.name]) for system in board.systems],
         )
-        for group in shown.groups
+        for group in board.groups
         for column in group.columns
     ]
-    _print_table(console, "system", shown.systems, columns)
-    console.print(Text(f"{shown.ranked} {shown.caption}".lstrip(), "dim"))
+    _print_table(console, "system", board.systems, columns)
+    console.print(Text(f"{board.ranked} {board.caption}".lstrip(), "dim"))
 
 
 def _rank(place: Standing | None) -> Text:
@@ -150,8 +150,8 @@ def _style(cell: Cell) -> str:
     return "bold green" if cell.best else ""
 
 
-def _print_rankings(console: Console, shown: RankingView) -> None:
-    for contest in shown.contests:
+def _print_rankings(console: Console, view: RankingView) -> None:
+    for contest in view.contests:
         console.print(Text(f"\n{one_line(contest.label)}", "bold"))
         columns = [_Column(head, [_cell(*cell) for cell in cells]) for head, cells in contest.columns.items()]
         _print_table(console, "system", contest.systems, columns)
@@ -159,7 +159,7 @@ def _print_rankings(console: Console, shown: RankingView) -> None:
         console.print(Text(" ".join(contest.told)))
         if contest.ranking.note:
             console.print(Text(one_line(contest.ranking.note), "yellow"))
-    console.print(Text(f"\n{shown.caption}", "dim"))
+    console.print(Text(f"\n{view.caption}", "dim"))
 
 
 def _print_matrix(console: Console, contest: Contest) -> None:
@@ -184,22 +184,22 @@ def _print_agreement(console: Console, agreement: Sequence[Agreed]) -> None:
         return
     console.print(Text("\nAgreement of the judges", "bold"))
     columns = [
-        _Column("alpha", [_cell(one.alpha, one.interval) for one in agreement]),
-        _Column("texts", [Text(one.n) for one in agreement]),
+        _Column("alpha", [_cell(row.alpha, row.interval) for row in agreement]),
+        _Column("texts", [Text(row.n) for row in agreement]),
     ]
-    _print_table(console, "criterion", [one.criterion for one in agreement], columns)
+    _print_table(console, "criterion", [row.criterion for row in agreement], columns)
     console.print(Text(ALPHA, "dim"))
 
 
-def _print_failures(console: Console, shown: Provenance) -> None:
-    if not shown.failures:
+def _print_failures(console: Console, provenance: Provenance) -> None:
+    if not provenance.failures:
         return
-    total = sum(kind.count for kind in shown.failures)
+    total = sum(kind.count for kind in provenance.failures)
     console.print(Text(f"\nFailures: {total:,}", "bold"))
     grid = RichTable.grid(padding=(0, 2, 0, 0))
     grid.add_column(justify="right", min_width=6)
     grid.add_column(overflow="fold")
-    for kind in shown.failures:
+    for kind in provenance.failures:
         columns = ", ".join(one_line(name) for name in kind.columns)
         text = Text(f"{one_line(kind.stage)}  {one_line(kind.error)}  ({columns})\n")
         text.append(f"e.g. {one_line(kind.example, 300)}", "dim")
@@ -207,21 +207,21 @@ def _print_failures(console: Console, shown: Provenance) -> None:
     console.print(grid)
 
 
-def _print_facts(console: Console, shown: Provenance) -> None:
+def _print_facts(console: Console, provenance: Provenance) -> None:
     console.print()
-    for name, text in shown.facts:
+    for name, text in provenance.facts:
         console.print(Text.assemble((f"{name:<10}", "dim"), text), soft_wrap=True)
-    if shown.usage:
-        console.print(Text.assemble((f"{'Usage':<10}", "dim"), shown.usage), soft_wrap=True)
-    if shown.judges:
-        console.print(Text("\nJudges" if len(shown.judges) > 1 else "\nJudge", "bold"))
-    for name, text in shown.judges:
+    if provenance.usage:
+        console.print(Text.assemble((f"{'Usage':<10}", "dim"), provenance.usage), soft_wrap=True)
+    if provenance.judges:
+        console.print(Text("\nJudges" if len(provenance.judges) > 1 else "\nJudge", "bold"))
+    for name, text in provenance.judges:
         console.print(Text.assemble(f"  {name}  ", (text, "dim")), soft_wrap=True)
-    signed = [one for one in shown.signed if one.signature]
-    if signed:
+    signed_columns = [column for column in provenance.signed if column.signature]
+    if signed_columns:
         console.print(Text("\nSignatures", "bold"))
-    for one in signed:
-        made = f"  ({one.made})" if one.made else ""
+    for column in signed_columns:
+        method = f"  ({column.made})" if column.made else ""
         console.print(
-            Text.assemble(f"  {one_line(one.name)}  ", (one_line(one.signature) + made, "dim")), soft_wrap=True
+            Text.assemble(f"  {one_line(column.name)}  ", (one_line(column.signature) + method, "dim")), soft_wrap=True
         )

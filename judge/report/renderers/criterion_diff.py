@@ -34,77 +34,77 @@ from judge.stats.correlation import OVER
 SCHEMA = "judge.criteria.diff/1"
 _MOST = 120  # lines of one difference that a text shows
 _LIMIT = 60_000  # characters of a comment on GitHub, less some
-_AGREED = ("", "before", "after", "difference", "p", "n")
-_TURNED = ("", "share", "count")
+_AGREEMENT_HEADS = ("", "before", "after", "difference", "p", "n")
+_REVERSAL_HEADS = ("", "share", "count")
 _REST = "more lines are in --format json"
 
 
-def render(found: CriterionDiff, format: str, *, colour: bool) -> str:
-    return _FORMATS[format](found, colour)
+def render(diff: CriterionDiff, format: str, *, colour: bool) -> str:
+    return _FORMATS[format](diff, colour)
 
 
-def _shown(lines: Sequence[str]) -> tuple[list[str], str]:
+def _first_lines(lines: Sequence[str]) -> tuple[list[str], str]:
     """As many lines as are read, cleaned, and what there is to say of the others."""
-    rest = len(lines) - _MOST
-    return [escape_controls(text) for text in lines[:_MOST]], f"{rest:,} {_REST}" if rest > 0 else ""
+    n_more = len(lines) - _MOST
+    return [escape_controls(text) for text in lines[:_MOST]], f"{n_more:,} {_REST}" if n_more > 0 else ""
 
 
-def _differences(found: CriterionDiff) -> Iterator[tuple[str, Sequence[str]]]:
+def _differences(diff: CriterionDiff) -> Iterator[tuple[str, Sequence[str]]]:
     """Every difference of lines, with its title."""
-    if found.diff:
-        yield "The files", found.diff
-    for place, one in enumerate(found.prompts.ways if found.prompts else ()):
-        where = f"on {plural(one.texts, 'text')}"
-        yield f"{'The prompt' if not place else 'In another way'} {where}", one.lines
+    if diff.diff:
+        yield "The files", diff.diff
+    for place, prompt in enumerate(diff.prompts.ways if diff.prompts else ()):
+        texts = f"on {plural(prompt.texts, 'text')}"
+        yield f"{'The prompt' if not place else 'In another way'} {texts}", prompt.lines
 
 
-def _turned(judged: Judged) -> Iterator[tuple[str, str, str]]:
-    for one in judged.turned:
-        share = percent(one.turned / one.of if one.of else None)
-        yield one.what, share, f"{one.turned:,} of {one.of:,}"
+def _reversal_rows(judged: Judged) -> Iterator[tuple[str, str, str]]:
+    for reversal in judged.turned:
+        share = percent(reversal.turned / reversal.of if reversal.of else None)
+        yield reversal.what, share, f"{reversal.turned:,} of {reversal.of:,}"
     for place in judged.places:
         had, has = (f"{rank} [{low}–{high}]" for rank, low, high in (place.before, place.after))
         yield f"rank of {one_line(place.system, 80)}", "", f"{had} → {has}"
 
 
-def _agreed(judged: Judged) -> Iterator[tuple[str, ...]]:
-    for one in judged.agreement:
-        e = one.difference
-        cells = [number(side.value, PLACES) for side in (one.before, one.after)]
+def _agreement_rows(judged: Judged) -> Iterator[tuple[str, ...]]:
+    for row in judged.agreement:
+        e = row.difference
+        cells = [number(side.value, PLACES) for side in (row.before, row.after)]
         size = "–" if e is None else f"{signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}".rstrip()
         p = "–" if e is None or e.p is None else format_p(e.p).removeprefix("p ").removeprefix("= ")
-        yield OVER[one.level], *cells, f"{'≠' if one.told else ''}{size}", p, f"{(e or one.after).n:,}"
+        yield OVER[row.level], *cells, f"{'≠' if row.told else ''}{size}", p, f"{(e or row.after).n:,}"
 
 
-def _console(found: CriterionDiff, colour: bool) -> str:
+def _console(diff: CriterionDiff, colour: bool) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code."""
     console, text = recording_console(colour=colour)
-    console.print(Text(" → ".join(map(one_line, found.names)), "bold"))
-    for note in found.notes:
+    console.print(Text(" → ".join(map(one_line, diff.names)), "bold"))
+    for note in diff.notes:
         console.print(Text(f"! {one_line(note)}", "yellow"))
-    console.print(Text(" ".join(map(one_line, told(found)))))
-    if found.changes:
+    console.print(Text(" ".join(map(one_line, told(diff)))))
+    if diff.changes:
         console.print(Text("\nChanged", "bold"))
-    for change in found.changes:
-        said = Text.assemble(
+    for change in diff.changes:
+        line = Text.assemble(
             f"{change.what}: ", (f"{one_line(change.before, 200)} → {one_line(change.after, 200)}", "bold")
         )
-        console.print(Padding(said, (0, 0, 0, 2)))
-    for title, lines in _differences(found):
+        console.print(Padding(line, (0, 0, 0, 2)))
+    for title, lines in _differences(diff):
         console.print(Text(f"\n{title}", "bold"))
         _print_lines(console, lines)
-    if found.judged is not None:
-        _print_judged(console, found.judged, colour)
+    if diff.judged is not None:
+        _print_judged(console, diff.judged, colour)
     return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
 
 
 def _print_lines(console: Console, lines: Sequence[str]) -> None:
     """A unified difference; a line that is too long goes on beside its mark."""
-    shown, rest = _shown(lines)
+    first_lines, rest = _first_lines(lines)
     grid = Table.grid()
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for text in shown:
+    for text in first_lines:
         mark, words = ("", text) if text[:3] in ("---", "+++") or text[:1] == "@" else (text[:1], text[1:])
         style = {"+": "green", "-": "red"}.get(mark, "" if mark else "dim")
         grid.add_row(Text(mark, style), Text(words, style))
@@ -114,17 +114,17 @@ def _print_lines(console: Console, lines: Sequence[str]) -> None:
 
 
 def _print_judged(console: Console, judged: Judged, colour: bool) -> None:
-    if rows := list(_agreed(judged)):
+    if rows := list(_agreement_rows(judged)):
         console.print(Text(f"\nAgreement with people's {one_line(judged.rating)}, Spearman", "bold"))
-        console.print(_table(_AGREED, rows))
+        console.print(_table(_AGREEMENT_HEADS, rows))
     elif judged.lacking:
         console.print(Text(f"\n{one_line(judged.lacking)}."))
-    if turned := list(_turned(judged)):
+    if reversals := list(_reversal_rows(judged)):
         console.print(Text("\nWhat came out the other way", "bold"))
-        console.print(_table(_TURNED, turned))
+        console.print(_table(_REVERSAL_HEADS, reversals))
     if judged.comparison is not None:
         console.print(Text("\nScores", "bold"))
-        console.file.write(_headless(judged.comparison.report(colour=colour)) + "\n")
+        console.file.write(_without_title(judged.comparison.report(colour=colour)) + "\n")
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
@@ -137,66 +137,68 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     return table
 
 
-def _headless(report: str) -> str:
+def _without_title(report: str) -> str:
     """A report of two runs without its title, `before → after`."""
     return report.partition("\n")[2].strip("\n")
 
 
-def _markdown(found: CriterionDiff, colour: bool) -> str:
+def _markdown(diff: CriterionDiff, colour: bool) -> str:
     """GitHub-flavoured, at most 60,000 characters: what does not fit is left out from the end, and said."""
     page = ""
-    for block in _blocks(found):
+    for block in _blocks(diff):
         if len(page) + len(block) > _LIMIT:
             return f"{page}… The rest is in `--format json`.\n"
         page += f"{block}\n\n"
     return page.rstrip("\n") + "\n"
 
 
-def _blocks(found: CriterionDiff) -> Iterator[str]:
-    yield f"## {escape(' → '.join(found.names), 200)}"
-    yield from (f"> {escape(note, 500)}" for note in found.notes)
-    yield f"**{escape(' '.join(told(found)))}**"
-    if found.changes:
-        lines = [f"- {one.what}: {escape(one.before, 300)} → {escape(one.after, 300)}" for one in found.changes]
+def _blocks(diff: CriterionDiff) -> Iterator[str]:
+    yield f"## {escape(' → '.join(diff.names), 200)}"
+    yield from (f"> {escape(note, 500)}" for note in diff.notes)
+    yield f"**{escape(' '.join(told(diff)))}**"
+    if diff.changes:
+        lines = [
+            f"- {change.what}: {escape(change.before, 300)} → {escape(change.after, 300)}" for change in diff.changes
+        ]
         yield "\n".join(["Changed:", "", *lines])
-    if found.judged is not None:
-        yield from _judged_blocks(found.judged)
-    for title, differing in _differences(found):
-        shown, rest = _shown(differing)
-        fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "\n".join(shown)) or [""]))
-        body = "\n".join([f"{fence}diff", *shown, fence, *([f"… {rest}."] if rest else [])])
+    if diff.judged is not None:
+        yield from _judged_blocks(diff.judged)
+    for title, differing in _differences(diff):
+        first_lines, rest = _first_lines(differing)
+        fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "\n".join(first_lines)) or [""]))
+        body = "\n".join([f"{fence}diff", *first_lines, fence, *([f"… {rest}."] if rest else [])])
         yield f"<details>\n<summary>{summary(title)}</summary>\n\n{body}\n\n</details>"
 
 
 def _judged_blocks(judged: Judged) -> Iterator[str]:
-    if rows := list(_agreed(judged)):
+    if rows := list(_agreement_rows(judged)):
         yield f"### Agreement with people's {escape(judged.rating)}, Spearman"
-        yield _grid(_AGREED, rows)
+        yield _markdown_table(_AGREEMENT_HEADS, rows)
     elif judged.lacking:
         yield f"{escape(judged.lacking)}."
-    if turned := list(_turned(judged)):
+    if reversals := list(_reversal_rows(judged)):
         yield "### What came out the other way"
-        yield _grid(_TURNED, turned)
+        yield _markdown_table(_REVERSAL_HEADS, reversals)
     if judged.comparison is not None:
-        yield f"### Scores\n\n{_headless(judged.comparison.report('markdown'))}"
+        yield f"### Scores\n\n{_without_title(judged.comparison.report('markdown'))}"
 
 
-def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     rule = ["---", *["---:"] * (len(heads) - 1)]
-    shown = [[escape(row[0]), *row[1:]] for row in rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in ([*heads], rule, *shown))
+    lines = [[escape(row[0]), *row[1:]] for row in rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in ([*heads], rule, *lines))
 
 
-def _json(found: CriterionDiff, colour: bool) -> str:
+def _json(diff: CriterionDiff, colour: bool) -> str:
     """Everything, as strict JSON: a number that does not exist is null."""
-    document: dict[str, Any] = {"schema": SCHEMA, "told": list(told(found)), "notes": found.notes}
-    for which, name, criterion in zip(("before", "after"), found.names, found.criteria, strict=True):
-        document[which] = {"name": name, "path": criterion.path, "digest": criterion.digest}
+    document: dict[str, Any] = {"schema": SCHEMA, "told": list(told(diff)), "notes": diff.notes}
+    for side, name, criterion in zip(("before", "after"), diff.names, diff.criteria, strict=True):
+        document[side] = {"name": name, "path": criterion.path, "digest": criterion.digest}
     document |= {
-        "changes": [{"what": one.what, "before": one.before, "after": one.after} for one in found.changes],
-        "diff": found.diff,
-        "prompts": asdict(found.prompts) if found.prompts else None,
-        "judged": _judged_json(found.judged) if found.judged else None,
+        "changes": [{"what": change.what, "before": change.before, "after": change.after} for change in diff.changes],
+        "diff": diff.diff,
+        "prompts": asdict(diff.prompts) if diff.prompts else None,
+        "judged": _judged_json(diff.judged) if diff.judged else None,
     }
     return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
@@ -207,10 +209,10 @@ def _judged_json(judged: Judged) -> dict[str, Any]:
         "judgments": judged.judgments,
         "failed": judged.failed,
         "scores": None if scores is None else json.loads(scores.report("json")),
-        "turned": [asdict(one) for one in judged.turned],
-        "places": [asdict(one) for one in judged.places],
+        "turned": [asdict(record) for record in judged.turned],
+        "places": [asdict(record) for record in judged.places],
         "rating": judged.rating,
-        "agreement": [{**asdict(one), "told": one.told} for one in judged.agreement],
+        "agreement": [{**asdict(record), "told": record.told} for record in judged.agreement],
         "lacking": judged.lacking,
         "level": judged.level,
     }

@@ -37,24 +37,24 @@ def render(result: Result) -> str:
 
 
 def _means(result: Result) -> Iterator[list[Any]]:
-    shown = build_leaderboard(result)
-    ranks = {(one.column, rank.system): rank for one in result.comparisons for rank in one.ranks}
-    for column in shown.columns:
-        for system in shown.systems:
-            cell, e = shown.cells[system, column.name], shown.cells[system, column.name].estimate
-            ends = (e.value, e.low, e.high) if e else (None, None, None)
+    board = build_leaderboard(result)
+    ranks = {(comparison.column, rank.system): rank for comparison in result.comparisons for rank in comparison.ranks}
+    for column in board.columns:
+        for system in board.systems:
+            cell, e = board.cells[system, column.name], board.cells[system, column.name].estimate
+            interval = (e.value, e.low, e.high) if e else (None, None, None)
             counts = (cell.n, cell.total, cell.failed)
             rank = ranks.get((column.name, system))
             places = (rank.rank, rank.low, rank.high) if rank else (None, None, None)
             mark = "best" if cell.best else "same" if cell.same else ""
-            yield [system, column.name, column.kind, *ends, *counts, column.signature, *places, mark]
+            yield [system, column.name, column.kind, *interval, *counts, column.signature, *places, mark]
 
 
 def _ranking(result: Result) -> str:
     names = [field.name for field in fields(Standing)]
     signatures = {column.name: column.signature for column in result.table.columns}
     standings = [standing for ranking in result.rankings for standing in ranking.standings]
-    rows = ([*(getattr(one, name) for name in names), signatures.get(one.column)] for one in standings)
+    rows = ([*(getattr(standing, name) for name in names), signatures.get(standing.column)] for standing in standings)
     return written([*names, "signature"], rows)
 
 

@@ -68,70 +68,72 @@ class ItemBrowser:
     def names(self) -> frozenset[str]:
         """The names of the texts that the sheets hold; those of a comparison are two outputs."""
         sheets = self.data["sheets"]
-        found = {hole.partition(" ")[2] for sheet in sheets for _, parts in sheet for hole in parts[1::2]}
-        return frozenset(found | {"output"} if "first" in found else found)
+        names = {hole.partition(" ")[2] for sheet in sheets for _, parts in sheet for hole in parts[1::2]}
+        return frozenset(names | {"output"} if "first" in names else names)
 
 
-def browse_scored(result: Result, shown: Leaderboard, found: Sequence[Item]) -> ItemBrowser:
+def browse_scored(result: Result, board: Leaderboard, shown_items: Sequence[Item]) -> ItemBrowser:
     """Of a run that scores texts. `data` has a row for each output, in the order of the page.
 
     `values` are by column, false where there is a failure; `mean` is that of the criteria, each as a share of its
     scale; `gap` how far the text's ranks by the judge and by an overlap metric are apart (-1 to 1, above 0 where the
     judge's is the better one), of all criteria together and of each; `mass` the least found on the scale, by criterion.
     """
-    heads = [g for g in shown.groups if g.columns[0].kind == "criterion" and g.columns[0] in shown.of_texts]
-    outputs = [(item, output) for item in found for output in item.outputs]
+    heads = [g for g in board.groups if g.columns[0].kind == "criterion" and g.columns[0] in board.of_texts]
+    outputs = [(item, output) for item in shown_items for output in item.outputs]
     rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
     each = [shares(group.columns[0], result.table) for group in heads]
     whole = means(each)
-    overlap = next((name for name in _OVERLAPS if name in {c.name for c in shown.of_texts}), "")
-    apart = [gaps(one, result.table.column_scores(overlap)) for one in ([whole, *each] if len(each) > 1 else each)]
+    overlap = next((name for name in _OVERLAPS if name in {c.name for c in board.of_texts}), "")
+    rank_gaps = [
+        gaps(scores, result.table.column_scores(overlap)) for scores in ([whole, *each] if len(each) > 1 else each)
+    ]
     texts = [(item.name, output.sample.system) for item, output in outputs]
     masses = [[_mass([rows.get((*text, c.name)) for c in group.columns]) for group in heads] for text in texts]
     place = {system: k for k, system in enumerate(result.table.systems)}
     data = {
-        "columns": [_criterion(column, heads) for column in shown.of_texts],
-        "top": _top(found),
+        "columns": [_criterion(column, heads) for column in board.of_texts],
+        "top": _top_size(shown_items),
         "system": [place[system] for _, system in texts],
-        "values": [[_value(column, rows.get((*text, column.name))) for column in shown.of_texts] for text in texts],
+        "values": [[_value(column, rows.get((*text, column.name))) for column in board.of_texts] for text in texts],
         "mean": [_short(whole.get(text)) for text in texts],
-        "gap": [[one.get(text) for one in apart] for text in texts] if any(apart) else [],
+        "gap": [[scores.get(text) for scores in rank_gaps] for text in texts] if any(rank_gaps) else [],
         "overlap": overlap,
-        "told": _told(overlap, len(heads)),
+        "told": _order_notes(overlap, len(heads)),
         "mass": masses if any(m is not None and m < 1 for mass in masses for m in mass) else [],
         "runs": [output.runs for _, output in outputs],
-        **_asked(result, [c.name for c in shown.of_texts], found),
+        **_prompt_sheets(result, [c.name for c in board.of_texts], shown_items),
     }
-    tops = tuple(_tops(data, len(place), bool(heads)))
+    tops = tuple(_top_orders(data, len(place), bool(heads)))
     return ItemBrowser(
         systems=result.table.systems,
         criteria=tuple(group.name for group in heads),
-        orders=(*tops, *((f"low {k}", f"lowest {column.name}") for k, column in enumerate(shown.of_texts))),
+        orders=(*tops, *((f"low {k}", f"lowest {column.name}") for k, column in enumerate(board.of_texts))),
         tops=tops,
-        failures=any(item.failed for item in found),
+        failures=any(item.failed for item in shown_items),
         copied=any(data["runs"]),
         data=data,
     )
 
 
-def browse_ranked(result: Result, shown: RankingView, found: Sequence[Item]) -> ItemBrowser:
+def browse_ranked(result: Result, view: RankingView, shown_items: Sequence[Item]) -> ItemBrowser:
     """Of a run that compares texts. `data` has the `flips` of every item by contest, and its number of failures."""
-    labels = [contest.label for contest in shown.contests]
+    labels = [contest.label for contest in view.contests]
     data = {
         "columns": list(range(len(labels))),
-        "top": _top(found),
+        "top": _top_size(shown_items),
         "told": {},
-        "flips": [[one.flips for one in item.comparisons] for item in found],
-        "failed": [item.failed for item in found],
-        "runs": [output.runs for item in found for output in item.outputs],
-        **_asked(result, [contest.name for contest in shown.contests], found),
+        "flips": [[comparison.flips for comparison in item.comparisons] for item in shown_items],
+        "failed": [item.failed for item in shown_items],
+        "runs": [output.runs for item in shown_items for output in item.outputs],
+        **_prompt_sheets(result, [contest.name for contest in view.contests], shown_items),
     }
     return ItemBrowser(
         systems=(),
         criteria=tuple(labels),
         orders=tuple((f"flips {k}", f"most flips in {label} first") for k, label in enumerate(labels)),
         tops=(),
-        failures=any(item.failed for item in found),
+        failures=any(item.failed for item in shown_items),
         copied=any(data["runs"]),
         data=data,
     )
@@ -142,33 +144,33 @@ def _criterion(column: Column, heads: Sequence[Group]) -> int:
     return next((k for k, group in enumerate(heads) if column in group.columns), -1)
 
 
-def _top(found: Sequence[Item]) -> int:
+def _top_size(shown_items: Sequence[Item]) -> int:
     """How many items are the first few."""
-    return min(_MOST, ceil(len(found) / 5))
+    return min(_MOST, ceil(len(shown_items) / 5))
 
 
-def _tops(data: Mapping[str, Any], systems: int, judged: bool) -> list[tuple[str, str]]:
-    found = []
+def _top_orders(data: Mapping[str, Any], systems: int, judged: bool) -> list[tuple[str, str]]:
+    tops = []
     if data["gap"]:
-        found.append(("gap", f"judge and {data['overlap']} furthest apart"))
+        tops.append(("gap", f"judge and {data['overlap']} furthest apart"))
     if judged and systems > 1:
-        found.append(("spread", "systems furthest apart"))
+        tops.append(("spread", "systems furthest apart"))
     if data["mass"]:
-        found.append(("mass", "least mass on the scale"))
-    return found
+        tops.append(("mass", "least mass on the scale"))
+    return tops
 
 
-def _told(overlap: str, criteria: int) -> dict[str, str]:
+def _order_notes(overlap: str, criteria: int) -> dict[str, str]:
     """What there is to know of an order."""
-    of = (
+    judge_rank = (
         "the mean of the criteria, each as a share of its scale, or the chosen criterion"
         if criteria > 1
         else "the judge"
     )
     return {
-        "gap": f"All texts of the run are ranked by the judge ({of}) and by {overlap}. Shown is who ranks the text "
+        "gap": f"All texts of the run are ranked by the judge ({judge_rank}) and by {overlap}. Shown is who ranks the text "
         "higher, and by what share of the texts: 1 is first against last.",
-        "spread": f"The highest less the lowest of an item's systems: {of}.",
+        "spread": f"The highest less the lowest of an item's systems: {judge_rank}.",
         "mass": "The least probability, or share of draws, that was found on the scale.",
     }
 
@@ -185,31 +187,32 @@ def _short(value: float | None) -> float | None:
 
 
 def _mass(rows: Sequence[Score | Failure | None]) -> float | None:
-    found = [row.provenance.mass for row in rows if isinstance(row, Score) and row.provenance.mass is not None]
-    return round(min(found), 3) if found else None
+    masses = [row.provenance.mass for row in rows if isinstance(row, Score) and row.provenance.mass is not None]
+    return round(min(masses), 3) if masses else None
 
 
-def _asked(result: Result, columns: Sequence[str], found: Sequence[Item]) -> dict[str, Any]:
+def _prompt_sheets(result: Result, columns: Sequence[str], shown_items: Sequence[Item]) -> dict[str, Any]:
     """The sheets of the prompts, and which of them was used, by column: the usual one, and others by output or pair."""
-    kept = result.info.get("prompts") or {}
+    stored = result.info.get("prompts") or {}
     numbers: dict[tuple[str, str], int] = {}
-    for item in found:
+    for item in shown_items:
         for output in item.outputs:
             numbers[item.name, output.sample.system] = len(numbers)
-    used = {}
+    by_column = {}
     for place, column in enumerate(columns):
-        asked = kept.get("asked", {}).get(column, _NONE)
+        used_sheets = stored.get("asked", {}).get(column, _NONE)
         others = {
-            " ".join(str(numbers[item, one]) for one in (system, rival) if one): sheet
-            for item, system, rival, sheet in asked["others"]
+            " ".join(str(numbers[item, name]) for name in (system, rival) if name): sheet
+            for item, system, rival, sheet in used_sheets["others"]
             if (item, system) in numbers
         }
-        if others or asked["usual"] is not None:
-            used[place] = [asked["usual"], others]
+        if others or used_sheets["usual"] is not None:
+            by_column[place] = [used_sheets["usual"], others]
     sheets = [
-        [[role, [escape_controls(part) for part in parts]] for role, parts in sheet] for sheet in kept.get("sheets", ())
+        [[role, [escape_controls(part) for part in parts]] for role, parts in sheet]
+        for sheet in stored.get("sheets", ())
     ]
-    return {"sheets": sheets, "asked": used}
+    return {"sheets": sheets, "asked": by_column}
 
 
 MOST_DRAWN = 30
@@ -263,17 +266,17 @@ def summary(result: Result) -> str:
 
 
 def _means(result: Result) -> str:
-    shown = build_leaderboard(result)
-    found = list(items.scored(result, shown))
-    drawn = [replace(plot, rows=plot.rows[:MOST_DRAWN]) for plot in plots(result, shown)]
+    board = build_leaderboard(result)
+    shown_items = list(items.scored(result, board))
+    drawn_plots = [replace(plot, rows=plot.rows[:MOST_DRAWN]) for plot in plots(result, board)]
     parts: dict[str, Any] = {
-        "view": shown,
+        "view": board,
         "moved": build_judge_drivers(result),
-        "plots": drawn,
-        "undrawn": _undrawn(shown.systems),
+        "plots": drawn_plots,
+        "undrawn": _undrawn_note(board.systems),
     }
-    parts |= {"wins": wins(result, shown), "heats": heats(result), "scatters": scatters(result)}
-    parts["browse"] = browse_scored(result, shown, found)
+    parts |= {"wins": wins(result, board), "heats": heats(result), "scatters": scatters(result)}
+    parts["browse"] = browse_scored(result, board, shown_items)
     parts["calibrated"] = validation.blocks(result.calibrated, every=True)
     parts["calibrated_how"] = validation.calibration_note(result.calibrated)
     parts |= {
@@ -281,24 +284,24 @@ def _means(result: Result) -> str:
         "people_heads": HEADS_OF_PEOPLE,
         "people_how": validation.curve_note(result),
     }
-    return _page("report.html.jinja", result, shown.about, found, **parts)
+    return _page("report.html.jinja", result, board.about, shown_items, **parts)
 
 
 def _ranking(result: Result) -> str:
-    shown = build_ranking(result)
-    found = list(items.ranked(result, shown))
-    drawn = {contest.name: standing_plots(contest) for contest in shown.contests}
-    parts = {"view": shown, "plots": drawn, "browse": browse_ranked(result, shown, found), "most": MOST_MET}
-    return _page("ranking.html.jinja", result, shown.about, found, **parts)
+    view = build_ranking(result)
+    shown_items = list(items.ranked(result, view))
+    drawn_plots = {contest.name: standing_plots(contest) for contest in view.contests}
+    parts = {"view": view, "plots": drawn_plots, "browse": browse_ranked(result, view, shown_items), "most": MOST_MET}
+    return _page("ranking.html.jinja", result, view.about, shown_items, **parts)
 
 
-def _page(name: str, result: Result, about: Provenance, found: Sequence[items.Item], **parts: Any) -> str:
+def _page(name: str, result: Result, about: Provenance, shown_items: Sequence[items.Item], **parts: Any) -> str:
     script = source("report.js") + source("items.js")
     page: str = template(name).render(
         about=about,
         verdict=verdict(result),
-        items=found,
-        left_out=_left_out(result, found),
+        items=shown_items,
+        left_out=_left_out_note(result, shown_items),
         alpha=ALPHA,
         criteria=result.info.get("criteria") or {},
         versions=result.info.get("versions") or {},
@@ -312,17 +315,17 @@ def _page(name: str, result: Result, about: Provenance, found: Sequence[items.It
 
 @cache
 def _environment() -> Environment:
-    found = Environment(
+    environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals["asked_heads"] = HEADS
-    found.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
-    found.filters |= {"clean": _shown, "line": one_line, "count": plural, "key": prompts.fence_digest}
-    return found
+    environment.globals["asked_heads"] = HEADS
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
+    environment.filters |= {"clean": _clean, "line": one_line, "count": plural, "key": prompts.fence_digest}
+    return environment
 
 
 def template(name: str) -> Any:
@@ -334,50 +337,50 @@ def source(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _shown(value: Any) -> str:
+def _clean(value: Any) -> str:
     return escape_controls(str(value))
 
 
-def _left_out(result: Result, found: Sequence[items.Item]) -> str:
+def _left_out_note(result: Result, shown_items: Sequence[items.Item]) -> str:
     """What the page says where it does not hold every item; of a ranking, those of which texts were compared."""
     names = {row.item for row in result.table.rows()} if result.rankings else set(result.table.items)
-    if len(found) == len(names):
+    if len(shown_items) == len(names):
         return ""
-    outputs = sum(len(item.outputs) for item in found)
+    outputs = sum(len(item.outputs) for item in shown_items)
     texts = sum(sample.item in names for sample in result.table.samples)
     return (
-        f"The first {len(found):,} of {len(names):,} items ({outputs:,} of {texts:,} texts) are shown; "
+        f"The first {len(shown_items):,} of {len(names):,} items ({outputs:,} of {texts:,} texts) are shown; "
         f"all are in scores.parquet."
     )
 
 
-def _undrawn(systems: Sequence[str]) -> str:
+def _undrawn_note(systems: Sequence[str]) -> str:
     """What the page says where its charts do not have every system."""
     if len(systems) <= MOST_DRAWN:
         return ""
     return f"The first {MOST_DRAWN} of {len(systems):,} systems are drawn; the leaderboard has all."
 
 
-def plots(result: Result, shown: Leaderboard) -> list[Plot]:
+def plots(result: Result, board: Leaderboard) -> list[Plot]:
     """The charts of means, one for each column."""
     return [
-        _plot(result, shown, column, group.name, group.parts[column.name])
-        for group in shown.groups
+        _plot(result, board, column, group.name, group.parts[column.name])
+        for group in board.groups
         for column in group.columns
     ]
 
 
-def _plot(result: Result, shown: Leaderboard, column: Column, criterion: str, part: str) -> Plot:
-    cells = {system: shown.cells[system, column.name] for system in shown.systems}
+def _plot(result: Result, board: Leaderboard, column: Column, criterion: str, part: str) -> Plot:
+    cells = {system: board.cells[system, column.name] for system in board.systems}
     along = geometry.axis(column, [cell.estimate for cell in cells.values() if cell.estimate])
     rows = []
     for system, cell in cells.items():
         title = f"{one_line(system)}: {cell.mean} {cell.interval}, {plural(cell.n, 'text')}"
-        drawn = geometry.bar(along, cell.estimate, title) if cell.estimate else None
-        rows.append(Bar(system, cell.mean, cell.best, cell.mark, cell.failed, drawn))
+        bar = geometry.bar(along, cell.estimate, title) if cell.estimate else None
+        rows.append(Bar(system, cell.mean, cell.best, cell.mark, cell.failed, bar))
     bins: dict[str, tuple[geometry.Bin, ...]] = {}
-    if column.kind == "criterion" and column in shown.of_texts:
-        values: dict[str, list[float]] = {system: [] for system in shown.systems}
+    if column.kind == "criterion" and column in board.of_texts:
+        values: dict[str, list[float]] = {system: [] for system in board.systems}
         for score in result.table.column_scores(column.name):
             values[score.system].append(score.value)
         bins = geometry.histograms(column, values)
@@ -393,8 +396,8 @@ def standing_plots(contest: Contest) -> tuple[Plot, ...]:
         if s.strength is not None
     }
     along = geometry.axis(Column("strength", "metric", ""), list(strengths.values()))
-    found = (_standing_plot(contest, "win rate", geometry.even(0, 100, 25), rates),)
-    return (*found, _standing_plot(contest, "strength", along, strengths)) if strengths else found
+    win_rates = (_standing_plot(contest, "win rate", geometry.even(0, 100, 25), rates),)
+    return (*win_rates, _standing_plot(contest, "strength", along, strengths)) if strengths else win_rates
 
 
 def _estimate(n: int, unit: float, value: float, low: float | None, high: float | None) -> Estimate:
@@ -417,15 +420,15 @@ _KINDS = 4
 def of_result(result: Result) -> str:
     """The verdict, the table of means or the standings, and what failed."""
     macros = template("summary.html.jinja").module
-    said = [verdict(result), *failed_lines(result)]
+    sentences = [verdict(result), *failed_lines(result)]
     if result.rankings:
         contests = build_ranking(result)
         tables = [str(macros.standing(contest, contest.label)) for contest in contests.contests]
-        return "".join([*_lines(said), *tables, _folded("How to read this", _lines([contests.caption]))])
-    shown = build_leaderboard(result)
-    captions = [text for text in (shown.ranked, shown.caption) if text]
+        return "".join([*_lines(sentences), *tables, _folded("How to read this", _lines([contests.caption]))])
+    board = build_leaderboard(result)
+    captions = [text for text in (board.ranked, board.caption) if text]
     return "".join(
-        [*_lines(said), str(macros.summary(shown, caption=False)), _folded("How to read this", _lines(captions))]
+        [*_lines(sentences), str(macros.summary(board, caption=False)), _folded("How to read this", _lines(captions))]
     )
 
 
@@ -440,23 +443,25 @@ def failed_lines(result: Result) -> Iterator[str]:
     yield f"{result.failed:,} of {plural(every, 'value')} failed: {', '.join(named)}{more}. .failures says why of each."
 
 
-def of_runs(found: RunComparison) -> str:
+def of_runs(comparison: RunComparison) -> str:
     """What moved, column by column."""
-    shown = layout(found)
-    tables = [f"<p><b>{_text(section.name)}</b></p>{_section(section)}" for section in shown.sections]
-    changes = [f"{title}: {change.before} → {change.after}" for title, change in shown.changes]
-    rest = [*shown.notes, *changes, shown.unchanged, shown.how if shown.sections else ""]
-    return "".join([f"<p><b>{_text(shown.title)}</b></p>", *_lines(shown.told), *tables, _folded("More", _lines(rest))])
+    view = layout(comparison)
+    tables = [f"<p><b>{_escaped(section.name)}</b></p>{_section(section)}" for section in view.sections]
+    changes = [f"{title}: {change.before} → {change.after}" for title, change in view.changes]
+    rest = [*view.notes, *changes, view.unchanged, view.how if view.sections else ""]
+    return "".join(
+        [f"<p><b>{_escaped(view.title)}</b></p>", *_lines(view.told), *tables, _folded("More", _lines(rest))]
+    )
 
 
-def of_prompts(found: CriterionDiff) -> str:
+def of_prompts(diff: CriterionDiff) -> str:
     """The answer in sentences, what a judge's scores did, and the lines that differ."""
-    title = f"<p><b>{_text(' → '.join(found.names))}</b></p>"
-    judged = found.judged.comparison if found.judged is not None else None
+    title = f"<p><b>{_escaped(' → '.join(diff.names))}</b></p>"
+    judged = diff.judged.comparison if diff.judged is not None else None
     tables = [_section(section) for section in layout(judged).sections] if judged is not None else []
-    lines = Markup("\n").join(_text(line) for line in found.diff)
-    folded = _folded(plural(len(found.diff), "line"), [f"<pre>{lines}</pre>"]) if found.diff else ""
-    return "".join([title, *_lines([*told_of(found), *found.notes]), *tables, folded])
+    lines = Markup("\n").join(_escaped(line) for line in diff.diff)
+    folded = _folded(plural(len(diff.diff), "line"), [f"<pre>{lines}</pre>"]) if diff.diff else ""
+    return "".join([title, *_lines([*told_of(diff), *diff.notes]), *tables, folded])
 
 
 def _section(section: Section) -> str:
@@ -465,19 +470,19 @@ def _section(section: Section) -> str:
         (row.system, row.before, row.after, f"{row.mark}{row.change} {row.interval}", row.p, row.texts)
         for row in section.rows
     ]
-    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(f'<td>{_escaped(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return (
         f"<table><thead><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr></thead><tbody>{body}</tbody></table>"
     )
 
 
 def _lines(texts: Iterable[str]) -> list[str]:
-    return [f"<p>{_text(text)}</p>" for text in texts if text]
+    return [f"<p>{_escaped(text)}</p>" for text in texts if text]
 
 
 def _folded(title: str, parts: list[str]) -> str:
-    return f"<details><summary>{_text(title)}</summary>{''.join(parts)}</details>" if parts else ""
+    return f"<details><summary>{_escaped(title)}</summary>{''.join(parts)}</details>" if parts else ""
 
 
-def _text(text: str) -> Markup:
+def _escaped(text: str) -> Markup:
     return escape(escape_controls(text))

@@ -130,8 +130,8 @@ class Ranked:
 def render(result: Result) -> str:
     """A `Ranked` where there are rankings, else a `Means`. Strict JSON: a number that does not exist is null."""
     found = _ranked(result) if result.rankings else _means(result)
-    kept = {field.name for field in fields(found) if getattr(found, field.name) != field.default}
-    document = {name: value for name, value in asdict(found).items() if name in kept}
+    given_fields = {field.name for field in fields(found) if getattr(found, field.name) != field.default}
+    document = {name: value for name, value in asdict(found).items() if name in given_fields}
     return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
@@ -139,32 +139,32 @@ def schema() -> dict[str, Any]:
     """The JSON schema (2020-12) of what `render` writes; schema.json beside this module holds it."""
     from pydantic import TypeAdapter
 
-    found: dict[str, Any] = _terse(TypeAdapter(Means | Ranked).json_schema(mode="serialization"))
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **found}
+    definition: dict[str, Any] = _terse(TypeAdapter(Means | Ranked).json_schema(mode="serialization"))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **definition}
 
 
-def _terse(found: Any) -> Any:
+def _terse(node: Any) -> Any:
     """Without titles that repeat a field's name, descriptions on one line, `anyOf` of plain types as one list."""
-    if isinstance(found, list):
-        return [_terse(one) for one in found]
-    if not isinstance(found, dict):
-        return found
-    kept = {name: _terse(value) for name, value in found.items() if name != "title" or not isinstance(value, str)}
-    if isinstance(text := kept.get("description"), str):
-        kept["description"] = " ".join(text.split())
-    if all(one.keys() == {"type"} for one in kept.get("anyOf", [{}])):
-        kept["type"] = [one["type"] for one in kept.pop("anyOf")]
-    return kept
+    if isinstance(node, list):
+        return [_terse(child) for child in node]
+    if not isinstance(node, dict):
+        return node
+    short = {name: _terse(value) for name, value in node.items() if name != "title" or not isinstance(value, str)}
+    if isinstance(text := short.get("description"), str):
+        short["description"] = " ".join(text.split())
+    if all(child.keys() == {"type"} for child in short.get("anyOf", [{}])):
+        short["type"] = [child["type"] for child in short.pop("anyOf")]
+    return short
 
 
 def _means(result: Result) -> Means:
-    shown = build_leaderboard(result)
+    board = build_leaderboard(result)
     return Means(
         schema=SCHEMA,
-        verdict=shown.verdict,
-        systems=shown.systems,
-        columns=shown.columns,
-        table=tuple(_row(shown, *key) for key in shown.cells),
+        verdict=board.verdict,
+        systems=board.systems,
+        columns=board.columns,
+        table=tuple(_row(board, *key) for key in board.cells),
         comparisons=result.comparisons,
         matrices=result.matrices,
         overall=result.overall,
@@ -181,8 +181,8 @@ def _means(result: Result) -> Means:
     )
 
 
-def _row(shown: Leaderboard, system: str, column: str) -> Row:
-    cell = shown.cells[system, column]
+def _row(board: Leaderboard, system: str, column: str) -> Row:
+    cell = board.cells[system, column]
     counts = {"n": cell.n, "total": cell.total, "failed": cell.failed}
     if (e := cell.estimate) is None:
         return Row(system, column, None, None, None, **counts, method=None, mark="")

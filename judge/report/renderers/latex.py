@@ -112,9 +112,9 @@ def render(result: Result) -> str:
     enough, columns follow in a part of the table below.
     """
     if result.rankings:
-        shown = build_ranking(result)
-        found = "\n".join(_contest(contest, place) for place, contest in enumerate(shown.contests, 1))
-        return begin(shown.about.notices) + found
+        view = build_ranking(result)
+        tables = "\n".join(_contest(contest, place) for place, contest in enumerate(view.contests, 1))
+        return begin(view.about.notices) + tables
     means = build_leaderboard(result)
     return begin(means.about.notices) + _means(means)
 
@@ -129,18 +129,18 @@ def escape(text: str, limit: int = 0) -> str:
     return _LIGATURE.sub("\0", one_line(text, limit)).translate(_ESCAPED)
 
 
-def _means(shown: Leaderboard) -> str:
-    rows = [[shown.cells[system, column.name] for column in shown.columns] for system in shown.systems]
-    systems = [one_line(system, _NAME) for system in shown.systems]
-    if upright(shown):
-        names = [_titled(group, name, group.name) for group in shown.groups for name in group.parts]
-        found = [_column(system, "", row) for system, row in zip(systems, rows, strict=True)]
-        return _table("", names, found, shown.caption, "tab:judge")
+def _means(board: Leaderboard) -> str:
+    rows = [[board.cells[system, column.name] for column in board.columns] for system in board.systems]
+    systems = [one_line(system, _NAME) for system in board.systems]
+    if upright(board):
+        names = [_titled(group, name, group.name) for group in board.groups for name in group.parts]
+        columns = [_column(system, "", row) for system, row in zip(systems, rows, strict=True)]
+        return _table("", names, columns, board.caption, "tab:judge")
     heads = [
-        (_titled(group, name), group.name if group.judged else "") for group in shown.groups for name in group.parts
+        (_titled(group, name), group.name if group.judged else "") for group in board.groups for name in group.parts
     ]
-    found = [_column(*head, row) for head, row in zip(heads, zip(*rows, strict=True), strict=True)]
-    return _table("System", systems, found, shown.caption, "tab:judge")
+    columns = [_column(*head, row) for head, row in zip(heads, zip(*rows, strict=True), strict=True)]
+    return _table("System", systems, columns, board.caption, "tab:judge")
 
 
 def grid(heads: Sequence[str], rows: Mapping[str, Sequence[tuple[str, str]]], *, caption: str, label: str) -> str:
@@ -165,9 +165,9 @@ def _column(head: str, above: str, cells: Iterable[Cell]) -> _Column:
 
 def _contest(contest: Contest, place: int) -> str:
     columns = [_Column(head, "", [_Value(*cell) for cell in cells]) for head, cells in contest.columns.items()]
-    told = f"{contest.label}: {contest.told[0]} [low, high]: {contest.ranking.method}. {contest.ranking.note}"
+    caption = f"{contest.label}: {contest.told[0]} [low, high]: {contest.ranking.method}. {contest.ranking.note}"
     return _table(
-        "System", [one_line(system, _NAME) for system in contest.systems], columns, told, f"tab:judge-{place}"
+        "System", [one_line(system, _NAME) for system in contest.systems], columns, caption, f"tab:judge-{place}"
     )
 
 

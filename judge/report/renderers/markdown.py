@@ -49,27 +49,27 @@ class _Table:
         rule = ["---:" if place in numbers else "---" for place in range(len(heads))]
         lines = ["| " + " | ".join(cells) + " |" for cells in (heads, rule, *(row[:_WIDE] for row in self.rows))]
         ends = accumulate(len(text) + 1 for text in lines)
-        kept = sum(end < min(room, _MOST) - 100 for end in ends)  # less the word
-        lost = [(len(self.heads) - len(heads), "more column"), (len(lines) - kept, "more row")]
-        lacks = " and ".join(plural(n, what) for n, what in lost if n)
-        return "\n".join(lines[:kept]) + (f"\n\n… {lacks}. {_REST}" if lacks else "")
+        n_lines = sum(end < min(room, _MOST) - 100 for end in ends)  # less the word
+        lost = [(len(self.heads) - len(heads), "more column"), (len(lines) - n_lines, "more row")]
+        lacks = " and ".join(plural(n, thing) for n, thing in lost if n)
+        return "\n".join(lines[:n_lines]) + (f"\n\n… {lacks}. {_REST}" if lacks else "")
 
 
 def render(result: Result) -> str:
     """GitHub-flavoured Markdown of at most `LIMIT` characters: the numbers and what failed, then, folded away, how
     they came to be.
     """
-    shown = build_ranking(result) if result.rankings else build_leaderboard(result)
-    blocks: list[str | _Table] = [f"## {escape(shown.about.title, 200)}"]
-    if told := verdict(result):
-        blocks.append(f"**{escape(told)}**")
-    blocks += [f"> {escape(text, 500)}" for text in shown.about.told[:20]]
-    blocks += _standings(shown) if isinstance(shown, RankingView) else _means(shown)
-    blocks += _against(result)
-    blocks += _calibrated(result)
-    failed = _fit(_failures(shown.about), _FAILED)
+    view = build_ranking(result) if result.rankings else build_leaderboard(result)
+    blocks: list[str | _Table] = [f"## {escape(view.about.title, 200)}"]
+    if answer := verdict(result):
+        blocks.append(f"**{escape(answer)}**")
+    blocks += [f"> {escape(text, 500)}" for text in view.about.told[:20]]
+    blocks += _ranking_blocks(view) if isinstance(view, RankingView) else _means_blocks(view)
+    blocks += _people_blocks(result)
+    blocks += _calibration_blocks(result)
+    failed = _fit(_failure_blocks(view.about), _FAILED)
     page = _fit(blocks, _OPEN - len(failed) - 1) + (f"\n{failed}" if failed else "")
-    for title, parts in _folded(result, shown):
+    for title, parts in _folded(result, view):
         head, foot = f"\n<details>\n<summary>{title}</summary>\n\n", "\n</details>\n"
         if (room := LIMIT - len(page) - len(head) - len(foot)) > 200:
             page += head + _fit(parts, room) + foot
@@ -93,25 +93,27 @@ def _fit(blocks: Iterable[str | _Table], room: int) -> str:
     page = ""
     for block in blocks:
         gap = "\n" if page else ""
-        left = room - len(page) - len(gap) - len(_REST) - 3
-        text = block.within(left) if isinstance(block, _Table) else block
-        if len(text) > left:
+        remaining = room - len(page) - len(gap) - len(_REST) - 3
+        text = block.within(remaining) if isinstance(block, _Table) else block
+        if len(text) > remaining:
             return f"{page}{gap}{_REST}\n"
         page += f"{gap}{text}\n"
     return page
 
 
-def _folded(result: Result, shown: Leaderboard | RankingView) -> Iterator[tuple[str, list[str | _Table]]]:
+def _folded(result: Result, view: Leaderboard | RankingView) -> Iterator[tuple[str, list[str | _Table]]]:
     """What is not read every time, by title."""
     if pulls := build_judge_drivers(result):
-        yield "What moves the judge", _moved(pulls)
-    if shown.agreement:
-        yield "Agreement of the judges", _agreement(shown.agreement)
-    if isinstance(shown, RankingView):
-        yield "What the numbers mean", [escape(shown.caption)]
-    yield "How it was made", _how(shown.about)
-    if isinstance(shown, RankingView) and (found := [block for one in shown.contests for block in _matrix(one)]):
-        yield "Win rates in per cent, row against column", found
+        yield "What moves the judge", _driver_blocks(pulls)
+    if view.agreement:
+        yield "Agreement of the judges", _agreement_blocks(view.agreement)
+    if isinstance(view, RankingView):
+        yield "What the numbers mean", [escape(view.caption)]
+    yield "How it was made", _provenance_blocks(view.about)
+    if isinstance(view, RankingView) and (
+        win_rates := [block for contest in view.contests for block in _win_rate_blocks(contest)]
+    ):
+        yield "Win rates in per cent, row against column", win_rates
 
 
 def _code(text: str) -> str:
@@ -133,30 +135,30 @@ def _name(text: str) -> str:
     return escape(text, _NAME)
 
 
-def _means(shown: Leaderboard) -> list[str | _Table]:
+def _means_blocks(board: Leaderboard) -> list[str | _Table]:
     """The table of means, a row per system, or, where that is too wide, a row per column."""
-    heads = [f"{_head(*p)} {ARROWS[g.better]}".rstrip() for g in shown.groups for p in g.parts.items()]
-    rows = [tuple(_cell(shown.cells[system, column.name]) for column in shown.columns) for system in shown.systems]
-    if shown.lead:
-        heads = [f"rank ({_name(shown.lead)})", *heads]
-        rows = [(_rank(shown, system), *row) for system, row in zip(shown.systems, rows, strict=True)]
-    names = [_name(system) for system in shown.systems]
-    if upright(shown):
+    heads = [f"{_head(*p)} {ARROWS[g.better]}".rstrip() for g in board.groups for p in g.parts.items()]
+    rows = [tuple(_mean_cell(board.cells[system, column.name]) for column in board.columns) for system in board.systems]
+    if board.lead:
+        heads = [f"rank ({_name(board.lead)})", *heads]
+        rows = [(_rank(board, system), *row) for system, row in zip(board.systems, rows, strict=True)]
+    names = [_name(system) for system in board.systems]
+    if upright(board):
         names, heads, rows = heads, names, list(zip(*rows, strict=True))
     whole = [(name, *row) for name, row in zip(names, rows, strict=True)]
-    return [_Table(["" if upright(shown) else "system", *heads], whole), escape(shown.caption)]
+    return [_Table(["" if upright(board) else "system", *heads], whole), escape(board.caption)]
 
 
-def _rank(shown: Leaderboard, system: str) -> str:
+def _rank(board: Leaderboard, system: str) -> str:
     """A system's place and its interval, `1 [1–2]`."""
-    standing = shown.ranks.get(system)
+    standing = board.ranks.get(system)
     interval = f" [{standing.interval}]" if standing and standing.interval else ""
     return f"{standing.rank}{interval}" if standing else "–"
 
 
-def upright(shown: Leaderboard) -> bool:
+def upright(board: Leaderboard) -> bool:
     """Whether the table of means is easier to read with the columns below each other: many columns, few systems."""
-    return len(shown.columns) > 8 and len(shown.systems) < len(shown.columns)
+    return len(board.columns) > 8 and len(board.systems) < len(board.columns)
 
 
 def _head(column: str, part: str) -> str:
@@ -164,14 +166,14 @@ def _head(column: str, part: str) -> str:
     return _name(column if not part or column.endswith(f"/{part}") else f"{column} ({part})")
 
 
-def _cell(cell: Cell) -> str:
+def _mean_cell(cell: Cell) -> str:
     mean = f"**{cell.mean}**\\*" if cell.best else f"{cell.mean}{cell.mark}"
     coverage = f"({cell.coverage})" if cell.coverage else ""
     return " ".join(part for part in (mean, cell.interval, coverage) if part)
 
 
-def _standings(shown: RankingView) -> Iterator[str | _Table]:
-    for contest in shown.contests:
+def _ranking_blocks(view: RankingView) -> Iterator[str | _Table]:
+    for contest in view.contests:
         yield f"### {escape(contest.label, 200)}"
         cells = [[f"{value} {interval}".rstrip() for value, interval in column] for column in contest.columns.values()]
         yield _Table(("system", *contest.columns), zip(map(_name, contest.systems), *cells, strict=True))
@@ -180,7 +182,7 @@ def _standings(shown: RankingView) -> Iterator[str | _Table]:
             yield escape(contest.ranking.note)
 
 
-def _matrix(contest: Contest) -> Iterator[str | _Table]:
+def _win_rate_blocks(contest: Contest) -> Iterator[str | _Table]:
     if len(contest.systems) > 2:
         yield f"{escape(contest.label, 200)}:"
         names = [_name(system) for system in contest.systems]
@@ -188,39 +190,41 @@ def _matrix(contest: Contest) -> Iterator[str | _Table]:
         yield _Table(("", *names), rows)
 
 
-def _moved(shown: JudgeDrivers) -> list[str | _Table]:
+def _driver_blocks(drivers: JudgeDrivers) -> list[str | _Table]:
     rows = []
-    for row in chain.from_iterable(shown.criteria):
-        pulls = [row.pulls.get(name) for name in shown.heads]
+    for row in chain.from_iterable(drivers.criteria):
+        pulls = [row.pulls.get(name) for name in drivers.heads]
         cells = [f"{pull.text} {pull.interval}".rstrip() if pull else "–" for pull in pulls]
         share = f"{row.together} {row.interval}".rstrip() or "–"
         texts = ", ".join(part for part in (row.texts, row.scope, row.note) if part)
         rows.append((_head(row.name, row.part), share, row.chance or "–", *cells, escape(texts)))
-    heads = ("scores", "together", "by chance", *shown.heads, "texts")
-    return [escape(shown.lead), _Table(heads, rows), escape(shown.how)]
+    heads = ("scores", "together", "by chance", *drivers.heads, "texts")
+    return [escape(drivers.lead), _Table(heads, rows), escape(drivers.how)]
 
 
-def _against(result: Result) -> Iterator[str | _Table]:
+def _people_blocks(result: Result) -> Iterator[str | _Table]:
     """How far the judges go with people, in short: the page has the rest."""
     grid = validation.brief(result.rated, LEVEL)
     if not grid.rows:
         return
     yield "### Against people"
-    rows = ((*(_name(value) for value, _ in row[:2]), *(_ends(cell) for cell in row[2:])) for row in grid.rows)
+    rows = ((*(_name(value) for value, _ in row[:2]), *(_with_interval(cell) for cell in row[2:])) for row in grid.rows)
     yield _Table(grid.heads, rows, right=range(2, len(grid.heads)))
-    blocks = {one.criterion: validation.block(one, LEVEL) for one in result.rated}
+    blocks = {rated.criterion: validation.block(rated, LEVEL) for rated in result.rated}
     over = "; ".join(dict.fromkeys(block.over for block in blocks.values()))
-    told = " ".join(f"{one_line(name, _NAME)}: {' '.join(block.told)}" for name, block in blocks.items() if block.told)
-    yield escape(f"{over}. {told}")
+    sentences = " ".join(
+        f"{one_line(name, _NAME)}: {' '.join(block.told)}" for name, block in blocks.items() if block.told
+    )
+    yield escape(f"{over}. {sentences}")
 
 
-def _ends(cell: tuple[str, str]) -> str:
+def _with_interval(cell: tuple[str, str]) -> str:
     """A value and its interval, which is no link."""
     value, interval = cell
     return f"{escape(value)} {interval}".rstrip()
 
 
-def _calibrated(result: Result) -> Iterator[str | _Table]:
+def _calibration_blocks(result: Result) -> Iterator[str | _Table]:
     for block in validation.blocks(result.calibrated):
         yield f"### {validation.TITLE}: {_name(block.name)}"
         for grid in block.grids:
@@ -231,29 +235,29 @@ def _calibrated(result: Result) -> Iterator[str | _Table]:
         yield escape(validation.calibration_note(result.calibrated))
 
 
-def _agreement(agreement: Sequence[Agreed]) -> list[str | _Table]:
-    rows = [(_name(one.criterion), f"{one.alpha} {one.interval}".rstrip(), one.n) for one in agreement]
+def _agreement_blocks(agreement: Sequence[Agreed]) -> list[str | _Table]:
+    rows = [(_name(row.criterion), f"{row.alpha} {row.interval}".rstrip(), row.n) for row in agreement]
     return [_Table(("criterion", "alpha", "texts"), rows), escape(ALPHA)]
 
 
-def _failures(shown: Provenance) -> list[str | _Table]:
-    if not shown.failures:
+def _failure_blocks(provenance: Provenance) -> list[str | _Table]:
+    if not provenance.failures:
         return []
     rows = [
         (_name(f.stage), _name(f.error), f"{f.count:,}", escape(", ".join(f.columns), 200), _cell_code(f.example))
-        for f in shown.failures
+        for f in provenance.failures
     ]
     heads = ("stage", "error", "count", "columns", "for example")
     return ["### Failures", _Table(heads, rows, right=[2])]
 
 
-def _how(shown: Provenance) -> list[str | _Table]:
-    lines = [f"- {name}: {escape(text, 500)}" for name, text in shown.facts]
-    lines += [f"- {escape(shown.usage)}"] if shown.usage else []
-    lines += [f"- Judge {escape(name, 200)}: {escape(text, 500)}" for name, text in shown.judges]
+def _provenance_blocks(provenance: Provenance) -> list[str | _Table]:
+    lines = [f"- {name}: {escape(text, 500)}" for name, text in provenance.facts]
+    lines += [f"- {escape(provenance.usage)}"] if provenance.usage else []
+    lines += [f"- Judge {escape(name, 200)}: {escape(text, 500)}" for name, text in provenance.judges]
     lines += [
-        f"- {_name(one.name)}: {_code(one_line(one.signature, 500))}{f' ({escape(one.made, 200)})' if one.made else ''}"
-        for one in shown.signed
-        if one.signature
+        f"- {_name(column.name)}: {_code(one_line(column.signature, 500))}{f' ({escape(column.made, 200)})' if column.made else ''}"
+        for column in provenance.signed
+        if column.signature
     ]
     return ["\n".join(lines)]

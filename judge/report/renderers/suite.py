@@ -48,18 +48,18 @@ def render_console(outcomes: Sequence[Outcome], *, colour: bool = False) -> str:
             _print_compared(console, outcome.comparison, colour)
         console.print()
     if len(outcomes) > 1:
-        console.print(Text(totals(outcomes), _told(all(one.passed for one in outcomes))))
+        console.print(Text(totals(outcomes), _verdict_style(all(entry.passed for entry in outcomes))))
     rows = [row.rstrip() for row in text.getvalue().split("\n")]
     return "\n".join(rows).strip("\n") + "\n"
 
 
-def _told(passed: bool) -> str:
+def _verdict_style(passed: bool) -> str:
     return "bold green" if passed else "bold red"
 
 
 def _print_suite(console: Console, suite: SuiteView) -> None:
     console.print(Text.assemble((suite.name, "bold"), (f"  {suite.path}", "dim")))
-    console.print(Text.assemble((suite.told, _told(suite.passed)), (f" {seconds(suite.seconds)}", "dim")))
+    console.print(Text.assemble((suite.told, _verdict_style(suite.passed)), (f" {seconds(suite.seconds)}", "dim")))
     if suite.trouble:
         console.print(Padding(Text(suite.trouble), (0, 0, 0, 2)))
     if suite.rows:
@@ -93,11 +93,11 @@ def _table(rows: Sequence[Row], width: int) -> Table:
     return table
 
 
-def _print_compared(console: Console, found: RunComparison, colour: bool) -> None:
+def _print_compared(console: Console, comparison: RunComparison, colour: bool) -> None:
     """The runs side by side as `judge compare` shows them, and the lines of the prompts that differ."""
     console.print(Text("\nAgainst the baseline", "bold"))
-    console.print(Text.from_ansi(found.report("console", colour=colour).rstrip("\n")), soft_wrap=True)
-    for change in found.changes:
+    console.print(Text.from_ansi(comparison.report("console", colour=colour).rstrip("\n")), soft_wrap=True)
+    for change in comparison.changes:
         lines = changed(change)
         if lines:
             console.print(Text(f"\nPrompt of {one_line(', '.join(change.columns))}", "bold"))
@@ -124,20 +124,20 @@ def render_markdown(outcomes: Sequence[Outcome]) -> str:
 
 def _blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """The verdict, what is not met in all suites, then what is folded away."""
-    laid = [suite_view(outcome) for outcome in outcomes]
-    mark = "✓" if all(suite.passed for suite in laid) else "✗"
+    suites = [suite_view(outcome) for outcome in outcomes]
+    mark = "✓" if all(suite.passed for suite in suites) else "✗"
     yield f"## {mark} judge test"
     yield f"**{escape(totals(outcomes))}**"
-    for suite in laid:
-        yield from _open(suite, alone=len(laid) == 1)
-    for suite, outcome in zip(laid, outcomes, strict=True):
+    for suite in suites:
+        yield from _open_blocks(suite, alone=len(suites) == 1)
+    for suite, outcome in zip(suites, outcomes, strict=True):
         if met := [row for row in suite.rows if row.met]:
-            yield _folded(f"{_name(suite)}: {_parts(met)} met", _grid(met, where=False))
+            yield _folded(f"{_name(suite)}: {_count_kinds(met)} met", _grid(met, where=False))
         if outcome.comparison is not None:
-            yield from _compared(suite, outcome.comparison)
+            yield from _comparison_blocks(suite, outcome.comparison)
 
 
-def _parts(rows: Sequence[Row]) -> str:
+def _count_kinds(rows: Sequence[Row]) -> str:
     """`4 cases, 1 limit, 1 comparison with the baseline`."""
     kinds = Counter(row.kind if row.kind in ("limit", "baseline") else "case" for row in rows)
     words = {"case": ("case", ""), "limit": ("limit", ""), "baseline": ("comparison", " with the baseline")}
@@ -152,12 +152,12 @@ def _name(suite: SuiteView) -> str:
     return one_line(suite.name, _NAME)
 
 
-def _open(suite: SuiteView, *, alone: bool) -> Iterator[str]:
+def _open_blocks(suite: SuiteView, *, alone: bool) -> Iterator[str]:
     if not alone:
         took = f" ({seconds(suite.seconds)})"
         yield f"### {'✓' if suite.passed else '✗'} {_title(suite)}\n\n{escape(suite.told)}{took}"
     if suite.trouble:
-        yield "\n>\n".join(f"> {escape(one)}" for one in suite.trouble.splitlines() if one.strip())
+        yield "\n>\n".join(f"> {escape(line)}" for line in suite.trouble.splitlines() if line.strip())
     if suite.unmet:
         yield _grid(suite.unmet, where=True)
     if suite.flaky:
@@ -173,11 +173,11 @@ def _grid(rows: Sequence[Row], *, where: bool) -> str:
     lines = [heads, ["---"] * len(heads)]
     lines += [[cell for head, cell in _cells(row, where=where).items() if head in heads] for row in rows]
     grid = ["| " + " | ".join(cells) + " |" for cells in lines]
-    kept, size = 0, 0
-    while kept < len(grid) and (size := size + len(grid[kept]) + 1) < _MOST:
-        kept += 1
-    more = f"\n\n… {plural(len(grid) - kept, 'more row')}." if kept < len(grid) else ""
-    return "\n".join(grid[:kept]) + more
+    n_lines, size = 0, 0
+    while n_lines < len(grid) and (size := size + len(grid[n_lines]) + 1) < _MOST:
+        n_lines += 1
+    more = f"\n\n… {plural(len(grid) - n_lines, 'more row')}." if n_lines < len(grid) else ""
+    return "\n".join(grid[:n_lines]) + more
 
 
 def _cells(row: Row, *, where: bool) -> dict[str, str]:
@@ -197,13 +197,13 @@ def _folded(title: str, text: str) -> str:
     return f"<details>\n<summary>{summary(title, 2 * _CELL)}</summary>\n\n{text}\n\n</details>"
 
 
-def _compared(suite: SuiteView, found: RunComparison) -> Iterator[str]:
+def _comparison_blocks(suite: SuiteView, comparison: RunComparison) -> Iterator[str]:
     """The prompts' lines that differ, then the runs side by side as `judge compare` shows them, one size smaller."""
-    for change in found.changes:
+    for change in comparison.changes:
         if lines := changed(change):
             names = ", ".join(change.columns)
             yield _folded(f"{_name(suite)}: prompt of {one_line(names, _NAME)}", _fenced("\n".join(lines)))
-    page = re.sub(r"^(#{2,3}) ", r"##\1 ", found.report("markdown"), flags=re.MULTILINE)
+    page = re.sub(r"^(#{2,3}) ", r"##\1 ", comparison.report("markdown"), flags=re.MULTILINE)
     yield _folded(f"{_name(suite)}: against the baseline", page.rstrip("\n"))
 
 
@@ -222,22 +222,24 @@ _MESSAGE = 2_000  # characters of why a suite could not be run
 
 def render_junit(outcomes: Sequence[Outcome]) -> str:
     """A `failure` is a verdict that is not met, an `error` one without a score, or a suite that could not be run."""
-    laid = [suite_view(outcome) for outcome in outcomes]
-    root = Element("testsuites", _counts(laid))
-    for suite in laid:
-        one = SubElement(root, "testsuite", {"name": _text(suite.name), "file": _text(suite.path)} | _counts([suite]))
+    suites = [suite_view(outcome) for outcome in outcomes]
+    root = Element("testsuites", _counts(suites))
+    for suite in suites:
+        element = SubElement(
+            root, "testsuite", {"name": _text(suite.name), "file": _text(suite.path)} | _counts([suite])
+        )
         if suite.trouble:
-            case = SubElement(one, "testcase", {"name": "suite", "classname": _text(suite.name)})
+            case = SubElement(element, "testcase", {"name": "suite", "classname": _text(suite.name)})
             error = SubElement(case, "error", {"message": _text(suite.trouble[:_MESSAGE]), "type": "trouble"})
             error.text = _text(suite.trouble)
         for row in suite.rows:
-            _case(one, suite, row)
+            _add_test_case(element, suite, row)
     indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
 def _text(text: str) -> str:
-    return _FORBIDDEN.sub(lambda one: f"\\u{ord(one[0]):04x}", escape_controls(text))
+    return _FORBIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", escape_controls(text))
 
 
 def _counts(suites: Sequence[SuiteView]) -> dict[str, str]:
@@ -251,16 +253,16 @@ def _counts(suites: Sequence[SuiteView]) -> dict[str, str]:
     }
 
 
-def _case(suite: Element, of: SuiteView, row: Row) -> None:
+def _add_test_case(suite: Element, view: SuiteView, row: Row) -> None:
     path, _, at = row.where.rpartition(":")
-    found = {"name": _text(row.name), "classname": _text(of.name), "file": _text(path), "line": at}
-    case = SubElement(suite, "testcase", found)
-    told = ": ".join(part for part in (row.found, row.said) if part)
+    attributes = {"name": _text(row.name), "classname": _text(view.name), "file": _text(path), "line": at}
+    case = SubElement(suite, "testcase", attributes)
+    finding = ": ".join(part for part in (row.found, row.said) if part)
     if row.met:
-        SubElement(case, "system-out").text = _text(told)
+        SubElement(case, "system-out").text = _text(finding)
         return
     kind = "error" if row.mark == "!" else "failure"
-    message = f"expected {row.expected}, found {told}"
+    message = f"expected {row.expected}, found {finding}"
     element = SubElement(case, kind, {"message": _text(message), "type": row.state})
     element.text = _text("\n".join(part for part in (row.where, message, row.detail) if part))
 
@@ -274,14 +276,14 @@ def render_json(outcomes: Sequence[Outcome]) -> str:
         "schema": SCHEMA,
         "passed": all(outcome.passed for outcome in outcomes),
         "summary": suite_summary(outcomes),
-        "suites": [_suite(outcome) for outcome in outcomes],
+        "suites": [_suite_json(outcome) for outcome in outcomes],
     }
     return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def _suite(outcome: Outcome) -> dict[str, Any]:
+def _suite_json(outcome: Outcome) -> dict[str, Any]:
     """`comparison` is what `judge compare --format json` prints."""
-    found, run = outcome.comparison, outcome.result or outcome.ranked
+    comparison, result = outcome.comparison, outcome.result or outcome.ranked
     return {
         "name": outcome.suite.name,
         "path": str(outcome.suite.path),
@@ -291,8 +293,8 @@ def _suite(outcome: Outcome) -> dict[str, Any]:
         "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
         "warnings": outcome.warnings,
         "notes": outcome.notes,
-        "model": run and run.info.get("model"),
-        "comparison": None if found is None else json.loads(found.report("json")),
+        "model": result and result.info.get("model"),
+        "comparison": None if comparison is None else json.loads(comparison.report("json")),
         "seconds": outcome.seconds,
     }
 

@@ -17,7 +17,7 @@ from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import escape
 from judge.report.views import validation as validation_module
 from judge.report.views.validation import FEW, HEADS, Grid, ValidationBlock, closing, told
-from judge.report.views.validation import block as laid_out
+from judge.report.views.validation import block as build_block
 from judge.results.validation import Validation, flat
 from judge.stats.calibration import Calibrated
 from judge.stats.correlation import LEVELS, Level
@@ -30,12 +30,12 @@ def _console(validation: Validation, level: Level, colour: bool) -> str:
     for note in validation.notes:
         console.print(Text(f"! {one_line(note)}", "yellow"))
     for rated in validation.rated:
-        block = laid_out(rated, level)
+        block = build_block(rated, level)
         console.print(Text.assemble("\n", (block.title, "bold"), f"\n{block.over}"))
         console.print(_table(block))
         for sentence in block.told:
             console.print(Text(sentence, "bold" if rated.judges else ""))
-        for title, grid in _below(block):
+        for title, grid in _grids_below(block):
             console.print(Text(f"\n{title}" if title else ""))
             if grid is not None:
                 console.print(validation_module.table(grid))
@@ -51,52 +51,52 @@ def _table(block: ValidationBlock) -> RichTable:
     table.add_column("", overflow="fold")
     for head in (*HEADS, block.unit if block.unit == "texts" else f"{block.unit}\ntexts"):
         table.add_column(head, justify="right", no_wrap=True)
-    for one in block.lines:
-        cells = [*one.cells, (one.n, one.texts)]
+    for line in block.lines:
+        cells = [*line.cells, (line.n, line.texts)]
         table.add_row(
-            Text(one.label), *(Text.assemble(value, (f"\n{below}" if below else "", "dim")) for value, below in cells)
+            Text(line.label), *(Text.assemble(value, (f"\n{below}" if below else "", "dim")) for value, below in cells)
         )
     return table
 
 
-def _below(block: ValidationBlock) -> Iterator[tuple[str, Grid | None]]:
+def _grids_below(block: ValidationBlock) -> Iterator[tuple[str, Grid | None]]:
     """The tables below that of correlations as narrow as a terminal: the main measures, the first judge's curve."""
     if block.agreement is not None:
-        wide = 1 + len(FEW)
-        yield "", Grid(block.agreement.heads[:wide], tuple(row[:wide] for row in block.agreement.rows))
+        n_columns = 1 + len(FEW)
+        yield "", Grid(block.agreement.heads[:n_columns], tuple(row[:n_columns] for row in block.agreement.rows))
     for place, curve in enumerate(block.curves):
         yield curve.title, None if place else curve.bins
 
 
 def _markdown(validation: Validation, level: Level, colour: bool) -> str:
-    found = [f"## {escape(validation.title)}", *(f"> {escape(note)}" for note in validation.notes)]
+    blocks = [f"## {escape(validation.title)}", *(f"> {escape(note)}" for note in validation.notes)]
     for rated in validation.rated:
-        block = laid_out(rated, level)
+        block = build_block(rated, level)
         heads = ["", *HEADS, *dict.fromkeys((block.unit, "texts"))]
         rows = [heads, ["---", *["---:"] * (len(heads) - 1)]]
-        for one in block.lines:
-            counts = [one.n, one.texts] if one.texts else [one.n]
-            rows.append([escape(one.label), *(" ".join(cell).rstrip() for cell in one.cells), *counts])
-        found += [f"### {escape(block.title)}", escape(block.over) + ":"]
-        found.append("\n".join("| " + " | ".join(cells) + " |" for cells in rows))
-        found += [escape(" ".join(block.told))] if block.told else []
-        found += [_grid(block.agreement)] if block.agreement is not None else []
+        for line in block.lines:
+            counts = [line.n, line.texts] if line.texts else [line.n]
+            rows.append([escape(line.label), *(" ".join(cell).rstrip() for cell in line.cells), *counts])
+        blocks += [f"### {escape(block.title)}", escape(block.over) + ":"]
+        blocks.append("\n".join("| " + " | ".join(cells) + " |" for cells in rows))
+        blocks += [escape(" ".join(block.told))] if block.told else []
+        blocks += [_grid(block.agreement)] if block.agreement is not None else []
         for curve in block.curves:
-            found += [escape(f"{curve.title}:"), _grid(curve.bins)]
-        found += [escape(" ".join(block.notes))] if block.notes else []
-    found.append(escape(" ".join(closing(validation.rated, level))))
-    found += _on_scale(validation.calibrated)
-    return "\n\n".join(found) + "\n"
+            blocks += [escape(f"{curve.title}:"), _grid(curve.bins)]
+        blocks += [escape(" ".join(block.notes))] if block.notes else []
+    blocks.append(escape(" ".join(closing(validation.rated, level))))
+    blocks += _calibration_blocks(validation.calibrated)
+    return "\n\n".join(blocks) + "\n"
 
 
-def _on_scale(found: tuple[Calibrated, ...]) -> Iterator[str]:
-    for block in validation_module.blocks(found):
+def _calibration_blocks(calibrated: tuple[Calibrated, ...]) -> Iterator[str]:
+    for block in validation_module.blocks(calibrated):
         yield f"### {validation_module.TITLE}: {escape(block.name)}"
         for grid in block.grids:
             yield _grid(grid)
         yield escape(" ".join(block.told))
-    if found:
-        yield escape(validation_module.calibration_note(found))
+    if calibrated:
+        yield escape(validation_module.calibration_note(calibrated))
 
 
 def _grid(grid: Grid) -> str:
@@ -107,7 +107,7 @@ def _grid(grid: Grid) -> str:
 
 def _json(validation: Validation, level: Level, colour: bool) -> str:
     """Every level and coefficient."""
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "title": validation.title,
         "notes": validation.notes,
         "criteria": [
@@ -116,20 +116,22 @@ def _json(validation: Validation, level: Level, colour: bool) -> str:
         ],
     }
     if validation.calibrated:
-        found["calibrated"] = [asdict(one) for one in validation.calibrated]
-    return json.dumps(to_json(found), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        document["calibrated"] = [asdict(calibrated) for calibrated in validation.calibrated]
+    return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def _latex(validation: Validation, level: Level, colour: bool) -> str:
     """A table for each criterion, with the coefficients of every judge, floor and annotator at one level."""
-    found = []
+    tables = []
     for place, rated in enumerate(validation.rated, 1):
-        block = laid_out(rated, level)
+        block = build_block(rated, level)
         counted = dict.fromkeys((block.unit, "texts"))
-        rows = {one.label: [*one.cells, *((n, "") for n in (one.n, one.texts)[: len(counted)])] for one in block.lines}
+        rows = {
+            line.label: [*line.cells, *((n, "") for n in (line.n, line.texts)[: len(counted)])] for line in block.lines
+        }
         caption = " ".join([f"{block.title}. {block.over}.", *block.told, *closing([rated], level)])
-        found.append(latex.grid([*HEADS, *counted], rows, caption=caption, label=f"tab:people-{place}"))
-    return latex.begin(list(map(one_line, validation.notes))) + "\n".join(found)
+        tables.append(latex.grid([*HEADS, *counted], rows, caption=caption, label=f"tab:people-{place}"))
+    return latex.begin(list(map(one_line, validation.notes))) + "\n".join(tables)
 
 
 def _csv(validation: Validation, level: Level, colour: bool) -> str:
