@@ -1,7 +1,4 @@
-"""What an audit asks: the user's own texts, changed and as they are, in as many runs as it takes.
-
-`judge audit`: a judge is tried on controlled changes to a user's own texts. What it says of them is its card.
-"""
+"""`judge audit`: try a judge on controlled changes to a user's own texts, and make its card."""
 
 from __future__ import annotations
 
@@ -16,8 +13,7 @@ from judge import config, criteria
 from judge.audits.audit_samples import AuditSamples, perturb
 from judge.audits.build_card import build_card
 from judge.audits.card import PROBES, AuditData, JudgeCard, Probe
-from judge.commands import judge_models as of_plan
-from judge.commands import judge_run, prompt_language
+from judge.commands import judge_models, judge_run, prompt_language
 from judge.commands.cost_estimate import dollars, duration, estimate_cost
 from judge.commands.evaluate import Criteria, JudgeOptions, reject_run_only_settings, reject_unsupported, to_config
 from judge.commands.pipeline import Showing, run_sequentially
@@ -40,19 +36,36 @@ if TYPE_CHECKING:
     from judge.commands.evaluate import Data, Model
 
 DRAWS, TEMPERATURES = 5, (0.0, 1.0)
-"""How often a text is judged anew, at each of which temperatures."""
+"""How often each text is judged again, at each of these temperatures."""
 MAIN, NATURAL, WORDINGS, PAIRS = "changed texts", "other systems' texts", "other wordings", "pairs in both orders"
 _REPEATS = "repeats at temperature {:g}"
 DRAWN = [_REPEATS.format(temperature) for temperature in TEMPERATURES]
-"""What the runs are called."""
+"""Names of the runs."""
+_SAMPLED_JUDGMENTS = 400
+_CARD_FILES = {"card.md": "markdown", "card.html": "html", "card.json": "json"}
+_FILE_OPTIONS = ("data", "out", "cache", "replay", "record")
+"""Options that only locate files: the card leaves them out."""
+_PROMPT_INFO = ("digest", "reply")
+_RUN_INFO = ("seconds", "requests", "usage", "cost", "served_by", "unmet")
+"""What the card reports about each run."""
+_USED_UP: dict[str, Any] = {
+    "metrics": (),
+    "set": {},
+    "mapping": {},
+    "systems": (),
+    "where": {},
+    "limit": None,
+    "out": None,
+}
+"""Options to reset once the texts are read: no metric is measured, and `out` is the folder of the card."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditPlan:
-    """An audit of which everything was read, made and checked; nothing has been sent or paid yet.
+    """An audit whose texts are read and whose requests are checked. Nothing has been sent yet.
 
-    `runs` are what there is to ask, by name, in their order; `model` names the judge. `lacking` says by probe why it
-    cannot be made.
+    `runs` are the runs to make, by name and in order; `model` names the judge. `lacking` gives the reason for each
+    probe that cannot be made.
     """
 
     plan: Plan
@@ -64,168 +77,8 @@ class AuditPlan:
 
     @property
     def judgments(self) -> int:
-        """How many judgments a judge is to make; none by the heuristic, which is no judge."""
-        return sum(len(judge_run.judgments(one, name)) for one in self.runs.values() for name in one.judges)
-
-
-def plan_audit(
-    made: Plan,
-    data: Any = None,
-    *,
-    items: int = 100,
-    probes: str | Sequence[str] = PROBES,
-    providers: Sequence[Judge | Provider] | None = None,
-    own: Mapping[str, Criterion] | None = None,
-) -> AuditPlan:
-    """The texts of an audit, and the runs that judge them. Raises JudgeError."""
-    asked = _probes(probes)
-    given = made.model if providers is None else providers
-    source = data if data is not None else made.data
-    _check(made, given, items)
-    if source is None:
-        raise ConfigError("no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini")
-    rows = samples.load(source, mapping=made.mapping, systems=made.systems, where=made.where)[: made.limit]
-    spoken = prompt_language.choose_prompt_language(made, rows)[0]["name"]
-    plain = made.model_copy(update={**_READ, "language": spoken})
-    scales = _scales(plain, given, own or {})
-    texts = perturb(rows, scales, asked, items=items, language=spoken, seed=made.seed)
-    main = {"out": made.out / "changed"} if made.out is not None else {}
-    plan = plain.model_copy(update=main)
-    first = prepare(plan, list(texts.changed), providers=given, own=own, wanted=texts.wanted)
-    if len(first.judges) > 1:
-        raise ConfigError(f"the recording has several judges: name one of {', '.join(first.judges)} with --model")
-    model = first.baseline or next(iter(first.judges))
-    found = AuditPlan(plain.model_copy(update={"out": made.out}), model, asked, texts, {MAIN: first})
-    return _with_biases(found) if "bias" in asked else found
-
-
-_READ: dict[str, Any] = {
-    "metrics": (),
-    "set": {},
-    "mapping": {},
-    "systems": (),
-    "where": {},
-    "limit": None,
-    "out": None,
-}
-"""What a plan no longer says once its texts are read: no metric is measured, and `out` is the card's."""
-
-
-def _probes(given: str | Sequence[str]) -> tuple[Probe, ...]:
-    """The probes by their names. Raises ConfigError."""
-    names = config.split(given) if isinstance(given, str) else list(given)
-    for name in names:
-        if name not in PROBES:
-            raise ConfigError(f"--probes: {unknown_name_message('probe', name, list(PROBES))}")
-    if not names:
-        raise ConfigError(f"--probes: name at least one of {', '.join(PROBES)}")
-    return tuple(name for name in PROBES if name in names)
-
-
-def _check(made: Plan, given: Sequence[Judge | Provider], items: int) -> None:
-    """Raises ConfigError and StorageError."""
-    reject_run_only_settings(made, "an audit")
-    if not isinstance(items, int) or items < 1:
-        raise ConfigError(f"--items {items!r}: at least 1 item is judged, and a whole number of them")
-    if len(given) > 1:
-        raise ConfigError("an audit is of one judge: name one, and audit the others of a panel by themselves")
-    if not made.criteria:
-        raise ConfigError("--criteria none: there is nothing to audit a judge on")
-    check_output_dir(made.out)
-
-
-def _scales(made: Plan, given: Sequence[Judge | Provider], own: Mapping[str, Criterion]) -> dict[str, Scale | None]:
-    """The scale of each criterion, by name; of the heuristic's None."""
-    others, floor = of_plan.requested_judges(made, given)
-    if floor is not None and not others and made.replay is None:
-        return dict.fromkeys(made.criteria)
-    found = (own.get(name) or criteria.load(name, language=made.language or "en") for name in made.criteria)
-    return {criterion.name: criterion.scale for criterion in found}
-
-
-# What a judge leans to
-
-
-def _with_biases(found: AuditPlan) -> AuditPlan:
-    """The audit with the further runs that show biases, as far as there can be any."""
-    first, texts = found.runs[MAIN], found.texts
-    runs, lacking = dict(found.runs), dict[str, str]()
-    if texts.others:
-        runs[NATURAL] = _further(found, texts.others, first.criteria)
-    if first.baseline:
-        lacking = {
-            "position": "the heuristic compares no two texts",
-            "wording": "the heuristic reads no prompt whose words could be others",
-            "repeats": "the heuristic always says the same of a text",
-        }
-        return replace(found, runs=runs, lacking=lacking)
-    worded, lacking = _reworded(first.criteria)
-    if worded:
-        runs[WORDINGS] = _further(found, texts.originals, worded)
-    if next(iter(first.judges.values())).decides:
-        lacking["repeats"] = "a decision endpoint gives probabilities and draws no replies"
-    else:
-        for temperature in TEMPERATURES:
-            drawn = {"weighting": "samples", "draws": DRAWS, "temperature": temperature}
-            runs[_REPEATS.format(temperature)] = _further(found, texts.originals, first.criteria, **drawn)
-    try:
-        runs[PAIRS], alone = _compared(found)
-        lacking |= {f"position by {name}": "no criterion of that name compares two texts" for name in alone}
-    except (ConfigError, CriterionError, DataError) as error:
-        lacking["position"] = str(error)
-    return replace(found, runs=runs, lacking=lacking)
-
-
-def _further(found: AuditPlan, rows: Sequence[Sample], own: Sequence[Criterion], **changed: Any) -> PreparedRun:
-    """Another run of the same judge."""
-    chosen = {one.name: one for one in own}
-    names = {"criteria": tuple(chosen)} if chosen else {}
-    plan = found.plan.model_copy(update={"out": None, **names, **changed})
-    judges = list(found.runs[MAIN].judges.values())
-    if not judges:
-        return prepare(plan, list(rows))
-    return prepare(plan.model_copy(update={"replay": None}), list(rows), providers=judges, own=chosen)
-
-
-def _reworded(chosen: Sequence[Criterion]) -> tuple[list[Criterion], dict[str, str]]:
-    """The criteria in other words, and why some of them are not, or none."""
-    worded, lacking = list[Criterion](), dict[str, str]()
-    for one in chosen:
-        try:
-            worded += [criteria.paraphrase(one, wording) for wording in criteria.PARAPHRASES]
-        except CriterionError as error:
-            lacking[f"wording of {one.name}"] = str(error)
-    return worded, lacking if worded else {"wording": "; ".join(lacking.values())}
-
-
-def _compared(found: AuditPlan) -> tuple[PreparedRun, list[str]]:
-    """The run of pairs by the criteria that compare two texts and are called as those of the audit; what is left.
-
-    Raises ConfigError, CriterionError and DataError where there is none, or none of these texts can be compared.
-    """
-    first, texts = found.runs[MAIN], found.texts
-    if not texts.others:
-        raise ConfigError("no item has different texts of two systems")
-    names = [criterion.name for criterion in first.criteria]
-    known = {one.name: one for one in criteria.builtin(found.plan.language or "en", pairwise=True)}
-    own = [known[name] for name in names if name in known]
-    alone = [name for name in names if name not in known]
-    if not own:
-        raise ConfigError(f"no criterion that compares two texts is called {' or '.join(names)}")
-    plan = RankPlan(**{**dict(found.plan), "replay": None, "out": None, "criteria": tuple(one.name for one in own)})
-    rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
-    judges = list(first.judges.values())
-    return prepare(plan, rows, providers=judges, own={one.name: one for one in own}), alone
-
-
-__all__ = ["AuditOptions", "audit", "audit_async", "audit_estimate", "plan_audit", "run_audit"]
-
-_LOOKED_AT = 400
-_PRINTED = {"card.md": "markdown", "card.html": "html", "card.json": "json"}
-_PLACES = ("data", "out", "cache", "replay", "record")
-"""What of a plan says only where files are."""
-_TOLD = ("seconds", "requests", "usage", "cost", "served_by", "unmet")
-"""What a card says of each run."""
+        """The number of judgments of all runs; 0 for the heuristic, which is no judge."""
+        return sum(len(judge_run.judgments(run, name)) for run in self.runs.values() for name in run.judges)
 
 
 class AuditOptions(JudgeOptions, total=False):
@@ -273,73 +126,224 @@ async def audit_async(
 ) -> JudgeCard:
     """`audit` for callers with an event loop of their own."""
     reject_unsupported(options, AuditOptions, "an audit")
-    made, providers, own = to_config(config.plan, data, criteria, model, options)
-    found = plan_audit(made, data, items=items, probes=probes, providers=providers, own=own)
+    plan, providers, custom_criteria = to_config(config.plan, data, criteria, model, options)
+    audit_plan = plan_audit(
+        plan, data, items=items, probes=probes, providers=providers, custom_criteria=custom_criteria
+    )
     async with displayed(progress) as counts:
-        return await run_audit(found, counts)
+        return await run_audit(audit_plan, counts)
 
 
-# What it costs, and what comes of it
+def plan_audit(
+    plan: Plan,
+    data: Any = None,
+    *,
+    items: int = 100,
+    probes: str | Sequence[str] = PROBES,
+    providers: Sequence[Judge | Provider] | None = None,
+    custom_criteria: Mapping[str, Criterion] | None = None,
+) -> AuditPlan:
+    """Make the texts of an audit and prepare the runs that judge them. Raises JudgeError."""
+    chosen_probes = _parse_probes(probes)
+    judges = plan.model if providers is None else providers
+    source = data if data is not None else plan.data
+    reject_run_only_settings(plan, "an audit")
+    if not isinstance(items, int) or items < 1:
+        raise ConfigError(f"--items {items!r}: at least 1 item is judged, and a whole number of them")
+    if len(judges) > 1:
+        raise ConfigError("an audit is of one judge: name one, and audit the others of a panel by themselves")
+    if not plan.criteria:
+        raise ConfigError("--criteria none: there is nothing to audit a judge on")
+    check_output_dir(plan.out)
+    if source is None:
+        raise ConfigError("no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini")
+    rows = samples.load(source, mapping=plan.mapping, systems=plan.systems, where=plan.where)[: plan.limit]
+    language = prompt_language.choose_prompt_language(plan, rows)[0]["name"]
+    base_plan = plan.model_copy(update={**_USED_UP, "language": language})
+    scales = _criterion_scales(base_plan, judges, custom_criteria or {})
+    texts = perturb(rows, scales, chosen_probes, items=items, language=language, seed=plan.seed)
+    main_plan = base_plan.model_copy(update={"out": plan.out / "changed"} if plan.out is not None else {})
+    main = prepare(main_plan, list(texts.changed), providers=judges, own=custom_criteria, wanted=texts.wanted)
+    if len(main.judges) > 1:
+        raise ConfigError(f"the recording has several judges: name one of {', '.join(main.judges)} with --model")
+    model = main.baseline or next(iter(main.judges))
+    audit_plan = AuditPlan(base_plan.model_copy(update={"out": plan.out}), model, chosen_probes, texts, {MAIN: main})
+    return _add_bias_runs(audit_plan) if "bias" in chosen_probes else audit_plan
 
 
-def audit_estimate(found: AuditPlan) -> str:
-    """One line before an audit: its texts and judgments, and about the requests, tokens, price and time of all runs."""
-    said = f"an audit of {found.model} on {plural(len(found.texts.originals), 'item')}"
-    if not found.judgments:
-        return f"{said}: {plural(len(found.texts.changed), 'text')}, and no model is asked"
-    said += f": {plural(found.judgments, 'judgment')} in {plural(len(found.runs), 'run')}"
-    ahead = [estimate_cost(one, _LOOKED_AT) for one in found.runs.values()]
-    requests = sum(one.requests for one in ahead)
+def _parse_probes(probes: str | Sequence[str]) -> tuple[Probe, ...]:
+    """Return the named probes in their usual order. Raises ConfigError."""
+    names = config.split(probes) if isinstance(probes, str) else list(probes)
+    for name in names:
+        if name not in PROBES:
+            raise ConfigError(f"--probes: {unknown_name_message('probe', name, list(PROBES))}")
+    if not names:
+        raise ConfigError(f"--probes: name at least one of {', '.join(PROBES)}")
+    return tuple(name for name in PROBES if name in names)
+
+
+def _criterion_scales(
+    plan: Plan, judges: Sequence[Judge | Provider], custom_criteria: Mapping[str, Criterion]
+) -> dict[str, Scale | None]:
+    """Return each criterion's scale by name; None for all if only the heuristic judges."""
+    models, heuristic_options = judge_models.requested_judges(plan, judges)
+    if heuristic_options is not None and not models and plan.replay is None:
+        return dict.fromkeys(plan.criteria)
+    loaded = (
+        custom_criteria.get(name) or criteria.load(name, language=plan.language or "en") for name in plan.criteria
+    )
+    return {criterion.name: criterion.scale for criterion in loaded}
+
+
+def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
+    """Add the runs that show biases, and the reasons why some of them cannot be made."""
+    main, texts = audit_plan.runs[MAIN], audit_plan.texts
+    runs = dict(audit_plan.runs)
+    if texts.others:
+        runs[NATURAL] = _prepare_run(audit_plan, texts.others, main.criteria)
+    if main.baseline:
+        lacking = {
+            "position": "the heuristic compares no two texts",
+            "wording": "the heuristic reads no prompt whose words could be others",
+            "repeats": "the heuristic always says the same of a text",
+        }
+        return replace(audit_plan, runs=runs, lacking=lacking)
+    paraphrases, lacking = list[Criterion](), dict[str, str]()
+    for criterion in main.criteria:
+        try:
+            paraphrases += [criteria.paraphrase(criterion, wording) for wording in criteria.PARAPHRASES]
+        except CriterionError as error:
+            lacking[f"wording of {criterion.name}"] = str(error)
+    if paraphrases:
+        runs[WORDINGS] = _prepare_run(audit_plan, texts.originals, paraphrases)
+    else:
+        lacking = {"wording": "; ".join(lacking.values())}
+    if next(iter(main.judges.values())).decides:
+        lacking["repeats"] = "a decision endpoint gives probabilities and draws no replies"
+    else:
+        for temperature in TEMPERATURES:
+            sampling = {"weighting": "samples", "draws": DRAWS, "temperature": temperature}
+            runs[_REPEATS.format(temperature)] = _prepare_run(audit_plan, texts.originals, main.criteria, **sampling)
+    try:
+        runs[PAIRS] = _prepare_pairs(audit_plan)
+    except (ConfigError, CriterionError, DataError) as error:
+        lacking["position"] = str(error)
+    else:
+        compared = {criterion.name for criterion in runs[PAIRS].criteria}
+        for criterion in main.criteria:
+            if criterion.name not in compared:
+                lacking[f"position by {criterion.name}"] = "no criterion of that name compares two texts"
+    return replace(audit_plan, runs=runs, lacking=lacking)
+
+
+def _prepare_run(
+    audit_plan: AuditPlan, rows: Sequence[Sample], chosen: Sequence[Criterion], **settings: Any
+) -> PreparedRun:
+    """Prepare another run of the audit's judge, with changed settings."""
+    by_name = {criterion.name: criterion for criterion in chosen}
+    names = {"criteria": tuple(by_name)} if by_name else {}
+    plan = audit_plan.plan.model_copy(update={"out": None, **names, **settings})
+    judges = list(audit_plan.runs[MAIN].judges.values())
+    if not judges:
+        return prepare(plan, list(rows))
+    return prepare(plan.model_copy(update={"replay": None}), list(rows), providers=judges, own=by_name)
+
+
+def _prepare_pairs(audit_plan: AuditPlan) -> PreparedRun:
+    """Prepare the run that compares texts in pairs, by the pairwise criteria with the names of the audit's criteria.
+
+    Raises ConfigError, CriterionError or DataError if there is no such criterion, or no pair of texts to compare.
+    """
+    main, texts = audit_plan.runs[MAIN], audit_plan.texts
+    if not texts.others:
+        raise ConfigError("no item has different texts of two systems")
+    names = [criterion.name for criterion in main.criteria]
+    builtin = {item.name: item for item in criteria.builtin(audit_plan.plan.language or "en", pairwise=True)}
+    pairwise = {name: builtin[name] for name in names if name in builtin}
+    if not pairwise:
+        raise ConfigError(f"no criterion that compares two texts is called {' or '.join(names)}")
+    plan = RankPlan(**{**dict(audit_plan.plan), "replay": None, "out": None, "criteria": tuple(pairwise)})
+    rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
+    return prepare(plan, rows, providers=list(main.judges.values()), own=pairwise)
+
+
+def audit_estimate(audit_plan: AuditPlan) -> str:
+    """Return one line to print before an audit: its size, and about its requests, tokens, price and time."""
+    line = f"an audit of {audit_plan.model} on {plural(len(audit_plan.texts.originals), 'item')}"
+    if not audit_plan.judgments:
+        return f"{line}: {plural(len(audit_plan.texts.changed), 'text')}, and no model is asked"
+    line += f": {plural(audit_plan.judgments, 'judgment')} in {plural(len(audit_plan.runs), 'run')}"
+    estimates = [estimate_cost(run, _SAMPLED_JUDGMENTS) for run in audit_plan.runs.values()]
+    requests = sum(estimate.requests for estimate in estimates)
     if not requests:
-        return f"{said}, about all of them answered from the cache"
-    if all(judge.notice for one in found.runs.values() for judge in one.judges.values()):
-        return f"{said}, and no model is asked"
-    usage = sum((judge.usage for one in ahead for judge in one.judges), Usage())
-    prices = [one.price for one in ahead]
-    price = "price unknown" if None in prices else dollars(sum(one or 0.0 for one in prices))
-    seconds = sum(one.seconds or 0.0 for one in ahead)
-    tokens = f"{_about(usage.prompt_tokens)} tokens to read, {_about(usage.completion_tokens)} to write"
-    return f"{said}: about {_about(requests)} requests, {tokens}, {price}, about {duration(seconds)}"
+        return f"{line}, about all of them answered from the cache"
+    if all(judge.notice for run in audit_plan.runs.values() for judge in run.judges.values()):
+        return f"{line}, and no model is asked"
+    usage = sum((judge.usage for estimate in estimates for judge in estimate.judges), Usage())
+    prices = [estimate.price for estimate in estimates]
+    price = "price unknown" if None in prices else dollars(sum(price or 0.0 for price in prices))
+    seconds = sum(estimate.seconds or 0.0 for estimate in estimates)
+    tokens = f"{_three_digits(usage.prompt_tokens)} tokens to read, {_three_digits(usage.completion_tokens)} to write"
+    return f"{line}: about {_three_digits(requests)} requests, {tokens}, {price}, about {duration(seconds)}"
 
 
-def _about(number: int) -> str:
-    """To three digits."""
+def _three_digits(number: int) -> str:
     return f"{float(f'{number:.3g}'):,.0f}"
 
 
 async def run_audit(
-    found: AuditPlan, progress: Progress | None = None, shown: Showing = lambda *_: nullcontext()
+    audit_plan: AuditPlan, progress: Progress | None = None, display: Showing = lambda *_: nullcontext()
 ) -> JudgeCard:
-    """Ask all that there is to ask, from one budget and within one deadline, and make the card. Saves it with `out`.
+    """Make all runs within one budget and one deadline, and return the card. Saves it if the plan has `out`.
 
-    Raises what `stages.run` raises.
+    Raises the errors of `pipeline.run_pipeline`.
     """
-    results = await run_sequentially(found.runs, found.plan, progress, shown)
-    card = _card(found, results)
-    if found.plan.out is not None:
-        store(found.plan.out, {name: card.report(format).encode() for name, format in _PRINTED.items()})
+    results = await run_sequentially(audit_plan.runs, audit_plan.plan, progress, display)
+    card = _make_card(audit_plan, results)
+    if audit_plan.plan.out is not None:
+        store(audit_plan.plan.out, {name: card.report(format).encode() for name, format in _CARD_FILES.items()})
     return card
 
 
-def _card(found: AuditPlan, results: Mapping[str, Result]) -> JudgeCard:
-    texts, tables = found.texts, [result.table for result in results.values()]
-    evidence = _evidence(found, results)
-    card = build_card(evidence, texts.changes, texts.attacks, texts.neutral, seed=found.plan.seed)
+def _make_card(audit_plan: AuditPlan, results: Mapping[str, Result]) -> JudgeCard:
+    """Build the card and add how its runs were made."""
+    texts, plan, infos = audit_plan.texts, audit_plan.plan, [result.info for result in results.values()]
+    card = build_card(_audit_data(audit_plan, results), texts.changes, texts.attacks, texts.neutral, seed=plan.seed)
+    main = results[MAIN].info
+    notes = dict.fromkeys(main["notes"])
+    tables = [result.table for result in results.values()]
     failures = Counter(row.error for table in tables for row in table.failures)
-    notes = dict.fromkeys(results[MAIN].info["notes"])
-    first, plan = results[MAIN].info, found.plan.model_dump(mode="json", by_alias=True, exclude_none=True)
+    recorded = main.get("criteria") or {}
+    settings: dict[str, Any] = {}
+    if audit_plan.runs[MAIN].judges:  # the heuristic takes no settings
+        weighting = main.get("weighting") or plan.weighting
+        draws = {"draws": plan.draws} if weighting == "samples" else {}
+        default = 1.0 if weighting == "samples" else 0.0
+        temperature = default if plan.temperature is None else plan.temperature
+        settings = {"weighting": weighting, **draws, "temperature": temperature}
+    costs = [info["cost"].get("usd") for info in infos if info["requests"].get("sent")]
+    options = plan.model_dump(mode="json", by_alias=True, exclude_none=True)
     about = {
         "judgments": sum(len(table.scores) + len(table.failures) for table in tables),
         "failed": sum(failures.values()),
-        "probes": list(found.probes),
-        "data": {"name": _named(first["data"].get("path")), "sha256": first["data"].get("sha256")},
-        "endpoint": first.get("base_url"),
-        "date": str(first.get("started") or "")[:10] if found.runs[MAIN].judges else None,
-        "criteria": _criteria(card, first),
-        "settings": _settings(found, first),
-        "spent": _spent(results),
-        "plan": {key: _named(value) for key, value in plan.items() if key not in _PLACES},
-        "runs": {name: {key: result.info[key] for key in _TOLD} for name, result in results.items()},
+        "probes": list(audit_plan.probes),
+        "data": {"name": _without_folders(main["data"].get("path")), "sha256": main["data"].get("sha256")},
+        "endpoint": main.get("base_url"),
+        "date": str(main.get("started") or "")[:10] if audit_plan.runs[MAIN].judges else None,
+        "criteria": {
+            name: {**values, **{key: recorded[name][key] for key in _PROMPT_INFO if key in recorded.get(name, {})}}
+            for name, values in card.info["criteria"].items()
+        },
+        "settings": settings,
+        "spent": {
+            "requests": sum(info["requests"].get("sent", 0) for info in infos),
+            "tokens": sum(
+                info["usage"].get(key, 0) for info in infos for key in ("prompt_tokens", "completion_tokens")
+            ),
+            "usd": None if None in costs or not costs else sum(costs),
+        },
+        "plan": {key: _without_folders(value) for key, value in options.items() if key not in _FILE_OPTIONS},
+        "runs": {name: {key: result.info[key] for key in _RUN_INFO} for name, result in results.items()},
     }
     return replace(
         card,
@@ -349,75 +353,44 @@ def _card(found: AuditPlan, results: Mapping[str, Result]) -> JudgeCard:
     )
 
 
-def _named(value: Any) -> Any:
-    """The same with the last part alone of every path: where a file lies is nobody else's business."""
+def _without_folders(value: Any) -> Any:
+    """Reduce every path to its file name: a card is shared, and folder names are private."""
     if isinstance(value, Mapping):
-        return {key: _named(one) for key, one in value.items()}
+        return {key: _without_folders(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_named(one) for one in value]
+        return [_without_folders(part) for part in value]
     if isinstance(value, str) and "://" not in value and (config.script_of(value) or Path(value)).is_absolute():
         return Path(value).name
     return value
 
 
-def _criteria(card: JudgeCard, info: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of each criterion, with the digest of its prompt and the kind of its reply."""
-    told = info.get("criteria") or {}
-    more = ("digest", "reply")
-    return {
-        name: {**one, **{key: told[name][key] for key in more if key in told.get(name, {})}}
-        for name, one in card.info["criteria"].items()
-    }
-
-
-def _settings(found: AuditPlan, info: Mapping[str, Any]) -> dict[str, Any]:
-    """How the changed texts were judged; of the heuristic, which takes no settings, nothing."""
-    if not found.runs[MAIN].judges:
-        return {}
-    weighting = info.get("weighting") or found.plan.weighting
-    temperature = found.plan.temperature
-    drawn = {"draws": found.plan.draws} if weighting == "samples" else {}
-    default = 1.0 if weighting == "samples" else 0.0
-    return {"weighting": weighting, **drawn, "temperature": default if temperature is None else temperature}
-
-
-def _spent(results: Mapping[str, Result]) -> dict[str, Any]:
-    """Requests, tokens and dollars of all runs; the latter None where a run has no price."""
-    infos = [result.info for result in results.values()]
-    costs = [info["cost"].get("usd") for info in infos if info["requests"].get("sent")]
-    return {
-        "requests": sum(info["requests"].get("sent", 0) for info in infos),
-        "tokens": sum(info["usage"].get(key, 0) for info in infos for key in ("prompt_tokens", "completion_tokens")),
-        "usd": None if None in costs or not costs else sum(costs),
-    }
-
-
-def _evidence(found: AuditPlan, results: Mapping[str, Result]) -> AuditData:
-    texts, lacking = found.texts, dict(found.lacking)
+def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditData:
+    """Collect the scores of all runs, as the analysis needs them."""
+    texts, lacking = audit_plan.texts, dict(audit_plan.lacking)
     main = results[MAIN].table
-    drawn = {t: results[name] for t, name in zip(TEMPERATURES, DRAWN, strict=True) if name in results}
-    if any(result.info["unmet"].get("temperature") for result in drawn.values()):
+    repeats = {t: results[name] for t, name in zip(TEMPERATURES, DRAWN, strict=True) if name in results}
+    if any(result.info["unmet"].get("temperature") for result in repeats.values()):
         lacking["repeats"] = "the server does not take a temperature: what is called 1 here is its own"
-        drawn = {t: result for t, result in drawn.items() if t}
-    own = texts.restore_systems(main)
+        repeats = {t: result for t, result in repeats.items() if t}
+    original_rows = texts.restore_systems(main)
     pairs = results.get(PAIRS)
 
-    def with_own(samples: Sequence[Sample], name: str) -> Table:
-        """The originals' scores, and those of another run beside them."""
-        more = results[name].table if name in results else None
-        columns = dict.fromkeys((*main.columns, *(more.columns if more else ())))
-        return Table(tuple(samples), tuple(columns), *split_rows([*own, *(more.rows() if more else ())]))
+    def with_originals(samples: Sequence[Sample], name: str) -> Table:
+        """Return the originals' scores, and those of another run beside them."""
+        table = results[name].table if name in results else None
+        columns = dict.fromkeys((*main.columns, *(table.columns if table else ())))
+        return Table(tuple(samples), tuple(columns), *split_rows([*original_rows, *(table.rows() if table else ())]))
 
-    bias = "bias" in found.probes
+    bias = "bias" in audit_plan.probes
     return AuditData(
         texts.originals,
         {column.criterion: column for column in main.columns if column.kind == "criterion"},
         texts.by_change(main),
-        found.model,
-        found.plan.language or "en",
-        with_own((*texts.originals, *texts.others), NATURAL) if bias else None,
-        with_own(texts.originals, WORDINGS) if WORDINGS in results else None,
-        {temperature: result.table for temperature, result in drawn.items()},
+        audit_plan.model,
+        audit_plan.plan.language or "en",
+        with_originals((*texts.originals, *texts.others), NATURAL) if bias else None,
+        with_originals(texts.originals, WORDINGS) if WORDINGS in results else None,
+        {temperature: result.table for temperature, result in repeats.items()},
         pairs.rankings if pairs else (),
         pairs.table if pairs else None,
         lacking,

@@ -1,7 +1,4 @@
-"""What a run is going to ask, cost and take, in numbers.
-
-What a run is going to ask: its prompts are rendered, keyed and looked up in the cache, and nothing is sent.
-"""
+"""Count the requests of a run before it starts: prompts are rendered and looked up in the cache, nothing is sent."""
 
 from __future__ import annotations
 
@@ -29,13 +26,13 @@ from judge.scoring.strategies import MERGED, ModelTraits, SamplingOptions, Strat
 
 @dataclass(slots=True)
 class CriterionEstimate:
-    """What one judge is to be asked about one criterion.
+    """The requests that one judge gets about one criterion.
 
-    Of the `judgments`, `broken` have no prompt, `cached` are answered from the cache, `equal` by an equal request of
-    this run, and the others by `requests`: one for each, one for all criteria of a text where they are typed questions
-    or merged, and several where replies are drawn that a server does not give at once. `read` and `written` are these
-    requests' tokens in and out. Of `read` a provider's cache of prefixes can serve `shared`, as an earlier request of
-    the same item began with them, and has to take in `stored` first.
+    `broken` judgments have no prompt, `cached` ones are answered from the cache, and `equal` ones by an equal request
+    of this run. The others take `requests`: usually one each; one for all criteria of a text if they are typed
+    questions or merged; several if the server does not return all draws at once. `read` and `written` are the input
+    and output tokens of these requests. A provider's prompt cache can serve `shared` of the tokens read, because an
+    earlier request of the same item began with them; `stored` are the tokens it has to store for that.
     """
 
     criterion: str
@@ -50,17 +47,17 @@ class CriterionEstimate:
     stored: float = 0.0
 
     def times(self, factor: float) -> CriterionEstimate:
-        """All of it so many times, in whole numbers."""
-        given = {name: round(getattr(self, name) * factor) for name in self.__slots__ if name != "criterion"}
-        return CriterionEstimate(self.criterion, **given)
+        """Multiply all numbers by a factor and round them."""
+        scaled = {name: round(getattr(self, name) * factor) for name in self.__slots__ if name != "criterion"}
+        return CriterionEstimate(self.criterion, **scaled)
 
 
 @dataclass(frozen=True, slots=True)
 class EstimateAccuracy:
-    """What the usage of `replies` in the cache says of the estimate of what is read.
+    """How well input tokens are estimated, measured on `replies` from the cache.
 
-    The sum was estimated `bias` too high (below 0: too low; .03 is 3 %), by which it is corrected; what is then left is
-    the median absolute error of one request, `error`.
+    The estimated sum is too high by the share `bias` (too low if negative; .03 is 3 %) and is corrected by it. `error`
+    is the median absolute error of one request after the correction, as a share.
     """
 
     replies: int
@@ -70,12 +67,12 @@ class EstimateAccuracy:
 
 @dataclass(slots=True)
 class JudgeEstimate:
-    """What one judge is to be asked, by criterion, and `checked`, where the cache holds replies that were counted.
+    """The requests that one judge gets, by criterion; `checked` is set if the cache holds replies with usage.
 
-    `rungs` are the ways in which it is asked, the likeliest first; `draws` are further replies that weighting `auto`
-    would have drawn for each request, `each` the requests that this takes, if the model turns out to give no token
-    probabilities. `room` is the most that one request can cost, in the budget's unit. `learned` says that the length
-    of all replies is the mean of those in the cache, and no guess. `exact` is False where not all was looked at.
+    `rungs` are the strategies used, the most frequent first. If the model turns out to give no token probabilities,
+    weighting `auto` draws `draws` more replies for each request, which takes `each` requests. `room` is the maximum
+    cost of one request in the budget's unit. `learned` is True if all reply lengths are means of cached replies rather
+    than guesses. `exact` is False if only some judgments were counted.
     """
 
     judge: str
@@ -90,18 +87,18 @@ class JudgeEstimate:
 
     @property
     def total(self) -> CriterionEstimate:
-        """The sum of the lines."""
+        """The sum over the criteria."""
         names = [name for name in CriterionEstimate.__slots__ if name != "criterion"]
         return CriterionEstimate("all", **{name: sum(getattr(line, name) for line in self.lines) for name in names})
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars, None where there is no known price; `why` then says so, and else where the prices are from.
+    """US dollars, None if the price is unknown; `why` gives the reason, or else the source of the prices.
 
-    `price` is without a provider's cache of prefixes and `cached` with all that it can serve. `more` is what weighting
-    `auto` would add, if the first reply shows that the model gives no token probabilities: draws in place of the rest.
-    `rate` is what a million tokens in and a million out cost.
+    `price` is without the provider's prompt cache, `cached` with all that it can serve. `more` is what weighting `auto`
+    adds if the first reply shows that the model gives no token probabilities: draws instead of the other requests.
+    `rate` is the price of a million input tokens and of a million output tokens.
     """
 
     price: float | None
@@ -113,7 +110,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class SingleReplyPrice:
-    """What weighting `single` would take: about so many requests, and US dollars where the price is known."""
+    """What weighting `single` would take: requests, and US dollars if the price is known."""
 
     requests: int
     price: float | None
@@ -121,9 +118,9 @@ class SingleReplyPrice:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """Seconds at the limits, None where a batch or no model answers, and in words what limits the rate.
+    """Seconds at the rate limits, None for a batch or without a model; `why` names the limit that decides.
 
-    `in_time` is about how many requests a deadline leaves time for, None without one, or where that is not known.
+    `in_time` is about how many requests fit before the deadline; None if there is none, or the time is unknown.
     """
 
     seconds: float | None
@@ -133,9 +130,9 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class JudgeForecast:
-    """One judge: what it is asked, in which `way`, what that costs and takes, and on what the numbers rest.
+    """One judge: its requests, their strategy (`way`), cost and time, and how the numbers were obtained (`rests`).
 
-    `single` is None where no draws are asked for.
+    `single` is None if no draws are requested.
     """
 
     ahead: JudgeEstimate
@@ -149,18 +146,18 @@ class JudgeForecast:
 
     @property
     def usage(self) -> Usage:
-        """The tokens, without a provider's cache."""
+        """Input and output tokens, without a provider's prompt cache."""
         total = self.ahead.total
         return Usage(int(total.read), int(total.written))
 
 
 @dataclass(frozen=True, slots=True)
 class RunForecast:
-    """All judges of a run. `price` is of all of them, None where one is not known; `notes` say what is not counted.
+    """All judges of a run. `price` is their sum, None if one is unknown; `notes` say what is not counted.
 
-    `fits` is about how many of the requests a budget is enough for, None without one, or where prices are not known:
-    the last of them only goes when the most it can cost is left, `room` in the budget's unit for any of them. `in_time`
-    is about how many a deadline leaves time for, None without one, or where that is not known.
+    `fits` is about how many requests the budget pays for; None if there is none, or a price is unknown. A request is
+    sent only if its maximum cost is left: `room`, in the budget's unit, is the largest of these. `in_time` is about how
+    many requests fit before the deadline; None if there is none, or the time is unknown.
     """
 
     judges: tuple[JudgeForecast, ...]
@@ -175,89 +172,98 @@ class RunForecast:
 
     @property
     def requests(self) -> int:
-        """Those of all judges."""
-        return sum(one.ahead.total.requests for one in self.judges)
+        """The requests of all judges."""
+        return sum(judge.ahead.total.requests for judge in self.judges)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        shown = asdict(self) | {"requests": self.requests, "budget": str(self.budget) if self.budget else None}
-        for said, one in zip(shown["judges"], self.judges, strict=True):
-            said |= {"judge": one.ahead.judge, **said.pop("ahead"), "total": asdict(one.ahead.total)}
+        """Return plain JSON data."""
+        fields = asdict(self) | {"requests": self.requests, "budget": str(self.budget) if self.budget else None}
+        for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
+            estimate = judge_fields.pop("ahead")
+            judge_fields |= {"judge": judge.ahead.judge, **estimate, "total": asdict(judge.ahead.total)}
             for name in ("draws", "each", "room"):
-                said.pop(name)
-        return shown
+                judge_fields.pop(name)
+        return fields
 
 
 _LEAST, _STEP = 1024, 128
-"""Tokens that a prefix has to have before OpenAI's cache serves it, and the steps in which it does (facts of 2026)."""
+"""OpenAI's prompt cache serves prefixes of at least `_LEAST` tokens, in steps of `_STEP` (2026)."""
 _SCORE, _REASON = 4, 60
-"""Tokens guessed for a reply that is a score, and for the reason beside it; recorded GPT-3.5 reasons have 25."""
+"""Guessed output tokens of a score, and of the reason beside it; recorded GPT-3.5 reasons have 25."""
 
 
 def count_requests(prepared: PreparedRun, most: int | None = None, items: int | None = None) -> list[JudgeEstimate]:
-    """What each judge is to be asked: by all judgments, or by about `most` for each judge, all of some items.
+    """Estimate each judge's requests, from all judgments or a sample of about `most` for each judge (whole items).
 
-    Or by those of so many `items` like these, for which the cache has no reply, but tells how long one is.
+    With `items`, scale to that many similar items, as if the cache had no reply to them; cached replies still show how
+    long replies are.
     """
     if not prepared.criteria:
         return []
     cache = open_cache(prepared.plan.cache, prepared.notes, must=True, make=False)
     try:
-        return [_look(prepared, name, cache, most, items) for name in prepared.judges]
+        return [_estimate_judge(prepared, name, cache, most, items) for name in prepared.judges]
     finally:
         cache.close()
 
 
-def _look(prepared: PreparedRun, name: str, cache: Cache, most: int | None, wanted: int | None) -> JudgeEstimate:
+def _estimate_judge(
+    prepared: PreparedRun, name: str, cache: Cache, most: int | None, item_count: int | None
+) -> JudgeEstimate:
     provider = prepared.judges[name]
     criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
-    shown = prepared.pairs.compared if prepared.pairs else ((sample, None) for sample in prepared.samples)
+    texts = prepared.pairs.compared if prepared.pairs else ((sample, None) for sample in prepared.samples)
     by_item: dict[str, list[tuple[Sample, Sample | None]]] = {}
-    for first, second in shown:
-        by_item.setdefault(first.item, []).append((first, second))
+    for sample, rival in texts:
+        by_item.setdefault(sample.item, []).append((sample, rival))
     items = list(by_item.values())
     total = sum(map(len, items))
     step = max(1, total * len(criteria) // most) if most else 1
-    looked = items[::step]
-    cost = _most(BudgetLedger(prepared.plan.budget), provider)
+    sampled = items[::step]
+    ledger = BudgetLedger(prepared.plan.budget)
+    try:
+        max_cost = ledger.max_cost if ledger.covers(provider) else None
+    except ConfigError:  # the price is unknown
+        max_cost = None
 
-    def walked(blind: bool, size: int) -> _RequestCounter:
-        walk = _RequestCounter(provider, prepared.settings, criteria, cache, cost, blind, size, wanted is not None)
-        for texts in looked:
-            walk.item(
+    def count(blind: bool, size: int) -> _RequestCounter:
+        counter = _RequestCounter(
+            provider, prepared.settings, criteria, cache, max_cost, blind, size, item_count is not None
+        )
+        for item in sampled:
+            counter.add_item(
                 [
-                    Judgment(first, criterion, second)
-                    for first, second in texts
+                    Judgment(sample, criterion, rival)
+                    for sample, rival in item
                     for criterion in criteria
-                    if is_wanted(prepared, first, criterion)
+                    if is_wanted(prepared, sample, criterion)
                 ]
             )
-        return walk
+        return counter
 
-    told, draws = provider.learned, prepared.settings.draws
-    known = "logprobs" in told.get("dropped", ()), min(told.get("n") or draws, draws)
-    walk = walked(*known)
-    if (found := (known[0] or "logprobs" in walk.learned.lacking, walk.size)) != known:
-        walk = walked(*found)  # what only the last reply in the cache tells is true of the first request
-    factor = total / max(1, sum(map(len, looked))) * (wanted / max(1, len(items)) if wanted else 1)
-    return walk.ahead(name, factor, exact=step == 1 and not wanted)
-
-
-def _most(ledger: BudgetLedger, provider: Provider) -> Callable[[Request], float] | None:
-    """What says the most that a request can cost; None where no budget has to hold it, or no price is known."""
-    try:
-        return ledger.max_cost if ledger.covers(provider) else None
-    except ConfigError:
-        return None
+    draws = prepared.settings.draws
+    blind = "logprobs" in provider.learned.get("dropped", ())
+    size = min(provider.learned.get("n") or draws, draws)
+    counter = count(blind, size)
+    blind_by_cache = blind or "logprobs" in counter.traits.lacking
+    if (blind_by_cache, counter.size) != (blind, size):
+        # the last cached reply may show what is true of the model from the first request on
+        counter = count(blind_by_cache, counter.size)
+    factor = total / max(1, sum(map(len, sampled))) * (item_count / max(1, len(items)) if item_count else 1)
+    return counter.estimate(name, factor, exact=step == 1 and not item_count)
 
 
-_Known = dict[tuple[str, ...], tuple[int, int]]
-"""The estimated and the real tokens of an item's requests, by their texts."""
+@dataclass(slots=True)
+class _TokenCount:
+    """Input tokens of the requests with one text: estimated, and counted by the server."""
+
+    estimated: int = 0
+    real: int = 0
 
 
 @dataclass(slots=True)
 class _Replies:
-    """Replies in the cache on one rung: how many, each draw for itself, and the tokens that were written in them."""
+    """Cached replies of one strategy: their number (each draw counts) and their output tokens."""
 
     number: int = 0
     written: int = 0
@@ -265,45 +271,47 @@ class _Replies:
 
 @dataclass(slots=True, eq=False)
 class _RequestCounter:
-    """One judge's judgments, item by item.
+    """Counts one judge's requests, item by item.
 
-    `most` says the most that a request can cost. `blind` is a model that gives no token probabilities: a run finds that
-    out by its first request. `size` are the draws that a request brings. `afresh` has replies in the cache tell of the
-    model, and answer nothing. `seen` are the keys of what was looked up and
-    found, `due` of what is to be asked, `texts` the requests of criteria that are asked together, `found` what the
-    cache holds for an item's first rung, and `counted` the estimated and the real tokens of a text's requests.
+    `max_cost` returns the maximum cost of a request; None without a budget or a price. `blind` says that the model
+    gives no token probabilities, which a run finds out by its first request. `size` is the number of draws in one
+    request. With `ignore_cache`, cached replies show what the model does but answer nothing.
+
+    `cached_keys` are the keys found in the cache and `pending_keys` those to request. `by_text` holds requests that
+    other criteria may join, `first_replies` the cached replies to an item's first strategy, and `token_counts` the
+    input tokens of the cached requests.
     """
 
     provider: Provider
     settings: SamplingOptions
     criteria: Sequence[Criterion]
     cache: Cache
-    most: Callable[[Request], float] | None
+    max_cost: Callable[[Request], float] | None
     blind: bool
     size: int
-    afresh: bool
+    ignore_cache: bool
     lines: dict[str, CriterionEstimate] = field(init=False)
-    seen: set[str] = field(default_factory=set)
-    due: set[str] = field(default_factory=set)
-    texts: dict[tuple[object, ...], Request] = field(default_factory=dict)
-    room: float = 0.0
-    learned: ModelTraits = field(default_factory=ModelTraits)
-    asked: Counter[tuple[str, Strategy]] = field(default_factory=Counter)
-    replies: dict[tuple[str, Strategy], _Replies] = field(default_factory=dict)
-    counted: list[tuple[int, int]] = field(default_factory=list)
     renderers: dict[str, PromptRenderer] = field(init=False)
-    found: dict[str, Response | None] = field(default_factory=dict)
+    cached_keys: set[str] = field(default_factory=set)
+    pending_keys: set[str] = field(default_factory=set)
+    by_text: dict[tuple[object, ...], Request] = field(default_factory=dict)
+    room: float = 0.0
+    traits: ModelTraits = field(default_factory=ModelTraits)
+    draws: Counter[tuple[str, Strategy]] = field(default_factory=Counter)
+    replies: dict[tuple[str, Strategy], _Replies] = field(default_factory=dict)
+    token_counts: list[_TokenCount] = field(default_factory=list)
+    first_replies: dict[str, Response | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.lines = {criterion.name: CriterionEstimate(criterion.name) for criterion in self.criteria}
         self.renderers = make_renderers(self.criteria)
 
-    def item(self, judgments: Sequence[Judgment]) -> None:
-        """Count the judgments of one item, and what their requests have in common."""
-        fresh: list[tuple[str, str]] = []
-        known: _Known = {}
+    def add_item(self, judgments: Sequence[Judgment]) -> None:
+        """Count the requests of one item's judgments, and the tokens that their prompts share."""
+        prompts: list[tuple[str, str]] = []
+        counts: dict[tuple[str, ...], _TokenCount] = {}
         first = strategies.strategies_for(self.settings, self.provider.decides)[0]
-        asked: list[tuple[Criterion, Prompt, dict[str, Request]]] = []
+        rendered: list[tuple[Criterion, Prompt, dict[str, Request]]] = []
         for judgment in judgments:
             criterion, line = judgment.criterion, self.lines[judgment.criterion.name]
             line.judgments += 1
@@ -312,208 +320,206 @@ class _RequestCounter:
             except CriterionError:
                 line.broken += 1
                 continue
-            asked.append((criterion, prompt, self._requests(prompt, criterion, first)))
-        self.found = self._looked_up([key for _, _, requests in asked for key in requests])
-        for criterion, prompt, requests in asked:
-            for request, rung in self._missing(criterion, prompt, requests, known):
-                if self._count(self.lines[criterion.name], request, rung) and not self.provider.decides:
-                    fresh.append((request.messages[0]["content"], criterion.name))
-        self.counted += [pair for pair in known.values() if all(pair)]
-        self._prefixes(sorted(fresh))
+            rendered.append((criterion, prompt, self._requests(prompt, criterion, first)))
+        self.first_replies = self._look_up([key for _, _, requests in rendered for key in requests])
+        for criterion, prompt, requests in rendered:
+            for request, strategy in self._missing(criterion, prompt, requests, counts):
+                if self._count(self.lines[criterion.name], request, strategy) and not self.provider.decides:
+                    prompts.append((request.messages[0]["content"], criterion.name))
+        self.token_counts += [count for count in counts.values() if count.estimated and count.real]
+        self._count_shared_prefixes(sorted(prompts))
 
     def _missing(
-        self, criterion: Criterion, prompt: Prompt, requests: dict[str, Request], known: _Known
+        self,
+        criterion: Criterion,
+        prompt: Prompt,
+        requests: dict[str, Request],
+        counts: dict[tuple[str, ...], _TokenCount],
     ) -> Iterator[tuple[Request, Strategy]]:
-        """The requests that a judgment still takes, if any, and their rung: the ladder, as `runner` goes down it.
+        """Yield the requests that a judgment still takes, with their strategy.
 
-        Those of its first rung are given.
+        Goes through the strategies as a run does; `requests` are those of the first.
         """
         line = self.lines[criterion.name]
-        rungs = strategies.strategies_for(self.settings, self.provider.decides)
-        spare = False
-        for rung in rungs:
-            requests = requests if rung == rungs[0] else self._requests(prompt, criterion, rung)
-            stored = self._stored(requests, (criterion.name, rung), known)
-            last = rung == rungs[-1]
-            read = None if len(stored) < len(requests) else self._reads(rung, list(stored.values()), criterion, last)
-            if (rung == "single" and spare) or (read and not self.afresh):
-                line.cached += not self.afresh
+        ladder = strategies.strategies_for(self.settings, self.provider.decides)
+        has_fallback = False
+        for strategy in ladder:
+            requests = requests if strategy == ladder[0] else self._requests(prompt, criterion, strategy)
+            stored = self._stored(requests, (criterion.name, strategy), counts)
+            last = strategy == ladder[-1]
+            settled = None
+            if len(stored) == len(requests):
+                settled = self._settles(strategy, list(stored.values()), criterion, last)
+            if (strategy == "single" and has_fallback) or (settled and not self.ignore_cache):
+                line.cached += not self.ignore_cache
                 return
-            missing = [key for key in requests if self.afresh or key not in stored or read is None]
-            if missing and self.due.issuperset(missing):
+            missing = [key for key in requests if self.ignore_cache or key not in stored or settled is None]
+            if missing and self.pending_keys.issuperset(missing):
                 line.equal += 1
                 return
-            if not last and (read is False or rung in self.learned.lacking):
-                if self.afresh and rung not in self.learned.lacking:
-                    yield from self._fresh(requests, missing, rung)
-                spare = spare or (
-                    read is False and rung == "logprobs" and strategies.fallback_reply(stored.values()) is not None
+            if not last and (settled is False or strategy in self.traits.lacking):
+                if self.ignore_cache and strategy not in self.traits.lacking:
+                    yield from self._new_requests(requests, missing, strategy)
+                has_fallback = has_fallback or (
+                    settled is False
+                    and strategy == "logprobs"
+                    and strategies.fallback_reply(stored.values()) is not None
                 )
                 continue
-            yield from self._fresh(requests, missing, rung)
-            if not (self.blind and rung == "logprobs"):
+            yield from self._new_requests(requests, missing, strategy)
+            if not (self.blind and strategy == "logprobs"):
                 return
-            self.learned.lacking.setdefault(rung, "")
-            if "samples" not in rungs:
-                return  # that one reply is read as it is written
+            self.traits.lacking.setdefault(strategy, "")
+            if "samples" not in ladder:
+                return  # the text of that reply is read instead
 
-    def _fresh(
-        self, requests: Mapping[str, Request], missing: Sequence[str], rung: Strategy
+    def _requests(self, prompt: Prompt, criterion: Criterion, strategy: Strategy) -> dict[str, Request]:
+        return strategies.requests_by_key(prompt, criterion, strategy, self.settings, self.provider)
+
+    def _new_requests(
+        self, requests: Mapping[str, Request], missing: Sequence[str], strategy: Strategy
     ) -> Iterator[tuple[Request, Strategy]]:
-        """Those of a rung that are missing and not due already."""
-        fresh = [requests[key] for key in missing if key not in self.due]
-        self.due.update(missing)
-        yield from ((one, rung) for one in self._bundled(fresh))
+        """Yield the missing requests that are not pending yet, with as many draws in each as the server returns."""
+        new = [requests[key] for key in missing if key not in self.pending_keys]
+        self.pending_keys.update(missing)
+        for start in range(0, len(new), self.size):
+            n = len(new[start : start + self.size])
+            request = new[start]
+            yield replace(request, params={**request.params, "n": n}) if n > 1 else request, strategy
+
+    def _look_up(self, keys: Sequence[str]) -> dict[str, Response | None]:
+        stored = self.cache.get_many(keys) if self.provider.endpoint else {}
+        return {key: stored.get(key) for key in keys}
 
     def _stored(
-        self, requests: Mapping[str, Request], kind: tuple[str, Strategy], known: _Known
+        self,
+        requests: Mapping[str, Request],
+        kind: tuple[str, Strategy],
+        counts: dict[tuple[str, ...], _TokenCount],
     ) -> dict[str, Response]:
-        """What the cache holds of a rung, which is learned from."""
-        held = self.found if self.found.keys() >= requests.keys() else self._looked_up(list(requests))
-        kept = ((key, held[key]) for key in requests)
-        stored = {key: reply for key, reply in kept if reply is not None and strategies.satisfies(reply, self.settings)}
+        """Return the usable cached replies to a strategy's requests, and note their lengths and token counts."""
+        known = self.first_replies if self.first_replies.keys() >= requests.keys() else self._look_up(list(requests))
+        replies = ((key, known[key]) for key in requests)
+        stored = {key: reply for key, reply in replies if reply and strategies.satisfies(reply, self.settings)}
         for key, response in stored.items():
-            self._learn(requests[key], key, response, kind, known)
+            if key in self.cached_keys:
+                continue
+            self.cached_keys.add(key)
+            request = requests[key]
+            text = (kind[1], *_contents(request.messages))
+            count = counts.get(text) or _TokenCount()
+            if request.draw == 0:  # the usage of several draws or questions is with the first
+                count.estimated += _tokens(request, whole=not count.estimated)
+                count.real += response.usage.prompt_tokens
+                counts[text] = count
+            if count.real or response.usage.prompt_tokens:
+                lengths = self.replies.setdefault(kind, _Replies())
+                lengths.number += 1
+                lengths.written += response.usage.completion_tokens
         sent = sum(response.usage.prompt_tokens > 0 for response in stored.values())
         if sent and kind[1] == "samples" and len(stored) == len(requests):
             self.size = min(self.size, math.ceil(len(stored) / sent))
         return stored
 
-    def _looked_up(self, keys: Sequence[str]) -> dict[str, Response | None]:
-        stored = self.cache.get_many(keys) if self.provider.endpoint else {}
-        return {key: stored.get(key) for key in keys}
-
-    def _bundled(self, draws: Sequence[Request]) -> Iterator[Request]:
-        """As many draws in one request as the server gives at once."""
-        for first in range(0, len(draws), self.size):
-            n = len(draws[first : first + self.size])
-            one = draws[first]
-            yield replace(one, params={**one.params, "n": n}) if n > 1 else one
-
-    def _requests(self, prompt: Prompt, criterion: Criterion, rung: Strategy) -> dict[str, Request]:
-        return strategies.requests_by_key(prompt, criterion, rung, self.settings, self.provider)
-
-    def _reads(self, rung: Strategy, answers: Sequence[Response], criterion: Criterion, last: bool) -> bool | None:
-        """Whether a rung's stored replies settle a judgment; None where they are asked for anew."""
+    def _settles(
+        self, strategy: Strategy, answers: Sequence[Response], criterion: Criterion, last: bool
+    ) -> bool | None:
+        """Return whether cached replies settle a judgment; None if they have to be requested again."""
         try:
-            strategies.score_reply(rung, answers, criterion, self.settings)
+            strategies.score_reply(strategy, answers, criterion, self.settings)
         except UnusableReply as error:
-            self.learned.learn(rung, error)
-            return last  # it fails without a request
+            self.traits.learn(strategy, error)
+            return last  # then the judgment fails without a request
         except ParseError:
             return None
-        self.learned.proven.add(rung)
+        self.traits.proven.add(strategy)
         return True
 
-    def _learn(self, request: Request, key: str, response: Response, kind: tuple[str, Strategy], known: _Known) -> None:
-        """Take down the usage of a stored reply; that of several draws or questions at once is with the first."""
-        if key in self.seen:
-            return
-        self.seen.add(key)
-        text = (kind[1], *_text(request.messages))
-        estimated, real = known.get(text, (0, 0))
-        if request.draw == 0:
-            estimated += _tokens(request, whole=not estimated)
-            real += response.usage.prompt_tokens
-            known[text] = estimated, real
-        if real or response.usage.prompt_tokens:
-            replies = self.replies.setdefault(kind, _Replies())
-            replies.number += 1
-            replies.written += response.usage.completion_tokens
-
-    def _count(self, line: CriterionEstimate, request: Request, rung: Strategy) -> bool:
-        """Add a request that is to be sent; whether it is one by itself."""
-        text = (rung, request.draw, *_text(request.messages))
-        before = self.texts.get(text)
+    def _count(self, line: CriterionEstimate, request: Request, strategy: Strategy) -> bool:
+        """Count a request that is to be sent; return False if it joins one about the same text."""
+        text = (strategy, request.draw, *_contents(request.messages))
+        before = self.by_text.get(text)
         if self.provider.decides and before:
             questions = [*before.params["questions"], *request.params["questions"]]
-            self.texts[text] = replace(request, params={"questions": questions})
+            self.by_text[text] = replace(request, params={"questions": questions})
         elif self.provider.decides or (
             MERGED in request.params and not Capabilities.of(self.provider).splits_merged_criteria
         ):
-            self.texts[text] = request
+            self.by_text[text] = request
         line.requests += before is None
         line.read += _tokens(request, whole=before is None)
-        self.asked[line.criterion, rung] += request.params.get("n", 1)
-        if self.most:
-            self.room = max(self.room, self.most(self.texts.get(text, request)))
+        self.draws[line.criterion, strategy] += request.params.get("n", 1)
+        if self.max_cost:
+            self.room = max(self.room, self.max_cost(self.by_text.get(text, request)))
         return before is None
 
-    def _prefixes(self, prompts: Sequence[tuple[str, str]]) -> None:
-        """Of the sorted prompts of one item, the tokens that follow an equal beginning, and those that begin it."""
+    def _count_shared_prefixes(self, prompts: Sequence[tuple[str, str]]) -> None:
+        """Count the tokens that an item's prompts, sorted, have in common with the prompt before."""
         before = 0
-        for (one, first), (other, second) in pairwise(prompts):
-            common = budget.estimate_tokens(one[: _common(one, other)])
+        for (earlier, first), (later, second) in pairwise(prompts):
+            common = budget.estimate_tokens(earlier[: _common_prefix_length(earlier, later)])
             common = common // _STEP * _STEP if common >= _LEAST else 0
             self.lines[second].shared += common
             self.lines[first].stored += common if not before else 0
             before = common
 
-    def ahead(self, name: str, factor: float, *, exact: bool) -> JudgeEstimate:
-        """What all of this comes to, `factor` times."""
-        checked, correction = _check(self.counted)
+    def estimate(self, name: str, factor: float, *, exact: bool) -> JudgeEstimate:
+        """Return the judge's estimate, scaled by `factor`."""
+        checked, correction = None, 1.0
+        if self.token_counts:
+            estimated = sum(count.estimated for count in self.token_counts)
+            real = sum(count.real for count in self.token_counts)
+            correction = real / estimated
+            error = median(abs(count.estimated * correction / count.real - 1) for count in self.token_counts)
+            checked = EstimateAccuracy(len(self.token_counts), estimated / real - 1, error)
+        reply_kinds = {criterion.name: criterion.reply for criterion in self.criteria}
         learned = True
-        for (criterion, rung), number in self.asked.items():
-            replies = self.replies.get((criterion, rung)) or self._alike(rung)
+        for (criterion, strategy), number in self.draws.items():
+            replies = self.replies.get((criterion, strategy))
+            if replies is None and len(set(reply_kinds.values())) == 1:  # replies to the other criteria are alike
+                alike = [replies for (_, kind), replies in self.replies.items() if kind == strategy]
+                if alike:
+                    replies = _Replies(sum(r.number for r in alike), sum(r.written for r in alike))
+            if replies is not None:
+                length = replies.written / replies.number
+            elif strategy == "decisions":
+                length = 0.0
+            else:
+                length = _SCORE + (0 if reply_kinds[criterion] == "score" else _REASON)
             learned = learned and replies is not None
-            mean = replies.written / replies.number if replies else self._guess(criterion, rung)
-            self.lines[criterion].written += number * mean
+            self.lines[criterion].written += number * length
         for line in self.lines.values():
             line.read, line.shared, line.stored = (n * correction for n in (line.read, line.shared, line.stored))
-        rungs = tuple(dict.fromkeys(rung for (_, rung), _ in self.asked.most_common()))
-        known = {*self.learned.proven, *self.learned.lacking}
+        used = tuple(dict.fromkeys(strategy for (_, strategy), _ in self.draws.most_common()))
+        known = {*self.traits.proven, *self.traits.lacking}
         known |= {"logprobs"} if Capabilities.of(self.provider).full_distribution else set()
-        hoping = "logprobs" in rungs and "logprobs" not in known
-        drawn = self.settings.weighting == "auto" and self.settings.temperature != 0
-        draws = self.settings.draws if hoping and drawn else 0
+        hoping = "logprobs" in used and "logprobs" not in known
+        would_draw = self.settings.weighting == "auto" and self.settings.temperature != 0
+        draws = self.settings.draws if hoping and would_draw else 0
         each = math.ceil(draws / self.size)
         lines = [line.times(factor) for line in self.lines.values()]
-        return JudgeEstimate(name, lines, checked, rungs, draws, each, self.room, learned and bool(self.asked), exact)
-
-    def _alike(self, rung: Strategy) -> _Replies | None:
-        """The replies to the other criteria that were asked in the same way, where all answer in the same way."""
-        if len({criterion.reply for criterion in self.criteria}) > 1:
-            return None
-        found = [replies for (_, other), replies in self.replies.items() if other == rung]
-        return _Replies(sum(r.number for r in found), sum(r.written for r in found)) if found else None
-
-    def _guess(self, name: str, rung: Strategy) -> float:
-        if rung == "decisions":
-            return 0.0
-        reply = next(criterion.reply for criterion in self.criteria if criterion.name == name)
-        return _SCORE + (0 if reply == "score" else _REASON)
-
-
-def _check(counted: Sequence[tuple[int, int]]) -> tuple[EstimateAccuracy | None, float]:
-    """What counted requests say of the estimate, and the factor that corrects it."""
-    if not counted:
-        return None, 1.0
-    estimated, real = (sum(pair[side] for pair in counted) for side in (0, 1))
-    correction = real / estimated
-    error = median(abs(one * correction / other - 1) for one, other in counted)
-    return EstimateAccuracy(len(counted), estimated / real - 1, error), correction
+        return JudgeEstimate(name, lines, checked, used, draws, each, self.room, learned and bool(self.draws), exact)
 
 
 def _tokens(request: Request, *, whole: bool) -> int:
-    """About the tokens of a request, or of its questions alone, which join one about the same text."""
+    """Estimate the input tokens of a request, or only of its questions if they join another request."""
     if whole:
         return budget.estimate_request(request)
-    asked = {name: value for name, value in request.params.items() if name == "questions"}
-    return budget.estimate_request(replace(request, messages=(), params=asked)) - budget.estimate_request(
+    questions = {name: value for name, value in request.params.items() if name == "questions"}
+    return budget.estimate_request(replace(request, messages=(), params=questions)) - budget.estimate_request(
         replace(request, messages=(), params={})
     )
 
 
-def _text(messages: Sequence[Message]) -> tuple[str, ...]:
+def _contents(messages: Sequence[Message]) -> tuple[str, ...]:
     return tuple(message["content"] for message in messages)
 
 
-def _common(one: str, other: str) -> int:
-    """How many characters two texts begin with in common."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
+def _common_prefix_length(first: str, second: str) -> int:
+    low, high = 0, min(len(first), len(second))
+    while low < high:  # a binary search: slices compare much faster than single characters
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if first[low:middle] == second[low:middle]:
             low = middle
         else:
             high = middle - 1
