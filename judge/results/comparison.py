@@ -148,12 +148,12 @@ class Agreement:
     @property
     def told(self) -> bool:
         """Whether the difference is told apart from none."""
-        found = self.difference
-        if found is None or found.low is None or found.high is None:
+        difference = self.difference
+        if difference is None or difference.low is None or difference.high is None:
             return False
-        if found.p is not None:
-            return found.p < ALPHA
-        return round(found.low, PLACES) > 0 or round(found.high, PLACES) < 0  # as they are shown
+        if difference.p is not None:
+            return difference.p < ALPHA
+        return round(difference.low, PLACES) > 0 or round(difference.high, PLACES) < 0  # as they are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Judged:
     @property
     def leading(self) -> Agreement | None:
         """The agreement that the verdict is about."""
-        return next((one for one in self.agreement if one.level == self.level), None)
+        return next((agreement for agreement in self.agreement if agreement.level == self.level), None)
 
 
 @dataclass(frozen=True, repr=False)

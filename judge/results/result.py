@@ -209,13 +209,13 @@ def _size(result: Result) -> int:
 
 def _partial(folder: Path) -> Result:
 
-    table, found = recover(folder)
+    table, journal_info = recover(folder)
     # What it had asked and paid for when it was killed, nobody has written down.
     unknown = ("usage", "requests", "cost", "seconds", "slowest", "budget")
-    info = {name: value for name, value in found.items() if name not in unknown}
+    info = {name: value for name, value in journal_info.items() if name not in unknown}
     plan = info.get("plan") or {}
     rows = list(table.rows())
-    drawn = analyze(
+    analysis = analyze(
         table.samples,
         table.columns,
         rows,
@@ -223,7 +223,7 @@ def _partial(folder: Path) -> Result:
         seed=plan.get("seed", 0),
         people=plan.get("calibrate", False),
     )
-    return Result.of(drawn, {**info, "status": "partial"})
+    return Result.of(analysis, {**info, "status": "partial"})
 
 
 def _run_file(result: Result) -> bytes:
@@ -231,29 +231,31 @@ def _run_file(result: Result) -> bytes:
         "format": _FORMAT,
         "info": result.info,
         "columns": [asdict(c) for c in result.table.columns],
-        "estimates": _listed(result.estimates),
+        "estimates": _estimate_rows(result.estimates),
         "agreement": {name: asdict(estimate) for name, estimate in result.agreement.items()},
         "rankings": [asdict(ranking) for ranking in result.rankings],
         "drivers": [asdict(moved) for moved in result.drivers],
         "comparisons": [asdict(comparison) for comparison in result.comparisons],
         "overall": result.overall and asdict(result.overall),
-        "repeats": _listed(result.repeats),
-        "calibrated": [asdict(one) for one in result.calibrated],
+        "repeats": _estimate_rows(result.repeats),
+        "calibrated": [asdict(calibrated) for calibrated in result.calibrated],
         "matrices": [asdict(matrix) for matrix in result.matrices],
-        "rated": [asdict(flat(one)) for one in result.rated],
+        "rated": [asdict(flat(rated)) for rated in result.rated],
     }
     return (json.dumps(to_json(run), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
 
 
-def _listed(estimates: Mapping[tuple[str, str], Estimate]) -> list[dict[str, Any]]:
-    return [{"system": system, "column": column, **asdict(found)} for (system, column), found in estimates.items()]
+def _estimate_rows(estimates: Mapping[tuple[str, str], Estimate]) -> list[dict[str, Any]]:
+    return [
+        {"system": system, "column": column, **asdict(estimate)} for (system, column), estimate in estimates.items()
+    ]
 
 
 def _by_column(listed: Iterable[dict[str, Any]]) -> dict[tuple[str, str], Estimate]:
     return {(e.pop("system"), e.pop("column")): Estimate(**e) for e in listed}
 
 
-def _refuse(constant: str) -> float:
+def _reject_constant(constant: str) -> float:
     raise ValueError(f"it holds {constant}, which no run writes")
 
 
@@ -262,7 +264,7 @@ def _read_run(folder: Path) -> Result:
     path = folder / RUN
     info: dict[str, Any] = {}
     try:
-        run = json.loads(path.read_bytes(), parse_constant=_refuse)
+        run = json.loads(path.read_bytes(), parse_constant=_reject_constant)
         info = run["info"]
         if run.get("format", _FORMAT) > _FORMAT or run.keys() - _KEYS:
             raise StorageError(_newer(path, info))
@@ -270,19 +272,19 @@ def _read_run(folder: Path) -> Result:
         estimates = _by_column(run["estimates"])
         streamed = info.get("streamed") or {}
         table = Table.load(folder, streamed.get("shown"))
-        _check_of_one_run(folder, table, columns or table.columns, {} if streamed else estimates)
+        _check_same_run(folder, table, columns or table.columns, {} if streamed else estimates)
         agreement = {name: Estimate(**e) for name, e in run.get("agreement", {}).items()}
         ranked = tuple(_ranking(r) for r in run.get("rankings", ()))
-        moved = tuple(map(_drivers, run.get("drivers", ())))
+        drivers = tuple(map(_drivers, run.get("drivers", ())))
         return Result(
             table,
             estimates,
-            _told(run, table),
+            _info_with_note(run, table),
             agreement,
             ranked,
-            moved,
+            drivers,
             comparisons=tuple(map(_comparison, run.get("comparisons", ()))),
-            overall=Overall(**made) if (made := run.get("overall")) else None,
+            overall=Overall(**overall) if (overall := run.get("overall")) else None,
             repeats=_by_column(run.get("repeats", ())),
             calibrated=tuple(map(_calibrated, run.get("calibrated", ()))),
             matrices=tuple(map(_matrix, run.get("matrices", ()))),
@@ -300,11 +302,11 @@ def _newer(path: Path, info: Mapping[str, Any]) -> str:
     return f"{path}: written by a newer judge (version {version}, this is {__version__}): update judge, or run again"
 
 
-def _column(found: dict[str, Any]) -> Column:
-    return Column(**{**found, "labels": tuple(found["labels"])})
+def _column(stored: dict[str, Any]) -> Column:
+    return Column(**{**stored, "labels": tuple(stored["labels"])})
 
 
-def _check_of_one_run(
+def _check_same_run(
     folder: Path, table: Table, columns: tuple[Column, ...], estimates: Mapping[tuple[str, str], Estimate]
 ) -> None:
     """Raises StorageError for tables that are of another run than run.json, which has these columns and estimates."""
@@ -312,17 +314,19 @@ def _check_of_one_run(
     if lacking := {system for system, _ in estimates} - set(table.systems):
         raise StorageError(others.format(folder / SAMPLES, RUN, f"it has no text of {min(lacking)!r}"))
     if table.columns != columns:
-        named = [", ".join(column.name for column in of) for of in (table.columns, columns)]
-        how = "other signatures" if named[0] == named[1] else f"columns {named[0]}, not {named[1]}"
-        raise StorageError(others.format(folder / SAMPLES, RUN, how))
+        named = [", ".join(column.name for column in group) for group in (table.columns, columns)]
+        mismatch = "other signatures" if named[0] == named[1] else f"columns {named[0]}, not {named[1]}"
+        raise StorageError(others.format(folder / SAMPLES, RUN, mismatch))
     texts, names = {(s.item, s.system) for s in table.samples}, {column.name for column in columns}
     for row in table.rows():
         sides = [name for name in (row.system, row.rival) if name]
         whole = not row.item and set(sides) <= set(table.systems)
         if row.column not in names or not (whole or {(row.item, name) for name in sides} <= texts):
             wrong = SAMPLES if _has_means(table, estimates) else SCORES
-            what = f"there is a score of {row.column!r} for item {row.item!r} of {row.system!r}, and no such text"
-            raise StorageError(others.format(folder / wrong, "the files", what))
+            mismatch_text = (
+                f"there is a score of {row.column!r} for item {row.item!r} of {row.system!r}, and no such text"
+            )
+            raise StorageError(others.format(folder / wrong, "the files", mismatch_text))
 
 
 def _has_means(table: Table, estimates: Mapping[tuple[str, str], Estimate]) -> bool:
@@ -334,55 +338,61 @@ def _has_means(table: Table, estimates: Mapping[tuple[str, str], Estimate]) -> b
     return bool(known) and all(isclose(*pair, rel_tol=1e-3) for pair in known)
 
 
-def _told(run: Mapping[str, Any], table: Table) -> dict[str, Any]:
+def _info_with_note(run: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """How the run went; of one whose systems were not tested against each other, that."""
     info: dict[str, Any] = run["info"]
-    known = all("ranks" in one for one in run["comparisons"]) if "comparisons" in run else bool(run.get("rankings"))
+    known = (
+        all("ranks" in comparison for comparison in run["comparisons"])
+        if "comparisons" in run
+        else bool(run.get("rankings"))
+    )
     if known or "streamed" in info:
         return info
     command = "run" if any(column.kind == "criterion" for column in table.columns) else "score"
-    told = _UNTESTED.format(version=info.get("judge_version", "unknown"), command=command)
-    return {**info, "notes": [*info.get("notes", ()), told]}
+    note = _UNTESTED.format(version=info.get("judge_version", "unknown"), command=command)
+    return {**info, "notes": [*info.get("notes", ()), note]}
 
 
-def _ranking(found: dict[str, Any]) -> Ranking:
+def _ranking(stored: dict[str, Any]) -> Ranking:
     lists = {
-        "systems": tuple(found["systems"]),
-        "standings": tuple(Standing(**standing) for standing in found["standings"]),
-        "win_rate": tuple(map(tuple, found["win_rate"])),
-        "n": tuple(map(tuple, found["n"])),
+        "systems": tuple(stored["systems"]),
+        "standings": tuple(Standing(**standing) for standing in stored["standings"]),
+        "win_rate": tuple(map(tuple, stored["win_rate"])),
+        "n": tuple(map(tuple, stored["n"])),
     }
-    return Ranking(**{**found, **lists})
+    return Ranking(**{**stored, **lists})
 
 
-def _comparison(found: dict[str, Any]) -> Comparison:
+def _comparison(stored: dict[str, Any]) -> Comparison:
     differences = tuple(
-        Difference(**{**one, "estimate": Estimate(**one["estimate"])}) for one in found.pop("differences")
+        Difference(**{**difference, "estimate": Estimate(**difference["estimate"])})
+        for difference in stored.pop("differences")
     )
-    ranks = tuple(Rank(**one) for one in found.pop("ranks", ()))
-    return Comparison(**{**found, "differences": differences, "ranks": ranks, "best": tuple(found["best"])})
+    ranks = tuple(Rank(**rank) for rank in stored.pop("ranks", ()))
+    return Comparison(**{**stored, "differences": differences, "ranks": ranks, "best": tuple(stored["best"])})
 
 
-def _matrix(found: dict[str, Any]) -> Matrix:
-    cells = {name: tuple(map(tuple, found[name])) for name in ("values", "low", "high", "n")}
-    return Matrix(**{**found, **cells, "names": tuple(found["names"])})
+def _matrix(stored: dict[str, Any]) -> Matrix:
+    cells = {name: tuple(map(tuple, stored[name])) for name in ("values", "low", "high", "n")}
+    return Matrix(**{**stored, **cells, "names": tuple(stored["names"])})
 
 
-def _calibrated(found: dict[str, Any]) -> Calibrated:
-    lists = {name: tuple(map(_powered, found[name])) for name in ("means", "differences")}
-    return Calibrated(**{**found, **lists})
+def _calibrated(stored: dict[str, Any]) -> Calibrated:
+    lists = {name: tuple(map(_powered, stored[name])) for name in ("means", "differences")}
+    return Calibrated(**{**stored, **lists})
 
 
-def _powered(found: dict[str, Any]) -> Powered:
-    return Powered(**{**found, **{name: Estimate(**found[name]) for name in ("estimate", "people")}})
+def _powered(stored: dict[str, Any]) -> Powered:
+    return Powered(**{**stored, **{name: Estimate(**stored[name]) for name in ("estimate", "people")}})
 
 
-def _drivers(found: dict[str, Any]) -> Drivers:
+def _drivers(stored: dict[str, Any]) -> Drivers:
     each = tuple(
-        Driver(one["name"], Estimate(**one["correlation"]), Estimate(**one["explained"])) for one in found["each"]
+        Driver(driver["name"], Estimate(**driver["correlation"]), Estimate(**driver["explained"]))
+        for driver in stored["each"]
     )
-    together = found["together"] and Estimate(**found["together"])
-    return Drivers(**{**found, "each": each, "together": together})
+    together = stored["together"] and Estimate(**stored["together"])
+    return Drivers(**{**stored, "each": each, "together": together})
 
 
 def join(result: Result, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
@@ -395,9 +405,9 @@ def join(result: Result, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
         raise ConfigError("this run did not hold its data: read scores.parquet in its folder")
     plan = result.info.get("plan") or {}
     systems = tuple(plan.get("systems") or ())
-    rows = _rows(frame, plan, systems, result)
+    rows = _keys_of_frame_rows(frame, plan, systems, result)
     values = {(s.item, s.system, s.column): s.value for s in result.table.scores if s.item}
-    found = frame.copy()
+    joined = frame.copy()
     columns = [column for column in result.table.columns if any(key[2] == column.name for key in values) or
                column.kind == "criterion"]  # fmt: skip
     for place, system in enumerate(systems or ("",)):
@@ -408,11 +418,11 @@ def join(result: Result, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
                     f"the frame has a column {name!r} already: join(frame, prefix='judge.') names them apart"
                 )
             cells = [values.get((*row[place], column.name)) if row is not None else None for row in rows]
-            found[name] = pd.Series(cells, index=frame.index, dtype="float64").to_numpy()
-    return found
+            joined[name] = pd.Series(cells, index=frame.index, dtype="float64").to_numpy()
+    return joined
 
 
-def _rows(
+def _keys_of_frame_rows(
     frame: Any, plan: dict[str, Any], systems: tuple[str, ...], result: Result
 ) -> list[list[tuple[str, str]] | None]:
     """Which texts each row has, None for a row that the run left out. Raises DataError for a frame of other texts."""
@@ -420,7 +430,7 @@ def _rows(
     read = samples.load(frame, mapping=plan.get("map") or {}, systems=systems)
     each = max(len(systems), 1)
     partly = plan.get("limit") is not None or bool(plan.get("where"))
-    found: list[list[tuple[str, str]] | None] = []
+    keys_by_row: list[list[tuple[str, str]] | None] = []
     for place in range(0, len(read), each):
         row = read[place : place + each]
         keys = [(sample.item, sample.system) for sample in row]
@@ -435,56 +445,56 @@ def _rows(
                     f"row {place // each}: item {sample.item!r} of {sample.system!r} is another text than the run "
                     "judged; join the frame it judged"
                 )
-        found.append(None if lacking else keys)
-    return found
+        keys_by_row.append(None if lacking else keys)
+    return keys_by_row
 
 
-def part(result: Result, wanted: samples.Values) -> Result:
+def part(result: Result, values: samples.Values) -> Result:
     """The result of the texts that are wanted alone; nothing is asked or measured again, but for floors.
 
     Values of all a system's texts together stand only for systems that keep all of theirs. Raises ConfigError for a run
     that holds no texts, DataError for a column or a value that no text has.
     """
-    if not wanted:
+    if not values:
         raise ConfigError('name a column and a value, such as where(lang="ja")')
     if "streamed" in result.info:
         raise ConfigError("this run measured its data as they were read and holds some of them: measure with --where")
     table, plan = result.table, result.info.get("plan") or {}
-    kept = samples.filter_rows(table.samples, wanted, plan.get("map") or {})
-    rows = list(_rows_of_filter(result, kept))
-    columns = _columns(result, rows)
+    matching = samples.filter_rows(table.samples, values, plan.get("map") or {})
+    rows = list(_remaining_rows(result, matching))
+    columns = _remaining_columns(result, rows)
     known = {column.name for column in columns}
     orders = plan.get("orders") if result.rankings else None
     judged = orders is None and any(column.kind == "criterion" and column.weight for column in columns)
     seed = int(plan.get("seed") or 0)
-    found = analyze(
-        kept,
+    analysis = analyze(
+        matching,
         columns,
         [row for row in rows if row.column in known],
         orders=orders,
         seed=seed,
-        looks=looks(kept) if judged and result.drivers else None,
+        looks=looks(matching) if judged and result.drivers else None,
         people=bool(result.calibrated),
     )
     return Result.of(
-        found,
-        _told_of_filter(result, kept, wanted, [column.name for column in table.columns if column.name not in known]),
-        human_agreement.of_run(found.table, str(result.info.get("model") or ""), seed) if judged else (),
+        analysis,
+        _filtered_info(result, matching, values, [column.name for column in table.columns if column.name not in known]),
+        human_agreement.of_run(analysis.table, str(result.info.get("model") or ""), seed) if judged else (),
     )
 
 
-def _rows_of_filter(result: Result, kept: list[Sample]) -> Iterator[Score | Failure]:
+def _remaining_rows(result: Result, matching: list[Sample]) -> Iterator[Score | Failure]:
     """The rows of these texts, and those of whole systems; a panel's means are made anew."""
-    texts = {(sample.item, sample.system) for sample in kept}
-    cut = {sample.system for sample in result.table.samples if (sample.item, sample.system) not in texts}
-    systems = {system for _, system in texts} - cut
+    texts = {(sample.item, sample.system) for sample in matching}
+    incomplete = {sample.system for sample in result.table.samples if (sample.item, sample.system) not in texts}
+    systems = {system for _, system in texts} - incomplete
     for row in result.table.rows():
         sides = [name for name in (row.system, row.rival) if name]
         if not row.item:
-            wanted = all(name in systems for name in sides)
+            matches = all(name in systems for name in sides)
         else:
-            wanted = all((row.item, name) in texts for name in sides)
-        if wanted and not _of_panel(row, result):
+            matches = all((row.item, name) in texts for name in sides)
+        if matches and not _of_panel(row, result):
             yield row
 
 
@@ -493,23 +503,24 @@ def _of_panel(row: Score | Failure, result: Result) -> bool:
     return any(row.column == column.criterion for column in result.table.columns if column.judge)
 
 
-def _columns(result: Result, rows: list[Score | Failure]) -> list[Column]:
+def _remaining_columns(result: Result, rows: list[Score | Failure]) -> list[Column]:
     """The columns that still have rows, and a panel's."""
-    there = {row.column for row in rows}
-    panels = {column.criterion for column in result.table.columns if column.judge and column.name in there}
-    return [column for column in result.table.columns if column.name in there | panels]
+    columns_with_rows = {row.column for row in rows}
+    panels = {column.criterion for column in result.table.columns if column.judge and column.name in columns_with_rows}
+    return [column for column in result.table.columns if column.name in columns_with_rows | panels]
 
 
-def _told_of_filter(result: Result, kept: list[Sample], wanted: samples.Values, gone: list[str]) -> dict[str, Any]:
+def _filtered_info(
+    result: Result, matching: list[Sample], values: samples.Values, dropped: list[str]
+) -> dict[str, Any]:
     """How the run went, and which of its texts are shown."""
-    all_of = len(result.table.samples)
-    note = (
-        f"Shown are the texts with {samples.describe_filter(wanted)} alone, {len(kept):,} of {plural(all_of, 'text')}: "
-    )
-    note += "all means, intervals and tests are of these; requests, tokens, cost and time are of the whole run."
-    notes = [note]
-    if gone:
-        notes.append(f"Left out, as measured over all texts of a system together: {', '.join(gone)}.")
+    notes = [
+        f"Shown are the texts with {samples.describe_filter(values)} alone, {len(matching):,} of "
+        f"{plural(len(result.table.samples), 'text')}: all means, intervals and tests are of these; requests, tokens, "
+        "cost and time are of the whole run."
+    ]
+    if dropped:
+        notes.append(f"Left out, as measured over all texts of a system together: {', '.join(dropped)}.")
     info: Mapping[str, Any] = result.info
-    where = {name: [*values] if isinstance(values, list | tuple) else [values] for name, values in wanted.items()}
+    where = {name: [*value] if isinstance(value, list | tuple) else [value] for name, value in values.items()}
     return {**info, "notes": [*notes, *info.get("notes", ())], "where": {**info.get("where", {}), **where}}

@@ -118,32 +118,32 @@ def flat(rated: Rated) -> Criterion:
         tuple(_held(row) for row in rated.rows),
         rated.no_ceiling or None,
         tuple(
-            Below(judge, floor, level, "spearman", **_numbers(found))
-            for (judge, floor, level), found in rated.differences.items()
+            Below(judge, floor, level, "spearman", **_numbers(estimate))
+            for (judge, floor, level), estimate in rated.differences.items()
         ),
         tuple(
-            Beside(one.judge, one.other, one.level, coefficient, **_numbers(found), p=found.p)
-            for one in rated.versus
-            for coefficient, found in _coefficients(one)
+            Beside(versus.judge, versus.other, versus.level, coefficient, **_numbers(estimate), p=estimate.p)
+            for versus in rated.versus
+            for coefficient, estimate in _coefficients(versus)
         ),
     )
 
 
-def _coefficients(one: Versus) -> Iterator[tuple[Coefficient, Estimate]]:
-    yield "spearman", one.spearman
-    if one.pearson is not None:
-        yield "pearson", one.pearson
+def _coefficients(versus: Versus) -> Iterator[tuple[Coefficient, Estimate]]:
+    yield "spearman", versus.spearman
+    if versus.pearson is not None:
+        yield "pearson", versus.pearson
 
 
 def _held(row: Row) -> Held:
-    found = row.correlation
+    correlation = row.correlation
     return Held(
         row.name,
         row.kind,
         row.signature,
-        found.texts,
-        tuple(Correlated(level, name, **_numbers(e)) for (level, name), e in found.estimates.items()),
-        found.lacking,
+        correlation.texts,
+        tuple(Correlated(level, name, **_numbers(e)) for (level, name), e in correlation.estimates.items()),
+        correlation.lacking,
         tuple(Agreed(measure, **_numbers(e)) for measure, e in row.agreement.estimates.items()),
         row.agreement.lacking,
         row.calibration,
@@ -156,54 +156,58 @@ def _numbers(estimate: Estimate) -> dict[str, Any]:
     return {name: value for name, value in asdict(estimate).items() if name not in ("name", "p")}
 
 
-def read(found: Mapping[str, Any]) -> Rated:
+def read(stored: Mapping[str, Any]) -> Rated:
     """The criterion of which `asdict(flat(…))` was stored. Raises KeyError or TypeError for anything else."""
-    rows = [_row(row) for row in found["rows"]]
-    spearman = {(one["judge"], one["other"], one["level"]): one for one in found["versus"]}
-    pearson = {key: one for key, one in spearman.items() if one["coefficient"] == "pearson"}
-    spearman |= {(o["judge"], o["other"], o["level"]): o for o in found["versus"] if o["coefficient"] == "spearman"}
+    rows = [_row(row) for row in stored["rows"]]
+    spearman = {(entry["judge"], entry["other"], entry["level"]): entry for entry in stored["versus"]}
+    pearson = {key: entry for key, entry in spearman.items() if entry["coefficient"] == "pearson"}
+    spearman |= {(o["judge"], o["other"], o["level"]): o for o in stored["versus"] if o["coefficient"] == "spearman"}
     return Rated(
-        found["criterion"],
-        found["texts"],
+        stored["criterion"],
+        stored["texts"],
         tuple(row for row in rows if row.kind == "judge"),
         tuple(row for row in rows if row.kind == "floor"),
         next((row for row in rows if row.kind == "ceiling"), None),
-        found["no_ceiling"] or "",
-        {(one["judge"], one["floor"], one["level"]): _estimate("difference", one) for one in found["differences"]},
+        stored["no_ceiling"] or "",
+        {
+            (entry["judge"], entry["floor"], entry["level"]): _estimate("difference", entry)
+            for entry in stored["differences"]
+        },
         tuple(
             Versus(
-                *key, _estimate("difference", one), _estimate("difference", pearson[key]) if key in pearson else None
+                *key, _estimate("difference", entry), _estimate("difference", pearson[key]) if key in pearson else None
             )
-            for key, one in spearman.items()
+            for key, entry in spearman.items()
         ),
     )
 
 
-def _row(found: Mapping[str, Any]) -> Row:
+def _row(stored: Mapping[str, Any]) -> Row:
     estimates = {
-        (one["level"], one["coefficient"]): _estimate(one["coefficient"], one) for one in found["correlations"]
+        (entry["level"], entry["coefficient"]): _estimate(entry["coefficient"], entry)
+        for entry in stored["correlations"]
     }
-    agreed = {one["measure"]: _estimate(one["measure"], one) for one in found["agreement"]}
+    agreed = {entry["measure"]: _estimate(entry["measure"], entry) for entry in stored["agreement"]}
     return Row(
-        found["name"],
-        found["kind"],
-        found["signature"],
-        Correlation(found["texts"], estimates, found["lacking"]),
-        Agreement(agreed, found["no_agreement"]),
-        _calibration(found["calibration"]) if found["calibration"] else None,
-        found["no_calibration"] or "",
-        found.get("few") or {},
+        stored["name"],
+        stored["kind"],
+        stored["signature"],
+        Correlation(stored["texts"], estimates, stored["lacking"]),
+        Agreement(agreed, stored["no_agreement"]),
+        _calibration(stored["calibration"]) if stored["calibration"] else None,
+        stored["no_calibration"] or "",
+        stored.get("few") or {},
     )
 
 
-def _calibration(found: Mapping[str, Any]) -> Calibration:
-    bins = tuple(Bin(**{**one, "people": Estimate(**one["people"])}) for one in found["bins"])
-    return Calibration(found["low"], found["high"], bins, Estimate(**found["error"]), Estimate(**found["bias"]))
+def _calibration(stored: Mapping[str, Any]) -> Calibration:
+    bins = tuple(Bin(**{**stored_bin, "people": Estimate(**stored_bin["people"])}) for stored_bin in stored["bins"])
+    return Calibration(stored["low"], stored["high"], bins, Estimate(**stored["error"]), Estimate(**stored["bias"]))
 
 
-def _estimate(name: str, found: Mapping[str, Any]) -> Estimate:
-    numbers = {part: found[part] for part in ("value", "low", "high", "n", "method")}
-    return Estimate(name, **numbers, p=found.get("p"))
+def _estimate(name: str, stored: Mapping[str, Any]) -> Estimate:
+    numbers = {key: stored[key] for key in ("value", "low", "high", "n", "method")}
+    return Estimate(name, **numbers, p=stored.get("p"))
 
 
 FORMATS = ("console", "markdown", "json", "csv", "latex")
@@ -222,7 +226,7 @@ class Validation:
     calibrated: tuple[Calibrated, ...] = ()
 
     def __repr__(self) -> str:
-        named = ", ".join(f"{one.criterion} ({plural(one.texts, 'text')})" for one in self.rated)
+        named = ", ".join(f"{criterion.criterion} ({plural(criterion.texts, 'text')})" for criterion in self.rated)
         return f"<Validation: {named}>"
 
     def report(self, format: str = "console", level: str = "document", *, colour: bool = False) -> str:

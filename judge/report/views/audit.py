@@ -151,7 +151,7 @@ class Use:
 
     @property
     def told(self) -> str:
-        return " · ".join(f"{one.label} {one.count}%" for one in self.bins)
+        return " · ".join(f"{bin.label} {bin.count}%" for bin in self.bins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,20 +176,20 @@ class Layout:
 
 def layout(card: JudgeCard) -> Layout:
     """Lay a card out."""
-    columns = _columns(card)
-    own = [cell for cell in card.cells if cell.own]
-    findings = [one for one in card.findings if not _of_label(one)]
+    columns = _criterion_columns(card)
+    own_damage = [cell for cell in card.cells if cell.own]
+    findings = [finding for finding in card.findings if not _is_label_use(finding)]
     return Layout(
         title=one_line(card.title),
         told=tuple(map(one_line, card.verdicts)),
         notes=tuple(map(one_line, card.notes)),
         facts=tuple(_facts(card)),
         sensitivity=_matrix("Sensitivity", card.cells, columns, OWN),
-        own=tuple(_detail(cell, columns) for cell in own),
-        injection=_matrix("Injection", card.attacks, columns, _attacked(card)),
+        own=tuple(_detail(cell, columns) for cell in own_damage),
+        injection=_matrix("Injection", card.attacks, columns, _attack_caption(card)),
         attacks=tuple(_detail(cell, columns) for cell in card.attacks),
         biases=tuple(_biases(findings, columns)),
-        use=tuple(_uses(card.findings)),
+        use=tuple(_label_use(card.findings)),
         left_out=tuple((one_line(name), one_line(why)) for name, why in card.left_out.items()),
         failures=tuple((one_line(name), f"{n:,}") for name, n in card.failures.items()),
         how=HOW,
@@ -197,16 +197,18 @@ def layout(card: JudgeCard) -> Layout:
     )
 
 
-def _columns(card: JudgeCard) -> dict[str, Column]:
+def _criterion_columns(card: JudgeCard) -> dict[str, Column]:
     """What is known of the criteria's scales."""
     known = card.info.get("criteria") or {}
     return {
-        name: Column(name, "criterion", "", one.get("low"), one.get("high"), better=one.get("better", "higher"))
-        for name, one in known.items()
+        name: Column(
+            name, "criterion", "", criterion.get("low"), criterion.get("high"), better=criterion.get("better", "higher")
+        )
+        for name, criterion in known.items()
     }
 
 
-def _attacked(card: JudgeCard) -> str:
+def _attack_caption(card: JudgeCard) -> str:
     return next((ATTACKED.format(control=one_line(cell.change)) for cell in card.attacks if cell.control), "")
 
 
@@ -216,7 +218,7 @@ def _facts(card: JudgeCard) -> Iterator[tuple[str, str]]:
     digest = f", SHA-256 {data['sha256'][:16]}" if data.get("sha256") else ""
     changed = sum((info.get("texts_by_change") or {}).values()) - texts
     failed = f", {info['failed']:,} without a score" if info.get("failed") else ""
-    told = {
+    facts = {
         "Judge": " at ".join(filter(None, [info.get("model"), info.get("endpoint")])),
         "Date": info.get("date"),
         "Data": f"{data.get('name') or 'given in Python'}{digest}" if data else "",
@@ -224,53 +226,54 @@ def _facts(card: JudgeCard) -> Iterator[tuple[str, str]]:
         "Texts": texts and f"{plural(texts, 'text')}, {plural(changed, 'changed one')}",
         "Judgments": info.get("judgments") and f"{info['judgments']:,}{failed}",
         "Language": info.get("language"),
-        **{name.capitalize(): str(told) for name, told in (info.get("settings") or {}).items()},
-        **{f"Criterion {name}": _of_criterion(one) for name, one in (info.get("criteria") or {}).items()},
-        "Spent": _spent(info.get("spent") or {}),
+        **{name.capitalize(): str(value) for name, value in (info.get("settings") or {}).items()},
+        **{f"Criterion {name}": _criterion_fact(criterion) for name, criterion in (info.get("criteria") or {}).items()},
+        "Spent": _spent_fact(info.get("spent") or {}),
         "Made by": info.get("version") and f"judge {info['version']}, seed {info.get('seed', 0)}",
     }
-    return ((one_line(name), one_line(str(one))) for name, one in told.items() if one)
+    return ((one_line(name), one_line(str(value))) for name, value in facts.items() if value)
 
 
-def _spent(spent: Mapping[str, Any]) -> str:
+def _spent_fact(spent: Mapping[str, Any]) -> str:
     if not spent.get("requests"):
         return ""
     usd = "no price known" if spent.get("usd") is None else f"${number(spent['usd'], 4)}"
     return f"{plural(spent['requests'], 'request')}, {spent['tokens']:,} tokens, {usd}"
 
 
-def _of_criterion(one: Mapping[str, Any]) -> str:
-    labels = one.get("labels") or []
+def _criterion_fact(criterion: Mapping[str, Any]) -> str:
+    labels = criterion.get("labels") or []
     ends = (
         ""
-        if one.get("low") is None or one.get("high") is None
-        else minus(f"{one['low']:g}") + " to " + minus(f"{one['high']:g}")
+        if criterion.get("low") is None or criterion.get("high") is None
+        else minus(f"{criterion['low']:g}") + " to " + minus(f"{criterion['high']:g}")
     )
     scale = f"labels {', '.join(map(one_line, labels))}" if labels else ends and f"scale {ends}"
-    prompt = f"prompt {one_line(str(one['digest']))[:16]}" if one.get("digest") else ""
-    reply = f"reply {one_line(str(one['reply']))}" if one.get("reply") else ""
+    prompt = f"prompt {one_line(str(criterion['digest']))[:16]}" if criterion.get("digest") else ""
+    reply = f"reply {one_line(str(criterion['reply']))}" if criterion.get("reply") else ""
     return ", ".join(filter(None, [scale, reply, prompt]))
 
 
 # Matrices
 
 
-def _matrix(title: str, cells: Sequence[SensitivityCell], columns: Mapping[str, Column], told: str) -> Matrix | None:
+def _matrix(title: str, cells: Sequence[SensitivityCell], columns: Mapping[str, Column], caption: str) -> Matrix | None:
     if not cells:
         return None
     criteria = list(dict.fromkeys(cell.criterion for cell in cells))
-    known = {(cell.change, cell.criterion): _shown(cell, columns.get(cell.criterion)) for cell in cells}
+    known = {(cell.change, cell.criterion): _cell(cell, columns.get(cell.criterion)) for cell in cells}
     rows = [
-        (name, tuple(known.get((name, one)) for one in criteria)) for name in dict.fromkeys(c.change for c in cells)
+        (name, tuple(known.get((name, criterion)) for criterion in criteria))
+        for name in dict.fromkeys(c.change for c in cells)
     ]
-    return Matrix(title, tuple(map(one_line, criteria)), tuple((one_line(name), row) for name, row in rows), told)
+    return Matrix(title, tuple(map(one_line, criteria)), tuple((one_line(name), row) for name, row in rows), caption)
 
 
-def _shown(cell: SensitivityCell, column: Column | None) -> ShownCell:
+def _cell(cell: SensitivityCell, column: Column | None) -> ShownCell:
     rate, move = cell.rate, cell.move
     digits = places(column, [move.value] if move else [])
     mark = (SEEN if detects_damage(cell) else UNSEEN) if cell.own else ""
-    told = _mark(cell)
+    significance = _mark(cell)
     detail = _detail(cell, {cell.criterion: column} if column else {})
     title = (
         f"{one_line(cell.change)}, {one_line(cell.criterion)}: {detail.rate}, against {detail.against}; {detail.move}"
@@ -282,8 +285,8 @@ def _shown(cell: SensitivityCell, column: Column | None) -> ShownCell:
         percents(rate) if rate else "",
         signed(move.value, digits) if move else "–",
         interval(move, digits) if move else "",
-        told,
-        ("won" if move.value > 0 else "lost") if move and told else "",
+        significance,
+        ("won" if move.value > 0 else "lost") if move and significance else "",
         round(60 * rate.value) if rate else 0,
         f"{title}, {plural(move.n if move else 0, 'text')}{f', {cell.failed:,} failed' if cell.failed else ''}",
         f"{number(100 * cell.against.value, 0)}%" if cell.against else "",
@@ -311,15 +314,15 @@ def _detail(cell: SensitivityCell, columns: Mapping[str, Column]) -> Detail:
         (SEEN if detects_damage(cell) else UNSEEN) if cell.own else "",
         share_percent(rate) if rate else "–",
         f"{change(move, digits)}{_mark(cell)}" if move else "–",
-        _p(move) if move else "–",
+        _p_text(move) if move else "–",
         f"{move.n:,}" if move else "0",
         f"{cell.failed:,}",
         share_percent(cell.against) if cell.against else "–",
     )
 
 
-def _p(found: Estimate) -> str:
-    return "–" if found.p is None else "<.001" if found.p < 0.001 else number(found.p, 3).removeprefix("0")
+def _p_text(estimate: Estimate) -> str:
+    return "–" if estimate.p is None else "<.001" if estimate.p < 0.001 else number(estimate.p, 3).removeprefix("0")
 
 
 # Biases
@@ -327,66 +330,72 @@ def _p(found: Estimate) -> str:
 
 def _biases(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> Iterator[Bias]:
     by_probe: dict[str, dict[str, list[BiasFinding]]] = defaultdict(lambda: defaultdict(list))
-    for one in findings:
-        by_probe[one.probe][one.what].append(one)
+    for finding in findings:
+        by_probe[finding.probe][finding.what].append(finding)
     for probe in sorted(by_probe, key=lambda name: _PROBES.index(name) if name in _PROBES else len(_PROBES)):
-        points = _points([one for found in by_probe[probe].values() for one in found], columns)
-        yield Bias(one_line(probe), tuple(_group(found, columns, points) for found in by_probe[probe].values()))
+        points = _points_axis(
+            [finding for same_measure in by_probe[probe].values() for finding in same_measure], columns
+        )
+        yield Bias(
+            one_line(probe), tuple(_group(same_measure, columns, points) for same_measure in by_probe[probe].values())
+        )
 
 
-def _points(found: Sequence[BiasFinding], columns: Mapping[str, Column]) -> geometry.Axis:
+def _points_axis(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> geometry.Axis:
     """The same to either side of 0, and as far as the furthest end of all that is in points, or the scale is long."""
-    estimates = [one.estimate for one in found if one.unit not in {"share", "r"}]
-    most = max((abs(end) for e in estimates for end in (e.value, e.low, e.high) if end is not None), default=0.0)
-    far = next((far for far in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if far >= most), most)
-    scales = [columns.get(one.criterion) for one in found]
-    spans = [c.high - c.low if c and c.high is not None and c.low is not None else far for c in scales]
-    far = max(most, min(far, max(spans, default=far)))
-    return geometry.even(-far, far, far)
+    estimates = [finding.estimate for finding in findings if finding.unit not in {"share", "r"}]
+    furthest = max((abs(end) for e in estimates for end in (e.value, e.low, e.high) if end is not None), default=0.0)
+    limit = next((step for step in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if step >= furthest), furthest)
+    scales = [columns.get(finding.criterion) for finding in findings]
+    spans = [c.high - c.low if c and c.high is not None and c.low is not None else limit for c in scales]
+    limit = max(furthest, min(limit, max(spans, default=limit)))
+    return geometry.even(-limit, limit, limit)
 
 
-def _group(found: Sequence[BiasFinding], columns: Mapping[str, Column], points: geometry.Axis) -> Group:
-    first = found[0]
-    what = one_line(first.what) + (f" ({one_line(first.unit)})" if first.unit not in _PLAIN else "")
-    along = {"share": _SHARES, "r": _CORRELATIONS}.get(first.unit, points)
-    return Group(what, along, tuple(_row(one, columns.get(one.criterion), what, along) for one in found))
+def _group(findings: Sequence[BiasFinding], columns: Mapping[str, Column], points: geometry.Axis) -> Group:
+    first = findings[0]
+    measure = one_line(first.what) + (f" ({one_line(first.unit)})" if first.unit not in _PLAIN else "")
+    axis = {"share": _SHARES, "r": _CORRELATIONS}.get(first.unit, points)
+    return Group(
+        measure, axis, tuple(_row(finding, columns.get(finding.criterion), measure, axis) for finding in findings)
+    )
 
 
-def _row(one: BiasFinding, column: Column | None, what: str, along: geometry.Axis) -> Row:
-    found, name = one.estimate, one_line(one.criterion)
-    digits = 2 if one.unit == "r" else places(column, [found.value])
-    if one.unit == "share":
-        value, beside = f"{number(100 * found.value, 0)}%", percents(found)
+def _row(finding: BiasFinding, column: Column | None, measure: str, axis: geometry.Axis) -> Row:
+    estimate, name = finding.estimate, one_line(finding.criterion)
+    digits = 2 if finding.unit == "r" else places(column, [estimate.value])
+    if finding.unit == "share":
+        value, beside = f"{number(100 * estimate.value, 0)}%", percents(estimate)
     else:
-        shown = number if one.unit == "sd" else signed
-        value, beside = shown(found.value, digits), interval(found, digits)
-    bar = geometry.bar(along, found, f"{name}, {what}: {value} {beside}".rstrip())
-    if one.what == FIRST:  # no preference is one half
-        half = along.at(TIE)
+        write = number if finding.unit == "sd" else signed
+        value, beside = write(estimate.value, digits), interval(estimate, digits)
+    bar = geometry.bar(axis, estimate, f"{name}, {measure}: {value} {beside}".rstrip())
+    if finding.what == FIRST:  # no preference is one half
+        half = axis.at(TIE)
         bar = replace(bar, left=min(half, bar.mean), width=round(abs(bar.mean - half), 2))
-    mark = TOLD if one.told else OPEN if one.open else ""
-    n = plural(found.n, one.of.removesuffix("s"))
-    return Row(name, value, beside, _p(found), n, mark, one_line(one.said), bar)
+    mark = TOLD if finding.told else OPEN if finding.open else ""
+    n = plural(estimate.n, finding.of.removesuffix("s"))
+    return Row(name, value, beside, _p_text(estimate), n, mark, one_line(finding.said), bar)
 
 
-def _of_label(one: BiasFinding) -> bool:
-    return one.probe == "scale use" and one.what.startswith(LABEL)
+def _is_label_use(finding: BiasFinding) -> bool:
+    return finding.probe == "scale use" and finding.what.startswith(LABEL)
 
 
-def _uses(findings: Sequence[BiasFinding]) -> Iterator[Use]:
+def _label_use(findings: Sequence[BiasFinding]) -> Iterator[Use]:
     by_criterion = defaultdict[str, list[BiasFinding]](list)
-    for one in findings:
-        if _of_label(one):
-            by_criterion[one.criterion].append(one)
-    for name, found in by_criterion.items():
-        tallest = max(one.estimate.value for one in found) or 1.0
+    for finding in findings:
+        if _is_label_use(finding):
+            by_criterion[finding.criterion].append(finding)
+    for name, label_findings in by_criterion.items():
+        tallest = max(finding.estimate.value for finding in label_findings) or 1.0
         bins = [
             geometry.Bin(
-                one_line(one.what.removeprefix(LABEL)),
-                round(100 * one.estimate.value),
-                round(100 * one.estimate.value / tallest, 1),
-                f"{one_line(one.what.removeprefix(LABEL))}: {share_percent(one.estimate)}",
+                one_line(finding.what.removeprefix(LABEL)),
+                round(100 * finding.estimate.value),
+                round(100 * finding.estimate.value / tallest, 1),
+                f"{one_line(finding.what.removeprefix(LABEL))}: {share_percent(finding.estimate)}",
             )
-            for one in found
+            for finding in label_findings
         ]
         yield Use(one_line(name), tuple(bins))

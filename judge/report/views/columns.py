@@ -79,11 +79,11 @@ def agreement(result: Result) -> tuple[Agreed, ...]:
 
 def in_display_order(result: Result) -> tuple[Group, ...]:
     """The columns as they are shown: the overall score, where there is one, before the criteria and the metrics."""
-    found = groups(result)
+    column_groups = groups(result)
     if result.overall is None:
-        return found
+        return column_groups
     column = result.overall.column
-    return (Group(column.name, (column,), {column.name: ""}), *found)
+    return (Group(column.name, (column,), {column.name: ""}), *column_groups)
 
 
 def lead_column(result: Result) -> Comparison | None:
@@ -93,8 +93,8 @@ def lead_column(result: Result) -> Comparison | None:
     """
     by_column = compared_columns(result)
     columns = [column.name for group in in_display_order(result) for column in group.columns if not column.judge]
-    found = [by_column[name] for name in columns if name in by_column and by_column[name].ranks]
-    return next((one for one in found if one.best), found[0] if found else None)
+    candidates = [by_column[name] for name in columns if name in by_column and by_column[name].ranks]
+    return next((comparison for comparison in candidates if comparison.best), candidates[0] if candidates else None)
 
 
 def compared_columns(result: Result) -> Mapping[str, Comparison]:

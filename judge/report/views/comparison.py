@@ -17,8 +17,8 @@ from judge.stats.analyze import NAME as OVERALL
 from judge.stats.run_differences import Item, Moved, Runs, Shift
 
 EVERY = "all systems"
-_ROWS, _NAMED = 12, 8  # systems of a column, and names of a list, where not all of them are shown
-_TEXT = 2_000  # characters of a judge's words
+_MAX_ROWS, _MAX_NAMED = 12, 8  # systems of a column, and names of a list, where not all of them are shown
+_MAX_TEXT = 2_000  # characters of a judge's words
 HOW = (
     "Change: after less before, mean over the items of both runs. [low, high]: {method}. Holm's correction is over "
     "all systems and columns in which any value differs. ≠: p below .05. ↑ = ↓: texts of which the value rose, stayed "
@@ -102,37 +102,37 @@ class Layout:
     how: str
 
 
-def layout(found: RunComparison, *, every: bool = False) -> Layout:
+def layout(comparison: RunComparison, *, every: bool = False) -> Layout:
     """Lay two runs out; with `every` all systems of a column, else no more than can be read."""
     columns: dict[str, list[Moved]] = {}
-    for row in found.runs.moved:
+    for row in comparison.runs.moved:
         columns.setdefault(row.column, []).append(row)
     differ = {name: rows for name, rows in columns.items() if any(row.up or row.down for row in rows)}
     equal = [one_line(name) for name in columns if name not in differ]
     return Layout(
-        title=f"{one_line(found.names[0])} → {one_line(found.names[1])}",
-        told=tuple(_told(found.runs, differ)),
-        notes=(*map(one_line, found.notes), *_left_out(found)),
-        changes=tuple((_title(change), change) for change in found.changes),
-        sections=tuple(_section(found.columns.get(name), rows, every=every) for name, rows in differ.items()),
+        title=f"{one_line(comparison.names[0])} → {one_line(comparison.names[1])}",
+        told=tuple(_sentences(comparison.runs, differ)),
+        notes=(*map(one_line, comparison.notes), *_left_out(comparison)),
+        changes=tuple((_title(change), change) for change in comparison.changes),
+        sections=tuple(_section(comparison.columns.get(name), rows, every=every) for name, rows in differ.items()),
         unchanged=f"No value differs in {_listed(equal)}." if equal else "",
-        failed=(*_failed("appeared", found.runs.appeared), *_failed("vanished", found.runs.vanished)),
-        far=tuple(_far(found)),
-        how=HOW.format(method=_method(found.runs)),
+        failed=(*_failed("appeared", comparison.runs.appeared), *_failed("vanished", comparison.runs.vanished)),
+        far=tuple(_item_changes(comparison)),
+        how=HOW.format(method=_method(comparison.runs)),
     )
 
 
 def _title(change: Change) -> str:
-    of = f" of {_listed([one_line(name) for name in change.columns])}" if change.columns else ""
-    return f"{change.what}{of}"
+    columns = f" of {_listed([one_line(name) for name in change.columns])}" if change.columns else ""
+    return f"{change.what}{columns}"
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more
 
 
-def _told(runs: Runs, differ: Mapping[str, Sequence[Moved]]) -> Iterator[str]:
+def _sentences(runs: Runs, differ: Mapping[str, Sequence[Moved]]) -> Iterator[str]:
     """The answer, in sentences."""
     yield f"In both runs: {plural(runs.texts, 'text')} of {plural(runs.items, 'item')}."
     if not differ:
@@ -140,7 +140,7 @@ def _told(runs: Runs, differ: Mapping[str, Sequence[Moved]]) -> Iterator[str]:
     else:
         tested = [row for row in runs.moved if row.system and row.adjusted is not None and (row.up or row.down)]
         moved = sum(row.moved for row in tested)
-        overall = [_sentence(row) for row in runs.moved if not row.system and row.moved]
+        overall = [_overall_change(row) for row in runs.moved if not row.system and row.moved]
         if overall:
             yield f"Over all systems {'; '.join(overall)}."
         if tested:
@@ -155,7 +155,7 @@ def _told(runs: Runs, differ: Mapping[str, Sequence[Moved]]) -> Iterator[str]:
         yield f"{plural(len(runs.appeared), 'failure')} appeared, {len(runs.vanished):,} vanished."
 
 
-def _sentence(row: Moved) -> str:
+def _overall_change(row: Moved) -> str:
     e, places = row.estimate, decimals([row.before, row.after])
     ends = [end for end in (e.low, e.high) if end is not None]
     size = sorted(abs(end) for end in ends) if e.value < 0 else ends
@@ -171,21 +171,22 @@ def _method(runs: Runs) -> str:
     return known.most_common(1)[0][0] if known else "none, for nothing differs on two items or more"
 
 
-def _left_out(found: RunComparison) -> Iterator[str]:
+def _left_out(comparison: RunComparison) -> Iterator[str]:
     """What is not compared."""
-    runs = found.runs
+    runs = comparison.runs
     known = {row.column for row in runs.moved} | dict(runs.incomparable).keys()
-    had = {column.name for column in found.before.table.columns}
-    if bare := [one_line(name) for name in found.columns if name in had and name not in known]:
+    had = {column.name for column in comparison.before.table.columns}
+    if bare := [one_line(name) for name in comparison.columns if name in had and name not in known]:
         yield f"No text has a value in both runs of {_listed(bare)}."
-    for lacking, of in _unscored(runs, found).items():
-        yield f"No text of {_listed(lacking)} has a value in both runs of {_listed(of)}."
+    for lacking, columns in _unscored(runs, comparison).items():
+        yield f"No text of {_listed(lacking)} has a value in both runs of {_listed(columns)}."
     for name, why in runs.incomparable:
         yield f"{one_line(name)} is not compared: {why}."
-    for name, only in zip(found.names, runs.only, strict=True):
-        for what, names in (("item", only.items), ("system", only.systems), ("column", only.columns)):
+    for name, only in zip(comparison.names, runs.only, strict=True):
+        for kind, names in (("item", only.items), ("system", only.systems), ("column", only.columns)):
             if names:
-                yield f"Only in {one_line(name)}: {plural(len(names), what)} ({_listed([one_line(n, 80) for n in names])})."
+                listed = _listed([one_line(n, 80) for n in names])
+                yield f"Only in {one_line(name)}: {plural(len(names), kind)} ({listed})."
     if runs.edited:
         yield f"{plural(runs.edited, 'text')} of both runs differ in output, source or references."
     lost, won = runs.unanswered
@@ -193,15 +194,15 @@ def _left_out(found: RunComparison) -> Iterator[str]:
         yield f"{lost:,} values of the first run were not asked for in the second, {won:,} the other way round."
 
 
-def _unscored(runs: Runs, found: RunComparison) -> dict[tuple[str, ...], list[str]]:
+def _unscored(runs: Runs, comparison: RunComparison) -> dict[tuple[str, ...], list[str]]:
     """By the systems of both runs that have no row in it, the columns that have rows."""
-    both = [name for name in found.before.table.systems if name in found.after.table.systems]
+    both = [name for name in comparison.before.table.systems if name in comparison.after.table.systems]
     rows: dict[str, set[str]] = {}
     for row in runs.moved:
         rows.setdefault(row.column, set()).add(row.system)
     lacking: dict[tuple[str, ...], list[str]] = {}
     for name, systems in rows.items():
-        if missing := tuple(one_line(one) for one in both if one not in systems):
+        if missing := tuple(one_line(system) for system in both if system not in systems):
             lacking.setdefault(missing, []).append(one_line(name))
     return lacking
 
@@ -214,12 +215,16 @@ def _section(column: Column | None, rows: Sequence[Moved], *, every: bool) -> Se
     )
     places = 3 if name == OVERALL else places
     ends = [abs(end) for row in rows for e in [row.estimate] for end in (e.value, e.low, e.high) if end is not None]
-    far = _round_up(max(ends))
-    along = geometry.even(-far, far, far)
-    shown = rows if every or len(rows) <= _ROWS else _most(rows)
-    more = f"{plural(len(rows) - len(shown), 'system')} that moved less are left out" if len(shown) < len(rows) else ""
+    limit = _round_up(max(ends))
+    axis = geometry.even(-limit, limit, limit)
+    shown_rows = rows if every or len(rows) <= _MAX_ROWS else _largest_changes(rows)
+    more = (
+        f"{plural(len(rows) - len(shown_rows), 'system')} that moved less are left out"
+        if len(shown_rows) < len(rows)
+        else ""
+    )
     lower = " (lower is better)" if column and column.better == "lower" else ""
-    return Section(one_line(name) + lower, along, tuple(_row(row, along, places) for row in shown), more)
+    return Section(one_line(name) + lower, axis, tuple(_row(row, axis, places) for row in shown_rows), more)
 
 
 def _round_up(value: float) -> float:
@@ -228,13 +233,13 @@ def _round_up(value: float) -> float:
     return next(m * power for m in (1, 2, 5, 10) if m * power >= value)
 
 
-def _most(rows: Sequence[Moved]) -> list[Moved]:
+def _largest_changes(rows: Sequence[Moved]) -> list[Moved]:
     """All systems together, and those that moved furthest, in their order."""
-    kept = sorted(rows, key=lambda row: (bool(row.system), -abs(row.estimate.value)))[:_ROWS]
-    return [row for row in rows if row in kept]
+    largest = sorted(rows, key=lambda row: (bool(row.system), -abs(row.estimate.value)))[:_MAX_ROWS]
+    return [row for row in rows if row in largest]
 
 
-def _row(row: Moved, along: geometry.Axis, places: int) -> Row:
+def _row(row: Moved, axis: geometry.Axis, places: int) -> Row:
     e = row.estimate
     change, interval = signed(e.value, places), format_interval(e.low, e.high, places)
     p = "–" if row.adjusted is None else "<.001" if row.adjusted < 0.001 else number(row.adjusted, 3).removeprefix("0")
@@ -242,54 +247,56 @@ def _row(row: Moved, along: geometry.Axis, places: int) -> Row:
     title = f"{system}: {change} {interval}".rstrip()
     texts = f"{row.up:,} {row.same:,} {row.down:,}" if e.p is not None or e.n == 1 else ""
     had, has = number(row.before, places), number(row.after, places)
-    return Row(system, had, has, change, interval, p, texts, "≠" if row.moved else "", geometry.bar(along, e, title))
+    return Row(system, had, has, change, interval, p, texts, "≠" if row.moved else "", geometry.bar(axis, e, title))
 
 
 def _failed(where: Literal["appeared", "vanished"], rows: Iterable[Failure]) -> Iterator[Failed]:
     kinds: dict[str, list[Failure]] = {}
     for row in rows:
         kinds.setdefault(row.error, []).append(row)
-    for error, of_kind in sorted(kinds.items(), key=lambda one: -len(one[1])):
-        first = of_kind[0]
-        names = _listed(list(dict.fromkeys(one_line(row.column) for row in of_kind)))
+    for error, failures in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
+        first = failures[0]
+        names = _listed(list(dict.fromkeys(one_line(row.column) for row in failures)))
         example = (
             f"{one_line(first.item or 'all texts', 80)}, {one_line(first.system, 80)}: {one_line(first.message, 200)}"
         )
-        yield Failed(where, one_line(error), len(of_kind), names, example)
+        yield Failed(where, one_line(error), len(failures), names, example)
 
 
-def _far(found: RunComparison) -> Iterator[ItemChanges]:
+def _item_changes(comparison: RunComparison) -> Iterator[ItemChanges]:
     """The items that moved, with what the judge said of them in both runs."""
-    wanted = {(shift.item, shift.system, shift.column) for item in found.runs.items_moved for shift in item.shifts}
-    words = [_words(result, wanted) for result in (found.before, found.after)]
-    outputs = {(s.item, s.system): s.output for s in found.after.table.samples}
-    for item in found.runs.items_moved:
-        yield ItemChanges(one_line(item.item), f"{100 * item.size:.0f}%", tuple(_shifts(found, item, words, outputs)))
+    keys = {(shift.item, shift.system, shift.column) for item in comparison.runs.items_moved for shift in item.shifts}
+    words = [_judge_texts(result, keys) for result in (comparison.before, comparison.after)]
+    outputs = {(s.item, s.system): s.output for s in comparison.after.table.samples}
+    for item in comparison.runs.items_moved:
+        yield ItemChanges(
+            one_line(item.item), f"{100 * item.size:.0f}%", tuple(_value_changes(comparison, item, words, outputs))
+        )
 
 
-def _words(result: Result, wanted: set[tuple[str, str, str]]) -> dict[tuple[str, str, str], str]:
+def _judge_texts(result: Result, keys: set[tuple[str, str, str]]) -> dict[tuple[str, str, str], str]:
     """The reasons, or else the replies, of these values."""
     return {
-        key: escape_controls((score.provenance.reason or score.provenance.raw or "")[:_TEXT])
+        score_key: escape_controls((score.provenance.reason or score.provenance.raw or "")[:_MAX_TEXT])
         for score in result.table.scores
-        if isinstance(score, Score) and (key := (score.item, score.system, score.column)) in wanted
+        if isinstance(score, Score) and (score_key := (score.item, score.system, score.column)) in keys
     }
 
 
-def _shifts(
-    found: RunComparison,
+def _value_changes(
+    comparison: RunComparison,
     item: Item,
     words: Sequence[Mapping[tuple[str, str, str], str]],
     outputs: Mapping[tuple[str, str], str],
 ) -> Iterator[ValueChange]:
     for shift in item.shifts:
         key = shift.item, shift.system, shift.column
-        places = _places(found.columns.get(shift.column), shift)
+        places = _places(comparison.columns.get(shift.column), shift)
         had, has = number(shift.before, places), number(shift.after, places)
         change = signed(shift.after - shift.before, places)
-        output = escape_controls(outputs.get((shift.item, shift.system), "")[:_TEXT])
-        said = words[0].get(key, ""), words[1].get(key, "")
-        yield ValueChange(one_line(shift.system), one_line(shift.column), had, has, change, output, said)
+        output = escape_controls(outputs.get((shift.item, shift.system), "")[:_MAX_TEXT])
+        texts = words[0].get(key, ""), words[1].get(key, "")
+        yield ValueChange(one_line(shift.system), one_line(shift.column), had, has, change, output, texts)
 
 
 def _places(column: Column | None, shift: Shift) -> int:

@@ -10,42 +10,43 @@ from judge.results.comparison import PLACES, CriterionDiff, Judged, Prompts
 from judge.stats.correlation import OVER, UNITS
 from judge.stats.power import items_needed
 
-_FAR = 100_000  # items, beyond which no one would go
+_MAX_ITEMS = 100_000  # items, beyond which no one would go
 
 
 # What is said
 
 
-def told(found: CriterionDiff) -> Iterator[str]:
+def told(diff: CriterionDiff) -> Iterator[str]:
     """The answer in sentences, the most important first."""
-    if found.judged is not None:
-        yield from _of_people(found.judged)
-        yield from _of_scores(found.judged)
-        yield from _of_failures(found.judged)
-    if found.prompts is not None:
-        yield _of_prompts(found.prompts)
-        yield _of_tokens(found.prompts)
-    elif found.diff or found.changes:
+    if diff.judged is not None:
+        yield from _agreement_sentence(diff.judged)
+        yield from _score_sentence(diff.judged)
+        yield from _failure_sentence(diff.judged)
+    if diff.prompts is not None:
+        yield _prompt_sentence(diff.prompts)
+        yield _token_sentence(diff.prompts)
+    elif diff.diff or diff.changes:
         yield "The two are not the same."
     else:
-        yield f"The two have the same text ({found.criteria[0].digest[:6]})."
+        yield f"The two have the same text ({diff.criteria[0].digest[:6]})."
 
 
-def _of_people(judged: Judged) -> Iterator[str]:
-    found = judged.leading
-    if found is None or found.difference is None:
+def _agreement_sentence(judged: Judged) -> Iterator[str]:
+    agreement = judged.leading
+    if agreement is None or agreement.difference is None:
         return
-    e = found.difference
-    over = f"{OVER[found.level]}, {plural(e.n, UNITS[found.level])}"
+    e = agreement.difference
+    over = f"{OVER[agreement.level]}, {plural(e.n, UNITS[agreement.level])}"
     size = f"Spearman {signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}".rstrip()
-    if found.told:
+    if agreement.told:
         tested = f" ({format_p(e.p)})" if e.p is not None else ""
         yield f"Agrees {'better' if e.value > 0 else 'worse'} with people{tested}: {size} {over}."
     else:
-        yield f"Agreement with people is not told apart{_open(e, e.p, UNITS[found.level])}: {size} {over}."
+        tested = _p_and_items_needed(e, e.p, UNITS[agreement.level])
+        yield f"Agreement with people is not told apart{tested}: {size} {over}."
 
 
-def _of_scores(judged: Judged) -> Iterator[str]:
+def _score_sentence(judged: Judged) -> Iterator[str]:
     rows = [] if judged.comparison is None else judged.comparison.runs.moved
     if not rows:
         yield "No text has a score by both."
@@ -58,48 +59,52 @@ def _of_scores(judged: Judged) -> Iterator[str]:
     elif row.adjusted is None:
         yield f"Scores: {size}, too few items for a test."
     elif row.moved:
-        yield f"Scores {'rose' if e.value > 0 else 'fell'} ({format_p(row.adjusted)}): {size} over {plural(e.n, 'item')}."
+        moved = "rose" if e.value > 0 else "fell"
+        yield f"Scores {moved} ({format_p(row.adjusted)}): {size} over {plural(e.n, 'item')}."
     else:
-        yield f"Scores are not told apart{_open(e, row.adjusted, 'item')}: {size} over {plural(e.n, 'item')}."
+        tested = _p_and_items_needed(e, row.adjusted, "item")
+        yield f"Scores are not told apart{tested}: {size} over {plural(e.n, 'item')}."
 
 
-def _open(found: Estimate, p: float | None, unit: str) -> str:
+def _p_and_items_needed(estimate: Estimate, p: float | None, unit: str) -> str:
     """` (p = 0.080, would take n ≈ 400 items)`; of these what is known, and no n at which the test has said no."""
-    said, items = [] if p is None else [format_p(p)], items_needed(found)
-    if items is not None and items > found.n:
-        so_many = f"more than {_FAR:,}" if items > _FAR else f"n ≈ {round(items, -max(0, len(str(items)) - 2)):,}"
-        said.append(f"would take {so_many} {unit}s")
-    return f" ({', '.join(said)})" if said else ""
+    parts, items = [] if p is None else [format_p(p)], items_needed(estimate)
+    if items is not None and items > estimate.n:
+        so_many = (
+            f"more than {_MAX_ITEMS:,}" if items > _MAX_ITEMS else f"n ≈ {round(items, -max(0, len(str(items)) - 2)):,}"
+        )
+        parts.append(f"would take {so_many} {unit}s")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
-def _of_failures(judged: Judged) -> Iterator[str]:
+def _failure_sentence(judged: Judged) -> Iterator[str]:
     if any(judged.failed):
         (had, has), (lost, loses) = judged.judgments, judged.failed
         yield f"{lost:,} of {plural(had, 'judgment')} failed before, {loses:,} of {has:,} after."
 
 
-def _of_prompts(found: Prompts) -> str:
-    if not found.differ:
-        return f"The prompts are the same on {'all ' if found.texts > 1 else ''}{plural(found.texts, 'text')}."
-    if found.differ == found.texts:
-        return f"The prompts differ on all of {plural(found.texts, 'text')} of {plural(found.items, 'item')}."
+def _prompt_sentence(prompts: Prompts) -> str:
+    if not prompts.differ:
+        return f"The prompts are the same on {'all ' if prompts.texts > 1 else ''}{plural(prompts.texts, 'text')}."
+    if prompts.differ == prompts.texts:
+        return f"The prompts differ on all of {plural(prompts.texts, 'text')} of {plural(prompts.items, 'item')}."
     return (
-        f"The prompts differ on {found.differ:,} of {plural(found.texts, 'text')}, which are of {found.items_differ:,} "
-        f"of {plural(found.items, 'item')}."
+        f"The prompts differ on {prompts.differ:,} of {plural(prompts.texts, 'text')}, which are of "
+        f"{prompts.items_differ:,} of {plural(prompts.items, 'item')}."
     )
 
 
-def _of_tokens(found: Prompts) -> str:
-    read, reads = found.tokens
+def _token_sentence(prompts: Prompts) -> str:
+    read, reads = prompts.tokens
     share = 100 * (reads / read - 1)
     change = f"{signed(share, 1)}%" if round(share, 1) else "no change"
-    said = f"A prompt has about {read:,.0f} tokens before and {reads:,.0f} after ({change})"
-    if found.cost is not None:
-        had, has = map(_dollars, found.cost)
-        said += f"; 1,000 judgments cost about {had} before and {has} after ({found.priced})"
-    elif found.priced:
-        said += f"; what they cost is not known ({found.priced})"
-    return f"{said}."
+    sentence = f"A prompt has about {read:,.0f} tokens before and {reads:,.0f} after ({change})"
+    if prompts.cost is not None:
+        had, has = map(_dollars, prompts.cost)
+        sentence += f"; 1,000 judgments cost about {had} before and {has} after ({prompts.priced})"
+    elif prompts.priced:
+        sentence += f"; what they cost is not known ({prompts.priced})"
+    return f"{sentence}."
 
 
 def _dollars(amount: float) -> str:

@@ -20,7 +20,7 @@ from judge.stats.power import ALPHA
 from judge.stats.system_differences import Comparison, Difference
 
 _LEVELS = {"item": "Item level", "document": "Document level", "system": "System level"}
-_SAYS = {
+_SCOPES = {
     "item": "over all texts",
     "document": "between the systems of an item, mean over items",
     "system": "between the systems' means",
@@ -59,11 +59,11 @@ class Heat:
 
 def heats(result: Result) -> tuple[Heat, ...]:
     """Spearman's rho at each level that has any."""
-    found = {m.level: m for m in result.matrices if m.coefficient == "spearman"}
-    return tuple(_heat(found[level]) for level in _LEVELS if level in found and _says(found[level]))
+    matrices = {m.level: m for m in result.matrices if m.coefficient == "spearman"}
+    return tuple(_heat(matrices[level]) for level in _LEVELS if level in matrices and _has_values(matrices[level]))
 
 
-def _says(matrix: Matrix) -> bool:
+def _has_values(matrix: Matrix) -> bool:
     """Whether two different columns have a value."""
     return any(v is not None for i, row in enumerate(matrix.values) for j, v in enumerate(row) if i != j)
 
@@ -74,13 +74,13 @@ def _heat(matrix: Matrix) -> Heat:
     return Heat(
         _LEVELS[matrix.level],
         matrix.names,
-        tuple(tuple(_met(matrix, row, column) for column in size) for row in size),
-        f"Spearman's rho {_SAYS[matrix.level]}: 1 where two columns rank alike, −1 where they rank the other way round."
-        f" Point at a cell for its interval.{note}",
+        tuple(tuple(_correlation_cell(matrix, row, column) for column in size) for row in size),
+        f"Spearman's rho {_SCOPES[matrix.level]}: 1 where two columns rank alike, −1 where they rank the other way "
+        f"round. Point at a cell for its interval.{note}",
     )
 
 
-def _met(matrix: Matrix, row: int, column: int) -> CorrelationCell:
+def _correlation_cell(matrix: Matrix, row: int, column: int) -> CorrelationCell:
     value = matrix.values[row][column]
     if row == column or value is None:
         return CorrelationCell(None, "" if row == column else "–", "" if row == column else "not defined")
@@ -91,7 +91,7 @@ def _met(matrix: Matrix, row: int, column: int) -> CorrelationCell:
     )
 
 
-_MOST = 100  # rows, where the systems are so many that each is compared with the best one only
+_MAX_ROWS = 100  # rows, where the systems are so many that each is compared with the best one only
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,25 +132,25 @@ class Wins:
         return f"{self.label}, {self.part}" if self.part else self.label
 
 
-def wins(result: Result, shown: Leaderboard) -> tuple[Wins, ...]:
+def wins(result: Result, board: Leaderboard) -> tuple[Wins, ...]:
     """A matrix for each column of which systems were compared, in the order of the table of means."""
-    found = compared_columns(result)
+    comparisons = compared_columns(result)
     return tuple(
-        _wins(found[column.name], column, shown.places[column.name], (group.name, group.parts[column.name]))
-        for group in shown.groups
+        _wins(comparisons[column.name], column, board.places[column.name], (group.name, group.parts[column.name]))
+        for group in board.groups
         for column in group.columns
-        if column.name in found and found[column.name].differences
+        if column.name in comparisons and comparisons[column.name].differences
     )
 
 
-def _wins(one: Comparison, column: Column, places: int, label: tuple[str, str]) -> Wins:
+def _wins(comparison: Comparison, column: Column, places: int, label: tuple[str, str]) -> Wins:
     cells: dict[tuple[str, str], DifferenceCell] = {}
-    for found in one.differences:
-        cells[found.system, found.other] = _met_of_difference_matrix(found, column, places, 1)
-        cells[found.other, found.system] = _met_of_difference_matrix(found, column, places, -1)
-    order = [rank.system for rank in one.ranks]
-    rows, rivals = (order, order) if len(order) <= MOST else (order[1 : _MOST + 1], order[:1])
-    ranks = {rank.system: standing(rank) for rank in one.ranks}
+    for difference in comparison.differences:
+        cells[difference.system, difference.other] = _difference_cell(difference, column, places, 1)
+        cells[difference.other, difference.system] = _difference_cell(difference, column, places, -1)
+    order = [rank.system for rank in comparison.ranks]
+    rows, rivals = (order, order) if len(order) <= MOST else (order[1 : _MAX_ROWS + 1], order[:1])
+    ranks = {rank.system: standing(rank) for rank in comparison.ranks}
     return Wins(
         *label,
         column.better,
@@ -158,39 +158,39 @@ def _wins(one: Comparison, column: Column, places: int, label: tuple[str, str]) 
         columns=tuple(rivals),
         ranks=tuple(ranks[system] for system in rows),
         cells=tuple(tuple(cells.get((row, rival)) for rival in rivals) for row in rows),
-        told=" ".join(_told(one, column, places, len(order))),
+        told=" ".join(_wins_notes(comparison, column, places, len(order))),
     )
 
 
-def _met_of_difference_matrix(found: Difference, column: Column, places: int, turn: Literal[1, -1]) -> DifferenceCell:
+def _difference_cell(difference: Difference, column: Column, places: int, sign: Literal[1, -1]) -> DifferenceCell:
     """The difference as it stands, or, with `turn` -1, that of the other system less the first."""
-    e = found.estimate
-    low, high = (e.low, e.high) if turn > 0 else (_minus(e.high), _minus(e.low))
-    value, better = turn * e.value, -1 if column.better == "lower" else 1
-    wins, losses = (found.wins, found.losses)[::turn]
-    tests = [format_p(found.adjusted)] if found.adjusted is not None else []
-    tests += [f"delta {signed(turn * found.delta, 2)}"] if found.delta is not None else []
-    side: Literal["won", "lost", ""] = "" if not found.apart else "won" if value * better > 0 else "lost"
-    record = f"{wins:,}/{found.ties:,}/{losses:,}"
+    e = difference.estimate
+    low, high = (e.low, e.high) if sign > 0 else (_negated(e.high), _negated(e.low))
+    value, better = sign * e.value, -1 if column.better == "lower" else 1
+    wins, losses = (difference.wins, difference.losses)[::sign]
+    tests = [format_p(difference.adjusted)] if difference.adjusted is not None else []
+    tests += [f"delta {signed(sign * difference.delta, 2)}"] if difference.delta is not None else []
+    side: Literal["won", "lost", ""] = "" if not difference.apart else "won" if value * better > 0 else "lost"
+    record = f"{wins:,}/{difference.ties:,}/{losses:,}"
     interval = format_interval(low, high, places)
     return DifferenceCell(signed(value, places), interval, record, side, ", ".join(tests))
 
 
-def _minus(end: float | None) -> float | None:
+def _negated(end: float | None) -> float | None:
     return None if end is None else -end
 
 
-def _told(one: Comparison, column: Column, places: int, systems: int) -> Iterator[str]:
-    sizes = {found.estimate.n for found in one.differences}
+def _wins_notes(comparison: Comparison, column: Column, places: int, systems: int) -> Iterator[str]:
+    sizes = {difference.estimate.n for difference in comparison.differences}
     items = plural(sizes.pop(), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
     yield f"Over {items}: mean of the row's system less that of the column's, 95% interval, items won/tied/lost."
     if column.better == "lower":
         yield "Lower is better: an item is won by the lower value, so the better system's difference is below 0."
-    pairs = plural(len(one.differences), "pair")
+    pairs = plural(len(comparison.differences), "pair")
     yield f"Coloured where the two are told apart: p < {ALPHA:g} by sign-flip test, after Holm over {pairs}."
-    if one.detectable is not None:
-        yield f"Smallest difference that so many items show with 80% power: {number(one.detectable, places)}."
-    if systems > MOST and systems - 1 > _MOST:
-        yield f"Shown are the first {_MOST}."
-    if one.note:
-        yield f"{one.note[0].upper()}{one.note[1:]}."
+    if comparison.detectable is not None:
+        yield f"Smallest difference that so many items show with 80% power: {number(comparison.detectable, places)}."
+    if systems > MOST and systems - 1 > _MAX_ROWS:
+        yield f"Shown are the first {_MAX_ROWS}."
+    if comparison.note:
+        yield f"{comparison.note[0].upper()}{comparison.note[1:]}."

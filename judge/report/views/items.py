@@ -70,37 +70,37 @@ class ScoreDetail:
 def build_score_detail(row: Score | Failure, labels: Sequence[str], places: int) -> ScoreDetail:
     """A row laid out, its value with that many decimals."""
     if isinstance(row, Failure):
-        drawn = _drawn(row.raw)
+        drawn = _sampled_replies(row.raw)
         known = drawn and f"{len(drawn)} draw" in row.message  # else a reply that happens to be a list
         return ScoreDetail("", "", "", "", "", _replies(drawn if known else [row.raw]), row)
     p = row.provenance
     path, shares = geometry.spark(p.distribution, labels) if p.distribution else ("", "")
-    drawn = _drawn(p.raw or "") if p.method == "samples" else []
+    drawn = _sampled_replies(p.raw or "") if p.method == "samples" else []
     replies = _replies(drawn or [p.raw or ""])
-    return ScoreDetail(number(row.value, places), path, shares, _how(p, places), p.reason or "", replies, None)
+    return ScoreDetail(number(row.value, places), path, shares, _method_text(p, places), p.reason or "", replies, None)
 
 
-def _drawn(raw: str) -> list[str]:
+def _sampled_replies(raw: str) -> list[str]:
     """The replies of which a score by samples keeps a JSON list; none where this is something else."""
     try:
-        found = json.loads(raw) if raw.startswith("[") else []
+        replies = json.loads(raw) if raw.startswith("[") else []
     except ValueError:
         return []
-    return found if all(isinstance(text, str) for text in found) else []
+    return replies if all(isinstance(text, str) for text in replies) else []
 
 
 def _replies(texts: Sequence[str]) -> Replies:
     return Replies(tuple(Counter(text.strip() for text in texts if text.strip()).most_common()))
 
 
-def _how(p: Provenance, places: int) -> str:
+def _method_text(p: Provenance, places: int) -> str:
     """How a score was made, in a few words."""
     if p.method in ("panel", IDENTICAL):
         return p.note or p.method
     parts = [p.method]
     if p.method == "samples":
-        asked = round(p.n / p.mass) if p.mass else p.n
-        parts.append(f"{p.n:,} of {asked:,} draws" if asked != p.n else plural(p.n, "draw"))
+        draws = round(p.n / p.mass) if p.mass else p.n
+        parts.append(f"{p.n:,} of {draws:,} draws" if draws != p.n else plural(p.n, "draw"))
     elif p.mass is not None:
         parts.append(f"mass {p.mass:.2f}")
     ends = [number(end, places) for end in (p.low, p.high) if end is not None]
@@ -127,8 +127,8 @@ def shares(column: Column, table: Table) -> dict[Text, float]:
 def means(each: Sequence[Mapping[Text, float]]) -> dict[Text, float]:
     """The mean over the columns, of the texts that all of them have."""
     first, *others = each or [{}]
-    texts = [text for text in first if all(text in other for other in others)]
-    return {text: sum(one[text] for one in each) / len(each) for text in texts}
+    texts = [text for text in first if all(text in values for values in others)]
+    return {text: sum(values[text] for values in each) / len(each) for text in texts}
 
 
 def gaps(judged: Mapping[Text, float], measured: Sequence[Score]) -> dict[Text, float]:
@@ -137,8 +137,8 @@ def gaps(judged: Mapping[Text, float], measured: Sequence[Score]) -> dict[Text, 
     both = [text for text in judged if text in by_metric]
     if len(both) < 2:
         return {}
-    one, other = (_ranks([values[text] for text in both]) for values in (judged, by_metric))
-    return {text: round(a - b, 3) for text, a, b in zip(both, one, other, strict=True)}
+    judge_ranks, metric_ranks = (_ranks([values[text] for text in both]) for values in (judged, by_metric))
+    return {text: round(a - b, 3) for text, a, b in zip(both, judge_ranks, metric_ranks, strict=True)}
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
@@ -148,9 +148,9 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return [(bisect_left(order, value) + bisect_right(order, value) - 1) / last for value in values]
 
 
-_LEAST = 3  # words
-_LEAST_CHARACTERS = 6  # where every character of Chinese, Japanese or Korean is a word
-_MOST_PLACES = 50  # at which a run of three words is looked at
+_MIN_WORDS = 3  # words
+_MIN_CHARACTERS = 6  # where every character of Chinese, Japanese or Korean is a word
+_MAX_PLACES = 50  # at which a run of three words is looked at
 _BY_CHARACTER = ("char", "zh")
 
 Run = tuple[int, int, int, int]
@@ -167,12 +167,12 @@ class Words:
     @classmethod
     def of(cls, text: str, tokenizer: str) -> Words:
         """The words that can be found again in the text, which is first made as the page shows it."""
-        shown = escape_controls(text)
-        found = list(_found(shown, texts.words(tokenizer)(shown)))
-        if any(character > "\uffff" for character in shown):
-            units = [0, *accumulate(1 + (character > "\uffff") for character in shown)]
-            found = [(word, units[start], units[end]) for word, start, end in found]
-        return cls(tuple(word for word, *_ in found), tuple((start, end) for _, start, end in found))
+        escaped = escape_controls(text)
+        placed = list(_word_places(escaped, texts.words(tokenizer)(escaped)))
+        if any(character > "\uffff" for character in escaped):
+            units = [0, *accumulate(1 + (character > "\uffff") for character in escaped)]
+            placed = [(word, units[start], units[end]) for word, start, end in placed]
+        return cls(tuple(word for word, *_ in placed), tuple((start, end) for _, start, end in placed))
 
     def span(self, first: int, size: int) -> tuple[int, int]:
         """Start and length of so many words."""
@@ -185,7 +185,7 @@ class Source:
 
     def __init__(self, text: str, others: Sequence[str]) -> None:
         self._tokenizer = texts.tokenizer_for([text, *others])
-        self._least = _LEAST_CHARACTERS if self._tokenizer in _BY_CHARACTER else _LEAST
+        self._least = _MIN_CHARACTERS if self._tokenizer in _BY_CHARACTER else _MIN_WORDS
         self._text = Words.of(text, self._tokenizer)
         self._starts = _starts(self._text.words)
 
@@ -196,20 +196,20 @@ class Source:
         Grusky et al. 2018, figure 3.
         """
         mine, theirs = Words.of(output, self._tokenizer), self._text
-        found, at = [], 0
-        while at + _LEAST <= len(mine.words):
-            where, size = self._longest(mine.words, at)
+        runs, index = [], 0
+        while index + _MIN_WORDS <= len(mine.words):
+            where, size = self._longest(mine.words, index)
             if size >= self._least:
-                found.append((*mine.span(at, size), *theirs.span(where, size)))
-            at += size if size >= self._least else 1
-        return tuple(found)
+                runs.append((*mine.span(index, size), *theirs.span(where, size)))
+            index += size if size >= self._least else 1
+        return tuple(runs)
 
     def _longest(self, words: Sequence[str], at: int) -> tuple[int, int]:
         """Where in the source the longest run goes on as the words do from `at`, and its length."""
         theirs = self._text.words
         where, most = 0, 0
-        for start in self._starts.get((words[at], words[at + 1], words[at + 2]), ())[:_MOST_PLACES]:
-            size, room = _LEAST, min(len(words) - at, len(theirs) - start)
+        for start in self._starts.get((words[at], words[at + 1], words[at + 2]), ())[:_MAX_PLACES]:
+            size, room = _MIN_WORDS, min(len(words) - at, len(theirs) - start)
             while size < room and words[at + size] == theirs[start + size]:
                 size += 1
             if size > most:
@@ -218,13 +218,13 @@ class Source:
 
 
 def _starts(words: Sequence[str]) -> Mapping[tuple[str, str, str], Sequence[int]]:
-    found = defaultdict(list)
+    starts = defaultdict(list)
     for place, three in enumerate(zip(words, words[1:], words[2:], strict=False)):
-        found[three].append(place)
-    return dict(found)
+        starts[three].append(place)
+    return dict(starts)
 
 
-def _found(text: str, words: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+def _word_places(text: str, words: Sequence[str]) -> Iterator[tuple[str, int, int]]:
     """Each word with its place, in order; those that the tokenizer has changed are left out."""
     lowered = text.lower()
     if len(lowered) != len(text):
@@ -279,12 +279,12 @@ def compared(
 ) -> tuple[Compared, ...]:
     """One item's rows by column (those of `labels`, in their order), two orders put together."""
     place = {system: at for at, system in enumerate(systems)}
-    found: dict[str, dict[tuple[str, str], list[Score | Failure | None]]] = {column: {} for column in labels}
+    by_column: dict[str, dict[tuple[str, str], list[Score | Failure | None]]] = {column: {} for column in labels}
     for row in rows:
-        if row.column in found and {row.system, row.rival} <= place.keys():
+        if row.column in by_column and {row.system, row.rival} <= place.keys():
             swapped = place[row.system] > place[row.rival]
             key = (row.rival, row.system) if swapped else (row.system, row.rival)
-            found[row.column].setdefault(key, [None, None])[swapped] = row
+            by_column[row.column].setdefault(key, [None, None])[swapped] = row
     return tuple(
         Compared(
             labels[column],
@@ -293,32 +293,32 @@ def compared(
                 for names in sorted(pairs, key=lambda names: (place[names[0]], place[names[1]]))
             ),
         )
-        for column, pairs in found.items()
+        for column, pairs in by_column.items()
     )
 
 
-def _pair(one: str, other: str, answers: Sequence[Score | Failure | None], orders: int) -> Pair:
+def _pair(first: str, second: str, answers: Sequence[Score | Failure | None], orders: int) -> Pair:
     scores = [row if isinstance(row, Score) else None for row in answers]
-    asked = [score for score in scores if score is not None]
-    found = verdict(*scores) if asked else None
+    answered = [score for score in scores if score is not None]
+    pair_verdict = verdict(*scores) if answered else None
     return Pair(
-        one,
-        other,
-        (_verdict(one, other, answers[0]), _verdict(other, one, answers[1])),
-        number(found.preference, 2) if found and len(asked) >= orders else "–",
-        bool(found and found.flipped),
-        any(score.provenance.method == IDENTICAL for score in asked),
+        first,
+        second,
+        (_verdict(first, second, answers[0]), _verdict(second, first, answers[1])),
+        number(pair_verdict.preference, 2) if pair_verdict and len(answered) >= orders else "–",
+        bool(pair_verdict and pair_verdict.flipped),
+        any(score.provenance.method == IDENTICAL for score in answered),
     )
 
 
 def _verdict(first: str, second: str, row: Score | Failure | None) -> Verdict | None:
     if row is None:
         return None
-    found = build_score_detail(row, (), 2)
+    detail = build_score_detail(row, (), 2)
     if isinstance(row, Failure):
-        return Verdict(first, "", "", found)
+        return Verdict(first, "", "", detail)
     preferred = "" if row.value == TIE else first if row.value > TIE else second
-    return Verdict(first, preferred, number(max(row.value, 1 - row.value), 2), found)
+    return Verdict(first, preferred, number(max(row.value, 1 - row.value), 2), detail)
 
 
 MOST_OUTPUTS = 2000
@@ -382,72 +382,72 @@ class Item:
 
 def first(samples: Sequence[Sample]) -> frozenset[str]:
     """The items that a page shows: the first ones, as long as their outputs are within its limit."""
-    found: set[str] = set()
+    names: set[str] = set()
     outputs = 0
-    for name, texts in Counter(sample.item for sample in samples).items():
-        outputs += texts
-        if outputs > MOST_OUTPUTS and found:
+    for name, n_outputs in Counter(sample.item for sample in samples).items():
+        outputs += n_outputs
+        if outputs > MOST_OUTPUTS and names:
             break
-        found.add(name)
-    return frozenset(found)
+        names.add(name)
+    return frozenset(names)
 
 
-def scored(result: Result, shown: Leaderboard) -> Iterator[Item]:
+def scored(result: Result, board: Leaderboard) -> Iterator[Item]:
     """The items in the table's order, as long as their outputs are within the page's limit."""
     rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
-    places = {column.name: place for place, column in enumerate(shown.of_texts)}
-    laid = {
+    places = {column.name: place for place, column in enumerate(board.of_texts)}
+    labels = {
         name: (group.name, "" if name == group.name else part, places.get(name))
-        for group in shown.groups
+        for group in board.groups
         for name, part in group.parts.items()
     }
-    wanted = first(result.table.samples)
-    for name, texts in _texts(result).items():
-        if name not in wanted:
+    items = first(result.table.samples)
+    for name, samples in _samples_by_item(result).items():
+        if name not in items:
             return
-        found = {(s.system, c.name): rows.get((name, s.system, c.name)) for s, _ in texts for c in shown.columns}
-        lost = [row for c in shown.columns for s, _ in texts if not abstained(c, row := found[s.system, c.name])]
+        item_rows = {(s.system, c.name): rows.get((name, s.system, c.name)) for s, _ in samples for c in board.columns}
+        lost = [row for c in board.columns for s, _ in samples if not abstained(c, row := item_rows[s.system, c.name])]
         yield _item(
             name,
-            [_output(sample, others, found, shown, laid) for sample, others in texts],
+            [_output(sample, others, item_rows, board, labels) for sample, others in samples],
             failed=sum(map(failed, lost)),
         )
 
 
-def ranked(result: Result, shown: RankingView) -> Iterator[Item]:
+def ranked(result: Result, ranking: RankingView) -> Iterator[Item]:
     """The items of which texts were compared, as long as these and their pairs are within the page's limit."""
     rows: dict[str, list[Score | Failure]] = {}
     for row in result.table.rows():
         rows.setdefault(row.item, []).append(row)
-    labels = {contest.name: contest.label for contest in shown.contests}
+    labels = {contest.name: contest.label for contest in ranking.contests}
     orders = (result.info.get("plan") or {}).get("orders", 2)
     outputs = pairs = 0
-    for name, texts in _texts(result).items():
+    for name, samples in _samples_by_item(result).items():
         if name not in rows:
             continue
-        found = compared(rows[name], labels, [sample.system for sample, _ in texts], orders)
-        outputs, first = outputs + len(texts), not outputs
-        pairs += sum(len(one.pairs) for one in found)
+        comparisons = compared(rows[name], labels, [sample.system for sample, _ in samples], orders)
+        outputs, first = outputs + len(samples), not outputs
+        pairs += sum(len(comparison.pairs) for comparison in comparisons)
         if (outputs > MOST_OUTPUTS or pairs > MOST_PAIRS) and not first:
             return
         yield _item(
             name,
-            [Output(sample, others) for sample, others in texts],
+            [Output(sample, others) for sample, others in samples],
             failed=sum(map(failed, rows[name])),
-            comparisons=found,
+            comparisons=comparisons,
         )
 
 
-def _texts(result: Result) -> dict[str, list[tuple[Sample, tuple[tuple[str, str], ...]]]]:
+def _samples_by_item(result: Result) -> dict[str, list[tuple[Sample, tuple[tuple[str, str], ...]]]]:
     """Every item's samples, each with the further columns of the data that some criterion read."""
     criteria = (result.info.get("criteria") or {}).values()
     read = {str(name) for criterion in criteria for name in criterion.get("needs") or ()}
     read -= {"source", "output", "reference", "references", "first", "second"}
-    found: dict[str, list[tuple[Sample, tuple[tuple[str, str], ...]]]] = {}
+    by_item: dict[str, list[tuple[Sample, tuple[tuple[str, str], ...]]]] = {}
     for s in result.table.samples:
         others = tuple((name, str(s.extra[name])) for name in sorted(read) if s.extra.get(name) is not None)
-        found.setdefault(s.item, []).append((s, others))
-    return found
+        by_item.setdefault(s.item, []).append((s, others))
+    return by_item
 
 
 def _item(name: str, outputs: Sequence[Output], *, failed: int, comparisons: tuple[Compared, ...] = ()) -> Item:
@@ -455,7 +455,7 @@ def _item(name: str, outputs: Sequence[Output], *, failed: int, comparisons: tup
     samples = [output.sample for output in outputs]
     source = next((s.source for s in samples if s.source is not None), None)
     runs = _runs(samples, source)
-    own = [
+    trimmed = [
         replace(output, others=tuple(p for p in output.others if p not in shared), runs=runs[output.sample.system])
         for output in outputs
     ]
@@ -464,7 +464,7 @@ def _item(name: str, outputs: Sequence[Output], *, failed: int, comparisons: tup
         source=source,
         references=next((s.references for s in samples if s.references), ()),
         others=shared,
-        outputs=tuple(own),
+        outputs=tuple(trimmed),
         failed=failed,
         comparisons=comparisons,
     )
@@ -482,31 +482,31 @@ def _output(
     sample: Sample,
     others: tuple[tuple[str, str], ...],
     rows: Mapping[tuple[str, str], Score | Failure | None],
-    shown: Leaderboard,
-    laid: Mapping[str, tuple[str, str, int | None]],
+    board: Leaderboard,
+    labels: Mapping[str, tuple[str, str, int | None]],
 ) -> Output:
     judgments: list[Judged] = []
     metrics: list[tuple[str, str]] = []
     lacking: dict[tuple[str, str], list[Failure]] = {}
-    asked: tuple[Line, ...] = ()
-    for column in shown.columns:
+    qags: tuple[Line, ...] = ()
+    for column in board.columns:
         row = rows[sample.system, column.name]
-        asked = asked or qags_table(column, row)
+        qags = qags or qags_table(column, row)
         if column.kind == "metric" and isinstance(row, Score):
-            metrics.append((column.name, number(row.value, shown.places[column.name])))
+            metrics.append((column.name, number(row.value, board.places[column.name])))
         elif column.kind == "metric" and isinstance(row, Failure):
             lacking.setdefault((row.error, row.message), []).append(row)
         elif row is not None:
-            judgments.append(_judged(column, row, laid[column.name], max(2, shown.places[column.name])))
-    judgments += map(_unmeasured, lacking.values())
-    return Output(sample, others, tuple(judgments), tuple(metrics), asked)
+            judgments.append(_judged(column, row, labels[column.name], max(2, board.places[column.name])))
+    judgments += map(_judged_without_value, lacking.values())
+    return Output(sample, others, tuple(judgments), tuple(metrics), qags)
 
 
-def _unmeasured(rows: Sequence[Failure]) -> Judged:
+def _judged_without_value(rows: Sequence[Failure]) -> Judged:
     """What several metrics lacked for one reason."""
     more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-    found = build_score_detail(replace(rows[0], raw=""), (), 2)
-    return Judged(rows[0].column + more, "", 5, replace(found, abstained=rows[0].error == ABSTAINED))
+    detail = build_score_detail(replace(rows[0], raw=""), (), 2)
+    return Judged(rows[0].column + more, "", 5, replace(detail, abstained=rows[0].error == ABSTAINED))
 
 
 def _judged(column: Column, row: Score | Failure, whose: tuple[str, str, int | None], places: int) -> Judged:

@@ -15,7 +15,7 @@ from judge.core.messages import one_line, plural, seconds
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score
 from judge.results.result import Result
 
-_WORDS = {
+_PHRASES = {
     "logprobs": "gives no token probabilities",
     "top_logprobs": "lists fewer probabilities than asked for",
     "max_tokens": "limit on the reply's length not taken",
@@ -29,30 +29,30 @@ _HARMLESS = "n"
 
 def refusals(judge: Mapping[str, Any]) -> tuple[str, ...]:
     """What one judge of `info["judges"]` did not do, or not as asked: a phrase for each parameter."""
-    unmet, learned = dict(judge.get("unmet") or {}), dict(judge.get("learned") or {})
-    learned.pop("reasoning_effort", None)  # said by "reasoning"
-    dropped = learned.pop("dropped", None) or ()
-    found = [_phrase(name, n, learned) for name, n in unmet.items()]
-    found += [_phrase(name, 0, learned) for name in dropped if name not in unmet]
-    found += [_fact(name, value) for name, value in learned.items() if name not in unmet]
-    return tuple(one_line(text) for text in found)
+    unmet, accepted = dict(judge.get("unmet") or {}), dict(judge.get("learned") or {})
+    accepted.pop("reasoning_effort", None)  # said by "reasoning"
+    dropped = accepted.pop("dropped", None) or ()
+    phrases = [_phrase(name, n, accepted) for name, n in unmet.items()]
+    phrases += [_phrase(name, 0, accepted) for name in dropped if name not in unmet]
+    phrases += [_fact(name, value) for name, value in accepted.items() if name not in unmet]
+    return tuple(one_line(text) for text in phrases)
 
 
 def warnings(info: Mapping[str, Any]) -> tuple[str, ...]:
     """A sentence for each judge that did not honour what its scores were to be made with."""
-    found = []
+    sentences = []
     for name, judge in (info.get("judges") or {}).items():
-        unmet = {what: n for what, n in (judge.get("unmet") or {}).items() if what != _HARMLESS}
-        learned = {what: value for what, value in (judge.get("learned") or {}).items() if what in unmet}
+        unmet = {parameter: n for parameter, n in (judge.get("unmet") or {}).items() if parameter != _HARMLESS}
+        accepted = {parameter: value for parameter, value in (judge.get("learned") or {}).items() if parameter in unmet}
         if unmet:
-            phrases = refusals({"unmet": unmet, "learned": learned})
-            found.append(f"{one_line(str(name))}: {'; '.join(phrases)}.")
-    return tuple(found)
+            phrases = refusals({"unmet": unmet, "learned": accepted})
+            sentences.append(f"{one_line(str(name))}: {'; '.join(phrases)}.")
+    return tuple(sentences)
 
 
-def _phrase(name: str, answers: int, learned: Mapping[str, Any]) -> str:
-    known = learned.get(name)
-    text = _fact(name, known) if known is not None else _WORDS.get(name, f"{name} not taken")
+def _phrase(name: str, answers: int, accepted: Mapping[str, Any]) -> str:
+    known = accepted.get(name)
+    text = _fact(name, known) if known is not None else _PHRASES.get(name, f"{name} not taken")
     return f"{text} ({plural(answers, 'answer')})" if answers else text
 
 
@@ -119,14 +119,14 @@ def build_provenance(result: Result) -> Provenance:
     return Provenance(
         title=_title(result),
         notices=_notices(result.info),
-        banners=(*_banners(result.info), *_thin(result)),
+        banners=(*_banners(result.info), *_low_mass_banners(result)),
         lost=sum(kind.count for kind in _failures(result)) - result.abstained,
         abstained=result.abstained,
         failures=_failures(result),
         facts=_facts(result),
         usage=_usage(result.info),
         judges=_judges(result.info),
-        signed=_signed(result),
+        signed=_signatures(result),
     )
 
 
@@ -139,8 +139,8 @@ def _title(result: Result) -> str:
     return f"{name}, judged by {one_line(str(model))}" if model else name
 
 
-_FULL = 0.9  # of a token's probability, below which a score is said to rest on little
-_SLOW, _SLOWEST = 1.0, 3  # seconds, and how many requests are named
+_MIN_MASS = 0.9  # of a token's probability, below which a score is said to rest on little
+_MIN_SECONDS, _MAX_REQUESTS = 1.0, 3  # seconds, and how many requests are named
 _STATUS = {
     "interrupted": "This run was interrupted. What had come back is shown; run the same command again to go on.",
     "stopped": "This run was stopped by an error. What had come back is shown.",
@@ -149,24 +149,24 @@ _STATUS = {
 
 
 def _banners(info: Mapping[str, Any]) -> tuple[str, ...]:
-    found = [_STATUS[info["status"]]] if info.get("status") in _STATUS else []
-    found += [said for note in info.get("notes") or () if (said := one_line(str(note))) not in _notices(info)]
-    return (*found, *warnings(info))
+    banners = [_STATUS[info["status"]]] if info.get("status") in _STATUS else []
+    banners += [text for note in info.get("notes") or () if (text := one_line(str(note))) not in _notices(info)]
+    return (*banners, *warnings(info))
 
 
 def _notices(info: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one_line(str(notice)) for notice in info.get("notices") or ()))
 
 
-def _thin(result: Result) -> tuple[str, ...]:
+def _low_mass_banners(result: Result) -> tuple[str, ...]:
     """How many scores rest on token probabilities of which much is not on the scale."""
-    made = ("logprobs", "decisions")
-    masses = [s.provenance.mass for s in result.table.scores if s.provenance.method in made]
+    methods = ("logprobs", "decisions")
+    masses = [s.provenance.mass for s in result.table.scores if s.provenance.method in methods]
     known = [mass for mass in masses if mass is not None]
-    if not (thin := [mass for mass in known if mass < _FULL]):
+    if not (thin := [mass for mass in known if mass < _MIN_MASS]):
         return ()
     return (
-        f"{len(thin):,} of {plural(len(known), 'score')} by token probabilities have less than {_FULL:.0%} of the "
+        f"{len(thin):,} of {plural(len(known), 'score')} by token probabilities have less than {_MIN_MASS:.0%} of the "
         f"probability on the scale, the least {min(thin):.0%}.",
     )
 
@@ -183,20 +183,20 @@ def abstained(column: Column, row: Score | Failure | None) -> bool:
 
 def _failures(result: Result) -> tuple[FailureKind, ...]:
     if streamed := result.info.get("streamed"):
-        return _counted(streamed["failures"])
-    found: dict[tuple[str, str], list[Failure]] = {}
+        return _streamed_failures(streamed["failures"])
+    by_kind: dict[tuple[str, str], list[Failure]] = {}
     for failure in filter(failed, result.failures):
-        found.setdefault((failure.stage, failure.error), []).append(failure)
+        by_kind.setdefault((failure.stage, failure.error), []).append(failure)
     kinds = [
         FailureKind(stage, error, len(rows), tuple(dict.fromkeys(f.column for f in rows)), _example(rows[0]))
-        for (stage, error), rows in found.items()
+        for (stage, error), rows in by_kind.items()
     ]
     return tuple(sorted(kinds, key=lambda kind: -kind.count))
 
 
-def _counted(kinds: Sequence[Mapping[str, Any]]) -> tuple[FailureKind, ...]:
+def _streamed_failures(kinds: Sequence[Mapping[str, Any]]) -> tuple[FailureKind, ...]:
     """The failures of data too large to be held."""
-    found = [
+    failure_kinds = [
         FailureKind(
             kind["stage"],
             kind["error"],
@@ -206,7 +206,7 @@ def _counted(kinds: Sequence[Mapping[str, Any]]) -> tuple[FailureKind, ...]:
         )
         for kind in kinds
     ]
-    return tuple(sorted(found, key=lambda kind: -kind.count))
+    return tuple(sorted(failure_kinds, key=lambda kind: -kind.count))
 
 
 def _example(failure: Failure) -> str:
@@ -219,20 +219,21 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
     info, table, abstained = result.info, result.table, result.abstained
     lost = sum(kind.count for kind in _failures(result)) - abstained
     data, language = info.get("data") or {}, info.get("language") or {}
-    size = f"{plural(len(table.samples), 'text')}: {plural(len(table.items), 'item')}, {plural(len(table.systems), 'system')}"
-    if of := (info.get("streamed") or {}).get("texts"):
-        size = f"{plural(sum(of.values()), 'text')}: {plural(len(of), 'system')}"
+    items, systems = plural(len(table.items), "item"), plural(len(table.systems), "system")
+    size = f"{plural(len(table.samples), 'text')}: {items}, {systems}"
+    if texts_by_system := (info.get("streamed") or {}).get("texts"):
+        size = f"{plural(sum(texts_by_system.values()), 'text')}: {plural(len(texts_by_system), 'system')}"
     digest = f"sha256 {str(data['sha256'])[:12]}" if data.get("sha256") else ""
     shards = f"{data['files']:,} files" if data.get("files") else ""
     place, panel = info.get("base_url") or info.get("provider"), len(info.get("judges") or ()) > 1
     where = "" if panel else f"at {place}" if place and info.get("model") else place
-    found = {
+    facts = {
         "Data": _joined(data.get("path"), shards, digest),
         "Texts": size,
         "Judges" if panel else "Judge": _joined(info.get("model"), where, sep=" "),
         "Language": _joined(language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "),
-        "Weighting": _joined(info.get("weighting"), _all_made(result), sep=": "),
-        "Started": _joined(_moment(info.get("started")), _took(info.get("seconds"))),
+        "Weighting": _joined(info.get("weighting"), _method_totals(result), sep=": "),
+        "Started": _joined(_timestamp(info.get("started")), _duration_text(info.get("seconds"))),
         "Status": _joined(
             info.get("status"), f"{lost:,} failed" if lost else "", f"{abstained:,} abstained" if abstained else ""
         ),
@@ -240,14 +241,18 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
         "Budget": _budget(info.get("budget") or {}),
         "Version": _joined(f"judge {info['judge_version']}" if info.get("judge_version") else ""),
     }
-    return tuple((name, text) for name, text in found.items() if text)
+    return tuple((name, text) for name, text in facts.items() if text)
 
 
 def _slowest(requests: Sequence[Mapping[str, Any]]) -> str:
     """The requests that took longest, where anybody had to wait for them."""
-    slow = [one for one in requests if one["seconds"] >= _SLOW][:_SLOWEST]
-    named = ((seconds(one["seconds"]), (one["item"], one["system"], one["criterion"])) for one in slow)
-    return "; ".join(f"{took} {', '.join(one_line(part) for part in what if part)}" for took, what in named)
+    slow = [request for request in requests if request["seconds"] >= _MIN_SECONDS][:_MAX_REQUESTS]
+    named = (
+        (seconds(request["seconds"]), (request["item"], request["system"], request["criterion"])) for request in slow
+    )
+    return "; ".join(
+        f"{duration} {', '.join(one_line(part) for part in subject if part)}" for duration, subject in named
+    )
 
 
 def _budget(budget: Mapping[str, Any]) -> str:
@@ -260,48 +265,48 @@ def _budget(budget: Mapping[str, Any]) -> str:
     return "{:,.0f} of {:,.0f} tokens spent".format(*amounts)
 
 
-def _took(duration: Any) -> str:
+def _duration_text(duration: Any) -> str:
     return f"took\u00a0{seconds(duration)}" if isinstance(duration, int | float) else ""
 
 
-def _all_made(result: Result) -> str:
+def _method_totals(result: Result) -> str:
     """How many judgments each way of making a score gave: `logprobs 78, samples 2`."""
-    total = sum(_made(result).values(), Counter[str]())
-    return _listed(Counter({method: n for method, n in total.items() if method not in ("panel", IDENTICAL)}))
+    total = sum(_methods_by_column(result).values(), Counter[str]())
+    return _method_counts(Counter({method: n for method, n in total.items() if method not in ("panel", IDENTICAL)}))
 
 
-def _made(result: Result) -> dict[str, Counter[str]]:
+def _methods_by_column(result: Result) -> dict[str, Counter[str]]:
     """How many scores each way of making them gave, by criterion column."""
-    found = {column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"}
+    counts = {column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"}
     for score in result.table.scores:
-        if score.column in found:
-            found[score.column][score.provenance.method] += 1
-    return found
+        if score.column in counts:
+            counts[score.column][score.provenance.method] += 1
+    return counts
 
 
-def _listed(methods: Counter[str]) -> str:
+def _method_counts(methods: Counter[str]) -> str:
     return ", ".join(f"{one_line(method)} {n:,}" for method, n in methods.most_common())
 
 
-def _signed(result: Result) -> tuple[SignedColumn, ...]:
-    made = _made(result)
+def _signatures(result: Result) -> tuple[SignedColumn, ...]:
+    methods = _methods_by_column(result)
     columns = sorted(result.table.columns, key=lambda c: c.kind != "criterion")  # stable: else the table's order
-    return tuple(SignedColumn(c.name, c.signature, _listed(made.get(c.name, Counter()))) for c in columns)
+    return tuple(SignedColumn(c.name, c.signature, _method_counts(methods.get(c.name, Counter()))) for c in columns)
 
 
 def _judges(info: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """What each judge refused or ignored; of several, also what each was asked and cost."""
     judges = info.get("judges") or {}
-    found = []
+    lines = []
     for name, judge in judges.items():
         parts = ["; ".join(refusals(judge))]
         if len(judges) > 1:
             parts = [one_line(str(judge.get("base_url") or judge.get("provider") or "")), *parts, _usage(judge)]
-        found.append((one_line(str(name)), " · ".join(part for part in parts if part)))
-    return tuple((name, text) for name, text in found if text)
+        lines.append((one_line(str(name)), " · ".join(part for part in parts if part)))
+    return tuple((name, text) for name, text in lines if text)
 
 
-def _moment(started: Any) -> str:
+def _timestamp(started: Any) -> str:
     """`2027-01-05 09:30 UTC` for an ISO moment, anything else as it is."""
     try:
         return f"{datetime.fromisoformat(str(started)):%Y-%m-%d %H:%M %Z}".rstrip()

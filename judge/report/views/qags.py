@@ -13,7 +13,7 @@ from judge.core.messages import number, one_line
 from judge.core.records import Column, Failure, Sample, Score
 from judge.results.result import Result
 
-_GAP, _ROOM = "____", 60
+_GAP, _MAX_CELLS = "____", 60
 """What stands for the theme in a question, and the terminal cells of words shown around it."""
 HEADS = ("theme", "question", "answer from the source", "answer from the output", "similarity")
 
@@ -34,17 +34,19 @@ class Line:
         before, gap, after = self.question.partition(_GAP)
         if not gap:
             return self.question
-        left = _first(before[::-1], _ROOM - min(cell_len(after), _ROOM // 2))[::-1]
-        right = _first(after, _ROOM - min(cell_len(before), _ROOM // 2))
+        left = _clip(before[::-1], _MAX_CELLS - min(cell_len(after), _MAX_CELLS // 2))[::-1]
+        right = _clip(after, _MAX_CELLS - min(cell_len(before), _MAX_CELLS // 2))
         return f"{'…' * (left != before)}{left}{gap}{right}{'…' * (right != after)}"
 
     @property
     def cells(self) -> list[str]:
         """What a terminal shows, under `HEADS`."""
-        return [one_line(one) for one in (self.theme, self.brief, self.from_source, self.from_output, self.similarity)]
+        return [
+            one_line(text) for text in (self.theme, self.brief, self.from_source, self.from_output, self.similarity)
+        ]
 
 
-def _first(text: str, cells: int) -> str:
+def _clip(text: str, cells: int) -> str:
     """As much of a text as is no wider than so many cells of a terminal."""
     end = 0
     while end < len(text) and (cells := cells - cell_len(text[end])) >= 0:
@@ -71,10 +73,10 @@ def _line(stored: list[Any]) -> Line:
     """A line as it is stored, in old runs without the reason. Raises TypeError or ValueError for another shape."""
     *texts, alike, left_out = stored if len(stored) > 5 else [*stored, ""]
     theme, question, source, output = texts
-    if not all(isinstance(one, str) for one in (*texts, left_out)) or not isinstance(alike, dict):
+    if not all(isinstance(text, str) for text in (*texts, left_out)) or not isinstance(alike, dict):
         raise TypeError("not a line of a working")
-    said = ", ".join(f"{name} {number(value, 2)}" for name, value in alike.items())
-    return Line(theme, question, source or "–", output or "–", said or _left_out(left_out))
+    scores = ", ".join(f"{name} {number(value, 2)}" for name, value in alike.items())
+    return Line(theme, question, source or "–", output or "–", scores or _left_out(left_out))
 
 
 def _left_out(reason: str) -> str:
@@ -86,8 +88,8 @@ def qags_tables(result: Result, samples: Sequence[Sample]) -> Iterator[tuple[str
     columns = [column for column in result.table.columns if is_qags(column)]
     rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
     for sample in samples:
-        found = [rows.get((sample.item, sample.system, column.name)) for column in columns]
-        values = ", ".join(f"{row.column} {number(row.value, 3)}" for row in found if isinstance(row, Score))
-        failed = next((f"{row.error}: {row.message}" for row in found if isinstance(row, Failure)), "")
-        lines = (qags_table(column, row) for column, row in zip(columns, found, strict=True))
+        column_rows = [rows.get((sample.item, sample.system, column.name)) for column in columns]
+        values = ", ".join(f"{row.column} {number(row.value, 3)}" for row in column_rows if isinstance(row, Score))
+        failed = next((f"{row.error}: {row.message}" for row in column_rows if isinstance(row, Failure)), "")
+        lines = (qags_table(column, row) for column, row in zip(columns, column_rows, strict=True))
         yield f"{sample.item}, {sample.system}: {values or failed}", next(filter(None, lines), ())

@@ -110,14 +110,14 @@ def _contest(result: Result, ranking: Ranking, criterion: str, part: str) -> Con
         name=ranking.column,
         criterion=criterion,
         part=part,
-        places=tuple(_place(system, standings.get(system)) for system in order),
+        places=tuple(_standing_cells(system, standings.get(system)) for system in order),
         matrix=_matrix(ranking, order),
-        told=_told(result, ranking),
+        told=_sentences(result, ranking),
         ranking=ranking,
     )
 
 
-def _place(system: str, standing: Standing | None) -> StandingCells:
+def _standing_cells(system: str, standing: Standing | None) -> StandingCells:
     if standing is None:
         return StandingCells(system, "–", "", "–", "", "–", "", "0", "–", None)
     s = standing
@@ -137,10 +137,10 @@ def _place(system: str, standing: Standing | None) -> StandingCells:
 
 
 def _matrix(ranking: Ranking, order: list[str]) -> tuple[tuple[PairCell, ...], ...]:
-    at = {system: place for place, system in enumerate(ranking.systems)}
+    index = {system: place for place, system in enumerate(ranking.systems)}
 
-    def met(row: str, column: str) -> PairCell:
-        share, n = ranking.win_rate[at[row]][at[column]], ranking.n[at[row]][at[column]]
+    def cell(row: str, column: str) -> PairCell:
+        share, n = ranking.win_rate[index[row]][index[column]], ranking.n[index[row]][index[column]]
         if row == column:
             return PairCell("", None, "")
         if share is None:
@@ -149,36 +149,36 @@ def _matrix(ranking: Ranking, order: list[str]) -> tuple[tuple[PairCell, ...], .
             number(100 * share, 1), share, f"{row} against {column}: {percent(share)} of {plural(n, 'pair')}"
         )
 
-    return tuple(tuple(met(row, column) for column in order) for row in order)
+    return tuple(tuple(cell(row, column) for column in order) for row in order)
 
 
-def _told(result: Result, ranking: Ranking) -> tuple[str, ...]:
+def _sentences(result: Result, ranking: Ranking) -> tuple[str, ...]:
     """What was compared and how far the order of showing mattered, for someone who has not seen a ranking before."""
-    identical = _identical(result, ranking.column)
-    found = [f"{plural(ranking.pairs, 'pair')} of texts compared."]
+    identical = _count_identical(result, ranking.column)
+    sentences = [f"{plural(ranking.pairs, 'pair')} of texts compared."]
     if identical:
-        found.append(f"In {identical:,} of them the texts are identical: a tie, about which no judge was asked.")
+        sentences.append(f"In {identical:,} of them the texts are identical: a tie, about which no judge was asked.")
     if ranking.incomplete:
-        found.append(f"{plural(ranking.incomplete, 'pair')} left out for lack of an answer.")
+        sentences.append(f"{plural(ranking.incomplete, 'pair')} left out for lack of an answer.")
     if ranking.failed:
-        found.append(f"{plural(ranking.failed, 'judgment')} failed.")
+        sentences.append(f"{plural(ranking.failed, 'judgment')} failed.")
     if identical and identical == ranking.pairs and ranking.failed:
-        found.append("No judge's answer is in these numbers: they come from identical texts alone.")
+        sentences.append("No judge's answer is in these numbers: they come from identical texts alone.")
     if ranking.flip_rate is not None:
-        shown = plural(ranking.pairs - identical, "pair")
+        judged_pairs = plural(ranking.pairs - identical, "pair")
         turned = f"the verdict changed with the order in {percent(ranking.flip_rate)} (flip rate)"
-        found.append(f"Of the {shown} shown both ways round, {turned}.")
+        sentences.append(f"Of the {judged_pairs} shown both ways round, {turned}.")
     if ranking.position_bias is not None:
-        found.append(
+        sentences.append(
             f"The text shown first got {percent(0.5 + ranking.position_bias)} of the preference; without position bias "
             f"it gets 50%."
         )
     elif ranking.pairs > identical:
-        found.append("Each pair was shown in one order only: what the order does to the verdict is not known.")
-    return tuple(found)
+        sentences.append("Each pair was shown in one order only: what the order does to the verdict is not known.")
+    return tuple(sentences)
 
 
-def _identical(result: Result, column: str) -> int:
+def _count_identical(result: Result, column: str) -> int:
     """Pairs of texts that are equal, whatever the order."""
     return len(
         {
@@ -200,5 +200,8 @@ def _caption(contests: tuple[Contest, ...]) -> str:
         parts.append("Undecided: the two orders cancel out")
     parts.append("Flips: pairs whose verdict changed with the order")
     bounded = {contest.ranking.method: any(p.interval for p in contest.places) for contest in contests}
-    parts += [f"[low, high]: {how}" if found else f"No interval: {how}" for how, found in bounded.items()]
+    parts += [
+        f"[low, high]: {method}" if has_interval else f"No interval: {method}"
+        for method, has_interval in bounded.items()
+    ]
     return ". ".join(parts) + "."

@@ -17,7 +17,7 @@ LEAD = (
     "How far a text's scores go with its length, with how much it copies, and with where in the source it copies from. "
     "That is no proof of a bias: a judge may like longer texts because they are better."
 )
-_BESIDE = " Compare what moves people's ratings."
+_COMPARE_PEOPLE = " Compare what moves people's ratings."
 _HOW = (
     "Together: share of the differences in scores that all of them explain (R², not adjusted). By chance: what as many "
     "numbers at random would. Under a driver's name Pearson's r{interval}: above 0, more of it scores higher. "
@@ -31,9 +31,9 @@ _SCOPES = {
     frozenset({_POOLED}): "Over all texts, as most items have only one.",
 }
 _MORE = {"length": "longer texts", "copying": "texts that copy more", "position": "texts that copy from further down"}
-_TOLD = 0.25  # of the differences explained, from which the console says so
+_MIN_SHARE = 0.25  # of the differences explained, from which the console says so
 
-_Of = tuple[Group, list[Drivers], Drivers | None]
+_CriterionDrivers = tuple[Group, list[Drivers], Drivers | None]
 """A criterion, what moves its judges' columns, what moves people's ratings of it."""
 
 
@@ -82,31 +82,33 @@ class JudgeDrivers:
 
 def build_judge_drivers(result: Result) -> JudgeDrivers | None:
     """What moves the judges, laid out; None where too little is known to say."""
-    found = list(_found(result))
-    every = [one for _, judged, rated in found for one in (*judged, *([rated] if rated else ()))]
-    if not any(one.each for one in every if not one.people):
+    criteria_drivers = list(_by_criterion(result))
+    rows = [drivers for _, judged, rated in criteria_drivers for drivers in (*judged, *([rated] if rated else ()))]
+    if not any(drivers.each for drivers in rows if not drivers.people):
         return None
-    scopes = frozenset(_scope(one) for one in every if one.each)
-    along, scoped = _axis(every), len(scopes) > 1
-    criteria = tuple(tuple(_rows(one, along, scoped)) for one in found)
-    heads = tuple(name for name in NAMES if any(name == driver.name for one in every for driver in one.each))
-    lead = LEAD + (_BESIDE if any(one.people and one.each for one in every) else "")
-    bounded = {driver.correlation.low is not None for one in every for driver in one.each}
-    interval = "".join(said for said, found in ((_BOUNDED, True), (_BARE, False)) if found in bounded)
+    scopes = frozenset(_scope(drivers) for drivers in rows if drivers.each)
+    axis, scoped = _axis(rows), len(scopes) > 1
+    criteria = tuple(tuple(_rows(criterion, axis, scoped)) for criterion in criteria_drivers)
+    heads = tuple(name for name in NAMES if any(name == driver.name for drivers in rows for driver in drivers.each))
+    lead = LEAD + (_COMPARE_PEOPLE if any(drivers.people and drivers.each for drivers in rows) else "")
+    bounded = {driver.correlation.low is not None for drivers in rows for driver in drivers.each}
+    interval = "".join(
+        wording for wording, has_interval in ((_BOUNDED, True), (_BARE, False)) if has_interval in bounded
+    )
     return JudgeDrivers(
-        criteria, heads, along, lead, " ".join(filter(None, (_HOW.format(interval=interval), _SCOPES.get(scopes))))
+        criteria, heads, axis, lead, " ".join(filter(None, (_HOW.format(interval=interval), _SCOPES.get(scopes))))
     )
 
 
-def _axis(found: Iterable[Drivers]) -> geometry.Axis:
+def _axis(rows: Iterable[Drivers]) -> geometry.Axis:
     """From −0.5 to 0.5 where that holds everything, else from −1 to 1."""
-    drawn = [driver.correlation for one in found for driver in one.each]
+    drawn = [driver.correlation for row in rows for driver in row.each]
     ends = [abs(end) for e in drawn for end in (e.value, e.low, e.high) if end is not None]
     return geometry.even(-0.5, 0.5, 0.5) if max(ends) <= 0.5 else geometry.even(-1, 1, 1)
 
 
-def _scope(found: Drivers) -> str:
-    return _WITHIN if found.within else _POOLED
+def _scope(drivers: Drivers) -> str:
+    return _WITHIN if drivers.within else _POOLED
 
 
 def told(result: Result) -> str:
@@ -115,14 +117,16 @@ def told(result: Result) -> str:
     Nothing where there are none.
     """
     parts, names = [], set[str]()
-    for _, found, rated in _found(result):
-        for one in found:
-            share = one.together
-            if share is None or share.value < _TOLD or (share.low or 0.0) <= (one.chance or 0.0):
+    for _, judged, rated in _by_criterion(result):
+        for drivers in judged:
+            share = drivers.together
+            if share is None or share.value < _MIN_SHARE or (share.low or 0.0) <= (drivers.chance or 0.0):
                 continue
             beside = f" (of people's ratings {_percent(rated.together)})" if rated and rated.together else ""
-            parts.append(f"{_percent(share)} {_interval(share)} of the differences in {one_line(one.column)}{beside}")
-            names.update(driver.name for driver in one.each)
+            parts.append(
+                f"{_percent(share)} {_interval(share)} of the differences in {one_line(drivers.column)}{beside}"
+            )
+            names.update(driver.name for driver in drivers.each)
     if not parts:
         return ""
     *first, last = [name for name in NAMES if name in names]
@@ -130,45 +134,45 @@ def told(result: Result) -> str:
     return f"What moves the judge: {explain} {', '.join(parts)}."
 
 
-def _rows(of: _Of, along: geometry.Axis, scoped: bool) -> Iterator[Row]:
-    group, judged, rated = of
-    for one in judged:
-        yield _row(group.name, group.parts[one.column], one, along, scoped)
+def _rows(criterion: _CriterionDrivers, axis: geometry.Axis, scoped: bool) -> Iterator[Row]:
+    group, judged, rated = criterion
+    for drivers in judged:
+        yield _row(group.name, group.parts[drivers.column], drivers, axis, scoped)
     if rated:
-        yield _row(group.name, PEOPLE, rated, along, scoped)
+        yield _row(group.name, PEOPLE, rated, axis, scoped)
 
 
-def _found(result: Result) -> Iterator[_Of]:
+def _by_criterion(result: Result) -> Iterator[_CriterionDrivers]:
     """Every criterion with what moves its judges' columns, and what moves people's ratings of it."""
-    known = {(found.column, found.people): found for found in result.drivers}
+    known = {(drivers.column, drivers.people): drivers for drivers in result.drivers}
     for group in groups(result):
-        found = [known[column.name, False] for column in group.columns if (column.name, False) in known]
-        if found:
-            yield group, found, known.get((group.name, True))
+        judged = [known[column.name, False] for column in group.columns if (column.name, False) in known]
+        if judged:
+            yield group, judged, known.get((group.name, True))
 
 
-def _row(name: str, part: str, found: Drivers, along: geometry.Axis, scoped: bool) -> Row:
-    together, chance = found.together, found.chance
+def _row(name: str, part: str, drivers: Drivers, axis: geometry.Axis, scoped: bool) -> Row:
+    together, chance = drivers.together, drivers.chance
     return Row(
         name,
         part,
-        found.people,
-        {driver.name: _pull(driver, along) for driver in found.each},
+        drivers.people,
+        {driver.name: _driver_bar(driver, axis) for driver in drivers.each},
         _percent(together) if together else "",
         _interval(together) if together else "",
         "" if chance is None else f"{100 * chance:.{0 if chance >= 0.01 else 1}f}%",
-        f"{found.texts:,}",
-        _scope(found) if scoped else "",
-        found.note,
+        f"{drivers.texts:,}",
+        _scope(drivers) if scoped else "",
+        drivers.note,
     )
 
 
-def _pull(driver: Driver, along: geometry.Axis) -> DriverBar:
+def _driver_bar(driver: Driver, axis: geometry.Axis) -> DriverBar:
     e = driver.correlation
     sure = e.low is not None and e.high is not None and e.low * e.high > 0
-    how = ("higher" if e.value > 0 else "lower") if sure else "neither clearly higher nor lower"
-    title = f"{_MORE[driver.name]} score {how}; alone {_percent(driver.explained)}"
-    return DriverBar(signed(e.value, 2), format_interval(e.low, e.high, 2), geometry.bar(along, e, title))
+    direction = ("higher" if e.value > 0 else "lower") if sure else "neither clearly higher nor lower"
+    title = f"{_MORE[driver.name]} score {direction}; alone {_percent(driver.explained)}"
+    return DriverBar(signed(e.value, 2), format_interval(e.low, e.high, 2), geometry.bar(axis, e, title))
 
 
 def _percent(share: Estimate) -> str:

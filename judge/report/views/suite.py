@@ -12,8 +12,8 @@ from judge.report.views.comparison import Layout, layout
 from judge.results.comparison import Change
 from judge.suite.records import Kind, Outcome, Status, Verdict
 
-_NAMED, _NAME, _SAID, _REPLY, _DIFF = 8, 80, 500, 1_000, 200
-_WHOLE = ("limit", "baseline")  # kinds that are no case's
+_MAX_NAMED, _MAX_NAME, _MAX_SENTENCE, _MAX_REPLY, _MAX_DIFF_LINES = 8, 80, 500, 1_000, 200
+_SUITE_KINDS = ("limit", "baseline")  # kinds that are no case's
 _WORDS: dict[Status, str] = {
     "passed": "passed",
     "failed": "failed",
@@ -63,13 +63,13 @@ def suite_view(outcome: Outcome) -> SuiteView:
     """Lay an outcome out; all its text is safe to print and on one line, but `detail` and diffs, which have several."""
     path = _path(outcome.suite.path)
     return SuiteView(
-        one_line(outcome.suite.name, _NAME),
+        one_line(outcome.suite.name, _MAX_NAME),
         path,
         suite_summary([outcome]),
         outcome.passed,
         tuple(_row(verdict, path) for verdict in outcome.verdicts),
         _flaky(outcome.verdicts),
-        tuple(one_line(note, _SAID) for note in outcome.notes),
+        tuple(one_line(note, _MAX_SENTENCE) for note in outcome.notes),
         escape_controls(outcome.trouble),
         layout(outcome.comparison) if outcome.comparison else None,
         outcome.seconds,
@@ -86,29 +86,31 @@ def _path(path: Path) -> str:
 
 def _row(verdict: Verdict, path: str) -> Row:
     mark = {"passed": "✓", "failed": "✗", "undecided": "?", "error": "!"}[verdict.status]
-    said = one_line(verdict.said, _SAID)
+    reason = one_line(verdict.said, _MAX_SENTENCE)
     if verdict.status == "undecided" and verdict.met:
-        said = f"{said} (counts as met)".lstrip()
+        reason = f"{reason} (counts as met)".lstrip()
     return Row(
         verdict.kind,
-        one_line(verdict.name, _NAME),
+        one_line(verdict.name, _MAX_NAME),
         f"{path}:{verdict.line}",
         mark,
-        "not known" if verdict.status == "error" and verdict.kind in _WHOLE else _WORDS[verdict.status],
+        "not known" if verdict.status == "error" and verdict.kind in _SUITE_KINDS else _WORDS[verdict.status],
         verdict.met,
-        one_line(verdict.expected, _SAID),
-        one_line(verdict.found, _SAID),
-        one_line(verdict.before, _SAID),
-        said,
-        escape_controls(verdict.detail[:_REPLY]).strip(),
+        one_line(verdict.expected, _MAX_SENTENCE),
+        one_line(verdict.found, _MAX_SENTENCE),
+        one_line(verdict.before, _MAX_SENTENCE),
+        reason,
+        escape_controls(verdict.detail[:_MAX_REPLY]).strip(),
     )
 
 
 def _flaky(verdicts: Sequence[Verdict]) -> str:
     """`a (35%), b (12%)`: the cases that single replies would have turned, the most likely first."""
-    found = sorted((v for v in verdicts if v.flaky is not None), key=lambda v: -(v.flaky or 0.0))
-    named = [f"{one_line(v.name, _NAME)} ({v.flaky:.0%})" for v in found[:_NAMED]]
-    return ", ".join(named) + (f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else "")
+    flaky_cases = sorted(
+        (verdict for verdict in verdicts if verdict.flaky is not None), key=lambda verdict: -(verdict.flaky or 0.0)
+    )
+    named = [f"{one_line(verdict.name, _MAX_NAME)} ({verdict.flaky:.0%})" for verdict in flaky_cases[:_MAX_NAMED]]
+    return ", ".join(named) + (f" and {len(flaky_cases) - _MAX_NAMED:,} more" if len(flaky_cases) > _MAX_NAMED else "")
 
 
 def suite_summary(outcomes: Sequence[Outcome]) -> str:
@@ -117,38 +119,40 @@ def suite_summary(outcomes: Sequence[Outcome]) -> str:
 
 
 def _sentences(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    verdicts = [verdict for one in outcomes for verdict in one.verdicts]
-    cases = [one for one in verdicts if one.kind not in _WHOLE]
-    stuck = [one for one in outcomes if one.trouble]
+    verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
+    cases = [verdict for verdict in verdicts if verdict.kind not in _SUITE_KINDS]
+    stuck = [outcome for outcome in outcomes if outcome.trouble]
     if stuck:
         yield (
             "The suite could not be run." if len(outcomes) == 1 else f"{plural(len(stuck), 'suite')} could not be run."
         )
-    unmet = Counter(_WORDS[one.status] for one in cases if not one.met)
+    unmet = Counter(_WORDS[verdict.status] for verdict in cases if not verdict.met)
     if unmet:
         kinds = [f"{unmet[word]:,} {word}" for word in _WORDS.values() if unmet[word]]
         yield f"{unmet.total():,} of {plural(len(cases), 'case')} not met: {', '.join(kinds)}."
     elif cases:
-        left = sum(one.status == "undecided" for one in cases)
-        more = f", {left:,} of them undecided" if left else ""
+        undecided = sum(verdict.status == "undecided" for verdict in cases)
+        more = f", {undecided:,} of them undecided" if undecided else ""
         yield f"{'All ' if len(cases) > 1 else ''}{plural(len(cases), 'case')} met{more}."
-    over = [one for one in verdicts if one.kind == "limit" and not one.met]
-    if over:
-        yield f"{plural(len(over), 'limit')} not kept: {_names(one.name for one in over)}."
-    beside = [one for one in verdicts if one.kind == "baseline" and not one.met]
-    worse = [one.criterion for one in beside if one.status == "failed"]
+    missed_limits = [verdict for verdict in verdicts if verdict.kind == "limit" and not verdict.met]
+    if missed_limits:
+        yield f"{plural(len(missed_limits), 'limit')} not kept: {_names(verdict.name for verdict in missed_limits)}."
+    baseline_misses = [verdict for verdict in verdicts if verdict.kind == "baseline" and not verdict.met]
+    worse = [verdict.criterion for verdict in baseline_misses if verdict.status == "failed"]
     if worse:
         yield f"Worse than the baseline: {_names(worse)}."
-    if lost := [one.criterion for one in beside if one.status != "failed"]:
+    if lost := [verdict.criterion for verdict in baseline_misses if verdict.status != "failed"]:
         yield f"Not comparable with the baseline: {_names(lost)}."
-    for one in outcomes:
-        whose = f"{one_line(one.suite.name, _NAME)}: " if len(outcomes) > 1 else ""
-        yield from (f"{whose}{one_line(warning, _SAID)}" for warning in one.warnings)
+    for outcome in outcomes:
+        suite = f"{one_line(outcome.suite.name, _MAX_NAME)}: " if len(outcomes) > 1 else ""
+        yield from (f"{suite}{one_line(warning, _MAX_SENTENCE)}" for warning in outcome.warnings)
 
 
 def _names(names: Iterator[str] | Sequence[str]) -> str:
-    kept = list(dict.fromkeys(one_line(name, _NAME) for name in names))
-    return ", ".join(kept[:_NAMED]) + (f" and {len(kept) - _NAMED:,} more" if len(kept) > _NAMED else "")
+    unique = list(dict.fromkeys(one_line(name, _MAX_NAME) for name in names))
+    return ", ".join(unique[:_MAX_NAMED]) + (
+        f" and {len(unique) - _MAX_NAMED:,} more" if len(unique) > _MAX_NAMED else ""
+    )
 
 
 def totals(outcomes: Sequence[Outcome]) -> str:
@@ -159,6 +163,6 @@ def totals(outcomes: Sequence[Outcome]) -> str:
 
 def changed(change: Change) -> list[str]:
     """The lines of two prompts that differ, safe to print; of many the first, and how many more there are."""
-    lines = [escape_controls(one).replace("\n", " ") for one in change.diff[:_DIFF]]
-    more = len(change.diff) - _DIFF
+    lines = [escape_controls(line).replace("\n", " ") for line in change.diff[:_MAX_DIFF_LINES]]
+    more = len(change.diff) - _MAX_DIFF_LINES
     return [*lines, f"… {plural(more, 'more line')}"] if more > 0 else lines
