@@ -105,7 +105,7 @@ def _look(name: str) -> str:
 def _notes(names: tuple[str, str], before: Result, after: Result) -> Iterator[str]:
     """What either run's report warns of; what both do stands alone. Names that are not the same, but look so."""
     yield from (f"{text[0].upper()}{text[1:]}." for text in _alike(before, after))
-    first, second = (build_provenance(result).told for result in (before, after))
+    first, second = (build_provenance(result).all_banners for result in (before, after))
     yield from (text for text in first if text in second)
     for name, banners, others in ((names[0], first, second), (names[1], second, first)):
         yield from (f"{name}: {text}" for text in banners if text not in others)

@@ -51,7 +51,7 @@ def validate(
     rated = people(table, judges, Bootstrap(n_resamples, seed))
     criteria = [one.criterion for one in rated]
     told = [build_provenance(one) for one in (first, *rest)]
-    banners = dict.fromkeys(banner for one in told for banner in one.told)
+    banners = dict.fromkeys(banner for one in told for banner in one.all_banners)
     columns = [column for one in (first, *rest) for column in one.table.columns]
     return Validation(
         title=f"Against people: {' and '.join(dict.fromkeys(one.title for one in told))}",

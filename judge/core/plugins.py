@@ -61,7 +61,7 @@ REPORTS = {
     "notebook_result": "judge.report.renderers.html:of_result",
     "notebook_comparison": "judge.report.renderers.html:of_runs",
     "notebook_criterion_diff": "judge.report.renderers.html:of_prompts",
-    "criterion_diff_sentences": "judge.report.views.criterion_diff:told",
+    "criterion_diff_sentences": "judge.report.views.criterion_diff:diff_sentences",
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
 _BUILT_IN: dict[Kind, dict[str, str]] = {

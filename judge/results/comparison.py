@@ -146,7 +146,7 @@ class Agreement:
     difference: Estimate | None
 
     @property
-    def told(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether the difference is told apart from none."""
         difference = self.difference
         if difference is None or difference.low is None or difference.high is None:

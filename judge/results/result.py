@@ -140,7 +140,7 @@ class Result:
         holds no texts.
         """
 
-        return part(self, columns)
+        return filter_texts(self, columns)
 
     def report(self, format: str = "console") -> str:
         """The result in a format of the registry: console, markdown, html, json, csv or a plug-in's.
@@ -157,7 +157,7 @@ class Result:
         DataError for a frame of other texts or with such a column already, ConfigError for a ranking.
         """
 
-        return join(self, frame, prefix)
+        return join_frame(self, frame, prefix)
 
     def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
         """Write the tables, `run.json` and the `pages` (`report.md`, `report.html`), and remove the run's journal.
@@ -395,7 +395,7 @@ def _drivers(stored: dict[str, Any]) -> Drivers:
     return Drivers(**{**stored, "each": each, "together": together})
 
 
-def join(result: Result, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
+def join_frame(result: Result, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
     """What `Result.join` promises."""
     import pandas as pd
 
@@ -449,7 +449,7 @@ def _keys_of_frame_rows(
     return keys_by_row
 
 
-def part(result: Result, values: samples.Values) -> Result:
+def filter_texts(result: Result, values: samples.Values) -> Result:
     """The result of the texts that are wanted alone; nothing is asked or measured again, but for floors.
 
     Values of all a system's texts together stand only for systems that keep all of theirs. Raises ConfigError for a run

@@ -150,8 +150,8 @@ def test_a_label_that_looks_like_a_count_stays_where_it_is(card: JudgeCard) -> N
         "wording", "coherence", "label changes with the wording", 0.5, "share", estimate=wilson_interval(20, 40)
     )
     shown = layout(replace(card, findings=(*card.findings, other)))
-    assert [use.told for use in shown.use] == ["4 70% · 5 30%"]
-    assert "label changes with the wording" in [group.what for bias in shown.biases for group in bias.groups]
+    assert [use.shares for use in shown.use] == ["4 70% · 5 30%"]
+    assert "label changes with the wording" in [group.measure for bias in shown.biases for group in bias.groups]
 
 
 # What is said first

@@ -35,7 +35,7 @@ def test_every_cell() -> None:
     assert [row[0][0] for row in differences.rows] == ["a ≠ b", "a ≠ c", "b − c"]
     assert [row[-1][0] for row in differences.rows] == ["<.001", "<.001", ".300"]
     assert differences.rows[0][1] == ("+0.25", "[0.05, 0.45]")
-    assert block.told == (
+    assert block.sentences == (
         "30 ratings and the judge together are worth 120 (median over the systems).",
         "2 of 3 pairs of systems are told apart.",
     )
@@ -47,7 +47,7 @@ def test_of_many_differences_those_with_the_best_system() -> None:
     assert len(validation.blocks([many], every=True)[0].grids[1].rows) == 10
     (block,) = validation.blocks([many])
     assert [row[0][0] for row in block.grids[1].rows] == ["a ≠ b", "a ≠ c", "a ≠ d", "a ≠ e"]
-    assert block.told[1] == "4 of 10 pairs of systems are told apart; shown are the 4 with the best system."
+    assert block.sentences[1] == "4 of 10 pairs of systems are told apart; shown are the 4 with the best system."
 
 
 def test_differences_are_told_to_be_others_than_those_of_the_means() -> None:
@@ -58,7 +58,7 @@ def test_differences_are_told_to_be_others_than_those_of_the_means() -> None:
 
 def test_a_note_is_cut() -> None:
     (block,) = validation.blocks([found(note="x" * 9_000)])
-    assert block.told[-1] == f"X{'x' * 298}…."
+    assert block.sentences[-1] == f"X{'x' * 298}…."
 
 
 def test_what_is_not_known_has_no_number() -> None:
@@ -68,13 +68,13 @@ def test_what_is_not_known_has_no_number() -> None:
     assert block.grids[0].rows[0][1:3] == (("5.00", ""), ("5.00", ""))
     assert block.grids[0].rows[0][-1] == ("–", "")
     assert block.grids[1].rows[0][-1] == ("–", "")
-    assert block.told == ("0 of 1 pair of systems are told apart.", "Too few.")
+    assert block.sentences == ("0 of 1 pair of systems are told apart.", "Too few.")
     assert "≠" not in validation.calibration_note([one])
 
 
 def test_nothing_could_be_estimated() -> None:
     (block,) = validation.blocks([Calibrated("c", note="fewer than 10 rated items with a score: a")])
-    assert (block.grids, block.told) == ((), ("Fewer than 10 rated items with a score: a.",))
+    assert (block.grids, block.sentences) == ((), ("Fewer than 10 rated items with a score: a.",))
 
 
 def test_names_are_harmless_in_every_format(result: Result) -> None:

@@ -104,7 +104,7 @@ def test_lines_of_an_item_that_are_too_long_go_on_below_its_name(two: RunCompari
 
 
 def test_the_test_is_named_once(two: RunComparison) -> None:
-    how = layout(two).how
+    how = layout(two).legend
     assert how.count("sign-flip") == how.count(" p:") == 1
 
 
@@ -131,7 +131,7 @@ def made(values: dict[str, list[float | None]], column: Column = C) -> Result:
 
 
 def told(before: dict[str, list[float | None]], after: dict[str, list[float | None]], column: Column = C) -> str:
-    return " ".join(layout(compared(made(before, column), made(after, column))).told)
+    return " ".join(layout(compared(made(before, column), made(after, column))).sentences)
 
 
 LOW: list[float | None] = [1, 2, 1, 2, 1, 2, 1, 2]

@@ -34,7 +34,7 @@ def test_colours_and_words_of_a_cell() -> None:
     cell = heat.cells[0][1]
     assert (cell.side, cell.shade, cell.text) == ("lost", 35, "−0.50")
     assert cell.title == "−0.50 [−0.75, −0.25], 8 items"
-    assert heat.told.endswith("What was left out.")
+    assert heat.caption.endswith("What was left out.")
 
 
 def test_a_level_without_a_value_is_left_out() -> None:

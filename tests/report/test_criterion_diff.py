@@ -11,7 +11,7 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Estimate, Scale
-from judge.report.views.criterion_diff import told
+from judge.report.views.criterion_diff import diff_sentences
 from judge.results.comparison import (
     Agreement,
     Change,
@@ -107,7 +107,7 @@ def test_a_fence_in_a_prompt_does_not_end_the_markdowns(found: CriterionDiff) ->
 def test_json_is_strict_and_whole(found: CriterionDiff) -> None:
     document = json.loads(found.report("json"), parse_constant=pytest.fail)
     assert document["schema"] == "judge.criteria.diff/1"
-    assert document["told"] == list(told(found))
+    assert document["told"] == list(diff_sentences(found))
     assert document["before"] == {"name": "a.jinja", "path": "a.jinja", "digest": found.criteria[0].digest}
     assert document["prompts"]["ways"][0]["texts"] == 8
     assert document["judged"]["agreement"][0]["told"] is True
@@ -134,7 +134,7 @@ def test_an_unknown_format_is_refused(found: CriterionDiff) -> None:
 
 def said(found: CriterionDiff, **judged: Any) -> str:
     assert found.judged is not None
-    return " ".join(told(replace(found, judged=replace(found.judged, **judged))))
+    return " ".join(diff_sentences(replace(found, judged=replace(found.judged, **judged))))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_the_verdict_on_agreement(found: CriterionDiff, difference: Estimate, se
 
 @pytest.mark.parametrize(("low", "is_told"), [(0.0004, False), (0.0006, True), (-0.1, False)])
 def test_over_all_texts_the_interval_tells_by_its_ends_as_they_are_shown(low: float, is_told: bool) -> None:
-    assert agreed("item", shift(0.1, low, 0.2)).told is is_told
+    assert agreed("item", shift(0.1, low, 0.2)).is_significant is is_told
 
 
 def test_an_interval_that_a_test_does_not_bear_out_has_its_p_beside_it(found: CriterionDiff) -> None:
@@ -185,7 +185,7 @@ def test_tokens_and_prices(found: CriterionDiff) -> None:
     prompts = found.prompts
 
     def of(**fields: Any) -> str:
-        return " ".join(told(replace(found, judged=None, prompts=replace(prompts, **fields))))
+        return " ".join(diff_sentences(replace(found, judged=None, prompts=replace(prompts, **fields))))
 
     assert "about 612 tokens before and 655 after (+7.0%); 1,000 judgments cost about $0.1 before and $1.25" in of()
     assert "after (no change)." in of(tokens=(100.0, 100.01), cost=None, priced="")
@@ -196,8 +196,8 @@ def test_tokens_and_prices(found: CriterionDiff) -> None:
 
 def test_without_data(found: CriterionDiff) -> None:
     bare = replace(found, judged=None, prompts=None)
-    assert list(told(bare)) == ["The two are not the same."]
-    assert list(told(replace(bare, diff=(), changes=()))) == [
+    assert list(diff_sentences(bare)) == ["The two are not the same."]
+    assert list(diff_sentences(replace(bare, diff=(), changes=()))) == [
         f"The two have the same text ({bare.criteria[0].digest[:6]})."
     ]
-    assert repr(bare) == f"<CriterionDiff: a.jinja → b|<b>.jinja. {next(told(bare))}>"
+    assert repr(bare) == f"<CriterionDiff: a.jinja → b|<b>.jinja. {next(diff_sentences(bare))}>"

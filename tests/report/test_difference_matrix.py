@@ -63,12 +63,12 @@ def test_who_is_better_goes_by_the_good_end(tested: Result) -> None:
 
 
 def test_what_the_numbers_are_is_told(tested: Result) -> None:
-    told = of(tested, "fluency").told
+    told = of(tested, "fluency").caption
     assert told.startswith("Over 12 items: mean of the row's system less that of the column's")
     assert "after Holm over 3 pairs" in told
     assert "with 80% power: " in told
     assert "Lower is better" not in told
-    assert "an item is won by the lower value" in of(tested, "delta").told
+    assert "an item is won by the lower value" in of(tested, "delta").caption
 
 
 def test_of_many_systems_each_is_shown_against_the_best_one(tested: Result) -> None:
@@ -86,7 +86,7 @@ def test_of_many_systems_each_is_shown_against_the_best_one(tested: Result) -> N
     assert found.columns == ("s0",)
     assert found.rows == tuple(names[1:101])
     assert {row[0].difference for row in found.cells if row[0]} == {"−1.00"}
-    assert found.told.endswith("Shown are the first 100. More than 30 systems: compared with the best one only.")
+    assert found.caption.endswith("Shown are the first 100. More than 30 systems: compared with the best one only.")
 
 
 def test_there_is_none_where_nothing_was_compared(result: Result) -> None:

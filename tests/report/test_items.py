@@ -67,7 +67,7 @@ def test_places_are_those_of_the_text_that_the_page_shows() -> None:
 
 @given(st.text(max_size=60), st.sampled_from(["en", "char", "zh"]))
 def test_every_word_is_found_where_it_stands(text: str, tokenizer: str) -> None:
-    found = Words.of(text, tokenizer)
+    found = Words.split(text, tokenizer)
     units = escape_controls(text).encode("utf-16-le", "surrogatepass")
     ends = [0]
     for word, (start, end) in zip(found.words, found.places, strict=True):

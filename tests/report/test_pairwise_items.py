@@ -26,7 +26,7 @@ def test_both_orders_are_put_together_by_the_systems_order() -> None:
     one, other = pair.verdicts
     assert one is not None
     assert other is not None
-    assert (pair.one, pair.other, pair.value, pair.flipped) == ("a", "b", "0.15", False)
+    assert (pair.first, pair.second, pair.value, pair.flipped) == ("a", "b", "0.15", False)
     assert (one.first, one.preferred, one.strength) == ("a", "b", "0.80")
     assert (other.first, other.preferred, other.strength) == ("b", "b", "0.90")
 
@@ -51,7 +51,7 @@ def test_a_pair_that_lacks_an_answer_has_no_value() -> None:
     (pair,) = _pairs(_row("a", "b", 1.0), failed)
     assert (pair.value, pair.flipped) == ("–", False)
     assert pair.verdicts[1] is not None
-    assert pair.verdicts[1].found.failure == failed
+    assert pair.verdicts[1].detail.failure == failed
 
 
 def test_identical_texts_are_marked_and_never_flip() -> None:
@@ -61,7 +61,7 @@ def test_identical_texts_are_marked_and_never_flip() -> None:
 
 def test_pairs_stand_in_the_systems_order() -> None:
     found = _pairs(_row("b", "d", 1.0), _row("d", "a", 1.0), _row("a", "b", 1.0))
-    assert [(pair.one, pair.other) for pair in found] == [("a", "b"), ("a", "d"), ("b", "d")]
+    assert [(pair.first, pair.second) for pair in found] == [("a", "b"), ("a", "d"), ("b", "d")]
 
 
 @given(st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])] * 2), min_size=1, max_size=8))
@@ -83,5 +83,5 @@ def test_the_mean_preferences_make_the_win_rate(ranking: Result) -> None:
     for item in ranking.table.items:
         rows = [row for row in ranking.table.rows() if row.item == item]
         (found,) = compared(rows, {"overall": "overall"}, systems, 2)
-        values += [float(p.value) for p in found.pairs if (p.one, p.other) == ("lead", "システム二")]
+        values += [float(p.value) for p in found.pairs if (p.first, p.second) == ("lead", "システム二")]
     assert of.win_rate[systems.index("lead")][systems.index("システム二")] == pytest.approx(sum(values) / len(values))

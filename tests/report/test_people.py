@@ -46,7 +46,7 @@ def test_points_are_the_means_on_equal_axes(result: Result) -> None:
     points = [(p.x, p.y, p.low, p.high, p.radius) for p in curve.points]
     assert points == [(0.0, 75.0, 87.5, 62.5, 3.5), (75.0, 0.0, None, None, 7.0)]
     assert curve.points[0].title == "judge 1.00, people 2.00, 2 texts"
-    assert curve.told == "Error 20.0% [10.0, 30.0] of the scale; on average 0.50 [0.00, 1.00] points below people."
+    assert curve.summary == "Error 20.0% [10.0, 30.0] of the scale; on average 0.50 [0.00, 1.00] points below people."
     assert [tick.label for tick in curve.axis.ticks] == ["1", "2", "3", "4", "5"]
     assert curve_note(result) == ""
 

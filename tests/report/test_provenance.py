@@ -32,7 +32,7 @@ def test_banners_name_the_status_the_notes_and_what_a_judge_did_not_do(result: R
 
 
 def test_columns_say_how_many_scores_each_way_gave(result: Result, panel: Result) -> None:
-    made = {one.name: one.made for one in build_provenance(result).signed}
+    made = {one.name: one.methods for one in build_provenance(result).signed}
     assert made == {"coherence": "logprobs 8", "一貫性": "single 6", "rougeL": "", "length": ""}
     assert build_provenance(panel).signed == (
         SignedColumn("fluency", "mean of 2 judges", "panel 2"),

@@ -68,7 +68,7 @@ def test_matrix_and_places_have_one_order(ranking: Result) -> None:
 
 def test_what_was_compared_is_told_in_sentences(ranking: Result) -> None:
     (contest,) = build_ranking(ranking).contests
-    assert contest.told == (
+    assert contest.sentences == (
         "8 pairs of texts compared.",
         "In 1 of them the texts are identical: a tie, about which no judge was asked.",
         "1 pair left out for lack of an answer.",
@@ -77,7 +77,7 @@ def test_what_was_compared_is_told_in_sentences(ranking: Result) -> None:
         "The text shown first got 57.9% of the preference; without position bias it gets 50%.",
     )
     (alone,) = build_ranking(_ranked(3, orders=1)).contests
-    assert alone.told[1:] == (
+    assert alone.sentences[1:] == (
         "Each pair was shown in one order only: what the order does to the verdict is not known.",
     )
 

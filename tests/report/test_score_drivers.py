@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judge.core.records import Estimate
-from judge.report.views.score_drivers import Row, build_judge_drivers, told
+from judge.report.views.score_drivers import Row, build_judge_drivers, drivers_sentence
 from judge.results.result import Result, load
 from judge.stats.score_drivers import Driver, Drivers
 
@@ -94,12 +94,12 @@ def test_what_the_numbers_mean_is_said_by_what_there_is(driven: Result) -> None:
     shown = build_judge_drivers(driven)
     assert shown is not None
     assert shown.lead.endswith("because they are better. Compare what moves people's ratings.")
-    assert shown.how.endswith("scores are compared with those of the item's other texts.")
+    assert shown.legend.endswith("scores are compared with those of the item's other texts.")
     pooled = replace(JUDGED, within=False)
     alone = build_judge_drivers(replace(driven, drivers=(pooled,)))
     assert alone is not None
     assert alone.lead.endswith("because they are better.")
-    assert alone.how.endswith("as most items have only one.")
+    assert alone.legend.endswith("as most items have only one.")
     assert [row.scope for row in _rows(replace(driven, drivers=(pooled, RATED)))] == ["pooled", "within items"]
 
 
@@ -117,10 +117,10 @@ def test_the_console_tells_of_a_quarter_or_more(driven: Result) -> None:
         "What moves the judge: length, copying and position explain 34% [25, 43] of the differences in coherence "
         "(of people's ratings 9%)."
     )
-    assert told(driven) == sentence
+    assert drivers_sentence(driven) == sentence
     assert sentence in " ".join(driven.report("console").split())
     alone = _drivers("coherence", (0.27, 0.2, 0.35), length=(0.52, 0.4, 0.6))
-    assert told(replace(driven, drivers=(alone,))) == (
+    assert drivers_sentence(replace(driven, drivers=(alone,))) == (
         "What moves the judge: length explains 27% [20, 35] of the differences in coherence."
     )
 
@@ -128,7 +128,7 @@ def test_the_console_tells_of_a_quarter_or_more(driven: Result) -> None:
 @pytest.mark.parametrize("together", [(0.249, 0.2, 0.3), (0.5, 0.08, 0.9), (0.5, None, None)])
 def test_the_console_is_silent_where_it_is_little_or_may_be_chance(result: Result, together: Ends) -> None:
     few = replace(result, drivers=(_drivers("coherence", together, length=(0.5, 0.1, 0.9)),))
-    assert told(few) == ""
+    assert drivers_sentence(few) == ""
     assert few.report("console") == result.report("console")
 
 
@@ -156,7 +156,7 @@ def test_an_interval_is_promised_where_there_is_one(
 ) -> None:
     shown = build_judge_drivers(replace(result, drivers=(_drivers("coherence", (0.3, *ends), length=(0.5, *ends)),)))
     assert shown is not None
-    assert said in shown.how
+    assert said in shown.legend
 
 
 def test_the_page_has_a_section_with_labelled_bars(driven: Result, result: Result) -> None:

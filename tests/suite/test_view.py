@@ -48,7 +48,7 @@ def test_flaky_cases_are_named_the_likeliest_first(outcomes: list[Outcome]) -> N
 def test_an_undecided_case_that_counts_as_met_says_so(outcomes: list[Outcome]) -> None:
     verdict = replace(PASSED, status="undecided", said="not told apart from 4")
     (row,) = suite_view(replace(outcomes[0], verdicts=(verdict,))).rows
-    assert (row.mark, row.said) == ("?", "not told apart from 4 (counts as met)")
+    assert (row.mark, row.reason) == ("?", "not told apart from 4 (counts as met)")
 
 
 def test_a_path_below_this_folder_is_written_from_here(

@@ -221,7 +221,7 @@ def _people_figures(result: Result) -> Iterator[Figure]:
             name = _title(rated.criterion, curve.title)
             chart = curves.make_module({"people": ()}).curve(curve)
             yield _square_chart(
-                f"calibration-{name}", f"{_shorten(name, _TITLE)}: calibration", curve.told, "curve", chart
+                f"calibration-{name}", f"{_shorten(name, _TITLE)}: calibration", curve.summary, "curve", chart
             )
 
 
@@ -261,7 +261,7 @@ def _drivers(drivers: JudgeDrivers) -> Figure:
     names, label_width = _row_labels([_title(row.name, row.part) for row in rows])
     title = "What moves the judge"
     body = _macros().pulls(title, drivers, list(zip(rows, names, strict=True)), label_width, _SMALL)
-    about = f"{drivers.lead} {drivers.how}"
+    about = f"{drivers.lead} {drivers.legend}"
     return Figure(
         "drivers", title, about, label_width + (_SMALL + 90) * len(drivers.heads), 60 + 22 * len(rows) + 28, body
     )
@@ -290,13 +290,13 @@ def _differences(matrix: Wins) -> Figure:
     ]
     label = _title(matrix.label, matrix.part)
     title = f"{_shorten(label, _TITLE)}: differences, row less column"
-    return _matrix(f"differences-{label}", title, matrix.told, matrix.rows, rows)
+    return _matrix(f"differences-{label}", title, matrix.caption, matrix.rows, rows)
 
 
 def _correlations(heat: Heat) -> Figure:
     rows = [[_shaded_cell(cell.text, cell.title, cell.value or 0.0) for cell in row] for row in heat.cells]
     title = f"Correlation of the columns, {heat.level.lower()}"
-    return _matrix(f"correlations-{heat.level.split()[0].lower()}", title, heat.told, heat.names, rows)
+    return _matrix(f"correlations-{heat.level.split()[0].lower()}", title, heat.caption, heat.names, rows)
 
 
 def _win_rates(contest: Contest) -> Figure:
@@ -305,7 +305,7 @@ def _win_rates(contest: Contest) -> Figure:
         for row in contest.matrix
     ]
     title = f"{_shorten(contest.label, _TITLE)}: win rates in per cent, row against column"
-    return _matrix(f"win-rates-{contest.name}", title, contest.told[0], contest.systems, rows)
+    return _matrix(f"win-rates-{contest.name}", title, contest.sentences[0], contest.systems, rows)
 
 
 def _matrix(name: str, title: str, about: str, texts: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Figure:

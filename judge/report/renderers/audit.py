@@ -42,10 +42,10 @@ def render_console(card: JudgeCard, *, colour: bool = False) -> str:
     console.print(Text(" · ".join(f"{name}: {text}" for name, text in view.facts if name in _HEAD), "dim"))
     for note in view.notes:
         console.print(Text(f"! {note}", "yellow"))
-    for sentence in view.told:
+    for sentence in view.verdicts:
         console.print(_bullet(sentence))
     successful_attacks = [detail for detail in view.attacks if detail.move[-1:] in (TOLD, OPEN)]
-    for matrix, details in ((view.sensitivity, view.own), (view.injection, successful_attacks)):
+    for matrix, details in ((view.sensitivity, view.own_damage), (view.injection, successful_attacks)):
         if matrix:
             _print_matrix(console, matrix, details)
     _print_biases(console, view)
@@ -76,8 +76,8 @@ def _print_matrix(console: Console, matrix: Matrix, details: Sequence[Detail]) -
         for name, cells in matrix.rows:
             table.add_row(Text(name), *(_console_cell(cell) for cell in cells[first:last]))
         console.print(table)
-    if matrix.told:
-        console.print(Text(matrix.told, "dim"))
+    if matrix.caption:
+        console.print(Text(matrix.caption, "dim"))
     if details:
         console.print(_details_table(details))
 
@@ -90,8 +90,8 @@ def _console_cell(cell: ShownCell | None) -> Text:
     if cell is None:
         return Text("–")
     mark = f"{cell.mark} " if cell.mark else ""
-    style = "bold" if cell.own else "" if cell.told else "dim"
-    return Text(f"{mark}{cell.text:>4} {cell.move}{cell.told or ' '}", style)
+    style = "bold" if cell.own_damage else "" if cell.significance else "dim"
+    return Text(f"{mark}{cell.text:>4} {cell.move}{cell.significance or ' '}", style)
 
 
 def _details_table(details: Sequence[Detail]) -> Table:
@@ -116,13 +116,13 @@ def _print_biases(console: Console, view: Layout) -> None:
         criteria = list(dict.fromkeys(row.criterion for group in bias.groups for row in group.rows))
         for first, last in _chunks(len(criteria), max(1, (console.width - _NAME) // _CELL)):
             console.print(_bias_table(bias, criteria[first:last]), "")
-    console.print(Text(view.biases_how, "dim"))
+    console.print(Text(view.biases_legend, "dim"))
     if view.use:
         console.print(Text("\nHow often each label is given"))
         table = _table("", "")
         table.show_header = False
         for label_use in view.use:
-            table.add_row(Text(label_use.criterion), Text(label_use.told))
+            table.add_row(Text(label_use.criterion), Text(label_use.shares))
         console.print(table)
 
 
@@ -136,7 +136,7 @@ def _bias_table(bias: Bias, criteria: Sequence[str]) -> Table:
         if rows:
             counts = f"{', '.join(dict.fromkeys(row.n for row in rows.values()))}"
             table.add_row(
-                Text.assemble(group.what, (f"\n{counts}", "dim")), *(_bias_cell(rows.get(name)) for name in criteria)
+                Text.assemble(group.measure, (f"\n{counts}", "dim")), *(_bias_cell(rows.get(name)) for name in criteria)
             )
     return table
 
@@ -158,7 +158,7 @@ def _print_rest(console: Console, view: Layout) -> None:
         for name, text in rows:
             console.print(Padding(Text.assemble(f"{name}: ", (text, "dim")), (0, 0, 0, 2)))
     if view.sensitivity or view.injection:
-        console.print(Text(f"\n{view.how}", "dim"))
+        console.print(Text(f"\n{view.legend}", "dim"))
 
 
 _MARKDOWN_NAME = 80  # characters of a name
@@ -178,9 +178,9 @@ def render_markdown(card: JudgeCard) -> str:
 def _markdown_blocks(view: Layout) -> Iterator[str]:
     yield f"## {escape(view.title, 200)}"
     yield from (f"> {escape(note, 500)}" for note in view.notes)
-    if view.told:
-        yield "\n".join(f"- {escape(sentence)}" for sentence in view.told)
-    for matrix, details in ((view.sensitivity, view.own), (view.injection, view.attacks)):
+    if view.verdicts:
+        yield "\n".join(f"- {escape(sentence)}" for sentence in view.verdicts)
+    for matrix, details in ((view.sensitivity, view.own_damage), (view.injection, view.attacks)):
         if matrix:
             yield from _matrix_blocks(matrix, details)
     yield from _bias_blocks(view)
@@ -191,13 +191,13 @@ def _markdown_blocks(view: Layout) -> Iterator[str]:
     if view.facts:
         yield _folded("How it was made", "\n".join(f"- {name}: {escape(text, 300)}" for name, text in view.facts))
     if view.sensitivity or view.injection:
-        yield _folded("What the numbers mean", escape(view.how))
+        yield _folded("What the numbers mean", escape(view.legend))
 
 
 def _matrix_blocks(matrix: Matrix, details: Sequence[Detail]) -> Iterator[str]:
     yield f"### {matrix.title}"
     rows = [(escape(name, _MARKDOWN_NAME), *(_markdown_cell(cell) for cell in cells)) for name, cells in matrix.rows]
-    note = f"\n\nIn brackets: the share that moved the other way. {escape(matrix.told)}".rstrip()
+    note = f"\n\nIn brackets: the share that moved the other way. {escape(matrix.caption)}".rstrip()
     yield (_markdown_table(("", *(escape(name, _MARKDOWN_NAME) for name in matrix.criteria)), rows, 1) + note)
     cells = [
         (
@@ -217,8 +217,8 @@ def _matrix_blocks(matrix: Matrix, details: Sequence[Detail]) -> Iterator[str]:
 def _markdown_cell(cell: ShownCell | None) -> str:
     if cell is None:
         return "–"
-    text = f"{cell.text}{f' ({cell.against})' if cell.against else ''} {cell.move}{cell.told}"
-    return f"{cell.mark} **{text}**" if cell.own else text
+    text = f"{cell.text}{f' ({cell.against})' if cell.against else ''} {cell.move}{cell.significance}"
+    return f"{cell.mark} **{text}**" if cell.own_damage else text
 
 
 def _numbers(detail: Detail) -> tuple[str, ...]:
@@ -230,7 +230,7 @@ def _bias_blocks(view: Layout) -> Iterator[str]:
         rows = [
             (
                 escape(bias.probe),
-                escape(group.what, 200) if not place else "",
+                escape(group.measure, 200) if not place else "",
                 escape(row.criterion, _MARKDOWN_NAME),
                 f"{f'**{row.value}** {row.mark}' if row.mark else row.value} {row.interval}".rstrip(),
                 row.p,
@@ -241,10 +241,11 @@ def _bias_blocks(view: Layout) -> Iterator[str]:
             for place, row in enumerate(group.rows)
         ]
         yield "### Bias"
-        yield f"{_markdown_table(('probe', '', 'criterion', 'value', 'p (Holm)', 'n'), rows, 3)}\n\n{escape(view.biases_how)}"
+        yield f"{_markdown_table(('probe', '', 'criterion', 'value', 'p (Holm)', 'n'), rows, 3)}\n\n{escape(view.biases_legend)}"
     if view.use:
         lines = [
-            f"- {escape(label_use.criterion, _MARKDOWN_NAME)}: {escape(label_use.told, 500)}" for label_use in view.use
+            f"- {escape(label_use.criterion, _MARKDOWN_NAME)}: {escape(label_use.shares, 500)}"
+            for label_use in view.use
         ]
         yield _folded("How often each label is given", "\n".join(lines))
 

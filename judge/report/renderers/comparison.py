@@ -37,7 +37,7 @@ def _console(comparison: RunComparison, colour: bool) -> str:
     console.print(Text(view.title, "bold"))
     for note in view.notes:
         console.print(Text(f"! {note}", "yellow"))
-    console.print(Text(" ".join(view.told)))
+    console.print(Text(" ".join(view.sentences)))
     _print_changes(console, view)
     for section in view.sections:
         console.print(Text(f"\n{section.name}", "bold"))
@@ -47,9 +47,9 @@ def _console(comparison: RunComparison, colour: bool) -> str:
     if view.unchanged:
         console.print(Text(f"\n{view.unchanged}"))
     _print_failures(console, view)
-    _print_items(console, view.far[:_ITEMS])
+    _print_items(console, view.items[:_ITEMS])
     if view.sections:
-        console.print(Text(f"\n{view.how}", "dim"))
+        console.print(Text(f"\n{view.legend}", "dim"))
     return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
 
 
@@ -94,7 +94,7 @@ def _print_items(console: Console, far: tuple[ItemChanges, ...]) -> None:
 
 
 def _shifts(item: ItemChanges) -> str:
-    shifts = [f"{value.system} {value.column} {value.before} → {value.after}" for value in item.told[:_SHIFTS]]
+    shifts = [f"{value.system} {value.column} {value.before} → {value.after}" for value in item.values[:_SHIFTS]]
     return "; ".join(shifts)
 
 
@@ -111,7 +111,7 @@ def _markdown(comparison: RunComparison, colour: bool) -> str:
 def _blocks(view: Layout) -> Iterator[str]:
     yield f"## {escape(view.title, 200)}"
     yield from (f"> {escape(note, 500)}" for note in view.notes)
-    yield f"**{escape(' '.join(view.told))}**"
+    yield f"**{escape(' '.join(view.sentences))}**"
     if view.changes:
         lines = [
             f"- {escape(title, 300)}: {escape(change.before, 300)} → {escape(change.after, 300)}"
@@ -146,11 +146,11 @@ def _blocks(view: Layout) -> Iterator[str]:
             for failure in view.failed
         ]
         yield "### Failures\n\n" + _grid(("", "error", "count", "columns", "for example"), failures)
-    if view.far:
-        lines = [f"- {item.size} {escape(item.item, 80)}: {escape(_shifts(item), 400)}" for item in view.far[:_ITEMS]]
+    if view.items:
+        lines = [f"- {item.size} {escape(item.item, 80)}: {escape(_shifts(item), 400)}" for item in view.items[:_ITEMS]]
         yield "\n".join(["<details>", "<summary>Items that moved most</summary>", "", *lines, "", "</details>"])
     if view.sections:
-        yield f"<details>\n<summary>What the numbers mean</summary>\n\n{escape(view.how)}\n\n</details>"
+        yield f"<details>\n<summary>What the numbers mean</summary>\n\n{escape(view.legend)}\n\n</details>"
 
 
 def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -173,7 +173,7 @@ def _json(comparison: RunComparison, colour: bool) -> str:
         "schema": SCHEMA,
         "before": comparison.names[0],
         "after": comparison.names[1],
-        "told": layout(comparison).told,
+        "told": layout(comparison).sentences,
         "notes": comparison.notes,
         "changes": [asdict(change) for change in comparison.changes],
         **asdict(comparison.runs),

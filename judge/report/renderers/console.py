@@ -22,7 +22,7 @@ from judge.report.views.columns import ALPHA, Agreed
 from judge.report.views.leaderboard import Cell, Leaderboard, Standing, build_leaderboard, verdict
 from judge.report.views.provenance import Provenance
 from judge.report.views.ranking import Contest, RankingView, build_ranking
-from judge.report.views.score_drivers import told
+from judge.report.views.score_drivers import drivers_sentence
 from judge.results.result import Result
 
 
@@ -77,9 +77,9 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
         _print_rankings(console, view)
     else:
         _print_means(console, view)
-    for banner in about.told:
+    for banner in about.all_banners:
         console.print(Text(f"! {banner}", "yellow"))
-    if sentence := told(result):
+    if sentence := drivers_sentence(result):
         console.print(Text(f"\n{sentence}"))
     validation.show(console, result.calibrated)
     _print_agreement(console, view.agreement)
@@ -156,7 +156,7 @@ def _print_rankings(console: Console, view: RankingView) -> None:
         columns = [_Column(head, [_cell(*cell) for cell in cells]) for head, cells in contest.columns.items()]
         _print_table(console, "system", contest.systems, columns)
         _print_matrix(console, contest)
-        console.print(Text(" ".join(contest.told)))
+        console.print(Text(" ".join(contest.sentences)))
         if contest.ranking.note:
             console.print(Text(one_line(contest.ranking.note), "yellow"))
     console.print(Text(f"\n{view.caption}", "dim"))
@@ -221,7 +221,7 @@ def _print_facts(console: Console, provenance: Provenance) -> None:
     if signed_columns:
         console.print(Text("\nSignatures", "bold"))
     for column in signed_columns:
-        method = f"  ({column.made})" if column.made else ""
+        method = f"  ({column.methods})" if column.methods else ""
         console.print(
             Text.assemble(f"  {one_line(column.name)}  ", (one_line(column.signature) + method, "dim")), soft_wrap=True
         )

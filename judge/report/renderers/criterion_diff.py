@@ -27,7 +27,7 @@ from judge.core.messages import (
 )
 from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import escape, summary
-from judge.report.views.criterion_diff import told
+from judge.report.views.criterion_diff import diff_sentences
 from judge.results.comparison import PLACES, CriterionDiff, Judged
 from judge.stats.correlation import OVER
 
@@ -73,7 +73,7 @@ def _agreement_rows(judged: Judged) -> Iterator[tuple[str, ...]]:
         cells = [number(side.value, PLACES) for side in (row.before, row.after)]
         size = "–" if e is None else f"{signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}".rstrip()
         p = "–" if e is None or e.p is None else format_p(e.p).removeprefix("p ").removeprefix("= ")
-        yield OVER[row.level], *cells, f"{'≠' if row.told else ''}{size}", p, f"{(e or row.after).n:,}"
+        yield OVER[row.level], *cells, f"{'≠' if row.is_significant else ''}{size}", p, f"{(e or row.after).n:,}"
 
 
 def _console(diff: CriterionDiff, colour: bool) -> str:
@@ -82,7 +82,7 @@ def _console(diff: CriterionDiff, colour: bool) -> str:
     console.print(Text(" → ".join(map(one_line, diff.names)), "bold"))
     for note in diff.notes:
         console.print(Text(f"! {one_line(note)}", "yellow"))
-    console.print(Text(" ".join(map(one_line, told(diff)))))
+    console.print(Text(" ".join(map(one_line, diff_sentences(diff)))))
     if diff.changes:
         console.print(Text("\nChanged", "bold"))
     for change in diff.changes:
@@ -155,7 +155,7 @@ def _markdown(diff: CriterionDiff, colour: bool) -> str:
 def _blocks(diff: CriterionDiff) -> Iterator[str]:
     yield f"## {escape(' → '.join(diff.names), 200)}"
     yield from (f"> {escape(note, 500)}" for note in diff.notes)
-    yield f"**{escape(' '.join(told(diff)))}**"
+    yield f"**{escape(' '.join(diff_sentences(diff)))}**"
     if diff.changes:
         lines = [
             f"- {change.what}: {escape(change.before, 300)} → {escape(change.after, 300)}" for change in diff.changes
@@ -191,7 +191,7 @@ def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _json(diff: CriterionDiff, colour: bool) -> str:
     """Everything, as strict JSON: a number that does not exist is null."""
-    document: dict[str, Any] = {"schema": SCHEMA, "told": list(told(diff)), "notes": diff.notes}
+    document: dict[str, Any] = {"schema": SCHEMA, "told": list(diff_sentences(diff)), "notes": diff.notes}
     for side, name, criterion in zip(("before", "after"), diff.names, diff.criteria, strict=True):
         document[side] = {"name": name, "path": criterion.path, "digest": criterion.digest}
     document |= {
@@ -212,7 +212,7 @@ def _judged_json(judged: Judged) -> dict[str, Any]:
         "turned": [asdict(record) for record in judged.turned],
         "places": [asdict(record) for record in judged.places],
         "rating": judged.rating,
-        "agreement": [{**asdict(record), "told": record.told} for record in judged.agreement],
+        "agreement": [{**asdict(record), "told": record.is_significant} for record in judged.agreement],
         "lacking": judged.lacking,
         "level": judged.level,
     }

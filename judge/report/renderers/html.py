@@ -31,7 +31,7 @@ from judge.report.charts.geometry import scatters
 from judge.report.views import items, validation
 from judge.report.views.columns import ALPHA, ARROWS, Group
 from judge.report.views.comparison import Section, layout
-from judge.report.views.criterion_diff import told as told_of
+from judge.report.views.criterion_diff import diff_sentences
 from judge.report.views.heat_maps import heats, wins
 from judge.report.views.items import Item, gaps, means, shares
 from judge.report.views.leaderboard import Leaderboard, build_leaderboard, verdict
@@ -448,9 +448,9 @@ def of_runs(comparison: RunComparison) -> str:
     view = layout(comparison)
     tables = [f"<p><b>{_escaped(section.name)}</b></p>{_section(section)}" for section in view.sections]
     changes = [f"{title}: {change.before} → {change.after}" for title, change in view.changes]
-    rest = [*view.notes, *changes, view.unchanged, view.how if view.sections else ""]
+    rest = [*view.notes, *changes, view.unchanged, view.legend if view.sections else ""]
     return "".join(
-        [f"<p><b>{_escaped(view.title)}</b></p>", *_lines(view.told), *tables, _folded("More", _lines(rest))]
+        [f"<p><b>{_escaped(view.title)}</b></p>", *_lines(view.sentences), *tables, _folded("More", _lines(rest))]
     )
 
 
@@ -461,7 +461,7 @@ def of_prompts(diff: CriterionDiff) -> str:
     tables = [_section(section) for section in layout(judged).sections] if judged is not None else []
     lines = Markup("\n").join(_escaped(line) for line in diff.diff)
     folded = _folded(plural(len(diff.diff), "line"), [f"<pre>{lines}</pre>"]) if diff.diff else ""
-    return "".join([title, *_lines([*told_of(diff), *diff.notes]), *tables, folded])
+    return "".join([title, *_lines([*diff_sentences(diff), *diff.notes]), *tables, folded])
 
 
 def _section(section: Section) -> str:

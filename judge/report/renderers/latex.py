@@ -165,7 +165,7 @@ def _column(head: str, above: str, cells: Iterable[Cell]) -> _Column:
 
 def _contest(contest: Contest, place: int) -> str:
     columns = [_Column(head, "", [_Value(*cell) for cell in cells]) for head, cells in contest.columns.items()]
-    caption = f"{contest.label}: {contest.told[0]} [low, high]: {contest.ranking.method}. {contest.ranking.note}"
+    caption = f"{contest.label}: {contest.sentences[0]} [low, high]: {contest.ranking.method}. {contest.ranking.note}"
     return _table(
         "System", [one_line(system, _NAME) for system in contest.systems], columns, caption, f"tab:judge-{place}"
     )

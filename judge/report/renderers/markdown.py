@@ -63,7 +63,7 @@ def render(result: Result) -> str:
     blocks: list[str | _Table] = [f"## {escape(view.about.title, 200)}"]
     if answer := verdict(result):
         blocks.append(f"**{escape(answer)}**")
-    blocks += [f"> {escape(text, 500)}" for text in view.about.told[:20]]
+    blocks += [f"> {escape(text, 500)}" for text in view.about.all_banners[:20]]
     blocks += _ranking_blocks(view) if isinstance(view, RankingView) else _means_blocks(view)
     blocks += _people_blocks(result)
     blocks += _calibration_blocks(result)
@@ -177,7 +177,7 @@ def _ranking_blocks(view: RankingView) -> Iterator[str | _Table]:
         yield f"### {escape(contest.label, 200)}"
         cells = [[f"{value} {interval}".rstrip() for value, interval in column] for column in contest.columns.values()]
         yield _Table(("system", *contest.columns), zip(map(_name, contest.systems), *cells, strict=True))
-        yield escape(" ".join(contest.told))
+        yield escape(" ".join(contest.sentences))
         if contest.ranking.note:
             yield escape(contest.ranking.note)
 
@@ -199,7 +199,7 @@ def _driver_blocks(drivers: JudgeDrivers) -> list[str | _Table]:
         texts = ", ".join(part for part in (row.texts, row.scope, row.note) if part)
         rows.append((_head(row.name, row.part), share, row.chance or "–", *cells, escape(texts)))
     heads = ("scores", "together", "by chance", *drivers.heads, "texts")
-    return [escape(drivers.lead), _Table(heads, rows), escape(drivers.how)]
+    return [escape(drivers.lead), _Table(heads, rows), escape(drivers.legend)]
 
 
 def _people_blocks(result: Result) -> Iterator[str | _Table]:
@@ -213,7 +213,7 @@ def _people_blocks(result: Result) -> Iterator[str | _Table]:
     blocks = {rated.criterion: validation.block(rated, LEVEL) for rated in result.rated}
     over = "; ".join(dict.fromkeys(block.over for block in blocks.values()))
     sentences = " ".join(
-        f"{one_line(name, _NAME)}: {' '.join(block.told)}" for name, block in blocks.items() if block.told
+        f"{one_line(name, _NAME)}: {' '.join(block.sentences)}" for name, block in blocks.items() if block.sentences
     )
     yield escape(f"{over}. {sentences}")
 
@@ -230,7 +230,7 @@ def _calibration_blocks(result: Result) -> Iterator[str | _Table]:
         for grid in block.grids:
             rows = ([_name(row[0][0]), *(" ".join(cell).rstrip() for cell in row[1:])] for row in grid.rows)
             yield _Table(grid.heads, rows)
-        yield escape(" ".join(block.told))
+        yield escape(" ".join(block.sentences))
     if result.calibrated:
         yield escape(validation.calibration_note(result.calibrated))
 
@@ -256,7 +256,7 @@ def _provenance_blocks(provenance: Provenance) -> list[str | _Table]:
     lines += [f"- {escape(provenance.usage)}"] if provenance.usage else []
     lines += [f"- Judge {escape(name, 200)}: {escape(text, 500)}" for name, text in provenance.judges]
     lines += [
-        f"- {_name(column.name)}: {_code(one_line(column.signature, 500))}{f' ({escape(column.made, 200)})' if column.made else ''}"
+        f"- {_name(column.name)}: {_code(one_line(column.signature, 500))}{f' ({escape(column.methods, 200)})' if column.methods else ''}"
         for column in provenance.signed
         if column.signature
     ]

@@ -59,7 +59,7 @@ def _verdict_style(passed: bool) -> str:
 
 def _print_suite(console: Console, suite: SuiteView) -> None:
     console.print(Text.assemble((suite.name, "bold"), (f"  {suite.path}", "dim")))
-    console.print(Text.assemble((suite.told, _verdict_style(suite.passed)), (f" {seconds(suite.seconds)}", "dim")))
+    console.print(Text.assemble((suite.summary, _verdict_style(suite.passed)), (f" {seconds(suite.seconds)}", "dim")))
     if suite.trouble:
         console.print(Padding(Text(suite.trouble), (0, 0, 0, 2)))
     if suite.rows:
@@ -86,8 +86,8 @@ def _table(rows: Sequence[Row], width: int) -> Table:
     table.add_column("found", overflow="fold")
     for row in rows:
         before = f"\nbefore {row.before}" if row.before else ""
-        said = f"\n{row.said}" if row.said else ""
-        found = Text.assemble(row.found, (said, "" if not row.met else "dim"), (before, "dim"))
+        said = f"\n{row.reason}" if row.reason else ""
+        found = Text.assemble(row.actual, (said, "" if not row.met else "dim"), (before, "dim"))
         name = Text(row.name, "" if row.met else "bold")
         table.add_row(Text(row.mark, _STYLES[row.mark]), name, row.expected, found)
     return table
@@ -155,7 +155,7 @@ def _name(suite: SuiteView) -> str:
 def _open_blocks(suite: SuiteView, *, alone: bool) -> Iterator[str]:
     if not alone:
         took = f" ({seconds(suite.seconds)})"
-        yield f"### {'✓' if suite.passed else '✗'} {_title(suite)}\n\n{escape(suite.told)}{took}"
+        yield f"### {'✓' if suite.passed else '✗'} {_title(suite)}\n\n{escape(suite.summary)}{took}"
     if suite.trouble:
         yield "\n>\n".join(f"> {escape(line)}" for line in suite.trouble.splitlines() if line.strip())
     if suite.unmet:
@@ -187,9 +187,9 @@ def _cells(row: Row, *, where: bool) -> dict[str, str]:
         "": row.mark,
         "case": name,
         "expected": escape(row.expected, _CELL),
-        "found": escape(row.found, _CELL),
+        "found": escape(row.actual, _CELL),
         "before": escape(row.before, _CELL),
-        "said": (escape(row.said, _SAID) or ("" if row.met else row.state)) + detail,
+        "said": (escape(row.reason, _SAID) or ("" if row.met else row.state)) + detail,
     }
 
 
@@ -257,7 +257,7 @@ def _add_test_case(suite: Element, view: SuiteView, row: Row) -> None:
     path, _, at = row.where.rpartition(":")
     attributes = {"name": _text(row.name), "classname": _text(view.name), "file": _text(path), "line": at}
     case = SubElement(suite, "testcase", attributes)
-    finding = ": ".join(part for part in (row.found, row.said) if part)
+    finding = ": ".join(part for part in (row.actual, row.reason) if part)
     if row.met:
         SubElement(case, "system-out").text = _text(finding)
         return

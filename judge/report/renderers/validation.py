@@ -16,7 +16,7 @@ from judge.report.renderers import csv, latex
 from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import escape
 from judge.report.views import validation as validation_module
-from judge.report.views.validation import FEW, HEADS, Grid, ValidationBlock, closing, told
+from judge.report.views.validation import FEW, HEADS, Grid, ValidationBlock, closing, correlation_sentences
 from judge.report.views.validation import block as build_block
 from judge.results.validation import Validation, flat
 from judge.stats.calibration import Calibrated
@@ -33,7 +33,7 @@ def _console(validation: Validation, level: Level, colour: bool) -> str:
         block = build_block(rated, level)
         console.print(Text.assemble("\n", (block.title, "bold"), f"\n{block.over}"))
         console.print(_table(block))
-        for sentence in block.told:
+        for sentence in block.sentences:
             console.print(Text(sentence, "bold" if rated.judges else ""))
         for title, grid in _grids_below(block):
             console.print(Text(f"\n{title}" if title else ""))
@@ -79,7 +79,7 @@ def _markdown(validation: Validation, level: Level, colour: bool) -> str:
             rows.append([escape(line.label), *(" ".join(cell).rstrip() for cell in line.cells), *counts])
         blocks += [f"### {escape(block.title)}", escape(block.over) + ":"]
         blocks.append("\n".join("| " + " | ".join(cells) + " |" for cells in rows))
-        blocks += [escape(" ".join(block.told))] if block.told else []
+        blocks += [escape(" ".join(block.sentences))] if block.sentences else []
         blocks += [_grid(block.agreement)] if block.agreement is not None else []
         for curve in block.curves:
             blocks += [escape(f"{curve.title}:"), _grid(curve.bins)]
@@ -94,7 +94,7 @@ def _calibration_blocks(calibrated: tuple[Calibrated, ...]) -> Iterator[str]:
         yield f"### {validation_module.TITLE}: {escape(block.name)}"
         for grid in block.grids:
             yield _grid(grid)
-        yield escape(" ".join(block.told))
+        yield escape(" ".join(block.sentences))
     if calibrated:
         yield escape(validation_module.calibration_note(calibrated))
 
@@ -111,7 +111,7 @@ def _json(validation: Validation, level: Level, colour: bool) -> str:
         "title": validation.title,
         "notes": validation.notes,
         "criteria": [
-            {**asdict(flat(rated)), "told": {level: list(told(rated, level)) for level in LEVELS}}
+            {**asdict(flat(rated)), "told": {level: list(correlation_sentences(rated, level)) for level in LEVELS}}
             for rated in validation.rated
         ],
     }
@@ -129,7 +129,7 @@ def _latex(validation: Validation, level: Level, colour: bool) -> str:
         rows = {
             line.label: [*line.cells, *((n, "") for n in (line.n, line.texts)[: len(counted)])] for line in block.lines
         }
-        caption = " ".join([f"{block.title}. {block.over}.", *block.told, *closing([rated], level)])
+        caption = " ".join([f"{block.title}. {block.over}.", *block.sentences, *closing([rated], level)])
         tables.append(latex.grid([*HEADS, *counted], rows, caption=caption, label=f"tab:people-{place}"))
     return latex.begin(list(map(one_line, validation.notes))) + "\n".join(tables)
 

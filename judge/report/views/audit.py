@@ -33,7 +33,7 @@ SEEN, UNSEEN = "●", "○"
 """Before a cell of the criterion's own damage: half of the texts or more are shown to fall; or not."""
 TOLD, OPEN = "≠", "?"
 """After a number: significant; or so in half of the texts or more, of which there are too few to test."""
-HOW = (
+LEGEND = (
     f"In each cell the share of the texts whose score fell (after an attack, rose) by {100 * DETECTED:g}% of the scale "
     "or more, half a step from 1 to 5, of those that could; then the mean change of all of them, in points of the "
     "scale. “Against” is the share that moved as far the other way: a judge whose replies vary moves both ways, and "
@@ -75,14 +75,14 @@ class ShownCell:
     interval: str
     move: str
     span: str
-    told: str
+    significance: str
     side: str
     shade: int
     title: str
     against: str = ""
 
     @property
-    def own(self) -> bool:
+    def own_damage(self) -> bool:
         return bool(self.mark)
 
 
@@ -93,7 +93,7 @@ class Matrix:
     title: str
     criteria: tuple[str, ...]
     rows: tuple[tuple[str, tuple[ShownCell | None, ...]], ...]
-    told: str
+    caption: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Row:
     p: str
     n: str
     mark: str
-    said: str
+    remark: str
     bar: geometry.Bar
 
 
@@ -129,7 +129,7 @@ class Row:
 class Group:
     """One number of all criteria, on one axis."""
 
-    what: str
+    measure: str
     axis: geometry.Axis
     rows: tuple[Row, ...]
 
@@ -150,7 +150,7 @@ class Use:
     bins: tuple[geometry.Bin, ...]
 
     @property
-    def told(self) -> str:
+    def shares(self) -> str:
         return " · ".join(f"{bin.label} {bin.count}%" for bin in self.bins)
 
 
@@ -159,19 +159,19 @@ class Layout:
     """All that there is to show, in the order in which it is shown."""
 
     title: str
-    told: tuple[str, ...]
+    verdicts: tuple[str, ...]
     notes: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     sensitivity: Matrix | None
-    own: tuple[Detail, ...]
+    own_damage: tuple[Detail, ...]
     injection: Matrix | None
     attacks: tuple[Detail, ...]
     biases: tuple[Bias, ...]
     use: tuple[Use, ...]
     left_out: tuple[tuple[str, str], ...]
     failures: tuple[tuple[str, str], ...]
-    how: str
-    biases_how: str
+    legend: str
+    biases_legend: str
 
 
 def layout(card: JudgeCard) -> Layout:
@@ -181,19 +181,19 @@ def layout(card: JudgeCard) -> Layout:
     findings = [finding for finding in card.findings if not _is_label_use(finding)]
     return Layout(
         title=one_line(card.title),
-        told=tuple(map(one_line, card.verdicts)),
+        verdicts=tuple(map(one_line, card.verdicts)),
         notes=tuple(map(one_line, card.notes)),
         facts=tuple(_facts(card)),
         sensitivity=_matrix("Sensitivity", card.cells, columns, OWN),
-        own=tuple(_detail(cell, columns) for cell in own_damage),
+        own_damage=tuple(_detail(cell, columns) for cell in own_damage),
         injection=_matrix("Injection", card.attacks, columns, _attack_caption(card)),
         attacks=tuple(_detail(cell, columns) for cell in card.attacks),
         biases=tuple(_biases(findings, columns)),
         use=tuple(_label_use(card.findings)),
         left_out=tuple((one_line(name), one_line(why)) for name, why in card.left_out.items()),
         failures=tuple((one_line(name), f"{n:,}") for name, n in card.failures.items()),
-        how=HOW,
-        biases_how=_BIASES,
+        legend=LEGEND,
+        biases_legend=_BIASES,
     )
 
 

@@ -19,7 +19,7 @@ from judge.stats.run_differences import Item, Moved, Runs, Shift
 EVERY = "all systems"
 _MAX_ROWS, _MAX_NAMED = 12, 8  # systems of a column, and names of a list, where not all of them are shown
 _MAX_TEXT = 2_000  # characters of a judge's words
-HOW = (
+LEGEND = (
     "Change: after less before, mean over the items of both runs. [low, high]: {method}. Holm's correction is over "
     "all systems and columns in which any value differs. ≠: p below .05. ↑ = ↓: texts of which the value rose, stayed "
     "or fell."
@@ -84,7 +84,7 @@ class ItemChanges:
 
     item: str
     size: str
-    told: tuple[ValueChange, ...]
+    values: tuple[ValueChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,14 @@ class Layout:
     """All that there is to show, in the order in which it is shown."""
 
     title: str
-    told: tuple[str, ...]
+    sentences: tuple[str, ...]
     notes: tuple[str, ...]
     changes: tuple[tuple[str, Change], ...]
     sections: tuple[Section, ...]
     unchanged: str
     failed: tuple[Failed, ...]
-    far: tuple[ItemChanges, ...]
-    how: str
+    items: tuple[ItemChanges, ...]
+    legend: str
 
 
 def layout(comparison: RunComparison, *, every: bool = False) -> Layout:
@@ -111,14 +111,14 @@ def layout(comparison: RunComparison, *, every: bool = False) -> Layout:
     equal = [one_line(name) for name in columns if name not in differ]
     return Layout(
         title=f"{one_line(comparison.names[0])} → {one_line(comparison.names[1])}",
-        told=tuple(_sentences(comparison.runs, differ)),
+        sentences=tuple(_sentences(comparison.runs, differ)),
         notes=(*map(one_line, comparison.notes), *_left_out(comparison)),
         changes=tuple((_title(change), change) for change in comparison.changes),
         sections=tuple(_section(comparison.columns.get(name), rows, every=every) for name, rows in differ.items()),
         unchanged=f"No value differs in {_listed(equal)}." if equal else "",
         failed=(*_failed("appeared", comparison.runs.appeared), *_failed("vanished", comparison.runs.vanished)),
-        far=tuple(_item_changes(comparison)),
-        how=HOW.format(method=_method(comparison.runs)),
+        items=tuple(_item_changes(comparison)),
+        legend=LEGEND.format(method=_method(comparison.runs)),
     )
 
 

@@ -16,7 +16,7 @@ _MAX_ITEMS = 100_000  # items, beyond which no one would go
 # What is said
 
 
-def told(diff: CriterionDiff) -> Iterator[str]:
+def diff_sentences(diff: CriterionDiff) -> Iterator[str]:
     """The answer in sentences, the most important first."""
     if diff.judged is not None:
         yield from _agreement_sentence(diff.judged)
@@ -38,7 +38,7 @@ def _agreement_sentence(judged: Judged) -> Iterator[str]:
     e = agreement.difference
     over = f"{OVER[agreement.level]}, {plural(e.n, UNITS[agreement.level])}"
     size = f"Spearman {signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}".rstrip()
-    if agreement.told:
+    if agreement.is_significant:
         tested = f" ({format_p(e.p)})" if e.p is not None else ""
         yield f"Agrees {'better' if e.value > 0 else 'worse'} with people{tested}: {size} {over}."
     else:

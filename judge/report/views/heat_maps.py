@@ -54,7 +54,7 @@ class Heat:
     level: str
     names: tuple[str, ...]
     cells: tuple[tuple[CorrelationCell, ...], ...]
-    told: str
+    caption: str
 
 
 def heats(result: Result) -> tuple[Heat, ...]:
@@ -124,7 +124,7 @@ class Wins:
     columns: tuple[str, ...]
     ranks: tuple[Standing, ...]
     cells: tuple[tuple[DifferenceCell | None, ...], ...]
-    told: str
+    caption: str
 
     @property
     def title(self) -> str:
@@ -158,7 +158,7 @@ def _wins(comparison: Comparison, column: Column, places: int, label: tuple[str,
         columns=tuple(rivals),
         ranks=tuple(ranks[system] for system in rows),
         cells=tuple(tuple(cells.get((row, rival)) for rival in rivals) for row in rows),
-        told=" ".join(_wins_notes(comparison, column, places, len(order))),
+        caption=" ".join(_wins_notes(comparison, column, places, len(order))),
     )
 
 

@@ -165,7 +165,7 @@ class Words:
     places: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, text: str, tokenizer: str) -> Words:
+    def split(cls, text: str, tokenizer: str) -> Words:
         """The words that can be found again in the text, which is first made as the page shows it."""
         escaped = escape_controls(text)
         placed = list(_word_places(escaped, texts.words(tokenizer)(escaped)))
@@ -186,7 +186,7 @@ class Source:
     def __init__(self, text: str, others: Sequence[str]) -> None:
         self._tokenizer = texts.tokenizer_for([text, *others])
         self._least = _MIN_CHARACTERS if self._tokenizer in _BY_CHARACTER else _MIN_WORDS
-        self._text = Words.of(text, self._tokenizer)
+        self._text = Words.split(text, self._tokenizer)
         self._starts = _starts(self._text.words)
 
     def runs(self, output: str) -> tuple[Run, ...]:
@@ -195,7 +195,7 @@ class Source:
         From left to right the longest that begins at this word, the first of equally long ones in the source, as in
         Grusky et al. 2018, figure 3.
         """
-        mine, theirs = Words.of(output, self._tokenizer), self._text
+        mine, theirs = Words.split(output, self._tokenizer), self._text
         runs, index = [], 0
         while index + _MIN_WORDS <= len(mine.words):
             where, size = self._longest(mine.words, index)
@@ -244,7 +244,7 @@ class Verdict:
     first: str
     preferred: str
     strength: str
-    found: ScoreDetail
+    detail: ScoreDetail
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +254,8 @@ class Pair:
     `value` is the mean preference for `one` (0–1), "–" where an order lacks its answer.
     """
 
-    one: str
-    other: str
+    first: str
+    second: str
     verdicts: tuple[Verdict | None, Verdict | None]
     value: str
     flipped: bool
@@ -335,7 +335,7 @@ class Judged:
     name: str
     judge: str
     labels: int
-    found: ScoreDetail
+    detail: ScoreDetail
     place: int | None = None
 
 
@@ -350,7 +350,7 @@ class Output:
     others: tuple[tuple[str, str], ...]
     judgments: tuple[Judged, ...] = ()
     metrics: tuple[tuple[str, str], ...] = ()
-    asked: tuple[Line, ...] = ()
+    qags: tuple[Line, ...] = ()
     runs: tuple[Run, ...] = ()
 
     @property

@@ -86,7 +86,7 @@ class SignedColumn:
 
     name: str
     signature: str
-    made: str
+    methods: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Provenance:
     signed: tuple[SignedColumn, ...]
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def all_banners(self) -> tuple[str, ...]:
         """All that the reader has to know beforehand."""
         return (*self.notices, *self.banners)
 

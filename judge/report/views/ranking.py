@@ -55,7 +55,7 @@ class Contest:
     part: str
     places: tuple[StandingCells, ...]
     matrix: tuple[tuple[PairCell, ...], ...]
-    told: tuple[str, ...]
+    sentences: tuple[str, ...]
     ranking: Ranking
 
     @property
@@ -112,7 +112,7 @@ def _contest(result: Result, ranking: Ranking, criterion: str, part: str) -> Con
         part=part,
         places=tuple(_standing_cells(system, standings.get(system)) for system in order),
         matrix=_matrix(ranking, order),
-        told=_sentences(result, ranking),
+        sentences=_sentences(result, ranking),
         ranking=ranking,
     )
 

@@ -77,7 +77,7 @@ class JudgeDrivers:
     heads: tuple[str, ...]
     axis: geometry.Axis
     lead: str
-    how: str
+    legend: str
 
 
 def build_judge_drivers(result: Result) -> JudgeDrivers | None:
@@ -111,7 +111,7 @@ def _scope(drivers: Drivers) -> str:
     return _WITHIN if drivers.within else _POOLED
 
 
-def told(result: Result) -> str:
+def drivers_sentence(result: Result) -> str:
     """One sentence on the columns of which the drivers explain a quarter or more, and surely more than chance would.
 
     Nothing where there are none.

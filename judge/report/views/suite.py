@@ -33,9 +33,9 @@ class Row:
     state: str
     met: bool
     expected: str
-    found: str
+    actual: str
     before: str
-    said: str
+    reason: str
     detail: str
 
 
@@ -45,7 +45,7 @@ class SuiteView:
 
     name: str
     path: str
-    told: str
+    summary: str
     passed: bool
     rows: tuple[Row, ...]
     flaky: str

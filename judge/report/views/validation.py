@@ -65,7 +65,7 @@ class CalibrationBlock:
 
     name: str
     grids: tuple[Grid, ...]
-    told: tuple[str, ...]
+    sentences: tuple[str, ...]
 
 
 def blocks(criteria: Sequence[Calibrated], *, every: bool = False) -> tuple[CalibrationBlock, ...]:
@@ -89,7 +89,7 @@ def show(console: Console, criteria: Sequence[Calibrated]) -> None:
         console.print(Text(f"\n{TITLE}: {block.name}", "bold"))
         for grid in block.grids:
             console.print(table(grid))
-        for sentence in block.told:
+        for sentence in block.sentences:
             console.print(Text(sentence))
     if criteria:
         console.print(Text(calibration_note(criteria), "dim"))
@@ -200,12 +200,12 @@ class Curve:
     """A judge's calibration: what it comes to, and its bins."""
 
     judge: str
-    told: str
+    summary: str
     bins: Grid
 
     @property
     def title(self) -> str:
-        return f"Calibration of {self.judge}: {self.told}"
+        return f"Calibration of {self.judge}: {self.summary}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class ValidationBlock:
     over: str
     unit: str
     lines: tuple[Line, ...]
-    told: tuple[str, ...]
+    sentences: tuple[str, ...]
     agreement: Grid | None
     curves: tuple[Curve, ...]
     notes: tuple[str, ...]
@@ -237,7 +237,7 @@ def block(rated: Rated, level: Level) -> ValidationBlock:
         over=f"Correlation {_LEVELS[usable]}",
         unit=f"{UNITS[usable]}s",
         lines=tuple(_line(row, usable) for row in rated.rows),
-        told=tuple(told(rated, usable)),
+        sentences=tuple(correlation_sentences(rated, usable)),
         agreement=_agreement(rated),
         curves=tuple(_curve(row.name, row.calibration) for row in rated.judges if row.calibration),
         notes=(*notes, *_missing_notes(rated, usable), *_scale_notes(rated)),
@@ -300,7 +300,7 @@ def _scale_notes(rated: Rated) -> Iterator[str]:
 # What the correlations support
 
 
-def told(rated: Rated, level: Level) -> Iterator[str]:
+def correlation_sentences(rated: Rated, level: Level) -> Iterator[str]:
     """What the differences support: a sentence for each judge on the floors, then of the best on each other judge."""
     if not rated.judges:
         yield f"No judge scored {one_line(rated.criterion)}: the floors stand alone."
@@ -556,7 +556,7 @@ class CurvePlot:
     """A judge's calibration on two equal axes."""
 
     title: str
-    told: str
+    summary: str
     axis: geometry.Axis
     points: tuple[CurvePoint, ...]
 
@@ -597,7 +597,7 @@ def _curve_plot(curve: Curve, calibration: Calibration) -> CurvePlot:
     most = max(bin.people.n for bin in calibration.bins)
     places = decimals([calibration.low, calibration.high])
     points = tuple(_point(bin, axis, sqrt(bin.people.n / most), places) for bin in calibration.bins)
-    return CurvePlot(curve.judge, f"{curve.told[0].upper()}{curve.told[1:]}.", axis, points)
+    return CurvePlot(curve.judge, f"{curve.summary[0].upper()}{curve.summary[1:]}.", axis, points)
 
 
 def _point(bin: Bin, axis: geometry.Axis, size: float, places: int) -> CurvePoint:
