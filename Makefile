@@ -48,7 +48,7 @@ wheel: $(VENV)/.installed-dev  ## build wheel and sdist, check them, and try the
 	set -e; for python in python3.11 python3.12 python3.13; do \
 	  $$python --version 2>/dev/null || { echo "$$python is not here: the wheel is not tried with it"; continue; }; \
 	  $$python -m venv build/wheel-$$python; \
-	  build/wheel-$$python/bin/pip install -q -c constraints.txt dist/*.whl; \
+	  build/wheel-$$python/bin/pip install -q -c .ci/constraints.txt dist/*.whl; \
 	  (cd build && PATH="$$PWD/wheel-$$python/bin:$$PATH" && rm -rf starter demo scored \
 	    && judge run ../examples/compare_systems/run.yaml --out demo --cache cache --quiet \
 	    && judge score ../examples/qags_en/run.yaml --out scored --quiet \
@@ -63,18 +63,18 @@ picture: demo  ## docs/report.png, the picture in the README
 clean:
 	rm -rf $(VENV) build dist runs .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml .ci/constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -c constraints.txt -e .
+	$(BIN)/pip install -q -c .ci/constraints.txt -e .
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install -q -c constraints.txt -e '.[dev,cjk]'
+	$(BIN)/pip install -q -c .ci/constraints.txt -e '.[dev,cjk]'
 	touch $@
 
 # torch by itself and first, so that nothing pulls a larger build of it; the tokenizers that no extra brings; and a real
 # server of chat and typed questions for the providers' tests: llama.cpp, and what makes a tiny model for it.
 $(VENV)/.installed-all: $(VENV)/.installed-dev
-	$(BIN)/pip install -q -c constraints.txt torch
-	$(BIN)/pip install -q -c constraints.txt -e '.[dev,all]' sudachipy sudachidict_core kiwipiepy xllamacpp gguf
+	$(BIN)/pip install -q -c .ci/constraints.txt torch
+	$(BIN)/pip install -q -c .ci/constraints.txt -e '.[dev,all]' sudachipy sudachidict_core kiwipiepy xllamacpp gguf
 	touch $@
