@@ -1,4 +1,4 @@
-"""The texts of an audit: which of the data's are taken, and what is made of them."""
+"""The texts of an audit: originals chosen from the data, and their perturbed variants."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from judge.table.core import split_rows
 from judge.text import Language
 
 _DEFAULT_SCALE = Scale.integers(1, 5)
-"""What is asked for where a criterion has no labels, as the heuristic's have none."""
+"""The scale that an attack asks for if a criterion has no labels, such as the heuristic's."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditSamples:
-    """What is judged in an audit.
+    """The texts judged in an audit.
 
-    `originals` are one text of each item that was taken, `others` one more of the same items by another system, where
-    there is one. `changed` are the originals, their system ORIGINAL, and their variants, each with the name of its
-    change as its system; of an attack that was made for several scales there are several, which `names` brings back to
-    the attack's name and of which `wanted` says by criterion which texts it is to be asked about. `changes` are the
-    damages with the criterion whose own each is, `neutral` and `attacks` the names of the others.
+    `originals` has one text of each chosen item; `others` one more text of the same item by another system, if any.
+    `changed` has the originals (their system is ORIGINAL) and their variants (their system is the change's name). An
+    attack for several scales has several variants: `names` maps each to the attack's name, and `wanted` maps a
+    criterion to the texts, by item and system, that it judges. `changes` maps each damage to the criterion it is for;
+    `neutral` and `attacks` are the names of the other changes.
     """
 
     originals: tuple[Sample, ...]
@@ -40,7 +40,7 @@ class AuditSamples:
     wanted: Mapping[str, Collection[tuple[str, str]]] | None = None
 
     def by_change(self, table: Table) -> Table:
-        """The table of `changed` with every attack under its own name."""
+        """Return the table of `changed` with every attack under its own name."""
         if not self.names:
             return table
         samples = {(s.item, name): replace(s, system=name) for s in table.samples for name in [self._name(s)]}
@@ -48,7 +48,7 @@ class AuditSamples:
         return Table(tuple(samples.values()), table.columns, *split_rows(rows))
 
     def restore_systems(self, table: Table) -> list[Score | Failure]:
-        """The originals' rows of the table of `changed`, under the systems that wrote the texts."""
+        """Return the originals' rows of the table of `changed`, under the systems that wrote the texts."""
         systems = {sample.item: sample.system for sample in self.originals}
         return [replace(row, system=systems[row.item]) for row in table.rows() if row.system == ORIGINAL]
 
@@ -57,9 +57,9 @@ class AuditSamples:
 
 
 def choose_originals(rows: Sequence[Sample], items: int, seed: int) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
-    """One text of each of so many items, drawn by `seed`, the systems in turn; and one more of each, by another system.
+    """Choose one text of each of `items` random items, the systems in turn, and one more of each by another system.
 
-    Blank texts are passed over, as is a second text that is equal to the first. Raises DataError where all are blank.
+    Blank texts are skipped, as is a second text equal to the first. Raises DataError if all texts are blank.
     """
     by_item: dict[str, list[Sample]] = {}
     for sample in rows:
@@ -87,7 +87,7 @@ def perturb(
     language: Language,
     seed: int,
 ) -> AuditSamples:
-    """The texts of an audit by these criteria, each with its scale, None where it has no labels. Raises DataError."""
+    """Make the texts of an audit. `scales` maps a criterion to its scale, None without labels. Raises DataError."""
     originals, others = choose_originals(rows, items, seed)
     damages = of_language(language, CHANGES) if "sensitivity" in probes else ()
     neutral = of_language(language, NEUTRAL) if "bias" in probes else ()
@@ -106,14 +106,14 @@ def perturb(
 
 
 def _damaged_criterion(change: Perturbation, criteria: Collection[str]) -> str:
-    """The criterion that a change damages: the one of its name, or a variant of that (`fluency_5` of `fluency`)."""
+    """Return the criterion that a change damages: the one of its name, or a variant (`fluency_5` of `fluency`)."""
     if change.criterion in criteria:
         return change.criterion
     return next((name for name in criteria if name.startswith(f"{change.criterion}_")), change.criterion)
 
 
 def _with_attacks(base: AuditSamples, scales: Mapping[str, Scale | None], language: Language) -> AuditSamples:
-    """The texts with those of all attacks, which ask for the top of a criterion's scale: once for each scale."""
+    """Add the attacked texts: each attack asks for the top of a scale, so there is one for each scale."""
     by_scale: dict[Scale, list[str]] = {}
     for criterion, scale in scales.items():
         by_scale.setdefault(scale or _DEFAULT_SCALE, []).append(criterion)

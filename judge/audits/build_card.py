@@ -1,7 +1,4 @@
-"""What a card says first: sentences, the worst first.
-
-From everything that was judged for an audit to the judge's card.
-"""
+"""Build the judge card of an audit: its numbers, and the verdicts that come first, the worst at the top."""
 
 from __future__ import annotations
 
@@ -56,12 +53,12 @@ from judge.core.messages import number, percent, plural, signed
 from judge.core.records import Column, Estimate, Failure, Score
 from judge.core.version import __version__
 
-_HALF = 0.5  # of the texts: from here on a change is noticed
+_HALF = 0.5  # share of the texts from which a change counts as noticed
 _NOTABLE_SHARES = {
     "verdict turns with the order": 0.1, "label changes with the wording": 0.1, "several labels at temperature 0": 0.1,
     "most used label": 0.75, "bottom": 0.75, "middle": 0.75, "top": 0.75,
 }  # fmt: skip
-"""Shares without a test that are worth a sentence: at least so large, and their interval above this or one half."""
+"""Shares without a test that deserve a verdict: at least this large, with the interval above this or one half."""
 _WORST, _BAD, _DOUBTFUL, _OPEN, _GOOD = 4.0, 3.0, 2.0, 1.0, 0.0
 _KINDS = {
     "rewarded": (_WORST, "rewards"),
@@ -71,18 +68,23 @@ _KINDS = {
     "noticed": (_GOOD, "notices"),
 }
 
-Verdict = tuple[float, str]
-"""How bad it is, and the sentence."""
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A sentence of the card and its severity; the most severe come first."""
+
+    severity: float
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """The criteria's columns, for what is better and for the decimals."""
+    """The direction and the decimals of each criterion's scores."""
 
     columns: Mapping[str, Column]
 
     def worse(self, cell: SensitivityCell) -> bool | None:
-        """Whether the cell's move is significant and towards the worse end; None where it is not significant."""
+        """Return whether a significant move is towards the worse end; None if it is not significant."""
         if cell.move is None or not is_significant(cell.move):
             return None
         return (cell.move.value < 0) != (self.columns[cell.criterion].better == "lower")
@@ -101,21 +103,21 @@ class Direction:
 
 
 def detects_damage(cell: SensitivityCell) -> bool:
-    """Whether half of the texts or more are shown to fall, less those that rose, and the mean is shown to.
+    """Return whether at least half of the texts fall, less those that rise, and the mean falls too.
 
-    The half by the low end of the rate's interval; the mean by its test, or not at all where that has too few texts.
+    The half is tested by the low end of the rate's interval; the mean by its test, unless that has too few texts.
     """
     fell = _is_half(cell.rate, cell.against)
     return fell and ((cell.move is not None and is_significant(cell.move)) or is_majority(cell.rate, cell.move))
 
 
 def rewards_damage(cell: SensitivityCell) -> bool:
-    """The same of the other way: whether the damage lifts the score."""
+    """Return whether the damage lifts the score, by the same test in the other direction."""
     return _is_half(cell.against, cell.rate) and is_majority(cell.against, cell.move)
 
 
 def _is_half(toward: Estimate | None, back: Estimate | None) -> bool:
-    """Whether one half is shown to move so, less those that moved the other way."""
+    """Return whether at least half of the texts move in one direction, less those that move the other way."""
     return toward is not None and toward.low is not None and toward.low - _value(back) >= _HALF
 
 
@@ -126,17 +128,20 @@ def summarize(
     columns: Mapping[str, Column],
     scoreless: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
-    """The sentences of a card; equally bad ones in the order of the card. `scoreless` are criteria, and why."""
+    """Return the verdicts of a card; equally severe ones in the order of the card.
+
+    `scoreless` maps criteria without a score to the reason.
+    """
     direction = Direction(columns)
-    unscored = [(_WORST + 1, f"{name} gives no score: {why}.") for name, why in (scoreless or {}).items()]
-    sentences = [
+    unscored = [Verdict(_WORST + 1, f"{name} gives no score: {why}.") for name, why in (scoreless or {}).items()]
+    verdicts = [
         *unscored,
         *_attack_verdicts(attacks, direction),
         *_bias_verdicts(findings),
         *_own_damage(cells, direction),
-        *_foreign_damage(cells, direction),
+        *_foreign_damage(cells),
     ]
-    return tuple(sentence for _, sentence in sorted(sentences, key=lambda ranked: -ranked[0]))
+    return tuple(verdict.sentence for verdict in sorted(verdicts, key=lambda verdict: -verdict.severity))
 
 
 def _value(share: Estimate | None) -> float:
@@ -144,7 +149,7 @@ def _value(share: Estimate | None) -> float:
 
 
 def _own_damage(cells: Iterable[SensitivityCell], direction: Direction) -> Iterator[Verdict]:
-    """What each criterion makes of its own damage."""
+    """Say how each criterion reacts to the damage it should notice."""
     kinds: dict[str, dict[str, list[SensitivityCell]]] = defaultdict(lambda: defaultdict(list))
     for cell in cells:
         if cell.own and cell.rate is not None:
@@ -154,7 +159,8 @@ def _own_damage(cells: Iterable[SensitivityCell], direction: Direction) -> Itera
             if matching := by_kind.get(kind):
                 lowest = min(cell.rate.value for cell in matching if cell.rate)
                 phrases = [f"{cell.change} ({_evidence(cell, kind, direction)})" for cell in matching]
-                yield rank - (lowest if rank == _BAD else 0), f"{name} {words} {listed(phrases)}."
+                severity = rank - (lowest if rank == _BAD else 0)
+                yield Verdict(severity, f"{name} {words} {listed(phrases)}.")
 
 
 def _kind(cell: SensitivityCell, direction: Direction) -> str:
@@ -171,7 +177,8 @@ def _evidence(cell: SensitivityCell, kind: str, direction: Direction) -> str:
     if cell.rate is None or (kind == "rewarded" and not rewards_damage(cell)):
         return direction.moved(cell)
     if kind == "rewarded" and cell.against is not None:
-        return f"{direction.mean(cell)}, rose in {of_count(cell.against, 'texts')}{_untested_note(cell)}"
+        note = "" if cell.move and is_significant(cell.move) else "; too few to test"
+        return f"{direction.mean(cell)}, rose in {of_count(cell.against, 'texts')}{note}"
     rose = f", {share_percent(cell.against)} rose" if cell.against and cell.against.value else ""
     beside = (
         f"; on average {direction.mean(cell)}" if kind == "weak" or (kind == "open" and direction.worse(cell)) else ""
@@ -179,23 +186,19 @@ def _evidence(cell: SensitivityCell, kind: str, direction: Direction) -> str:
     return of_count(cell.rate) + rose + beside
 
 
-def _untested_note(cell: SensitivityCell) -> str:
-    return "" if cell.move and is_significant(cell.move) else "; too few to test"
-
-
-def _foreign_damage(cells: Iterable[SensitivityCell], sides: Direction) -> Iterator[Verdict]:
-    """Which criteria fall for damage that is not theirs."""
+def _foreign_damage(cells: Iterable[SensitivityCell]) -> Iterator[Verdict]:
+    """Say which criteria fall for damage that is not theirs."""
     by_criterion = defaultdict[str, list[SensitivityCell]](list)
     for cell in cells:
         if not cell.own and detects_damage(cell):
             by_criterion[cell.criterion].append(cell)
     for name, damaged in by_criterion.items():
         phrases = [f"{cell.change} ({of_count(cell.rate)})" for cell in damaged if cell.rate]
-        yield _DOUBTFUL, f"{name} falls for damage that is not its own: {listed(phrases)}."
+        yield Verdict(_DOUBTFUL, f"{name} falls for damage that is not its own: {listed(phrases)}.")
 
 
 def _attack_verdicts(attacks: Sequence[SensitivityCell], direction: Direction) -> Iterator[Verdict]:
-    """What each attack gets, by the criterion that it gets most from; and whether the others get nothing."""
+    """Say what each attack gains, led by the criterion that it gains most from, and which attacks gain nothing."""
     real = [cell for cell in attacks if not cell.control and cell.move is not None]
     unsuccessful = []
     for name in dict.fromkeys(cell.change for cell in real):
@@ -209,7 +212,7 @@ def _attack_verdicts(attacks: Sequence[SensitivityCell], direction: Direction) -
             also = f"; also {others}" if others else ""
             verb = "raised scores" if _untested_success(first) else "works"
             rank = (_BAD if _untested_success(first) else _WORST) + _value(first.rate)
-            yield rank, f"The attack “{name}” {verb}: {_gain(first, direction)}{also}."
+            yield Verdict(rank, f"The attack “{name}” {verb}: {_gain(first, direction)}{also}.")
         else:
             unsuccessful.append(name)
     if unsuccessful:
@@ -219,14 +222,14 @@ def _attack_verdicts(attacks: Sequence[SensitivityCell], direction: Direction) -
 
 
 def _succeeded(cell: SensitivityCell, direction: Direction) -> bool:
-    """Whether an attack lifts a score, beyond what its control does and above that of the text as it is."""
+    """Return whether an attack lifts the score more than its control does, and above the unchanged text's score."""
     if cell.raw is not None and (cell.raw.value > 0) == (direction.columns[cell.criterion].better == "lower"):
         return False
     return (direction.worse(cell) is False) or _untested_success(cell)
 
 
 def _untested_success(cell: SensitivityCell) -> bool:
-    """Whether it did so in half of the texts or more, which are too few for the test."""
+    """Return whether an attack lifted at least half of the scores, with too few texts for the test."""
     rose = cell.move is not None and not is_significant(cell.move) and is_majority(cell.rate, cell.move)
     return rose and _value(cell.rate) - _value(cell.against) >= _HALF
 
@@ -235,10 +238,15 @@ def _unsuccessful(names: Sequence[str], cells: Sequence[SensitivityCell], tests:
     subject, listing = plural(len(names), "attack"), ", ".join(names)
     fewest = min(cell.move.n for cell in cells if cell.move)
     if fewest < (least := max(FEWEST, min_items_for_significance(tests))):
-        return _OPEN, f"{subject} inconclusive, too few texts ({listing}): {fewest} of at least {least}."
-    most = max((top for cell in cells if (top := _upper_limit(cell, direction)) is not None), default=0.0)
+        return Verdict(_OPEN, f"{subject} inconclusive, too few texts ({listing}): {fewest} of at least {least}.")
+    limits = [
+        -cell.move.low if direction.columns[cell.criterion].better == "lower" else cell.move.high
+        for cell in cells
+        if cell.move and cell.move.low is not None and cell.move.high is not None
+    ]
+    most = max(limits, default=0.0)
     limit = f"at most {signed(most, 2)} by any interval" if most > 0 else "no interval goes above 0"
-    return _GOOD, f"{subject} without a significant rise ({listing}): {limit}."
+    return Verdict(_GOOD, f"{subject} without a significant rise ({listing}): {limit}.")
 
 
 def _gain(cell: SensitivityCell, direction: Direction) -> str:
@@ -248,32 +256,28 @@ def _gain(cell: SensitivityCell, direction: Direction) -> str:
     return f"{cell.criterion} {direction.moved(cell)}{rose}"
 
 
-def _upper_limit(cell: SensitivityCell, direction: Direction) -> float | None:
-    """The furthest towards the better end that the interval allows."""
-    if cell.move is None or cell.move.low is None or cell.move.high is None:
-        return None
-    return -cell.move.low if direction.columns[cell.criterion].better == "lower" else cell.move.high
-
-
 def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
-    """Biases that are told, and large shares; of several criteria the furthest speaks for all."""
+    """State significant biases and large shares. If several criteria share one, the largest leads the sentence."""
     groups = defaultdict[tuple[str, str], list[BiasFinding]](list)
     for finding in findings:
-        if (finding.harmful and (finding.told or finding.open)) or (finding.told is None and _is_large_share(finding)):
+        share, least = finding.estimate, _NOTABLE_SHARES.get(finding.what)
+        large = least is not None and share.value >= least and (share.low or 0.0) > min(least, _HALF)
+        if (finding.harmful and (finding.told or finding.open)) or (finding.told is None and large):
             groups[finding.probe, finding.what].append(finding)
     for similar in groups.values():
         first, *more = sorted(similar, key=lambda finding: (not finding.told, -_bias_size(finding)))
-        others = [f"{finding.criterion} {_short_value(finding.estimate, finding.unit)}" for finding in more]
-        yield _DOUBTFUL + _bias_size(first), first.said + (f"; also {listed(others)}" if others else "") + "."
-
-
-def _is_large_share(finding: BiasFinding) -> bool:
-    least = _NOTABLE_SHARES.get(finding.what)
-    return least is not None and finding.estimate.value >= least and (finding.estimate.low or 0.0) > min(least, _HALF)
+        others = [
+            f"{finding.criterion} {number(100 * finding.estimate.value, 0)}%"
+            if finding.unit == "share"
+            else f"{finding.criterion} {signed(finding.estimate.value, 2)}"
+            for finding in more
+        ]
+        also = f"; also {listed(others)}" if others else ""
+        yield Verdict(_DOUBTFUL + _bias_size(first), f"{first.said}{also}.")
 
 
 def _bias_size(finding: BiasFinding) -> float:
-    """How large a bias is, 0–1: of points a rough share of five."""
+    """Return a bias's size, 0–1; points count as a rough share of a five-point scale."""
     value = finding.estimate.value
     return min(
         1.0,
@@ -281,27 +285,28 @@ def _bias_size(finding: BiasFinding) -> float:
     )
 
 
-def _short_value(estimate: Estimate, unit: str) -> str:
-    return f"{number(100 * estimate.value, 0)}%" if unit == "share" else signed(estimate.value, 2)
-
-
-_NOTED_FAILURES = 0.05  # of the judgments: from here on their failures are noted
+_NOTED_FAILURES = 0.05  # share of failed judgments from which a note is added
 
 
 def build_card(
     evidence: AuditData, changes: Mapping[str, str], attacks: Sequence[str], neutral: Sequence[str], *, seed: int = 0
 ) -> JudgeCard:
-    """The card of a judge.
+    """Build the card of a judge.
 
-    `changes` are the damages that were asked for with the criterion whose own they are, `attacks` and `neutral` the
-    names of the others: empty where that probe was not asked for. What is asked for and has no text, and every bias
-    about which there is nothing to say, is in `left_out` with the reason. p-values are Holm's over the cells of
-    damages, over those of attacks, and over all findings.
+    `changes` maps each requested damage to its criterion; `attacks` and `neutral` are the names of the other changes.
+    Each is empty if its probe was not requested. `left_out` gives the reason for each requested change without a text
+    and each bias without a finding. p-values have Holm's correction: over the cells of damages, over those of attacks,
+    and over all findings.
     """
     damaged = sensitivity_table(evidence, changes, seed=seed)
     beset = injection_damage(evidence, attacks, seed=seed)
     findings, without = _findings(evidence, neutral, seed)
     scoreless = _unscored_criteria(evidence)
+    names = (*changes, *neutral, *attacks)
+    known, texts = set(evidence.changed.systems), plural(len(evidence.originals), "text")
+    with_own_damage = {cell.criterion for cell in damaged if cell.own}
+    all_criteria = dict.fromkeys(cell.criterion for cell in damaged)
+    why = "no change damages what it is about, so only what it makes of others' damage is known"
     return JudgeCard(
         title=f"Judge card: {evidence.model}",
         cells=damaged,
@@ -309,11 +314,11 @@ def build_card(
         attacks=beset,
         left_out={
             **without,
-            **_inapplicable(evidence, (*changes, *neutral, *attacks)),
-            **_without_own_damage(damaged),
+            **{name: f"it fits none of the {texts}" for name in names if name not in known},
+            **{f"{name}: its own damage": why for name in all_criteria if name not in with_own_damage},
             **evidence.lacking,
             **scoreless,
-            **_without_scores(evidence, (*changes, *neutral, *attacks), scoreless),
+            **_without_scores(evidence, names, scoreless),
         },
         verdicts=summarize(damaged, beset, findings, evidence.columns, scoreless),
         notes=tuple(_notes(evidence, damaged, beset, findings)),
@@ -323,7 +328,7 @@ def build_card(
 
 
 def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[tuple[BiasFinding, ...], dict[str, str]]:
-    """The findings of every bias that was asked for, and why others have none."""
+    """Return the findings of every requested bias, and why others have none."""
     requested = bool(neutral or evidence.natural or evidence.wordings or evidence.repeats or evidence.pairs)
     if not requested:
         return (), {}
@@ -361,21 +366,8 @@ def _no_family(evidence: AuditData) -> str:
     return f"no item has scored texts both of {evidence.model}'s family and of another (column `generator`)"
 
 
-def _inapplicable(evidence: AuditData, names: Sequence[str]) -> dict[str, str]:
-    known, texts = set(evidence.changed.systems), plural(len(evidence.originals), "text")
-    return {name: f"it fits none of the {texts}" for name in names if name not in known}
-
-
-def _without_own_damage(damaged: Sequence[SensitivityCell]) -> dict[str, str]:
-    """Criteria that no change damages."""
-    with_own_damage = {cell.criterion for cell in damaged if cell.own}
-    all_criteria = dict.fromkeys(cell.criterion for cell in damaged)
-    why = "no change damages what it is about, so only what it makes of others' damage is known"
-    return {f"{name}: its own damage": why for name in all_criteria if name not in with_own_damage}
-
-
 def _unscored_criteria(evidence: AuditData) -> dict[str, str]:
-    """Criteria by which no text has a score."""
+    """Return the criteria by which no text has a score, with the reason."""
     scored = {score.column for score in evidence.changed.scores}
     failed = Counter((row.column, row.error) for row in evidence.changed.failures)
     return {
@@ -386,7 +378,7 @@ def _unscored_criteria(evidence: AuditData) -> dict[str, str]:
 
 
 def _without_scores(evidence: AuditData, names: Sequence[str], scoreless: Collection[str]) -> dict[str, str]:
-    """Changes whose texts have no score beside that of the text as it is, by some of the criteria or by all."""
+    """Return the changes without any score to compare with the original's, by some criteria or by all."""
     table, reasons = evidence.changed, dict[str, str]()
     present = [name for name in names if name in table.systems] if ORIGINAL in table.systems else []
     columns = {name: column for name, column in evidence.columns.items() if name not in scoreless}
@@ -405,7 +397,7 @@ def _without_scores(evidence: AuditData, names: Sequence[str], scoreless: Collec
 
 
 def _judgments(evidence: AuditData) -> Iterator[Score | Failure]:
-    """Every judgment once: the originals' stand in more than one table."""
+    """Yield every judgment once; those of the originals are in more than one table."""
     yield from evidence.changed.rows()
     known = {(sample.item, sample.system) for sample in evidence.originals}
     columns = {column.name for column in evidence.changed.columns}
@@ -438,8 +430,8 @@ def _notes(
     }
     if few := [f"{name} at least {least}" for name, least in needed.items() if texts < least]:
         yield (
-            f"{plural(texts, 'text')} are too few: after the correction for many tests nothing can be significant below "
-            f"a number of texts, for {listed(few)}. What is said of so few rests on shares alone."
+            f"{plural(texts, 'text')} are too few: after the correction for many tests nothing can be significant "
+            f"below a number of texts, for {listed(few)}. What is said of so few rests on shares alone."
         )
     failures, total = _failures(evidence), sum(1 for _ in _judgments(evidence))
     failed = sum(failures.values())
@@ -461,7 +453,7 @@ def _notes(
 
 
 def _info(evidence: AuditData, seed: int) -> dict[str, Any]:
-    """About the judge, the texts and the settings; plain JSON."""
+    """Return facts about the judge, the texts and the settings as plain JSON."""
     return {
         "model": evidence.model,
         "language": evidence.language,

@@ -1,7 +1,4 @@
-"""Numbers of an audit in words, in its sentences and in its tables.
-
-What an audit is made from, and what it ends with.
-"""
+"""The data of an audit, its result (the judge card), and how both write numbers in sentences and tables."""
 
 from __future__ import annotations
 
@@ -20,24 +17,24 @@ ALIKE = "[all alike]"
 
 
 def places(column: Column | None, values: Sequence[float] = ()) -> int:
-    """Decimals for points of a column's scale, or, where it has no ends, for these values."""
+    """Return the decimals for points of a column's scale, or for the values if the scale has no ends."""
     if column and column.low is not None and column.high is not None:
         return decimals([column.low, column.high])
     return decimals(values)
 
 
 def share_percent(share: Estimate) -> str:
-    """`12% [6, 21]`, without the brackets where there is no interval."""
+    """Write `12% [6, 21]`, without the brackets if there is no interval."""
     return f"{number(100 * share.value, 0)}% {percents(share)}".rstrip()
 
 
 def percents(share: Estimate) -> str:
-    """The interval of a share in per cent, `[6, 21]`."""
+    """Write the interval of a share in per cent, `[6, 21]`."""
     return interval(share, 0, 100)
 
 
 def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
-    """`[0.10, 0.60]`; `[all alike]` where the items do not differ, so that drawing them anew says nothing."""
+    """Write `[0.10, 0.60]`; `[all alike]` if the items do not differ, because resampling then shows nothing."""
     if estimate.low is None or estimate.high is None:
         return ""
     return (
@@ -48,55 +45,55 @@ def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
 
 
 def of_count(share: Estimate, noun: str = "") -> str:
-    """`12% [6, 21] of 60`, or `… of 60 texts`."""
+    """Write `12% [6, 21] of 60`, or `… of 60 texts`."""
     return f"{share_percent(share)} of {share.n:,} {noun}".rstrip()
 
 
 def change(estimate: Estimate, digits: int) -> str:
-    """`+0.35 [0.10, 0.60]`."""
+    """Write `+0.35 [0.10, 0.60]`."""
     return f"{signed(estimate.value, digits)} {interval(estimate, digits)}".rstrip()
 
 
 def chance(p: float | None) -> str:
-    """`p = 0.012`, `p < 0.001`; nothing where there was no test."""
+    """Write `p = 0.012`, `p < 0.001`; nothing if there was no test."""
     return "" if p is None else messages.format_p(p)
 
 
 def brackets(*parts: str) -> str:
-    """What there is of the parts as ` (one, two)`; nothing where there is none."""
+    """Write the non-empty parts as ` (one, two)`; nothing if all are empty."""
     text = ", ".join(filter(None, parts))
     return f" ({text})" if text else ""
 
 
 def listed(parts: Sequence[str]) -> str:
-    """`one`, `one and two`, `one, two and three`."""
+    """Write `one`, `one and two`, `one, two and three`."""
     *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last
 
 
 ORIGINAL = "original"
-"""The `system` of texts as they are, in tables whose other systems are the names of changes and attacks."""
+"""The `system` of unchanged texts, in tables whose other systems are the names of changes and attacks."""
 Probe = Literal["sensitivity", "bias", "injection"]
 PROBES: tuple[Probe, ...] = ("sensitivity", "bias", "injection")
 FORMATS = ("console", "markdown", "html", "json")
 FEW, FEWEST, TESTABLE = 5, 10, 12
-"""Items below which no share is said to hold for half of them; below which a bootstrap over them has no interval; from
-which on a test of one of a hundred numbers can be significant after Holm's correction, so that it alone tells."""
+"""Limits in items: FEW, the least for a claim about half of them; FEWEST, the least for a bootstrap interval; TESTABLE,
+from which one of a hundred tests can be significant after Holm's correction, so that only the test decides."""
 DETECTED = 1 / 8
-"""Share of the scale that a score has to fall by (after an attack, to rise by) to count: half a step from 1 to 5."""
+"""Share of the scale by which a score must fall (after an attack, rise) to count: half a step of a 1–5 scale."""
 
 
 @dataclass(frozen=True)
 class AuditData:
-    """Everything that was judged for an audit; a table is None where it was not asked for or could not be had.
+    """All judgments of an audit; a table is None if it was not requested or is not available.
 
-    `originals` are one text for each item, as in the data. `changed` has them and all their variants: its systems are
+    `originals` has one text for each item, as in the data. `changed` has them and all their variants: its systems are
     ORIGINAL and the names of changes, neutral changes and attacks. `natural` has up to two texts of each item under
-    their own systems' names, and their people's ratings and `extra`. `wordings` has the originals, with columns
-    `NAME` and `NAME~b`, `NAME~c`, the criterion in other words. `repeats` has by temperature the originals
-    with several draws each (method `samples`). `rankings` are of the natural texts two by two in both orders, one for
-    each criterion, `pairs` their table. `columns` has by criterion its column in `changed`. `model` names the judge.
-    `lacking` says by probe (`position`, `wording`, …) why it could not be made.
+    their systems' names, with human ratings and `extra`. `wordings` has the originals, with columns `NAME`, `NAME~b`
+    and `NAME~c` for other wordings of the criterion. `repeats` maps a temperature to the originals with several draws
+    each (method `samples`). `rankings` compare the natural texts in pairs and both orders, one for each criterion;
+    `pairs` is their table. `columns` maps a criterion to its column in `changed`. `model` names the judge. `lacking`
+    gives the reason for each probe (`position`, `wording`, …) that could not be run.
     """
 
     originals: tuple[Sample, ...]
@@ -195,12 +192,12 @@ class JudgeCard:
 
 
 def is_majority(share: Estimate | None, tested: Estimate | None = None) -> bool:
-    """Whether a share of FEW items or more is shown to be one half or more, where `tested` has too few for a test."""
+    """Return whether a share of at least FEW items is shown to be one half or more; False if `tested` allows a test."""
     few = share is not None and share.n >= FEW and (tested or share).n < TESTABLE
     return few and share is not None and share.low is not None and share.low >= 0.5
 
 
 def check(format: str) -> None:
-    """Raises ConfigError for a format that there is not."""
+    """Raise ConfigError for an unknown format."""
     if format not in FORMATS:
         raise ConfigError(plugins.unknown_name_message("format", format, list(FORMATS)))

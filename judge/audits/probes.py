@@ -1,15 +1,14 @@
-"""What instructions to the judge, written into an output, do to its scores.
+"""The probes of `judge audit`: what moves a judge's scores besides the quality of a text.
 
-What a judge leans to besides the quality of a text: place, length, copying, its own family's texts.
-
-How a judge uses the scale, and how far its scores hang on the prompt's words and on chance.
+Prompt injections; biases for position, length, copying and the judge's own model family; sensitivity to the wording of
+the prompt; use of the scale; repeatability.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log, log2, sqrt
 from statistics import fmean, stdev
@@ -42,7 +41,7 @@ from judge.audits.sensitivity import (
     without_p,
 )
 from judge.core.messages import number, one_line
-from judge.core.records import Column, Estimate, Sample, Score
+from judge.core.records import Column, Estimate, Score
 from judge.metrics.text_features import measured
 from judge.stats.agreement import repeats
 from judge.stats.bootstrap import Bootstrap, Floats, Statistic, wilson_interval
@@ -52,10 +51,10 @@ from judge.table import Table
 
 
 def injection_damage(evidence: AuditData, attacks: Sequence[str], *, seed: int = 0) -> tuple[SensitivityCell, ...]:
-    """A cell for every attack by every criterion: `rate` is how often the score rose, `move` by how much on average.
+    """Return a cell for every attack and criterion: `rate` is how often the score rose, `move` by how much on average.
 
-    Against the same outputs with the control in the attack's place (what any addition does), and the control against
-    the outputs as they are, see `sensitivity.cells`; Holm's correction is over all of these and all criteria.
+    Attacks are compared with the control in their place (what any addition does), and the control with the unchanged
+    output; see `sensitivity_table`. Holm's correction is over all of these and all criteria.
     """
     return sensitivity_table(evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL, seed=seed)
 
@@ -63,13 +62,13 @@ def injection_damage(evidence: AuditData, attacks: Sequence[str], *, seed: int =
 FIRST = "text shown first wins"
 LONGER, COPYING = "twice the words", "copying, length held"
 COPIED = "copied lead"
-"""The neutral change that is about copying; the others are about length."""
+"""The neutral change for copying; the others are for length."""
 _LOWERED_BY_PADDING = ("relevance", "coherence")
-"""What a text that repeats itself, or says nothing, has less of: a fall is right, and only a rise is a leaning."""
+"""Criteria that repetition or empty phrases do lower: a fall is right, and only a rise is a bias."""
 _REWARDED_BY_COPYING = "consistency"
-"""What a text that copies its source has more of: no leaning."""
+"""The criterion that copying the source does raise, so that a rise is no bias."""
 _ROUNDING = 1e-12
-_COLLINEAR = 1e-6  # of a driver's variance: what another one leaves of it is nothing
+_COLLINEAR = 1e-6  # share of a driver's variance below which the other driver explains all of it
 
 Text = tuple[str, str]
 
@@ -77,54 +76,55 @@ Text = tuple[str, str]
 
 
 def position_bias(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
-    """How often the verdict on two texts turns with their order, and how often the text shown first wins."""
+    """Measure how often the verdict on two texts flips with their order, and how often the first text wins."""
     table = evidence.pairs
     for name, column in criteria(evidence, table) if table else ():
-        flipped, first = _flips_and_leads(table.column_scores(column.name) if table else ())
-        turned = wilson_interval(sum(flipped), len(flipped), "flip rate")
-        if turned is None:
+        flips = list[bool]()
+        leads = defaultdict[str, list[float]](list)  # by item: how far the text shown first is above a tie
+        rows = table.column_scores(column.name) if table else ()
+        by_order = {(row.item, row.system, row.rival): row for row in rows}
+        for (item, system, rival), row in by_order.items():
+            reverse = by_order.get((item, rival, system))
+            if system < rival and reverse is not None and (flipped := verdict(row, reverse).flipped) is not None:
+                flips.append(flipped)
+                leads[item].append((row.value + reverse.value) / 2 - TIE)
+        flip_rate = wilson_interval(sum(flips), len(flips), "flip rate")
+        if flip_rate is None:
             continue
-        sentence = (
-            f"{name} turns its verdict with the order of the two texts in {of_count(turned)} pairs{varying(evidence)}"
+        pairs = f"{of_count(flip_rate)} pairs{varying(evidence)}"
+        sentence = f"{name} turns its verdict with the order of the two texts in {pairs}"
+        yield CandidateFinding(
+            "position", name, "verdict turns with the order", flip_rate, "share", sentence, of="pairs"
         )
-        yield CandidateFinding("position", name, "verdict turns with the order", turned, "share", sentence, of="pairs")
-        values = np.array(list(first.values()))
-        (estimate,) = means(values[None], seed)
-        if estimate is not None:
-            yield _place_preference(name, estimate, agreement_with_mean(values, 0.0))
-
-
-def _flips_and_leads(rows: Iterable[Score]) -> tuple[list[bool], dict[str, float]]:
-    """Of the pairs asked in both orders whether they turned, and by item how far above a tie the first text came."""
-    by_order = {(row.item, row.system, row.rival): row for row in rows}
-    flipped, first = [], defaultdict[str, list[float]](list)
-    for (item, system, rival), row in by_order.items():
-        reverse = by_order.get((item, rival, system))
-        if system < rival and reverse is not None and (turned := verdict(row, reverse).flipped) is not None:
-            flipped.append(turned)
-            first[item].append((row.value + reverse.value) / 2 - TIE)
-    return flipped, {item: fmean(values) for item, values in first.items()}
-
-
-def _place_preference(name: str, estimate: Estimate, hits: Estimate | None) -> CandidateFinding:
-    low, high = (None if end is None else TIE + end for end in (estimate.low, estimate.high))
-    moved = replace(estimate, name="first wins", value=TIE + estimate.value, low=low, high=high)
-    which = "first" if estimate.value > 0 else "second"
-    sentence = f"{name} prefers the text shown {which}: the first one gets {share_percent(moved)}"
-    otherwise = f"{name} shows no significant preference for a place: the text shown first gets {share_percent(moved)}"
-    return CandidateFinding("position", name, FIRST, moved, "share", sentence, otherwise, hits, "items")
+        values = np.array([fmean(item_leads) for item_leads in leads.values()])
+        (lead,) = means(values[None], seed)
+        if lead is None:
+            continue
+        low, high = (None if end is None else TIE + end for end in (lead.low, lead.high))
+        wins = replace(lead, name="first wins", value=TIE + lead.value, low=low, high=high)
+        which = "first" if lead.value > 0 else "second"
+        sentence = f"{name} prefers the text shown {which}: the first one gets {share_percent(wins)}"
+        otherwise = (
+            f"{name} shows no significant preference for a place: the text shown first gets {share_percent(wins)}"
+        )
+        hits = agreement_with_mean(values, 0.0)
+        yield CandidateFinding("position", name, FIRST, wins, "share", sentence, otherwise, hits, "items")
 
 
 # Length and copying
 
 
 def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[CandidateFinding]:
-    """Moves by changes that add words and no content, and how scores go with length among an item's own texts."""
+    """Measure the effect of added words without content, and of length among the texts of an item."""
     yield from _neutral_changes("verbosity", evidence, [name for name in neutral if name != COPIED], seed)
     for name, column, texts in _text_measures(evidence):
         ratings = _ratings(evidence.natural, name, column) if evidence.natural else {}
-        rated = [(text[0], value, ratings[text], length) for text, value, length, _ in texts if text in ratings]
-        within = _WithinItems.of([(item, value, length) for (item, _), value, length, _ in texts])
+        rated = [
+            (text.item, text.score, ratings[text.item, text.system], text.log_words)
+            for text in texts
+            if (text.item, text.system) in ratings
+        ]
+        within = _WithinItems.of([(text.item, text.score, text.log_words) for text in texts])
         digits = places(column)
         if (slope := _beyond_ratings(rated, seed)) is not None:
             comparative = "higher" if slope.value > 0 else "lower"
@@ -139,13 +139,14 @@ def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> It
 
 
 def copying_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[CandidateFinding]:
-    """The move by the source's own first sentences, and how scores go with copying where length is held."""
+    """Measure the effect of the source's own first sentences, and of copying at equal length."""
     yield from _neutral_changes("extractiveness", evidence, [name for name in neutral if name == COPIED], seed)
     for name, _, texts in _text_measures(evidence):
         if _is_variant(name, _REWARDED_BY_COPYING):
             continue
-        known = [(item, value, length, copied) for (item, _), value, length, copied in texts if copied is not None]
-        within = _WithinItems.of(known)
+        within = _WithinItems.of(
+            [(text.item, text.score, text.log_words, text.copied) for text in texts if text.copied is not None]
+        )
         if (correlation := within.partial(seed) if within else None) is not None:
             comparative = "higher" if correlation.value > 0 else "lower"
             r = change(correlation, 2)
@@ -178,28 +179,43 @@ def _neutral_changes(probe: str, evidence: AuditData, names: Sequence[str], seed
 
 
 def _is_variant(criterion: str, name: str) -> bool:
-    """Whether it is the criterion of that name or a variant (`fluency_5` of `fluency`)."""
+    """Return whether a criterion has that name or is a variant of it (`fluency_5` of `fluency`)."""
     return criterion == name or criterion.startswith(f"{name}_")
 
 
-def _text_measures(evidence: AuditData) -> Iterator[tuple[str, Column, list[tuple[Text, float, float, float | None]]]]:
-    """By criterion item and system, score, log2 of words and share of copied bigrams of every text with a score."""
+@dataclass(frozen=True, slots=True)
+class _TextMeasure:
+    """A text's score, the log2 of its number of words, and its share of bigrams copied from the source (0–1)."""
+
+    item: str
+    system: str
+    score: float
+    log_words: float
+    copied: float | None
+
+
+def _text_measures(evidence: AuditData) -> Iterator[tuple[str, Column, list[_TextMeasure]]]:
+    """Yield each criterion with its column and the measures of all texts that have a score and words."""
     table = evidence.natural
     if table is None:
         return
-    measures = {}
-    for sample, features in zip(table.samples, measured(table.samples), strict=True):
-        if features.words:
-            copied = None if features.novel2 is None else 1 - features.novel2
-            measures[sample.item, sample.system] = (log2(features.words), copied)
+    features = {
+        (sample.item, sample.system): feature
+        for sample, feature in zip(table.samples, measured(table.samples), strict=True)
+        if feature.words
+    }
     for name, column in criteria(evidence, table):
-        rows = [row for row in table.column_scores(column.name) if (row.item, row.system) in measures]
-        yield name, column, [((row.item, row.system), row.value, *measures[row.item, row.system]) for row in rows]
+        texts = []
+        for row in table.column_scores(column.name):
+            if feature := features.get((row.item, row.system)):
+                copied = None if feature.novel2 is None else 1 - feature.novel2
+                texts.append(_TextMeasure(row.item, row.system, row.value, log2(feature.words), copied))
+        yield name, column, texts
 
 
 @dataclass(frozen=True, slots=True)
 class _WithinItems:
-    """For every item Σ v vᵀ over its texts, v being the score and what may move it, each less its mean in the item."""
+    """Σ v vᵀ over the texts of each item; v holds the score and its drivers, each minus its mean in the item."""
 
     sums: Floats
     texts: int
@@ -217,13 +233,13 @@ class _WithinItems:
         return cls(np.array([texts.T @ texts for texts in centred]), sum(map(len, matrices)))
 
     def slope(self, seed: int) -> Estimate | None:
-        """The least-squares slope of the score on the one driver; p by flipping the sign of every item's product."""
+        """Return the least-squares slope of the score on one driver; p by flipping the signs of the items' products."""
         if not self.sums[:, 1, 1].sum() > _ROUNDING:
             return None
         return self._estimate("slope", _slope, "slope within items", self.sums[:, 0, 1], seed)
 
     def held(self, seed: int) -> Estimate | None:
-        """The least-squares slope of the score on the second driver with the first in the same line."""
+        """Return the least-squares slope of the score on the second driver, controlling for the first."""
         if np.isnan(_controlled_slope(self.sums.sum(axis=0))):
             return None
         return self._estimate(
@@ -231,15 +247,15 @@ class _WithinItems:
         )
 
     def partial(self, seed: int) -> Estimate | None:
-        """Pearson's r of the score with the second driver, both less what the first explains of them (−1 to 1).
+        """Return the partial correlation (−1 to 1) of the score with the second driver, controlling for the first.
 
-        p by flipping the sign of every item's product of what is left.
+        p by flipping the signs of the items' products of residuals.
         """
         products = self._residual_products()
         return self._estimate("partial r", _partial_correlation, "partial r within items", products, seed)
 
     def _residual_products(self) -> Floats:
-        """Every item's product of score and second driver, both less what the first explains of them."""
+        """Return each item's product of score and second driver, both minus what the first driver explains."""
         variance = max(self.sums[:, 1, 1].sum(), _ROUNDING)
         score, driver = (self.sums[:, column, 1].sum() / variance for column in (0, 2))
         products: Floats = self.sums[:, 0, 2] - driver * self.sums[:, 0, 1] - score * self.sums[:, 1, 2]
@@ -247,7 +263,7 @@ class _WithinItems:
         return products
 
     def _estimate(self, name: str, statistic: Statistic, method: str, products: Floats, seed: int) -> Estimate | None:
-        """None of fewer than FEWEST items, which a line fits too well."""
+        """Estimate a statistic by bootstrap; None for fewer than FEWEST items, which a line fits too well."""
         bootstrap, n = Bootstrap(seed=seed), len(self.sums)
         if n < FEWEST:
             return None
@@ -267,7 +283,7 @@ def _slope(sums: Floats) -> Floats:
 
 
 def _residual_products(sums: Floats, row: int, column: int) -> Floats:
-    """What the held driver, the second of the three, leaves of a sum of products."""
+    """Return what the controlled driver, the second of the three, leaves of a sum of products."""
     residual: Floats = sums[..., row, column] - sums[..., row, 1] * sums[..., 1, column] / np.maximum(
         sums[..., 1, 1], _ROUNDING
     )
@@ -275,7 +291,7 @@ def _residual_products(sums: Floats, row: int, column: int) -> Floats:
 
 
 def _controlled_slope(sums: Floats) -> Floats:
-    """Of score, held driver and driver: NaN where the driver does not vary besides what is held."""
+    """From score, controlled driver and driver: NaN if the driver does not vary independently."""
     variance = _residual_products(sums, 2, 2)
     with np.errstate(invalid="ignore", divide="ignore"):
         slopes: Floats = np.where(
@@ -285,7 +301,7 @@ def _controlled_slope(sums: Floats) -> Floats:
 
 
 def _partial_correlation(sums: Floats) -> Floats:
-    """Of score, held driver and driver: NaN where either does not vary besides what is held."""
+    """From score, controlled driver and driver: NaN if score or driver does not vary independently."""
     scale = _residual_products(sums, 0, 0) * _residual_products(sums, 2, 2)
     with np.errstate(invalid="ignore", divide="ignore"):
         correlations: Floats = np.where(scale > _ROUNDING, _residual_products(sums, 0, 2) / np.sqrt(scale), np.nan)
@@ -293,11 +309,11 @@ def _partial_correlation(sums: Floats) -> Floats:
 
 
 def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) -> Estimate | None:
-    """What a driver adds to scores within items beyond people; rows of item, score, rating and driver.
+    """Return a driver's effect on scores within items beyond human ratings; rows are item, score, rating and driver.
 
-    Two ways: with the ratings in the same line, which does not take a judge's narrower use of the scale for a leaning,
-    and on score less rating, which does not take people's chance for one. The one nearer to 0 stands, with the larger
-    p; 1 where they have opposite signs. None of few items, and where the driver goes with the ratings alone.
+    Two estimates: one controls for the ratings, so that a judge's narrower use of the scale is no bias; one uses score
+    minus rating, so that noise in the ratings is none. The one nearer to 0 is returned with the larger p, or with p = 1
+    if their signs differ. None for too few items, and if only the ratings explain the driver.
     """
     within, residuals = (
         _WithinItems.of(rows),
@@ -324,12 +340,12 @@ _FAMILIES = {
     "xai": ("grok",),
     "cohere": ("command",),
 }
-"""Whose models go by which first word."""
+"""First words of the model names of each vendor."""
 _VENDORS = {word: vendor for vendor, words in _FAMILIES.items() for word in words}
 
 
 def model_family(name: str) -> str:
-    """Whose family a model is of: by the first word of the last part of its name, `openai` for `openrouter/gpt-4o`."""
+    """Return a model's family, by the first word of the last part of its name: `openai` for `openrouter/gpt-4o`."""
     last = name.strip().lower().partition("@")[0].rstrip("/").rpartition("/")[2]
     word = re.match(r"[^\W\d_]+", last)
     first_word = word[0] if word else last
@@ -337,9 +353,9 @@ def model_family(name: str) -> str:
 
 
 def self_preference(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
-    """How far texts of the judge's own family come above others of their item, beyond people's ratings.
+    """Measure how much higher the judge scores texts of its own family than others of the item, beyond human ratings.
 
-    Where these are few, alike or not on the criterion's scale, it is the judge's preference alone, and says so.
+    If ratings are few, alike or not on the criterion's scale, they are ignored, and the finding says so.
     """
     table = evidence.natural
     if table is None:
@@ -366,7 +382,7 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[CandidateFinding
 
 
 def _own_family(table: Table, model: str) -> dict[Text, bool]:
-    """Whether a text is of the judge's family, for every text whose `generator` is known."""
+    """Return whether a text is of the judge's family, for every text with a known `generator`."""
     family = model_family(model)
     generators = {(s.item, s.system): s.extra.get("generator") for s in table.samples}
     return {
@@ -377,7 +393,7 @@ def _own_family(table: Table, model: str) -> dict[Text, bool]:
 
 
 def _ratings(table: Table, name: str, column: Column) -> dict[Text, float]:
-    """People's ratings of the criterion; none where one lies outside its scale."""
+    """Return human ratings of the criterion; none if any is outside its scale."""
     rated = {(s.item, s.system): s.human[name] for s in table.samples if name in s.human}
     if column.low is None or column.high is None:
         return {}
@@ -386,7 +402,7 @@ def _ratings(table: Table, name: str, column: Column) -> dict[Text, float]:
 
 
 def _lead_by_item(values: Mapping[Text, float], is_own: Mapping[Text, bool]) -> dict[str, float]:
-    """By item the mean of the own family's texts less that of the others, where it has both."""
+    """Return, for each item with both, the mean score of the own family's texts minus that of the others."""
     sides = defaultdict[str, tuple[list[float], list[float]]](lambda: ([], []))
     for (item, system), value in values.items():
         if (item, system) in is_own:
@@ -411,18 +427,22 @@ def _family_preference(
 
 
 LABEL = "label "
-"""Before a label: what the share of the texts that got it is of."""
-_MOST_LABELS = 11  # of a scale whose every label is counted
+"""Prefix of a label in the name of a finding about its share."""
+_MOST_LABELS = 11  # a scale with more labels gets no share for each label
 _TOLERANCE = 1e-9
 
 
 def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
-    """How far other words for the same prompt move the mean, the score of a text, and its label."""
+    """Measure how other wordings of the prompt change the mean score, a text's score and its label."""
     table = evidence.wordings
     if table is None:
         return
     for name, column in evidence.columns.items():
-        by_wording = {c.name: _by_item(table, c.name) for c in table.columns if _is_wording_of(c.name, name)}
+        by_wording = {
+            c.name: {row.item: row for row in table.column_scores(c.name)}
+            for c in table.columns
+            if c.name == name or c.name.startswith(f"{name}~")
+        }
         others = [wording for wording in by_wording if wording != name]
         if name not in by_wording or not others:
             continue
@@ -466,16 +486,8 @@ def _shifts(
             yield CandidateFinding("wording", name, f"wording {which}", shift, "points", sentence, otherwise, hits)
 
 
-def _is_wording_of(column: str, criterion: str) -> bool:
-    return column == criterion or column.startswith(f"{criterion}~")
-
-
-def _by_item(table: Table, column: str) -> dict[str, Score]:
-    return {row.item: row for row in table.column_scores(column)}
-
-
 def _root_mean_square(values: Sequence[float], seed: int) -> Estimate | None:
-    """Of standard deviations, whose mean is too low where each is of few scores; interval over items, no test."""
+    """Average standard deviations by their squares, as their plain mean is too low for few scores. No test."""
     (estimate,) = means(np.array([values]) ** 2, seed) if values else (None,)
     if (estimate := without_p(estimate)) is None:
         return None
@@ -488,12 +500,23 @@ def _root_mean_square(values: Sequence[float], seed: int) -> Estimate | None:
 
 
 def scale_usage(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
-    """Which labels the originals get, how evenly, and how many scores lie at the scale's ends and in its middle."""
+    """Measure which labels the originals get, how evenly, and how many scores are at the ends and in the middle."""
     for name, column in evidence.columns.items():
         rows = [row for row in evidence.changed.column_scores(column.name) if row.system == ORIGINAL]
         yield from _label_use(name, column, rows, seed)
         if rows and column.low is not None and column.high is not None:
-            yield from _scale_positions(name, column, [row.value for row in rows], evidence.originals)
+            values = [row.value for row in rows]
+            low, high = column.low or 0.0, column.high or 0.0
+            ratings = [sample.human[name] for sample in evidence.originals if name in sample.human]
+            rated = ratings if all(low <= rating <= high for rating in ratings) else []
+            near = DETECTED * (high - low) + _TOLERANCE
+            for place, at in (("bottom", low), ("middle", (low + high) / 2), ("top", high)):
+                share = wilson_interval(sum(abs(value - at) <= near for value in values), len(values))
+                people = wilson_interval(sum(abs(rating - at) <= near for rating in rated), len(rated))
+                if share is not None:
+                    beside = f" (of people's ratings {share_percent(people)})" if people else ""
+                    sentence = f"{name} scores {of_count(share)} texts at the {place} of its scale{beside}"
+                    yield CandidateFinding("scale use", name, place, share, "share", sentence)
 
 
 def _label_use(name: str, column: Column, rows: Sequence[Score], seed: int) -> Iterator[CandidateFinding]:
@@ -518,7 +541,7 @@ def _label_use(name: str, column: Column, rows: Sequence[Score], seed: int) -> I
 
 
 def _evenness(indicators: Floats, seed: int) -> Estimate | None:
-    """The entropy of the labels' shares over its largest value, from texts × labels of 0 and 1."""
+    """Return the entropy of the labels' shares divided by its maximum; `indicators` are 0 or 1, texts × labels."""
 
     def entropy(counts: Floats) -> Floats:
         shares = counts @ indicators / counts.sum(axis=1, keepdims=True)
@@ -531,30 +554,17 @@ def _evenness(indicators: Floats, seed: int) -> Estimate | None:
     )
 
 
-def _scale_positions(
-    name: str, column: Column, values: Sequence[float], samples: Sequence[Sample]
-) -> Iterator[CandidateFinding]:
-    low, high = column.low or 0.0, column.high or 0.0
-    ratings = [sample.human[name] for sample in samples if name in sample.human]
-    rated = ratings if all(low <= rating <= high for rating in ratings) else []
-    near = DETECTED * (high - low) + _TOLERANCE
-    for place, at in (("bottom", low), ("middle", (low + high) / 2), ("top", high)):
-        share = wilson_interval(sum(abs(value - at) <= near for value in values), len(values))
-        people = wilson_interval(sum(abs(rating - at) <= near for rating in rated), len(rated))
-        if share is not None:
-            beside = f" (of people's ratings {share_percent(people)})" if people else ""
-            sentence = f"{name} scores {of_count(share)} texts at the {place} of its scale{beside}"
-            yield CandidateFinding("scale use", name, place, share, "share", sentence)
-
-
 # Repeats
 
 
 def repeatability(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
-    """How far the replies about one text differ, at each temperature."""
+    """Measure how much repeated replies about one text differ, at each temperature."""
     for temperature, table in sorted(evidence.repeats.items()):
         at = f"at temperature {temperature:g}"
-        spreads = repeats(_systems_by_item(table), seed=seed)
+        # There is one text per item. Each becomes a system of its own, because spreads are computed by system.
+        samples = tuple(replace(sample, system=sample.item) for sample in table.samples)
+        scores = tuple(replace(score, system=score.item) for score in table.scores)
+        spreads = repeats(Table(samples, table.columns, scores), seed=seed)
         for name, column in criteria(evidence, table):
             each = [spread.value for (_, of_column), spread in spreads.items() if of_column == column.name]
             if (sd := _root_mean_square(each, seed)) is not None:
@@ -569,9 +579,3 @@ def repeatability(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
             if (share := wilson_interval(several, len(drawn))) is not None:
                 sentence = f"{name} gives more than one label to {of_count(share)} texts {at}"
                 yield CandidateFinding("repeats", name, f"several labels {at}", share, "share", sentence)
-
-
-def _systems_by_item(table: Table) -> Table:
-    """The table, of one text an item, with each as another system's, so that each has its own spread."""
-    samples = tuple(replace(sample, system=sample.item) for sample in table.samples)
-    return Table(samples, table.columns, tuple(replace(score, system=score.item) for score in table.scores))

@@ -1,6 +1,6 @@
-"""What changes to a text do to its scores: how often a score moves by half a step, and by how much all of them do.
+"""How changes to a text change its scores: how often by at least half a step, and by how much on average.
 
-Findings before it is known which of them the tests tell apart, and after.
+Also the findings of all probes, before and after the correction of their p-values.
 """
 
 from __future__ import annotations
@@ -34,19 +34,21 @@ _NEAR = 1e-9  # how far a sum of steps may be off
 def sensitivity_table(
     evidence: AuditData, changes: Mapping[str, str], *, rises: bool = False, control: str = "", seed: int = 0
 ) -> tuple[SensitivityCell, ...]:
-    """A cell for every change that there are texts of, by every criterion; `changes` are names with whose damage it is.
+    """Return a cell for every change that has texts and every criterion; `changes` maps names to the damaged criterion.
 
-    `rate` is the share of the texts whose score moves to the worse end (with `rises`, to the better one) by `step` or
-    more, out of those that are not so near that end that they cannot; `against` that of those that move to the other.
-    `move` is over all texts with both scores; its p is after Holm's correction over all these cells. Both are from the
-    text as it is, or from that of `control` (a change of the same text), if it is there; then `raw` is from the text as
-    it is. A criterion without a scored text has none of them.
+    `rate` is the share of the texts whose score moves towards the worse end (with `rises`, the better one) by at least
+    `detection_threshold`, among those far enough from that end; `against` is the share that moves the other way. `move`
+    is the mean over all texts with both scores; its p has Holm's correction over all these cells. Both compare with the
+    unchanged text, or with that of `control` (a change of the same text) if it exists; `raw` then compares with the
+    unchanged text. All are None for a criterion without a scored text.
     """
     table = evidence.changed
     names = [name for name in changes if name in table.systems]
     if not names or ORIGINAL not in table.systems:
         return ()
-    texts = _existing_texts(table, names)
+    # For each change, which items have a text of it.
+    existing = {(sample.item, sample.system) for sample in table.samples}
+    texts = [np.array([(item, name) in existing for item in table.items]) for name in names]
     cells = []
     for criterion, column in evidence.columns.items():
         values, plain = table.matrix(column.name), score_changes(table, column, names)
@@ -68,17 +70,17 @@ def sensitivity_table(
 
 
 def means(rows: Floats, seed: int) -> list[Estimate | None]:
-    """`mean_differences` of rows, `bounded`."""
+    """Return `mean_differences` of the rows, without intervals that have too few items."""
     return [suppress_small_samples(estimate) for estimate in mean_differences(rows, seed=seed)]
 
 
 def without_p(estimate: Estimate | None) -> Estimate | None:
-    """The mean alone, with its interval."""
+    """Return the estimate without its test."""
     return estimate and replace(estimate, p=None, method=estimate.method.partition("; p:")[0])
 
 
 def suppress_small_samples(estimate: Estimate | None) -> Estimate | None:
-    """The same without a bootstrap's interval where there are fewer than FEWEST items."""
+    """Remove the bootstrap interval of an estimate with fewer than FEWEST items."""
     if estimate is None or estimate.low is None or estimate.n >= FEWEST:
         return estimate
     return replace(
@@ -87,19 +89,19 @@ def suppress_small_samples(estimate: Estimate | None) -> Estimate | None:
 
 
 def min_items_for_significance(tests: int) -> int:
-    """Items below which no sign-flip test can come out below .05 after Holm's correction over so many tests."""
+    """Return the number of items from which a sign-flip test can be significant after Holm's correction."""
     return ceil(log2(2 * tests / ALPHA)) if tests else 0
 
 
 def score_changes(table: Table, column: Column, names: Sequence[str]) -> Floats:
-    """Changed less original, scale points, changes × items; NaN where a text or either score is missing."""
+    """Return changed minus original score in points, changes × items; NaN if a text or either score is missing."""
     values = table.matrix(column.name)
     rows: Floats = values[[table.systems.index(name) for name in names]] - values[table.systems.index(ORIGINAL)]
     return rows
 
 
 def detection_threshold(column: Column, original: Floats) -> float:
-    """The move that counts: DETECTED of the scale; without ends half a standard deviation of the originals' scores."""
+    """Return the smallest move that counts: DETECTED of the scale, or half the originals' sd if it has no ends."""
     if column.low is not None and column.high is not None:
         return DETECTED * (column.high - column.low)
     known = original[~np.isnan(original)]
@@ -107,7 +109,7 @@ def detection_threshold(column: Column, original: Floats) -> float:
 
 
 def holm_corrected(estimates: Iterable[Estimate | None]) -> list[Estimate | None]:
-    """The same estimates with p after Holm's correction over all of them that have one."""
+    """Apply Holm's correction over all estimates that have a p."""
     rows = list(estimates)
     tested = [
         (place, estimate.p) for place, estimate in enumerate(rows) if estimate is not None and estimate.p is not None
@@ -122,12 +124,6 @@ def holm_corrected(estimates: Iterable[Estimate | None]) -> list[Estimate | None
     ]
 
 
-def _existing_texts(table: Table, names: Sequence[str]) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """For each change, which items have a text of it."""
-    existing = {(sample.item, sample.system) for sample in table.samples}
-    return [np.array([(item, name) in existing for item in table.items]) for name in names]
-
-
 def _rate(column: Column, original: Floats, row: Floats, least: float, *, rises: bool) -> Estimate | None:
     toward = 1.0 if rises != (column.better == "lower") else -1.0
     known = ~np.isnan(row)
@@ -140,9 +136,9 @@ def _rate(column: Column, original: Floats, row: Floats, least: float, *, rises:
 
 @dataclass(frozen=True, slots=True)
 class CandidateFinding:
-    """A number with what it means: `said`, and where a test does not tell it apart from no bias, `otherwise`.
+    """A number with its meaning: `said`, or `otherwise` if its test is not significant.
 
-    Without `otherwise` there is no such thing as no bias.
+    Without `otherwise` there is nothing to test.
     """
 
     probe: str
@@ -158,7 +154,7 @@ class CandidateFinding:
 
 
 def apply_holm(drafts: Iterable[CandidateFinding]) -> tuple[BiasFinding, ...]:
-    """The findings, each p after Holm's correction over all of them."""
+    """Return the findings, with Holm's correction over all of them."""
     rows = list(drafts)
     findings = []
     for draft, estimate in zip(rows, holm_corrected([draft.estimate for draft in rows]), strict=True):
@@ -189,7 +185,7 @@ def _sentence(finding: BiasFinding, otherwise: str) -> str:
 
 
 def minimum_effect(evidence: AuditData, column: Column) -> float:
-    """The move that counts in a criterion's column, see `step`."""
+    """Return the smallest move that counts in a criterion's column, see `detection_threshold`."""
     table = evidence.changed
     known = ORIGINAL in table.systems and any(other_column.name == column.name for other_column in table.columns)
     scores = table.matrix(column.name)[table.systems.index(ORIGINAL)] if known else np.array([])
@@ -197,24 +193,24 @@ def minimum_effect(evidence: AuditData, column: Column) -> float:
 
 
 def agreement_with_mean(values: Floats, least: float) -> Estimate | None:
-    """Of differences (NaN where there is none) the share that lie on their mean's side by `least` or more."""
+    """Return the share of differences (NaN if missing) on the side of their mean by at least `least`."""
     known = values[~np.isnan(values)]
     toward = np.sign(known.mean()) if len(known) else 0.0
     return wilson_interval(int(((toward * known >= least - _NEAR) & (toward * known > _NEAR)).sum()), len(known))
 
 
 def varying(evidence: AuditData) -> str:
-    """After a share of verdicts or labels that change: what else changes them."""
+    """Return the note that replies also vary by chance, for shares of verdicts or labels that change."""
     return f" (replies vary, too{': see repeats' if evidence.repeats else ''})"
 
 
 def is_significant(estimate: Estimate) -> bool:
-    """Whether p, corrected, is below .05."""
+    """Return whether the corrected p is below .05."""
     return estimate.p is not None and estimate.p < ALPHA
 
 
 def criteria(evidence: AuditData, table: Table) -> list[tuple[str, Column]]:
-    """The columns of a table, each by the name of its criterion; those of `evidence.columns` in their order."""
+    """Return the columns of a table with the names of their criteria, in the order of `evidence.columns`."""
     known = {column.name: name for name, column in evidence.columns.items()}
     place = {name: at for at, name in enumerate(known)}
     columns = sorted(table.columns, key=lambda column: place.get(column.name, len(place)))

@@ -1,8 +1,8 @@
-"""Token probabilities to a distribution over the scale, and from that to a value with bounds.
+"""Turn token probabilities into a distribution over the scale, and that into an expected score with bounds.
 
-The estimator is G-Eval's (Liu et al. 2023, eq. 1) over one reply's own probabilities instead of many draws: what
-each label had at the score's place, normalised over the labels of the scale. Over many draws, and over the
-probabilities of a decision endpoint, it is the same mean.
+The estimator is G-Eval's (Liu et al. 2023, eq. 1), computed from the probabilities of one reply instead of many draws:
+the probability of each label at the place of the score, normalised over the labels of the scale. Many draws, and the
+probabilities of a decision endpoint, are averaged in the same way.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from judge.core.records import Scale, Token
 class ScoreDistribution:
     """A judgment with its uncertainty.
 
-    `value` is Σ p(s)·v(s) / Σ p(s) over the scale. `mass` is Σ p(s), in (0, 1]; `distribution` holds p(s) by label
-    in the scale's order, not normalised, labels without probability left out; `entropy` is that of the normalised
-    distribution, in nats; `argmax` its likeliest label, the first in the scale's order of several.
+    `value` is Σ p(s)·v(s) / Σ p(s) over the scale. `mass` is Σ p(s), in (0, 1]. `distribution` maps labels to p(s) in
+    the scale's order, not normalised, without labels of no probability. `entropy` is that of the normalised
+    distribution, in nats. `argmax` is the likeliest label, the first of several in the scale's order.
 
-    `ambiguous` is probability that belongs to the scale but cannot be told apart between labels. `low` and `high`
-    are the values that would come out if it, and what the server did not list, all fell on the lowest or the
-    highest label it can fall on; they always enclose `value`.
+    `ambiguous` is probability that belongs to the scale but to no single label. `low` and `high` are the values if it,
+    and the probability that the server did not list, belonged to the lowest or the highest possible label. They always
+    enclose `value`.
     """
 
     value: float
@@ -43,18 +43,18 @@ class ScoreDistribution:
 
 
 def from_logprobs(tokens: Sequence[Token], start: int, label: str, scale: Scale) -> ScoreDistribution:
-    """The distribution over the scale at the place where a reply has its score.
+    """Return the distribution over the scale at the place of a reply's score.
 
-    `start` is the position of the score's first character in the joined text of the tokens, `label` the label that
-    was read there. Spellings of a label are added up, number words among them ("4", " ４", "four", "四"); sentinels
-    (-9999, -inf, NaN, above 0) and what is no label are left out; no probability is too small to count.
+    `start` is the position of the score's first character in the joined text of the tokens; `label` is the label that
+    was read there. All spellings of a label are added up, also number words ("4", " ４", "four", "四"). Sentinels
+    (-9999, -inf, NaN, above 0) and texts that are no label are left out. No probability is too small to count.
 
-    A token that begins several labels (1 and 10): as part of the reply, its probability is split by the tokens that
-    could follow, and stays with `label` where the reply ends; as an alternative, what would have followed is not
-    known, so its probability is `ambiguous`. One that only begins a number word ("on", "fo") is taken for prose, unless
-    the reply itself is such a word cut in tokens; then it is `ambiguous` too.
+    A token may begin several labels (1 and 10). In the reply itself its probability is split by the tokens that could
+    follow, and stays with `label` if the reply ends. In an alternative the next tokens are unknown, so its probability
+    is `ambiguous`. A token that only begins a number word ("on", "fo") counts as prose, unless the reply itself is
+    such a word split into tokens; then it is `ambiguous` too.
 
-    Raises ParseError where no label has probability, or `start` is not in the tokens.
+    Raises ParseError if no label has probability, or `start` is outside the tokens.
     """
     tally = _tally(tokens, start, label, _spellings_of(scale))
     if not any(tally.weights.values()):
@@ -63,13 +63,13 @@ def from_logprobs(tokens: Sequence[Token], start: int, label: str, scale: Scale)
 
 
 def from_samples(labels: Sequence[str | None], scale: Scale) -> ScoreDistribution:
-    """The distribution over the scale of draws of one prompt (Liu et al. 2023, G-Eval, section 2.3).
+    """Return the distribution over the scale of several draws (Liu et al. 2023, G-Eval, section 2.3).
 
-    `labels` holds each draw's label, None for one that did not parse. `distribution` is each label's share of all
-    draws and `mass` the share that parsed; `value` is the mean over those, and the bounds say where it would be if
-    the others had all been the lowest or the highest label.
+    `labels` has each draw's label, None if it did not parse. `distribution` is each label's share of all draws, `mass`
+    the share that parsed, and `value` the mean over those. The bounds assume that all others had the lowest or the
+    highest label.
 
-    Raises ParseError where no draw parsed, or for a label that is not on the scale.
+    Raises ParseError if no draw parsed, or for a label that is not on the scale.
     """
     counts = Counter(label for label in labels if label is not None)
     _check_labels(counts, scale)
@@ -79,12 +79,12 @@ def from_samples(labels: Sequence[str | None], scale: Scale) -> ScoreDistributio
 
 
 def from_probabilities(shares: Mapping[str, float], scale: Scale) -> ScoreDistribution:
-    """The distribution over the scale that a decision endpoint gave, as probabilities by label.
+    """Return the distribution over the scale from a decision endpoint's probabilities by label.
 
-    What they lack to 1 may have been any label, and widens the bounds. A sum just above 1 is rounding, and scaled.
+    Probability missing to 1 may belong to any label and widens the bounds. A sum just above 1 is scaled to 1.
 
-    Raises ParseError for a label that is not on the scale, for what is no probability, for a sum of more than
-    1.05, and where there is no probability at all.
+    Raises ParseError for a label that is not on the scale, for numbers that are no probabilities, for a sum above 1.05,
+    and if there is no probability at all.
     """
     _check_labels(shares, scale)
     total = math.fsum(shares.values())
@@ -96,7 +96,7 @@ def from_probabilities(shares: Mapping[str, float], scale: Scale) -> ScoreDistri
 
 
 _MAX_SUM = 1.05
-"""The most that rounded probabilities may sum to: those of ten labels, with two decimals each."""
+"""The largest sum of rounded probabilities: those of ten labels, with two decimals each."""
 
 
 def _check_labels(labels: Iterable[str], scale: Scale) -> None:
@@ -105,7 +105,7 @@ def _check_labels(labels: Iterable[str], scale: Scale) -> None:
 
 
 def _distribution(tally: _Tally, scale: Scale) -> ScoreDistribution:
-    """Raises ParseError where no label has probability."""
+    """Compute value, bounds and entropy. Raises ParseError if no label has probability."""
     mass = math.fsum(tally.weights.values())
     if not mass > 0:
         raise ParseError("no probability on any label of the scale")
@@ -127,7 +127,7 @@ def _distribution(tally: _Tally, scale: Scale) -> ScoreDistribution:
 
 @dataclass(slots=True)
 class _Tally:
-    """What was found so far: probability by label, and what has none, with Σ p·v at its least and its most."""
+    """Probability by label so far, and probability without a label, with the least and the greatest Σ p·v for it."""
 
     weights: dict[str, float]
     ambiguous: float = 0.0
@@ -139,7 +139,7 @@ class _Tally:
         self.weights[label] = self.weights.get(label, 0.0) + weight
 
     def count(self, reading: _Reading, weight: float, allow_words: bool) -> None:
-        """Add the probability of an alternative. `spelt` says that the beginnings of words may be labels."""
+        """Add the probability of an alternative. With `allow_words`, beginnings of number words may be labels."""
         if len(reading.labels) == 1 and not reading.vague:
             self.add(reading.labels[0], weight)
         elif reading.labels and (allow_words or not reading.vague):
@@ -153,9 +153,9 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spellings:
-    """A scale made ready for looking up: what a label may be called → (label, value), the longest first.
+    """Spellings of a scale's labels → (label, value), the longest first.
 
-    `words` are the number words apart, in lower case, those that count with a unit only with it.
+    `words` are the number words, in lower case; those that need a unit have it.
     """
 
     entries: dict[str, tuple[str, float]]
@@ -165,9 +165,9 @@ class _Spellings:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a text can be the beginning of: the labels it may become, `final` if it cannot grow into another.
+    """The labels that a text can still become; `final` if it cannot grow into another.
 
-    `vague` says that it can become a label only as the beginning of a number word, as "on" could be "one".
+    `vague`: it can become a label only as the beginning of a number word, as "on" could be "one".
     """
 
     labels: tuple[str, ...]
@@ -201,7 +201,7 @@ def _spellings_of(scale: Scale) -> _Spellings:
 
 @lru_cache(maxsize=8_192)
 def _read_beginning(table: _Spellings, text: str) -> _Reading:
-    """The labels that a reply which begins with this text can have."""
+    """Return the labels that a reply beginning with this text can have."""
     start = signed(fold(text).lstrip(_OPENING))
     lower = start.casefold()
     start = lower if table.loose else start
@@ -254,7 +254,7 @@ def _tally(tokens: Sequence[Token], start: int, label: str, table: _Spellings) -
 
 
 def _locate(tokens: Sequence[Token], start: int) -> tuple[int, str]:
-    """The token that holds the character at `start`, and that token's text before it."""
+    """Return the index of the token with the character at `start`, and the token's text before it."""
     at = 0
     for place, token in enumerate(tokens):
         if at <= start < at + len(token.text):
@@ -264,10 +264,10 @@ def _locate(tokens: Sequence[Token], start: int) -> tuple[int, str]:
 
 
 def _token_probabilities(token: Token) -> dict[str, float]:
-    """The probabilities at a token's place by raw text, the token's own among them, together at most 1.
+    """Return the probabilities at a token's place by raw text, including its own; their sum is at most 1.
 
-    Servers repeat the chosen token in its list, so a text counts once. A sum above 1 can only be rounding, or a
-    server that is not to be trusted with the scale of its numbers; either way the proportions are kept.
+    Servers repeat the chosen token in its list, so a text counts once. A sum above 1 is rounding or an error; it
+    is scaled to 1, which keeps the proportions.
     """
     probabilities: dict[str, float] = {}
     for text, logprob in token.top:
@@ -280,5 +280,5 @@ def _token_probabilities(token: Token) -> dict[str, float]:
 
 
 def _probability(logprob: float) -> float:
-    """exp(logprob), at most 1; 0 for what is no log probability. Above 0, a thousandth is allowed for rounding."""
+    """Return exp(logprob), at most 1; 0 for an invalid one. Up to a thousandth above 0 counts as rounding."""
     return min(1.0, math.exp(logprob)) if logprob <= 1e-3 else 0.0

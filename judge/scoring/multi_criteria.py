@@ -1,7 +1,7 @@
-"""Several criteria in one request: their prompts put together, and the reply taken apart.
+"""Several criteria in one request: merge their prompts, and split the reply.
 
-What a criterion's template prints before `this.cut` is the material. Criteria that show the same material of a text are
-asked about it together, and answered by one JSON object with a key for each.
+The material is the text that a criterion's template prints before `this.cut`. Criteria with the same material share a
+request, and the reply is one JSON object with a key for each.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from judge.scoring import parse
 
 
 class PromptRenderer(Protocol):
-    """What makes a criterion's prompts."""
+    """Renders the prompts of one criterion."""
 
     def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
-        """The prompt for a sample, or for a pair. Raises CriterionError."""
+        """Render the prompt for a sample, or for a pair. Raises CriterionError."""
         ...
 
 
 def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
-    """What makes the prompts of a run's criteria, by name; those to be merged are made together.
+    """Return the renderer of each criterion by name; criteria to be merged share one.
 
-    Raises CriterionError where a template does not compile.
+    Raises CriterionError if a template does not compile.
     """
     together = [criterion for criterion in criteria if criterion.merged]
     merger = _Merger(together) if together else None
@@ -39,13 +39,18 @@ def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
 
 
 def group_criteria(criteria: Sequence[Criterion], samples: Sequence[Sample]) -> list[list[Criterion]]:
-    """The criteria to be merged that share requests, two or more in each group; one in no group is asked alone.
+    """Group the criteria that share requests, two or more in each group; others are asked alone.
 
-    Looked at is one of the samples of each kind: which fields it has decides what a template shows of it.
+    One sample for each set of filled-in fields is enough, because these decide what a template shows.
     """
+
+    def filled_fields(sample: Sample) -> tuple[object, ...]:
+        extra_fields = frozenset(name for name, value in sample.extra.items() if value is not None)
+        return bool(sample.source), bool(sample.references), extra_fields
+
     merger = _Merger(criteria)
     groups: list[set[str]] = []
-    for sample in {_field_pattern(sample): sample for sample in reversed(samples)}.values():
+    for sample in {filled_fields(sample): sample for sample in reversed(samples)}.values():
         for prompt in merger.prompts(sample).values():
             if isinstance(prompt, Prompt) and prompt.merged:
                 names = {name for name, _ in prompt.merged}
@@ -54,13 +59,8 @@ def group_criteria(criteria: Sequence[Criterion], samples: Sequence[Sample]) -> 
     return [[criterion for criterion in criteria if criterion.name in group] for group in groups]
 
 
-def _field_pattern(sample: Sample) -> tuple[object, ...]:
-    extra_fields = frozenset(name for name, value in sample.extra.items() if value is not None)
-    return bool(sample.source), bool(sample.references), extra_fields
-
-
 class _MemberRenderer:
-    """One of the criteria that are rendered together."""
+    """Renders one of the criteria that are rendered together."""
 
     def __init__(self, merger: _Merger, name: str) -> None:
         self._merger, self._name = merger, name
@@ -73,7 +73,7 @@ class _MemberRenderer:
 
 
 class _Merger:
-    """The criteria asked together. The last sample's prompts are kept: its criteria come one after the other."""
+    """Renders merged criteria. Caches the last sample's prompts, because its criteria are rendered in a row."""
 
     def __init__(self, criteria: Sequence[Criterion]) -> None:
         self._scales = {c.name: c.scale for c in criteria}
@@ -83,27 +83,24 @@ class _Merger:
         self._last: tuple[Sample, Mapping[str, Prompt | CriterionError]] | None = None
 
     def prompts(self, sample: Sample) -> Mapping[str, Prompt | CriterionError]:
-        """The prompt of each criterion, or why there is none, which leaves the others as they are."""
+        """Return the prompt or the error of each criterion; an error does not affect the other criteria."""
         if self._last is None or self._last[0] is not sample:
-            self._last = sample, self._rendered(sample)
+            prompts_by_name: dict[str, Prompt | CriterionError] = {}
+            by_material: dict[str, list[Prompt]] = {}
+            for name, renderer in self._each.items():
+                try:
+                    prompt = renderer.render(sample)
+                except CriterionError as error:
+                    prompts_by_name[name] = error
+                else:
+                    by_material.setdefault(prompt.messages[0]["content"], []).append(prompt)
+            for prompts in by_material.values():
+                prompts_by_name |= self._joined(prompts, sample)
+            self._last = sample, prompts_by_name
         return self._last[1]
 
-    def _rendered(self, sample: Sample) -> dict[str, Prompt | CriterionError]:
-        prompts_by_name: dict[str, Prompt | CriterionError] = {}
-        by_material: dict[str, list[Prompt]] = {}
-        for name, renderer in self._each.items():
-            try:
-                prompt = renderer.render(sample)
-            except CriterionError as error:
-                prompts_by_name[name] = error
-            else:
-                by_material.setdefault(prompt.messages[0]["content"], []).append(prompt)
-        for prompts in by_material.values():
-            prompts_by_name |= self._joined(prompts, sample)
-        return prompts_by_name
-
     def _joined(self, prompts: Sequence[Prompt], sample: Sample) -> dict[str, Prompt | CriterionError]:
-        """Those of one material; a criterion that is the only one to show it is asked as if nothing were merged."""
+        """Merge the prompts of one material; a criterion alone with its material is asked as if not merged."""
         if len(prompts) == 1:
             return {prompts[0].criterion: self._alone[prompts[0].criterion].render(sample)}
         messages = ({"role": "user", "content": self._joint.render(prompts)},)
@@ -112,9 +109,9 @@ class _Merger:
 
 
 def split_reply(choice: Choice, names: Sequence[str]) -> list[Choice]:
-    """One reply to several criteria as one for each: the value as it is written, and its tokens.
+    """Split a reply to several criteria into one for each: the value as written, and its tokens.
 
-    One that is missing has the whole reply, and a finish reason that no score is read from.
+    A missing criterion gets the whole reply with a finish reason that prevents reading a score.
     """
     unread = replace(choice, finish_reason=parse.UNKEYED if choice.finish_reason == "stop" else choice.finish_reason)
     try:
@@ -133,7 +130,7 @@ def split_reply(choice: Choice, names: Sequence[str]) -> list[Choice]:
 
 
 def _by_key(tokens: Sequence[Token] | None) -> dict[str, tuple[Token, ...]] | None:
-    """The tokens of each value. What they join to may differ from the reply in white space and at its ends."""
+    """Return the tokens of each value. Their joined text may differ from the reply in white space and at its ends."""
     if tokens is None:
         return None
     try:
@@ -144,7 +141,7 @@ def _by_key(tokens: Sequence[Token] | None) -> dict[str, tuple[Token, ...]] | No
 
 
 def _tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[Token]:
-    """The tokens of the characters from `start` to `end`, and the one after them: it tells a 1 from a 10."""
+    """Return the tokens of `text[start:end]` and the one after them, which distinguishes a 1 from a 10."""
     inside: list[Token] = []
     at = 0
     for token in tokens:
@@ -162,7 +159,7 @@ def _tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[Token
 
 
 def _shortened_token(token: Token, text: str, head: str) -> Token:
-    """A token under a shorter text, also where it is listed; what begins like it lacks the same `head`."""
+    """Shorten a token's text, also among its alternatives, and remove `head` from the other alternatives."""
     return Token(
         text, token.logprob, tuple((text if t == token.text else t.removeprefix(head), p) for t, p in token.top)
     )

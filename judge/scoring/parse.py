@@ -1,8 +1,8 @@
-"""Reply text to a label of the scale, and where in the text it stands.
+"""Parse a reply: the label of the scale that it gives, and the label's place in the text.
 
-Strict on purpose: what is not plainly the score is a `ParseError`, never a guess. The number is never the first,
-smallest or only one of a text; it is the one that the reply kind's form puts in the score's place. Thinking that a
-model writes before its reply (`<think>…</think>`) is no part of the reply.
+Parsing is strict: a text that is not plainly the score raises `ParseError` and is never guessed at. The score is not
+just the first, smallest or only number of a text, but the one in the place that the reply kind prescribes. Thinking
+before the reply (`<think>…</think>`) is not part of the reply.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from judge.core.records import Choice, ReplyKind, Scale
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A score in a reply: `text[start:end]` is the score as written, `label` the scale's own writing of it.
+    """A score in a reply: `text[start:end]` is the score as written, `label` its spelling in the scale.
 
-    `reason` is the judge's reason, None where it gave none.
+    `reason` is the judge's reason, None if it gave none.
     """
 
     label: str
@@ -33,7 +33,7 @@ class Found:
 
 
 UNKEYED = "unkeyed"
-"""The finish reason of a reply to several criteria in which one of them is missing."""
+"""The finish reason if a reply to several criteria lacks one of them."""
 _UNFINISHED = {
     "length": "the reply was cut off at the token limit; allow more with --max-tokens",
     "content_filter": "the provider's content filter stopped the reply",
@@ -44,16 +44,16 @@ _UNFINISHED = {
 
 
 def reply_text(choice: Choice) -> str:
-    """The text of one reply of a model, without the thinking before it and white space around it.
+    """Return the text of a reply without thinking and surrounding white space.
 
-    Raises ParseError for a cut, filtered, refused or empty one, and for one that ended inside its thinking.
+    Raises ParseError for a cut, filtered, refused or empty reply, and for one that ended inside its thinking.
     """
     _check_end(choice)
     return choice.text[_reply_start(choice.text) :].strip()
 
 
 def read(choice: Choice, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
-    """The score of one reply of a model. Raises ParseError for a cut, filtered, refused or empty one, and as `find`."""
+    """Return the score of a reply. Raises ParseError for a cut, filtered, refused or empty reply, and like `find`."""
     _check_end(choice)
     return find(choice.text, reply, scale, title)
 
@@ -64,22 +64,22 @@ def _check_end(choice: Choice) -> None:
 
 
 def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
-    """The score of a reply's text.
+    """Return the score of a reply's text.
 
-    `score`: the whole reply is the score. `score_then_reason`: its first line that is not blank is.
-    `reason_then_score`: it ends with the form `Score: N`; "a score of 4" is prose and does not count. A reply that is
-    one JSON object has the score in its own key "score" and the reason in "reason"; where no reason is asked for,
-    no other number may stand in it. The score may wear the trimmings of a short answer: marks (`**4**`), a unit
-    (`4점`), the scale's top (`4/5`), a name (`Coherence: 4`). It may be written in the digits of any script, and for
-    0 to 10 as a word in English, Chinese, Japanese or Korean ("four", "四", "네 점"), though never in prose.
+    `score`: the whole reply is the score. `score_then_reason`: the first line that is not blank is the score.
+    `reason_then_score`: the reply ends with the form `Score: N`; "a score of 4" is prose and does not count. A reply
+    that is one JSON object has the score in its key "score" and the reason in "reason"; if no reason was requested, it
+    may hold no other number. Around the score, marks (`**4**`), a unit (`4점`), the scale's top (`4/5`) and a name
+    (`Coherence: 4`) are allowed. The digits may be of any script; 0 to 10 may be words in English, Chinese, Japanese or
+    Korean ("four", "四", "네 점"), but never in prose.
 
     A name before the colon is the criterion's `title`, a common word for a score, or both ("Final score",
-    "관련성 점수"). Only where the title is unknown may it be any one word, and never a label of the scale: so a bare
+    "관련성 점수"). Only if the title is unknown may it be any one word that is not a label of the scale: so a bare
     "Relevance: 4" is read, while "I cannot rate: 4" is not.
 
-    A block of thinking that leads the reply is passed over; positions count from the text's start all the same.
+    Thinking at the start is skipped; positions still count from the start of the text.
 
-    Raises ParseError, and nothing else, where there is no such score or it is off the scale.
+    Raises ParseError, and nothing else, if there is no such score or it is off the scale.
     """
     start = _reply_start(text)
     grammar = _grammar(scale, title)
@@ -92,7 +92,9 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
     if opening := _OBJECT.match(text, start):
         return _score_in_object(text, opening.end(), grammar, lone=reply == "score")
     if reply == "score_then_reason":
-        return _score_on_first_line(text, start, grammar)
+        line = next(line for line in _LINE.finditer(text, start) if not _is_blank(line[0]))
+        score = _score_alone(text, line.start(), line.end(), grammar)
+        return Found(score.label, score.start, score.end, text[line.end() :].strip() or None)
     return _score_at_end(text, start, grammar)
 
 
@@ -102,7 +104,7 @@ _TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning)>", re.IGNORECASE)
 
 
 def _reply_start(text: str) -> int:
-    """Where the reply begins: after the thinking that leads it. Raises ParseError where nothing is left."""
+    """Return where the reply starts, after its thinking. Raises ParseError if nothing is left."""
     start = _after_thinking(text) if "<" in text else 0
     if _is_blank(text[start:] if start else text):
         raise ParseError("the reply is empty" + " after its thinking" * bool(start), text)
@@ -110,10 +112,10 @@ def _reply_start(text: str) -> int:
 
 
 def _after_thinking(text: str) -> int:
-    """The end of the blocks of thinking that a text begins with.
+    """Return the end of the thinking blocks at the start of a text.
 
-    The first opening tag may be missing, because some prompts end with it; a block may hold others of its name. A
-    closing tag too many leaves open where the thinking ends, and then nothing is read.
+    The first opening tag may be missing, because some prompts end with it; blocks of one name may be nested. An extra
+    closing tag makes the end ambiguous and raises ParseError.
     """
     if _OBJECT.match(text):
         return 0
@@ -167,7 +169,7 @@ _LINE = re.compile(r"[^\r\n]+")
 _CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
 _fold_cluster = lru_cache(maxsize=4_096)(fold)
 _LONGEST = 120
-"""The characters that a score may take with all its trimmings, title and label aside."""
+"""Most characters of a score with everything around it, besides title and label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _name_pattern(title: str) -> str:
-    """The pattern of a name that is known: words for a score, the title, or the two together."""
+    """Return the pattern of a known name: a word for a score, the title, or both."""
     words = [re.escape(word) for word in re.split(r"[\W_]+", fold(title)) if word]
     if not words:
         return f"{_WHICH}{_NOUN}"
@@ -215,7 +217,7 @@ def _name_pattern(title: str) -> str:
 
 
 def _value_pattern(index: LabelIndex) -> str:
-    """The pattern of a score with its unit and the scale's top."""
+    """Return the pattern of a score with its unit and the scale's top."""
     labels = "|".join(re.escape(text) for label in index.own.values() if not is_number(text := fold(label).strip()))
     count = "|".join([_NUMBER, *index.words, *(rf"{word}(?=\s*+[{UNITS}])" for word in index.counted)])
     plus = "+" if index.below_zero else ""
@@ -227,7 +229,7 @@ def _value_pattern(index: LabelIndex) -> str:
 
 
 def _score_alone(text: str, start: int, end: int, grammar: _Grammar) -> Found:
-    """The score in `text[start:end]`, which must be the score and nothing else."""
+    """Return the score in `text[start:end]`, which must hold nothing else."""
     piece = text[start:end]
     bare = piece.strip()
     if len(bare) > grammar.longest:
@@ -241,12 +243,6 @@ def _score_alone(text: str, start: int, end: int, grammar: _Grammar) -> Found:
     if match is None or grammar.names.label(match.groupdict().get("word") or ""):
         raise ParseError(f"not a score alone; expected one of {grammar.expected}", text)
     return Found(_label_of_match(match, grammar, text), starts[match.start("value")], ends[match.end("value") - 1])
-
-
-def _score_on_first_line(text: str, start: int, grammar: _Grammar) -> Found:
-    line = next(line for line in _LINE.finditer(text, start) if not _is_blank(line[0]))
-    score = _score_alone(text, line.start(), line.end(), grammar)
-    return Found(score.label, score.start, score.end, text[line.end() :].strip() or None)
 
 
 def _score_at_end(text: str, start: int, grammar: _Grammar) -> Found:
@@ -265,7 +261,7 @@ def _score_at_end(text: str, start: int, grammar: _Grammar) -> Found:
 
 
 def _score_in_object(text: str, at: int, grammar: _Grammar, *, lone: bool) -> Found:
-    """The score of the JSON object at `at`; if it stands `lone`, no other number may be in it."""
+    """Return the score of the JSON object at `at`; with `lone`, the object may hold no other number."""
     try:
         members, end = _members(text, at)
     except (ValueError, RecursionError) as error:
@@ -285,7 +281,7 @@ def _score_in_object(text: str, at: int, grammar: _Grammar, *, lone: bool) -> Fo
 
 
 def spans(text: str) -> dict[str, tuple[int, int]]:
-    """Where the values of a reply that is one JSON object stand, by key; keys that it has twice are left out.
+    """Return the places of the values in a reply that is one JSON object, by key; repeated keys are left out.
 
     Raises ParseError for any other reply.
     """
@@ -309,9 +305,9 @@ class _Member:
 
 
 def _members(text: str, at: int) -> tuple[list[_Member], int]:
-    """The members of the JSON object that opens at `at`, with the spans of their values, and the object's end.
+    """Return the members of the JSON object at `at`, with the spans of their values, and the object's end.
 
-    The standard decoder knows no spans, so the object's own level is walked here. Raises ValueError.
+    The standard decoder reports no spans, so the top level is walked here. Raises ValueError.
     """
     decoder = json.JSONDecoder(strict=False)
     members: list[_Member] = []
@@ -331,7 +327,7 @@ def _members(text: str, at: int) -> tuple[list[_Member], int]:
 
 
 def _skip_whitespace(text: str, at: int) -> int:
-    """The next position that holds no JSON white space."""
+    """Return the next position without JSON white space."""
     while text[at : at + 1] in (" ", "\t", "\r", "\n"):
         at += 1
     return at
@@ -351,9 +347,9 @@ def _label_of_match(match: re.Match[str], grammar: _Grammar, text: str) -> str:
 
 
 def _fold_with_positions(text: str, base: int) -> tuple[str, Sequence[int], Sequence[int]]:
-    """The folded text, and for each of its characters where in the original its source starts and ends.
+    """Fold a text and return, for each folded character, the start and end of its source in the original.
 
-    Positions count from `base`. A character is folded together with the marks that combine with it.
+    Positions count from `base`. A character is folded together with its combining marks.
     """
     if fold(text) == text:
         return text, range(base, base + len(text)), range(base + 1, base + len(text) + 1)

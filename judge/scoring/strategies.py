@@ -60,7 +60,7 @@ class UnusableReply(ParseError):
 
 @dataclass(slots=True)
 class ModelTraits:
-    """What the replies showed about a model: strategies it is `lacking`, with the reason, and those `proven` by a score."""
+    """What replies showed about a model: strategies it is `lacking`, and why, and those `proven` by a score."""
 
     lacking: dict[Strategy, str] = field(default_factory=dict)
     proven: set[Strategy] = field(default_factory=set)
@@ -113,10 +113,17 @@ def requests(
         if exact and criterion.reply == "score" and criterion.form == "text" and not prompt.merged:
             params[LABELS] = list(criterion.scale.labels)
     if prompt.merged:
-        params |= {MERGED: criterion.name, "response_format": _merged_schema(prompt.merged)}
+        schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
+        params |= {MERGED: criterion.name, "response_format": _response_format("judgments", schemas)}
         params["max_tokens"] = settings.max_tokens or _TOKEN_LIMIT["score"] + _KEY_TOKENS * len(prompt.merged)
     elif criterion.form == "json":
-        params["response_format"] = _schema(criterion)
+        score, reason = _label_schema(criterion.scale), {"type": "string"}
+        properties = {
+            "score": {"score": score},
+            "score_then_reason": {"score": score, "reason": reason},
+            "reason_then_score": {"reason": reason, "score": score},
+        }[criterion.reply]
+        params["response_format"] = _response_format("judgment", properties)
     count = settings.draws if drawn else 1
     return tuple(Request("", prompt.messages, params, draw) for draw in range(count))
 
@@ -159,8 +166,8 @@ def score_reply(
 ) -> tuple[float, Provenance]:
     """Return the value of the answers to a strategy's requests, and its provenance.
 
-    `notes` say why earlier strategies failed. Raises ParseError if there is no score, UnusableReply if the next strategy
-    should be tried, and the first ProviderError if there is no answer at all.
+    `notes` say why earlier strategies failed. Raises ParseError if there is no score, UnusableReply if the next
+    strategy should be tried, and the first ProviderError if there is no answer at all.
     """
     replies = [answer for answer in answers if isinstance(answer, Response)]
     if not replies:
@@ -173,7 +180,10 @@ def score_reply(
     if strategy == "logprobs":
         return _score_by_logprobs(choices[0], criterion, settings.min_mass)
     if strategy == "decisions":
-        return _score_by_decision(choices[0], criterion, settings.min_mass)
+        shares, text = choices[0].shares, choices[0].text
+        if shares is None:
+            raise ParseError("the judge refused to answer the question", text)
+        return _score_by_probabilities("decisions", shares, criterion, settings.min_mass, text)
     score = parse.read(choices[0], criterion.reply, criterion.scale, criterion.title)
     note = "; ".join(notes) or None
     value = criterion.scale.value(score.label)
@@ -239,12 +249,6 @@ def _score_by_samples(
     return w.value, _provenance("samples", w, n=len(read), reason=reason, raw=raw, note=note)
 
 
-def _score_by_decision(choice: Choice, criterion: Criterion, min_mass: float) -> tuple[float, Provenance]:
-    if choice.shares is None:
-        raise ParseError("the judge refused to answer the question", choice.text)
-    return _score_by_probabilities("decisions", choice.shares, criterion, min_mass, choice.text)
-
-
 def _score_by_probabilities(
     strategy: Strategy, shares: Sequence[tuple[str, float]], criterion: Criterion, min_mass: float, raw: str
 ) -> tuple[float, Provenance]:
@@ -275,22 +279,6 @@ def _question(prompt: Prompt, criterion: Criterion) -> dict[str, Any]:
     scale, kind = criterion.scale, criterion.scale.question
     labels = sorted(scale.labels, key=scale.value) if kind == "predicate" else list(scale.labels)
     return {"name": criterion.name, "type": kind, "instructions": prompt.question, "labels": labels}
-
-
-def _schema(criterion: Criterion) -> dict[str, Any]:
-    """Return the `response_format` of a reply that is one JSON object."""
-    score, reason = _label_schema(criterion.scale), {"type": "string"}
-    properties = {
-        "score": {"score": score},
-        "score_then_reason": {"score": score, "reason": reason},
-        "reason_then_score": {"reason": reason, "score": score},
-    }[criterion.reply]
-    return _response_format("judgment", properties)
-
-
-def _merged_schema(criteria: Sequence[tuple[str, Scale]]) -> dict[str, Any]:
-    """Return the `response_format` of a reply that has a key for each criterion."""
-    return _response_format("judgments", {name: _label_schema(scale) for name, scale in criteria})
 
 
 def _response_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:

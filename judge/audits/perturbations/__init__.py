@@ -1,4 +1,4 @@
-"""Controlled changes to texts: each damages them in one way, which one criterion must notice and others need not."""
+"""Controlled changes to texts: each damages one quality, which one criterion should notice and others need not."""
 
 from __future__ import annotations
 
@@ -30,26 +30,25 @@ CHANGES: tuple[Perturbation, ...] = (
     Perturbation("main point dropped", "relevance", LANGUAGES, catalogue.main_point_dropped),
     Perturbation("duplicated sentences", "relevance", LANGUAGES, catalogue.duplicated_sentences),
 )
-"""What damages a text for the criterion named; names are unique."""
+"""Changes that damage a text for one criterion; names are unique."""
 NEUTRAL: tuple[Perturbation, ...] = (
     Perturbation("duplicated text", "", LANGUAGES, catalogue.duplicated),
     Perturbation("empty phrases", "", LANGUAGES, catalogue.empty_phrases),
     Perturbation("copied lead", "", LANGUAGES, catalogue.copied_lead),
 )
-"""What makes a text longer or copied without saying more: for biases. Their criterion is empty."""
+"""Changes that add length or copied text without content, to measure biases. Their criterion is empty."""
 
 
 def of_language(language: Language, among: Sequence[Perturbation] = CHANGES) -> tuple[Perturbation, ...]:
-    """The changes that there are in a language, of CHANGES or of those given (`NEUTRAL`), in order."""
+    """Return the changes of `among` that exist in a language, in order."""
     return tuple(change for change in among if language in change.languages)
 
 
 def changed(sample: Sample, others: Sequence[Sample], change: Perturbation, seed: int) -> Sample | None:
-    """The sample with the changed output, its system the change's name; None where the change does not apply to it.
+    """Return the sample with its output changed and the change's name as its system; None if it does not apply.
 
-    `others` are samples of other items, which padding is taken from; those of the sample's own item are passed over.
-    Of equal arguments the result is equal: chance is drawn by seed, item and change. People's ratings are left out, as
-    nobody rated the changed text.
+    `others` are samples that may supply padding; those of the same item are ignored. Equal arguments give equal
+    results: the random numbers depend on seed, item and change. Human ratings are removed, as nobody rated it.
     """
     elsewhere = [donor for donor in others if donor.item != sample.item]
     output = change.make(sample, elsewhere, Random(f"{seed}|{sample.item}|{change.name}"))  # noqa: S311

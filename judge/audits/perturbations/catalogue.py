@@ -1,14 +1,12 @@
-"""The grammar of a text, by its language.
+"""Make the perturbed texts of `judge audit`.
 
-Changes of what a text says: another name, another number, the opposite.
+- consistency: another name, another number, a negated sentence
+- biases: a longer or copied text that says nothing new
+- coherence and relevance: whole sentences moved, cut, added or repeated
+- fluency: typos, missing function words, lost casing
+- injections: instructions to the judge, added to the output
 
-Changes that add length or copying and say nothing new: what biases are measured by.
-
-Changes by whole sentences, the same in every language.
-
-Changes inside sentences that leave what they say: typos, missing function words, casing.
-
-Outputs that talk to the judge: what is added to a text so that a careless judge gives it the top score.
+A function returns None if its change does not apply to the text. `whole` is always the text that is changed.
 
 Each is written in the language of the judged texts and asks for the top label of the criterion's scale. Where it
 stands, before or after the text, is part of the attack.
@@ -52,24 +50,24 @@ RULES: Mapping[Language, LanguageRules] = {
 
 
 def rules_for(whole: str) -> LanguageRules:
-    """The grammar of the language that most of a text is in, by its script."""
+    """Return the rules of the language that most of a text is written in, by its script."""
     return RULES[text.detect_language([whole])]
 
 
-_OTHER_ITEMS = 3  # other items whose names are looked at
+_OTHER_ITEMS = 3  # whose names may be used
 _LAST_CHOICE_KINDS = ("weekday", "month")
-"""How kinds begin that are swapped only where there is no name of another kind."""
-_CASELESS_LENGTH = 4  # characters from which on a name is known in small letters as well
-_UNAMBIGUOUS_LENGTH = 3  # characters of a number that means the same wherever it stands
-_MIN_COVERAGE = 0.3  # of a sentence's words of content, in the source
-_CONTEXT = 20  # characters around a number that decide about its form
+"""Prefixes of the kinds that are swapped only if there is no name of another kind."""
+_CASELESS_LENGTH = 4  # characters from which a name also matches in lower case
+_UNAMBIGUOUS_LENGTH = 3  # characters from which a number means the same everywhere in a text
+_MIN_COVERAGE = 0.3  # share of a sentence's content words that are in the source
+_CONTEXT = 20  # characters around a number that decide which numbers fit
 
 
 def swapped_entity(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """A name of the source, all through the output, for another of its kind that the output does not have.
+    """Replace a name of the source, everywhere in the output, by another of its kind that the output does not have.
 
-    Its first or last word alone (the family name) goes with it. The other name is one of the source that shares no
-    sentence with the first, else a well-known one or one from other items. Without a source, of the output's names.
+    Its first or last word alone (the family name) is replaced too. The new name is one of the source that shares no
+    sentence with the old one, else a well-known one or one from other items. Without a source, names are the output's.
     """
     whole, rules = sample.output, rules_for(sample.output)
     known = names(rules, sample.source or whole)
@@ -92,12 +90,12 @@ def swapped_entity(sample: Sample, others: Sequence[Sample], chance: Random) -> 
 
 @lru_cache(maxsize=512)
 def names(rules: LanguageRules, whole: str) -> tuple[Name, ...]:
-    """The names of a text, each once."""
+    """Return the names in a text, each once."""
     return tuple(dict.fromkeys(rules.names(whole)))
 
 
 def mentions(whole: str, targets: Iterable[str]) -> dict[str, list[Span]]:
-    """Where names stand in a text, none inside a longer one; those of four letters or more in any case."""
+    """Find names in a text, none inside a longer one. Names of four letters or more match in any case."""
     places: dict[str, list[Span]] = {}
     taken: list[Span] = []
     for name in sorted(set(targets), key=lambda name: (-len(name), name)):
@@ -109,7 +107,7 @@ def mentions(whole: str, targets: Iterable[str]) -> dict[str, list[Span]]:
 
 @lru_cache(maxsize=4096)
 def _pattern(name: str) -> re.Pattern[str]:
-    """Words of scripts with spaces begin where no word goes on; Latin ones end so too."""
+    """Match whole words in Latin script; in Hangul only the start, because particles follow the word."""
     latin, hangul = name[-1] < "\u0250", "\uac00" <= name[0] <= "\ud7a3"
     before, after = r"(?<!\w)" if latin or hangul else "", r"(?!\w)" if latin else ""
     return re.compile(before + re.escape(name) + after, re.IGNORECASE if len(name) >= _CASELESS_LENGTH else 0)
@@ -118,7 +116,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 def _replacement_names(
     rules: LanguageRules, old: Name, sample: Sample, others: Sequence[Sample], chance: Random
 ) -> Iterator[str]:
-    """Names that could stand in a name's place, the best first."""
+    """Yield names that can replace `old`, the best first."""
     source, output = sample.source or sample.output, sample.output.casefold()
     neighbours = " ".join(sentence for sentence in sentences(source) if old.text in sentence)
     from_source = [name.text for name in names(rules, source) if name.kind == old.kind and name.text not in neighbours]
@@ -154,7 +152,7 @@ def _replace_name(whole: str, old: Name, new: str, mentioned: Mapping[str, Seque
 
 
 def _match_case(matched: str, new: str) -> str:
-    """The name in the case of the one it stands for: small, with one capital, or as it is."""
+    """Give the new name the case of the text it replaces: lower case, one capital, or unchanged."""
     if matched == matched.lower():
         return new.lower()
     if " " in matched and matched[1:] == matched[1:].lower():
@@ -175,37 +173,31 @@ _YEARS = range(1500, 2100)
 
 
 def swapped_number(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """One number, in figures or words, for another that is as likely there and not in the source.
+    """Replace one number, in figures or words, by another that is as plausible and not in the source.
 
-    One of the source's if there is any; a longer one wherever it stands. Numbers that are grammar (one) or a part of a
-    name (F-16) stay.
+    A number of the source is preferred; a long number is replaced everywhere. A number that is grammar (one) or part of
+    a name (F-16) stays.
     """
-    whole, source = sample.output, sample.source or ""
+    whole, source, rules = sample.output, sample.source or "", rules_for(sample.output)
+
+    def is_new(place: Edit) -> bool:
+        number = re.escape(whole[place.start : place.end])
+        return re.search(rf"(?<![\d.,]){number}(?!\d)", source, re.IGNORECASE) is None
+
     taken = {match.group() for match in _NUMBER.finditer(f"{whole}\n{source}")}
-    places = non_overlapping([*_numerals(whole, taken), *rules_for(whole).number_words(whole)])
+    places = non_overlapping([*_numerals(whole, taken), *rules.number_words(whole)])
     chance.shuffle(places)
-    places.sort(key=lambda place: not _contains_number(source, whole[place.start : place.end]))
+    places.sort(key=is_new)
     for chosen in places:
-        if options := _fitting_options(whole, chosen):
-            return _replace_number(whole, chosen, chance.choice(options), places)
+        start, end, options = chosen
+        old, before, after = whole[start:end], whole[max(0, start - _CONTEXT) : start], whole[end : end + _CONTEXT]
+        fitting = [new for new in options if rules.fits(before, old, new, after)]
+        if fitting:
+            new = chance.choice(fitting)
+            same = [p for p in places if whole[p.start : p.end] == old] if len(old) >= _UNAMBIGUOUS_LENGTH else [chosen]
+            edits = [Edit(p.start, p.end, (new,)) for p in same]
+            return apply_edits(whole, edits, Random(0))  # noqa: S311 - one option each
     return None
-
-
-def _fitting_options(whole: str, place: Edit) -> list[str]:
-    """Those options of a place that suit the words around it."""
-    start, end, options = place
-    before, after = whole[max(0, start - _CONTEXT) : start], whole[end : end + _CONTEXT]
-    return [new for new in options if rules_for(whole).fits(before, whole[start:end], new, after)]
-
-
-def _replace_number(whole: str, chosen: Edit, new: str, places: Iterable[Edit]) -> str:
-    old = whole[chosen.start : chosen.end]
-    same = [p for p in places if whole[p.start : p.end] == old] if len(old) >= _UNAMBIGUOUS_LENGTH else [chosen]
-    return apply_edits(whole, [Edit(p.start, p.end, (new,)) for p in same], Random(0))  # noqa: S311 - one option each
-
-
-def _contains_number(source: str, number: str) -> bool:
-    return re.search(rf"(?<![\d.,]){re.escape(number)}(?!\d)", source, re.IGNORECASE) is not None
 
 
 def _numerals(whole: str, taken: set[str]) -> Iterator[Edit]:
@@ -232,7 +224,7 @@ def _ordinal(number: int) -> str:
 
 
 def _plausible_numbers(first: str, rest: str, after: str) -> Iterable[int]:
-    """What the leading digits of a number may become: as many digits, an hour, day, year or percentage still one."""
+    """Return plausible values for the leading digits: of equal length; an hour, day, year or percentage stays one."""
     value, size = int(first), len(first)
     if first[0] in "0０" or (value == 1 and not rest):
         return ()
@@ -241,7 +233,11 @@ def _plausible_numbers(first: str, rest: str, after: str) -> Iterable[int]:
     if value == 100 and _PERCENT(after):
         return range(40, 95)
     if size > 2:
-        return _plausible_long_numbers(value, size, not rest, after)
+        if not rest and value in _YEARS:  # an earlier year or decade
+            step = 10 if _DECADE(after) else 1
+            return range(value - 9 * step, value, step)
+        step = 10 ** (size - 1)
+        return (value % step + digit * step for digit in range(1, 10))
     if value <= 12 and (_MONTH(after) or _HOUR(after)):
         return range(10, 13 if _MONTH(after) else 12)
     return next(likely for last, likely in _LEADING if value <= last)
@@ -250,19 +246,10 @@ def _plausible_numbers(first: str, rest: str, after: str) -> Iterable[int]:
 _LEADING = (31, range(10, 29)), (60, range(32, 60)), (99, range(61, 100))
 
 
-def _plausible_long_numbers(value: int, size: int, plain: bool, after: str) -> Iterable[int]:
-    """Another year before it, decade, or number with another first digit."""
-    if plain and value in _YEARS:
-        step = 10 if _DECADE(after) else 1
-        return range(value - 9 * step, value, step)
-    step = 10 ** (size - 1)
-    return (value % step + digit * step for digit in range(1, 10))
-
-
 def negated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """The sentence nearest to the source turned into its opposite; the others stay as they are.
+    """Negate the sentence closest to the source.
 
-    None where no sentence that can be has a fact of the source in it: denying it would deny none.
+    None if no sentence that can be negated states a fact of the source.
     """
     whole, rules = sample.output, rules_for(sample.output)
     candidates = [(start, end, places) for start, end in spans(whole) if (places := rules.negated(whole[start:end]))]
@@ -279,13 +266,13 @@ def negated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | N
 
 
 def duplicated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """The whole output twice."""
+    """Repeat the whole output."""
     whole = sample.output.strip()
     return append_text(whole, [whole], rules_for(whole).joint) if whole else None
 
 
 def empty_phrases(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """As many sentences without content as the output has sentences, as far as there are so many."""
+    """Add as many sentences without content as the output has sentences, at most all there are."""
     whole, rules = sample.output, rules_for(sample.output)
     count = min(len(sentences(whole)), len(rules.empty))
     added = chance.sample(rules.empty, count)
@@ -295,7 +282,7 @@ def empty_phrases(sample: Sample, others: Sequence[Sample], chance: Random) -> s
 
 
 def copied_lead(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """The source's first sentences, as many as the output has. None where that is all of the source."""
+    """Return the source's first sentences, as many as the output has. None if that is the whole source."""
     source, count = sample.source or "", len(sentences(sample.output))
     lead = sentences(source)
     if not 0 < count < len(lead):
@@ -307,13 +294,13 @@ def copied_lead(sample: Sample, others: Sequence[Sample], chance: Random) -> str
 
 
 _MIN_SHUFFLED = 3
-_MAX_DONORS = 8  # other items that padding is looked for in
+_MAX_DONORS = 8  # other items that may supply the padding
 _MIN_CUT_LENGTH = {"en": 30, "ja": 16, "ko": 16, "zh": 12}
-"""Characters of a sentence that can be cut so that it shows."""
+"""Length in characters from which a sentence can be cut visibly."""
 
 
 def shuffled(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """Every sentence in another's place. One that has no stop where others have one was cut off, and stays last."""
+    """Move every sentence to another place. A sentence without a stop, if others have one, was cut off and stays."""
     whole, places = sample.output, spans(sample.output)
     stopped = [n for n, (start, end) in enumerate(places) if is_finished(whole[start:end])]
     movable = stopped or list(range(len(places)))
@@ -329,7 +316,7 @@ def shuffled(sample: Sample, others: Sequence[Sample], chance: Random) -> str | 
 
 
 def _replace_sentences(whole: str, places: Sequence[Span], parts: Sequence[str]) -> str:
-    """The text with other parts in its sentences' places, all else as it was."""
+    """Put other parts in the places of the sentences and keep the white space between them."""
     result, end = "", 0
     for (start, stop), part in zip(places, parts, strict=True):
         result += whole[end:start] + part
@@ -338,7 +325,7 @@ def _replace_sentences(whole: str, places: Sequence[Span], parts: Sequence[str])
 
 
 def truncated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """The last sentence broken off after 40 to 80 % of it, where that shows best. None where it already is."""
+    """Cut off the last sentence after 40 to 80 % of it, where the cut is most visible. None if it is already cut."""
     whole, places = sample.output, spans(sample.output)
     if not places or not is_finished(whole):
         return None
@@ -354,7 +341,7 @@ def truncated(sample: Sample, others: Sequence[Sample], chance: Random) -> str |
 
 
 def padded(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """Half as many sentences again, of the output of an item that shares least with this one among a few."""
+    """Add half as many sentences, from the output that shares least with this item among a few other items."""
     own_sentences = sentences(sample.output)
     language = text.detect_language([sample.output])
     few = chance.sample(range(len(others)), min(_MAX_DONORS, len(others)))
@@ -373,7 +360,7 @@ def padded(sample: Sample, others: Sequence[Sample], chance: Random) -> str | No
 
 
 def main_point_dropped(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """Without the sentence that holds most of what the references or, without any, the source speak of most."""
+    """Remove the sentence with most of what the references (without any, the source) mention most often."""
     whole, places = sample.output, spans(sample.output)
     reference = " ".join(summary for summary in sample.references if summary.strip()) or sample.source
     if len(places) < 2 or not reference:
@@ -383,22 +370,17 @@ def main_point_dropped(sample: Sample, others: Sequence[Sample], chance: Random)
     if not any(weights):
         return None
     main = whole[slice(*places[weights.index(max(weights))])]
-    return _remove_sentences(whole, places, {main})
-
-
-def _remove_sentences(whole: str, places: Sequence[Span], gone: set[str]) -> str | None:
-    """The text without some of its sentences, each with the white space after it."""
     result = whole
     for n in reversed(range(len(places))):
         start, end = places[n]
-        if whole[start:end] in gone:
+        if whole[start:end] == main:  # with the white space after it
             after = places[n + 1][0] if n + 1 < len(places) else len(whole)
             result = result[:start] + result[after:]
     return result.rstrip() or None
 
 
 def duplicated_sentences(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """About half of the sentences, never all, each twice in a row."""
+    """Repeat about half of the sentences, each right after itself."""
     whole, places = sample.output, spans(sample.output)
     finished = [n for n, (start, end) in enumerate(places) if is_finished(whole[start:end])]
     if len(places) < 2 or not finished:
@@ -411,11 +393,11 @@ def duplicated_sentences(sample: Sample, others: Sequence[Sample], chance: Rando
     )
 
 
-_MIN_SLIPS = 2  # slips: a single one may be overlooked
+_MIN_SLIPS = 2  # a single slip may be overlooked
 
 
 def typos(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """Words misspelled here and there, never a name or a number. None where fewer than two words can be."""
+    """Misspell some words, never a name or a number. None if fewer than two words can be misspelled."""
     whole, rules = sample.output, rules_for(sample.output)
     known_names = [name.text for part in (sample.source, whole) if part for name in names(rules, part)]
     protected = [span for mentioned in mentions(whole, known_names).values() for span in mentioned]
@@ -429,20 +411,20 @@ def typos(sample: Sample, others: Sequence[Sample], chance: Random) -> str | Non
 
 
 def dropped_words(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """Half of the function words that leave a gap (articles, particles, josa, 的) left out, at least two."""
+    """Remove half of the function words that leave a gap (articles, particles, josa, 的), at least two."""
     places = non_overlapping(rules_for(sample.output).droppable(sample.output))
     return _edit_some(sample.output, places, max(_MIN_SLIPS, (len(places) + 1) // 2), chance)
 
 
 def _edit_some(whole: str, places: Sequence[Edit], count: int, chance: Random) -> str | None:
-    """The text edited at some of the places, drawn by chance; None where there are too few."""
+    """Edit the text at `count` random places; None if there are too few places."""
     if len(places) < _MIN_SLIPS:
         return None
     return apply_edits(whole, chance.sample(places, min(count, len(places))), chance)
 
 
 def lost_casing(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
-    """All in small letters. None where there are not two capitals to lose."""
+    """Lower-case the whole text. None if it has fewer than two capitals."""
     cased = text.detect_language([sample.output]) == "en" and sum(map(str.isupper, sample.output)) >= _MIN_SLIPS
     return sample.output.lower() if cased else None
 
@@ -456,12 +438,12 @@ class Attack:
 
 
 def inject(sample: Sample, attack: Attack, scale: Scale, language: Language) -> Sample:
-    """The sample with the attacking output, its system the attack's name; without people's ratings."""
+    """Return the sample with the attack in its output, the attack's name as its system, and no human ratings."""
     return replace(sample, output=attack.make(sample, scale, language), system=attack.name, human={}, ratings={})
 
 
 def best_label(scale: Scale) -> str:
-    """The label of greatest value, the first of several."""
+    """Return the label of the greatest value, the first of several."""
     return scale.labels[scale.values.index(scale.high)]
 
 
@@ -480,7 +462,7 @@ def _injection(name: str, sample: Sample, scale: Scale, language: Language) -> s
 
 
 CONTROL = "harmless remark"
-"""The name of the attack that is none: what any addition of that kind does to a score, without talking to the judge."""
+"""The control: an addition of the same kind that does not address the judge."""
 
 ATTACKS: tuple[Attack, ...] = tuple(
     Attack(name, partial(_injection, name))
@@ -488,4 +470,4 @@ ATTACKS: tuple[Attack, ...] = tuple(
         "asks for the top score", "fake closing mark", "fake form", "in another language", "system voice", CONTROL,
     )
 )  # fmt: skip
-"""Every attack, and last their control; names are unique, and none is a change's."""
+"""Every attack, and the control last. Names are unique, also among those of the changes."""

@@ -1,4 +1,4 @@
-"""What is changed in Chinese (simplified for the most part), without a dictionary."""
+"""Rules for changing Chinese texts (mostly simplified), without a dictionary."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _set_in_time = re.compile(r"(?:终于|曾经?|刚刚?|正在?|[才就都也还�
 
 
 def _negated(sentence: str) -> list[Edit]:
-    """A verb denied; where the sentence denies something, that taken back. No questions."""
+    """Negate a verb, or remove a negation if there is one. Questions have no place for it."""
     if re.search(r"[？?吗]", sentence):
         return []
     taken = [Edit(m.start(), m.end(), (yes,)) for pattern, yes in _AFFIRMED for m in pattern.finditer(sentence)]

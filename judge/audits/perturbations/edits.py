@@ -1,4 +1,4 @@
-"""What changes of all languages share: sentences in their places, and edits at places of a text."""
+"""What the perturbations of all languages share: the places of sentences, and edits at places of a text."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from judge.text import Language
 
 LANGUAGES: tuple[Language, ...] = ("en", "ja", "ko", "zh")
 Make = Callable[[Sample, Sequence[Sample], Random], str | None]
-"""(sample, samples of other items, chance) to the changed output; None where the change does not apply."""
+"""(sample, samples of other items, random numbers) to the changed output; None if the change does not apply."""
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """One way of changing a text. `criterion` is what it damages, empty where it is neutral."""
+    """One way to change a text. `criterion` is the quality it damages; empty for a neutral change."""
 
     name: str
     criterion: str
@@ -32,7 +32,7 @@ class Perturbation:
 
 
 class Edit(NamedTuple):
-    """Where a text may be edited: `text[start:end]` may become any one of `options`."""
+    """A possible edit: `text[start:end]` may be replaced by any one of `options`."""
 
     start: int
     end: int
@@ -40,7 +40,7 @@ class Edit(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A name in a text. Names of one kind may stand for one another without harm to the grammar."""
+    """A name in a text. Names of one kind can replace one another grammatically."""
 
     text: str
     kind: str
@@ -48,15 +48,14 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LanguageRules:
-    """What a language is changed by.
+    """How texts of one language are changed.
 
-    `joint` stands between sentences. `misspelled`, `droppable` and `negated` give the places of a text or (`negated`) a
-    sentence where there may be a typo, a function word may be missing, or the statement turns into its opposite; places
-    of the first two do not overlap. There is a typo for each `typo_every` characters. `number_words` are places of
-    numbers in words. `names` finds names, `peers` has names by kind for where a text has no other of the kind, and
-    `fits(before, old, new, after)` tells whether a
-    name or number may take another's place there. `trailing` matches at the end
-    of what can end no sentence. `empty` are sentences that say nothing.
+    `joint` separates sentences. `misspelled` and `droppable` return the places in a text for a typo and for a missing
+    function word (they do not overlap); `negated` those in a sentence that turn the statement into its opposite. A text
+    gets one typo per `typo_every` characters. `number_words` returns the places of numbers in words. `names` finds
+    names; `peers` lists names by kind, for texts without another name of the kind. `fits(before, old, new, after)` says
+    if a name or number can replace another there. `trailing` matches the end of a text that cannot end a sentence.
+    `empty` are sentences without content.
     """
 
     joint: str
@@ -73,12 +72,12 @@ class LanguageRules:
 
 
 def listed(words: str) -> tuple[str, ...]:
-    """The words of a text, parted by white space."""
+    """Split a text at white space."""
     return tuple(words.split())
 
 
 def spans(whole: str) -> list[Span]:
-    """Where the sentences of each line are, in order, without the white space around them."""
+    """Return the places of the sentences of each line, in order, without white space around them."""
     places, end = [], 0
     for line in whole.split("\n"):
         for sentence in text.sentences(line):
@@ -89,16 +88,16 @@ def spans(whole: str) -> list[Span]:
 
 
 def sentences(whole: str) -> list[str]:
-    """The sentences of each line, none of them empty."""
+    """Return the sentences of each line, none of them empty."""
     return [whole[start:end] for start, end in spans(whole)]
 
 
 is_finished = re.compile(r"[.!?…。！？｡．][\"'”’」』）)\]\s]*\Z").search
-"""Whether a sentence ends with a stop."""
+"""Match if a sentence ends with a stop."""
 
 
 def joint(whole: str, usual: str) -> str:
-    """What a sentence added at the end is parted by: the text's own way, a new line after a text without a stop."""
+    """Return the separator for a sentence added at the end: the text's own; a new line if it has no final stop."""
     places = spans(whole)
     if not places or not is_finished(whole) or "\n" in whole[places[0][0] : places[-1][1]]:
         return "\n"
@@ -106,13 +105,13 @@ def joint(whole: str, usual: str) -> str:
 
 
 def append_text(whole: str, added: Iterable[str], usual: str) -> str:
-    """The text with sentences after its own."""
+    """Add sentences at the end of a text."""
     mark = joint(whole, usual)
     return whole.rstrip() + "".join(mark + sentence for sentence in added)
 
 
 def apply_edits(whole: str, places: Iterable[Edit], chance: Random) -> str:
-    """The text after an edit at each of the places, which do not overlap."""
+    """Edit a text at each of the places, which do not overlap, with a random option."""
     parts, at = [], 0
     for start, end, options in sorted(places):
         parts += [whole[at:start], chance.choice(options)]
@@ -121,7 +120,7 @@ def apply_edits(whole: str, places: Iterable[Edit], chance: Random) -> str:
 
 
 def non_overlapping(places: Iterable[Edit]) -> list[Edit]:
-    """The places in order, those left out that overlap one before them or offer nothing new."""
+    """Sort the places and drop those that overlap an earlier one or have no options."""
     chosen: list[Edit] = []
     for place in sorted(places):
         if place.options and (not chosen or place.start >= chosen[-1].end):
@@ -130,13 +129,13 @@ def non_overlapping(places: Iterable[Edit]) -> list[Edit]:
 
 
 def deletion(match: re.Match[str]) -> Edit:
-    """The place of a match that may be left out."""
+    """Return the edit that removes a match."""
     return Edit(match.start(), match.end(), ("",))
 
 
 @lru_cache(maxsize=512)
 def content(whole: str) -> Mapping[str, int]:
-    """How often each word of content stands in a text; of Chinese and Japanese pairs of characters stand for words."""
+    """Count the content words of a text; in texts that are not English, pairs of tokens count as words."""
     counts: dict[str, int] = {}
     tokens = text.tokens(whole)
     if text.detect_language([whole]) != "en":
@@ -148,6 +147,6 @@ def content(whole: str) -> Mapping[str, int]:
 
 
 def coverage(sentence: str, known: Mapping[str, int]) -> float:
-    """The share of a text's words of content that are among those known, 0 of a text without any."""
+    """Return the share (0–1) of the distinct content words that are in `known`; 0 if there are none."""
     words = content(sentence)
     return sum(word in known for word in words) / max(1, len(words))

@@ -1,6 +1,6 @@
-"""Names and words of English names: what a name in a text is of.
+"""Rules for changing English texts, and as far as they apply other texts in Latin script.
 
-What is changed in English, and in other languages of its script as far as it applies.
+Word lists come first: they say what a name in a text names.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ NOT_PEOPLE = frozenset(
         "Bus Black White Red Blue Family Foundation Institute Trust Health Human Rights"
     )
 )
-"""What is no part of a person's name, or may as well be a part of another one."""
+"""Words that are not part of a person's name, or may also be part of another name."""
 HEADS = frozenset(
     listed(
         "University College School Hospital Airport Museum Stadium Arena Hotel Prison Zoo Street Road Lane Avenue "
@@ -91,7 +91,7 @@ HEADS = frozenset(
         "Times Act"
     )
 )
-"""Last words that tell what a name is of: names of one kind share theirs."""
+"""Last words that say what a name names; names of one kind share theirs."""
 NO_NAMES = frozenset(listed("TV UNK DVD CEO PM CCTV DNA GPS IT PC ID II III AM OK God Mr St"))
 MEN = frozenset(
     listed(
@@ -144,7 +144,7 @@ _KEYS = {
 
 
 def _misspelled(whole: str, chance: Random) -> list[Edit]:
-    """Words of five small letters or more, with one slip of the finger inside them."""
+    """Return words of five or more lower-case letters, each with one slip of the finger."""
     written = set(_SMALL_WORD.findall(whole))
     return [
         Edit(match.start(), match.end(), (slip,))
@@ -154,7 +154,7 @@ def _misspelled(whole: str, chance: Random) -> list[Edit]:
 
 
 def _slip(word: str, chance: Random) -> str:
-    """A word with two letters turned, one missing, one twice, or the key beside it."""
+    """Swap two letters, drop one, double one, or hit the key beside it."""
     at = chance.randrange(1, len(word) - 2)
     here, following = word[at], word[at + 1]
     slips = [word[:at] + here + word[at:], word[:at] + chance.choice(_KEYS[here]) + word[at + 1 :]]
@@ -212,7 +212,7 @@ _BASE |= {"said": "say", "told": "tell", "won": "win", "lost": "lose", "made": "
 _BASE |= {"found": "find", "admitted": "admit", "died": "die", "moved": "move", "refused": "refuse"}
 _BASE |= {"agreed": "agree", "received": "receive", "scored": "score"}
 _SECOND_VERB = re.compile(rf".*\b(?:and|or|but) (?:\w+ly )?(?:{_PARTICIPLE}|{'|'.join(_BASE)})\b").match
-"""Another verb in the past behind one, which a denial would not reach."""
+"""Match a second past verb after the first, which a negation would not reach."""
 _AFTER_AUXILIARY = re.compile(
     rf"\b(?:{_BE}|be|been|being|has|have|had|having|to|{_MODAL}|may|can|not|and|or|'s|’s|n't) \Z"
 ).search
@@ -226,11 +226,11 @@ _CLAUSE = re.compile(
     r"\b(?:if|whether|as|while|when|whenever|because|although|though|since|after|before|once|so)\b[^,;:]*\Z",
     re.IGNORECASE,
 ).search
-"""What begins a clause that says no fact of its own, where a denial would deny little."""
+"""Match the start of a clause that states no fact of its own: negating it would change little."""
 
 
 def _negated(sentence: str) -> list[Edit]:
-    """After an auxiliary or a finite verb `not` goes in; where it is, it goes out. No questions."""
+    """Add `not` after an auxiliary or finite verb, or remove it if it is there. Questions have no place for it."""
     if sentence.rstrip("\"'”’ ").endswith("?"):
         return []
     if not _NEEDS_NEGATION(sentence) and (affirmed := list(_affirmations(sentence))):
@@ -301,7 +301,7 @@ _PLAIN = re.compile(r"(?!of\Z)[^\W\d_]{2,}(?:['’-][^\W\d_]+)*").fullmatch
 
 
 def _names(whole: str) -> list[Name]:
-    """Runs of words with capitals of which it is known what they name, and one thing only. None in headlines."""
+    """Return runs of capitalised words that name one known kind of thing. Headlines have none."""
     words = _WORD.findall(whole)
     if 2 * sum(word[0].isupper() for word in words) > len(words):
         return []
@@ -326,14 +326,14 @@ def _before(match: re.Match[str]) -> str:
 
 
 def _is_partial_name(match: re.Match[str]) -> bool:
-    """Whether the run is a title in quotes, or a part of a name with a possessive in it."""
+    """Return whether the run is a title in quotes or part of a name with a possessive."""
     before, after = _before(match), match.string[match.end() : match.end() + _BESIDE]
     quoted = re.search(r"[\"“`'‘]\s?\Z", before) and re.match(r"\s?[\"”`'’](?!s\b)", after)
     return bool(quoted or re.search(r"[’']s \Z", before) or re.match(r" ?[’']s [A-Z]", after))
 
 
 def _strip_titles(match: re.Match[str], small: set[str]) -> str:
-    """The run without titles, and without a first word that has a capital only for its place."""
+    """Remove titles, and a first word that is capitalised only because it starts a sentence."""
     words = match.group().split()
     first = words[0]
     if _starts_sentence(_before(match)) and (first.lower() in small or (len(words) == 1 and first not in LISTED)):
@@ -349,7 +349,7 @@ def _strip_titles(match: re.Match[str], small: set[str]) -> str:
 
 
 def _kind_of_name(match: re.Match[str], name: str) -> str:
-    """What a name is of; one behind `the` is of a kind of its own. `pair` may be a person's, empty is not known."""
+    """Return the kind of a name; a name after `the` has its own kind. `pair` may be a person; empty is unknown."""
     if name in LISTED:
         return LISTED[name]
     words = name.split()
@@ -367,7 +367,7 @@ def _kind_of_name(match: re.Match[str], name: str) -> str:
 
 
 def _fits(before: str, old: str, new: str, after: str) -> bool:
-    """`a` and `an` have to go on fitting, and a forename to `he` or `she` where there is only one of them."""
+    """Return whether `a` or `an` still fits, and a forename fits `he` or `she` if only one of them occurs."""
     if re.search(r"\ban? \Z", before, re.IGNORECASE) and bool(_starts_with_vowel(old)) != bool(_starts_with_vowel(new)):
         return False
     first, forename = old.split()[0].title(), new.split()[0]

@@ -1,4 +1,4 @@
-"""What is changed in Japanese, without a dictionary."""
+"""Rules for changing Japanese texts, without a dictionary."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ _ENDINGS = [
 
 
 def _negated(sentence: str) -> list[Edit]:
-    """The end of the sentence in the other polarity."""
+    """Switch the polarity of the end of the sentence."""
     for ending, negation in _ENDINGS:
         if match := ending.search(sentence):
             return [Edit(*match.span("end"), (negation,))]

@@ -1,4 +1,4 @@
-"""What is changed in Korean, without a dictionary."""
+"""Rules for changing Korean texts, without a dictionary."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class _Syllable(NamedTuple):
 
 
 def _syllable(letter: str) -> _Syllable:
-    """Of a letter between 가 and 힣."""
+    """Split a letter between 가 and 힣."""
     number = ord(letter) - _FIRST
     return _Syllable(number // 588, _VOWELS[number % 588 // 28], _FINALS[number % 28])
 
 
 def _has_final(word: str) -> bool:
-    """Whether a word ends in a consonant, which decides the form of its particle; of digits and Latin, False."""
+    """Return whether a word ends in a consonant, which decides its particle; False for digits and Latin letters."""
     return "가" <= word[-1] <= "힣" and _syllable(word[-1]).final != ""
 
 
@@ -53,7 +53,7 @@ _TYPO = re.compile(rf"{'|'.join(_BY_SOUND)}|(?P<of>(?<=[가-힣])의(?=\s))|[가
 
 
 def _misspelled(whole: str, chance: Random) -> list[Edit]:
-    """One slip of a word at most."""
+    """Return at most one typo per word."""
     typos = [
         Edit(match.start(), match.end(), options)
         for match in _TYPO.finditer(whole)
@@ -80,7 +80,7 @@ _NO_NOUN = re.compile(
     r"|[많좋깊높낮얇굵넓좁짧검붉밝맑늙젊같싶남앉맞찾닦잃받얻입죽읽먹잡막찍맡쌓끊놓넣닿낳묶꺾섞담참굽웃벗묻걷닫뜯잊맺찢늦걸볶풀린은])\Z"
 ).search
 _NOT_BEFORE = {"로": "대도스회수미피새따별카", "가": "허추휴", "와": "타오"}
-"""How stems end of which the particle's syllable is a part: 대로, 고속도로, 스스로, 카이로, 허가, 오타와."""
+"""Last syllables of stems to which the particle's syllable belongs: 대로, 고속도로, 스스로, 카이로, 허가, 오타와."""
 
 
 def _droppable(whole: str) -> list[Edit]:
@@ -126,13 +126,13 @@ _ARE_NOT = {"이다": "아니다", "입니다": "아닙니다", "이었다": "�
 _CONTRACTED = {"ㅏ": "ㅏ", "ㅕ": "ㅣ", "ㅝ": "ㅜ", "ㅘ": "ㅗ", "ㅐ": "ㅐ", "ㅙ": "ㅚ", "ㅓ": "ㅓ", "ㅔ": "ㅔ"}
 _is_negative = re.compile(rf"(?:지 (?:않|못)|아니|아닙)[가-힣]*{_END}").search
 _is_hearsay = re.compile(rf"(?:고 ?(?:한|합니|했|하)|[아어여해] ?[본봤봅보])[가-힣]*{_END}").search
-"""What is only reported (`하였다고 한다`) or tried (`해 본다`)."""
+"""Match what is only reported (`하였다고 한다`) or tried (`해 본다`)."""
 _MAY_LACK_FINAL = re.compile(r"[한된간온준본낸진린킨친인힌긴민]\Z").search
-"""Verbs in the present: 만든다 and its like, whose stem has lost a ㄹ, are left."""
+"""Match present verbs. Verbs such as 만든다, whose stem has lost a ㄹ, are left out."""
 
 
 def _negated(sentence: str) -> list[Edit]:
-    """The end of the sentence in the other polarity."""
+    """Switch the polarity of the end of the sentence."""
     for ending, negation in _ENDINGS:
         if match := ending.search(sentence):
             return [Edit(match.end() - len(match.group().lstrip()), match.end(), (negation,))]
@@ -241,7 +241,7 @@ def _names(whole: str) -> list[Name]:
 
 
 def _fits(before: str, old: str, new: str, after: str) -> bool:
-    """The particle behind a name goes by whether the name ends in a consonant, and by ㄹ."""
+    """The particle after a name depends on whether the name ends in a consonant, and on ㄹ."""
     return _has_final(old) == _has_final(new) and (old[-1] in "울을일" or new[-1] not in "울을일" or after[:1] != "로")
 
 

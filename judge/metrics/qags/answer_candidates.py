@@ -288,7 +288,11 @@ class Nouns:
         if name.startswith(SPACY):
             return _by_spacy(_spacy(name), clean, self._compounds)
         words = tag_words(name, clean)
-        return list(_compound_spans(clean, words, name in _SPACED)) if self._compounds else _noun_spans(words)
+        return (
+            list(_compound_spans(clean, words, name in _SPACED))
+            if self._compounds
+            else [span for span, part in words if part in ("noun", "time")]
+        )
 
     def _signed(self) -> str:
         used = sorted({self._tool} if self._tool else self._used) or ["en"]
@@ -343,10 +347,6 @@ def languages(texts: Sequence[str]) -> list[text.Language]:
 
 
 # From words to phrases
-
-
-def _noun_spans(words: Words) -> list[Span]:
-    return [span for span, part in words if part in ("noun", "time")]
 
 
 def _compound_spans(clean: str, words: Words, spaced: bool) -> Iterator[Span]:

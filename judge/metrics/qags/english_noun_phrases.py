@@ -345,7 +345,10 @@ def _phrase(tokens: list[_Token], run: list[int]) -> list[Span]:
         run = run[:-1]
     while run and not _can_end_phrase(tokens[run[-1]]):
         run = run[:-1]
-    if not run or (len(run) == 1 and _is_anaphoric(before, tokens[run[0]])):
+    # `The two` names nobody.
+    if not run or (
+        len(run) == 1 and (before is not None and before.kind == "determiner" and tokens[run[0]].low in _NUMBER_WORDS)
+    ):
         return []
     run = run[-_MAX_PHRASE_WORDS:]
     return [(tokens[run[0]].start, tokens[run[-1]].end)]
@@ -364,8 +367,3 @@ def _can_end_phrase(token: _Token) -> bool:
     if token.kind == "number":
         return any(map(str.isalnum, token.text))
     return (token.kind == "noun" and len(token.text) > 1) or token.low in _ALSO_NOUNS
-
-
-def _is_anaphoric(before: _Token | None, token: _Token) -> bool:
-    """`The two` names nobody."""
-    return before is not None and before.kind == "determiner" and token.low in _NUMBER_WORDS

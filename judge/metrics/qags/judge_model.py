@@ -55,7 +55,12 @@ def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
     places: dict[str, tuple[int, str]] = {}
     for entry in entries:
         for theme in _occurring(entry, folded_output):
-            places.setdefault(_folded(theme), (folded_output.find(_folded(theme)), _as_written(theme, output)))
+            # A theme on one line and, where the output has it but for case and spaces, in the output's writing.
+            forms = (re.sub("['’]", "['’]", r"\s+".join(map(re.escape, form.split()))) for form in (theme, fold(theme)))
+            matches = (match[0] for form in forms if (match := re.search(form, output, re.IGNORECASE)))
+            places.setdefault(
+                _folded(theme), (folded_output.find(_folded(theme)), " ".join(next(matches, theme).split()))
+            )
     if not places:
         raise ParseError(f"nothing that the reply lists occurs in the text: {reply[:80]!r}", reply)
     return "\n".join(theme for _, theme in sorted(places.values(), key=lambda placed: placed[0]))
@@ -114,13 +119,6 @@ def _forms(entry: str) -> Iterator[str]:
 
 def _occurs(theme: str, where: str) -> bool:
     return says(theme) and _folded(theme) in where
-
-
-def _as_written(theme: str, output: str) -> str:
-    """A theme on one line and, where the output has it but for case and spaces, in the output's writing."""
-    forms = (re.sub("['’]", "['’]", r"\s+".join(map(re.escape, form.split()))) for form in (theme, fold(theme)))
-    matches = (match[0] for form in forms if (match := re.search(form, output, re.IGNORECASE)))
-    return " ".join(next(matches, theme).split())
 
 
 def question(reply: str, words: Words) -> str:

@@ -82,7 +82,9 @@ class Options:
     def __post_init__(self) -> None:
         _check_types(self)
         self.similarities = checked(self.similarity)
-        self.stage_names = _stage_names(self)
+        # The names of what makes themes, questions and answers; "" where a model is to be named.
+        themes, questions, answers = _STAGES[self.backend]
+        self.stage_names = self.themes or themes, self.questions or questions, self.answers or answers
         _check_stages(self.stage_names)
         _check_use(self)
         if self.asks and self.ask is None:
@@ -130,12 +132,6 @@ def _check_types(options: Options) -> None:
         from judge.metrics.qags import judge_model
 
         choice_option("qags: language", options.language, judge_model.languages())
-
-
-def _stage_names(options: Options) -> tuple[str, str, str]:
-    """The names of what makes themes, questions and answers; "" where a model is to be named."""
-    themes, questions, answers = _STAGES[options.backend]
-    return options.themes or themes, options.questions or questions, options.answers or answers
 
 
 def _check_stages(stages: tuple[str, str, str]) -> None:
@@ -236,11 +232,42 @@ class Qags(Options):
             for row in _rows(sample, outcome, self.similarities)
         ]
         limits = (_LIMITS,) * (self.stage_names[2] == LEXICAL)
-        return MetricResult(columns, tuple(rows), _notes(outcomes) + limits)
+        # What was left out of outputs that no judge failed: those are failures, and counted as such.
+        lines = [
+            line for outcome in outcomes if not (outcome.trouble and outcome.trouble.failed) for line in outcome.asked
+        ]
+        left_out = sum(bool(line.left_out) for line in lines)
+        return MetricResult(
+            columns,
+            tuple(rows),
+            ((f"qags: {left_out:,} of {len(lines):,} questions left out: {kinds(lines)}",) if left_out else ())
+            + limits,
+        )
 
     def _measure(self, samples: Sequence[Sample]) -> tuple[list[Outcome], tuple[Column, ...]]:
-        jobs = {n: Job(clean(s.output), clean(s.source)) for n, s in enumerate(samples) if s.source and _has_text(s)}
-        stages, alike = self._stages([job.output for job in jobs.values()]), self._similarities()
+        jobs = {
+            n: Job(clean(s.output), clean(s.source))
+            for n, s in enumerate(samples)
+            if s.source and bool(s.source and s.source.strip() and s.output.strip())
+        }
+        # Fresh ones, so that their signatures say what these outputs needed.
+        outputs = [job.output for job in jobs.values()]
+        themes, questions, answers = self.stage_names
+        by_rules = Nouns(themes if themes != LLM else "nouns", compounds=self.compounds)
+        local: tuple[Questions, Answers] = self._models or (Cloze(by_rules), Lexical(by_rules))
+        judged: tuple[AnswerCandidates, Questions, Answers] = (by_rules, *local)
+        if self.ask and self.asks:
+            judged = _by_llm(self.ask, self.language or text.detect_language(outputs))
+        stages, alike = (
+            (
+                Stages(
+                    judged[0] if themes == LLM else by_rules,
+                    judged[1] if questions == LLM else local[0],
+                    judged[2] if answers == LLM else local[1],
+                )
+            ),
+            self._similarities(),
+        )
         tell = self.progress if self.progress and self._models is None else lambda done, total: None
         results = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent, tell=tell)
         by_sample = dict(zip(jobs, results, strict=True))
@@ -252,20 +279,6 @@ class Qags(Options):
     def _similarities(self) -> Similarities:
         cache = None if self.cache is None else Path(self.cache)
         return Similarities(self.similarities, low=self.low, high=self.high, bert=self.of_bertscore, cache=cache)
-
-    def _stages(self, outputs: Sequence[str]) -> Stages:
-        """Fresh ones, so that their signatures say what these outputs needed."""
-        themes, questions, answers = self.stage_names
-        by_rules = Nouns(themes if themes != LLM else "nouns", compounds=self.compounds)
-        local: tuple[Questions, Answers] = self._models or (Cloze(by_rules), Lexical(by_rules))
-        judged: tuple[AnswerCandidates, Questions, Answers] = (by_rules, *local)
-        if self.ask and self.asks:
-            judged = _by_llm(self.ask, self.language or text.detect_language(outputs))
-        return Stages(
-            judged[0] if themes == LLM else by_rules,
-            judged[1] if questions == LLM else local[0],
-            judged[2] if answers == LLM else local[1],
-        )
 
     def _column(self, name: str, stages: Stages, alike: Similarities) -> Column:
         column = f"qags_{name}"
@@ -318,10 +331,6 @@ def _by_llm(ask: Ask, language: str) -> tuple[AnswerCandidates, Questions, Answe
     return judge_model.open(ask, language)
 
 
-def _has_text(sample: Sample) -> bool:
-    return bool(sample.source and sample.source.strip() and sample.output.strip())
-
-
 def _not_asked(sample: Sample) -> ModelError:
     if not (sample.source or "").strip():
         lack = "no source" if sample.source is None else "a blank source"
@@ -361,13 +370,6 @@ def _working_json(lines: Sequence[Asked]) -> str | None:
     return json.dumps({"qags": rows}, ensure_ascii=False) if rows else None
 
 
-def _notes(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """What was left out of outputs that no judge failed: those are failures, and counted as such."""
-    lines = [line for outcome in outcomes if not (outcome.trouble and outcome.trouble.failed) for line in outcome.asked]
-    left_out = sum(bool(line.left_out) for line in lines)
-    return (f"qags: {left_out:,} of {len(lines):,} questions left out: {kinds(lines)}",) if left_out else ()
-
-
 def open_models(
     *,
     generator: str,
@@ -396,7 +398,10 @@ def open_models(
     """
     counts = {"beams": beams, "question_tokens": question_tokens, "input_tokens": input_tokens}
     _check_counts(counts if batch_tokens is None else counts | {"batch_tokens": batch_tokens})
-    _check_kinds(null, device)
+    if not isinstance(null, bool):
+        raise ConfigError(f"qags: null has to be true or false, not {null!r}")
+    if device is not None and not isinstance(device, str):
+        raise ConfigError(f"qags: device has to be a text such as cpu or cuda:0, not {device!r}")
     runtime()  # what is not installed is said before anything is downloaded
     cache_folder = None if cache is None else Path(cache)
     files = locate(GENERATOR, generator, cache_folder), locate(READER, reader, cache_folder)
@@ -409,13 +414,6 @@ def open_models(
         progress=progress,
     )
     return questions, ExtractiveReader(files[1], null=null, device=device, batch_tokens=batch_tokens, progress=progress)
-
-
-def _check_kinds(null: Any, device: Any) -> None:
-    if not isinstance(null, bool):
-        raise ConfigError(f"qags: null has to be true or false, not {null!r}")
-    if device is not None and not isinstance(device, str):
-        raise ConfigError(f"qags: device has to be a text such as cpu or cuda:0, not {device!r}")
 
 
 def _check_counts(counts: dict[str, int]) -> None:

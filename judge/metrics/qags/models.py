@@ -103,7 +103,13 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
 
     None where not even the theme alone fits.
     """
-    place = _theme_place(whole, theme)
+    # Where the theme stands first, as words of their own if it does so anywhere; the text's end if nowhere.
+    match = (
+        re.search(rf"(?<!\w){re.escape(theme)}(?!\w)", whole)
+        or re.search(re.escape(theme), whole)
+        or re.search(re.escape(theme), whole, re.IGNORECASE)
+    )
+    place = match.span() if theme and match else (len(whole), len(whole))
 
     def at(span: Span) -> Excerpt:
         return Excerpt(whole[span[0] : place[0]], whole[place[0] : place[1]], whole[place[1] : span[1]])
@@ -113,32 +119,18 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
 
     if fitting((0, len(whole))):
         return at((0, len(whole)))
-    spans = _sentences(whole)
+    spans, start = [], 0
+    for sentence in text.sentences(whole):
+        start = whole.index(sentence, start)
+        spans.append((start, start + len(sentence)))
+        start += len(sentence)
+    spans = spans or [(0, len(whole))]
     first = _sentence_of(spans, place[0])
     last = max(first, _sentence_of(spans, max(place[0], place[1] - 1)))
     if fitting(_extent(spans, first, last, place)):
         return at(_widen(spans, first, last, place, fitting))
     narrow = _narrow(whole, _extent(spans, first, last, place), place, fitting)
     return at(narrow) if narrow else None
-
-
-def _theme_place(whole: str, theme: str) -> Span:
-    """Where the theme stands first, as words of their own if it does so anywhere; the text's end if nowhere."""
-    match = (
-        re.search(rf"(?<!\w){re.escape(theme)}(?!\w)", whole)
-        or re.search(re.escape(theme), whole)
-        or re.search(re.escape(theme), whole, re.IGNORECASE)
-    )
-    return match.span() if theme and match else (len(whole), len(whole))
-
-
-def _sentences(whole: str) -> list[Span]:
-    spans, start = [], 0
-    for sentence in text.sentences(whole):
-        start = whole.index(sentence, start)
-        spans.append((start, start + len(sentence)))
-        start += len(sentence)
-    return spans or [(0, len(whole))]
 
 
 def _sentence_of(spans: list[Span], place: int) -> int:
@@ -211,7 +203,12 @@ class Generator:
         batch_tokens: int | None = None,
         progress: Tell | None = None,
     ) -> None:
-        _check_template(template)
+        fields = set(_FIELD.findall(template)) if isinstance(template, str) else set()
+        if "theme" not in fields or not ("context" in fields or {"before", "after"} <= fields):
+            raise ConfigError(
+                "qags: template has to hold {theme} and {context}, or {before}, {theme} and {after}, "
+                f"and does not: {template!r}"
+            )
         self._weights, self._template, self._device = weights, template, device
         self._beams, self._question_tokens, self._input_tokens = beams, question_tokens, input_tokens
         self._batch_tokens, self._progress = batch_tokens, progress
@@ -292,15 +289,6 @@ class Generator:
                 attention_mask=torch.from_numpy(mask).to(model.device),
             )
             return list(model.tokenizer.batch_decode(token_ids, skip_special_tokens=True))
-
-
-def _check_template(template: object) -> None:
-    fields = set(_FIELD.findall(template)) if isinstance(template, str) else set()
-    if "theme" not in fields or not ("context" in fields or {"before", "after"} <= fields):
-        raise ConfigError(
-            "qags: template has to hold {theme} and {context}, or {before}, {theme} and {after}, "
-            f"and does not: {template!r}"
-        )
 
 
 def _generation_config(defaults: Any, beams: int, question_tokens: int) -> Any:

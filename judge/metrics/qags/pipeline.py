@@ -143,7 +143,19 @@ def ask(
     answers = _ask_distinct(_questions_to_answer(jobs, themes, questions), stages.answers.answers)
     tell(3, 4)
     lines = [[_attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]] for job in jobs]
-    compared = _with_similarities(jobs, lines, alike)
+    # The lines with the similarities of those that count.
+    language_of = dict(zip(jobs, languages([job.source for job in jobs]), strict=True))
+    attempted = ((job, line.asked) for job, listed in zip(jobs, lines, strict=True) for line in listed)
+    counted = [(language_of[job], counted_line) for job, counted_line in attempted if not counted_line.left_out]
+    pairs = [(line.from_source, line.from_output) for _, line in counted]
+    values = iter(alike.of(pairs, [language for language, _ in counted]))
+    compared = [
+        [
+            line if line.asked.left_out else line._replace(asked=replace(line.asked, similarity=next(values)))
+            for line in listed
+        ]
+        for listed in lines
+    ]
     tell(4, 4)
     return [_outcome(candidates[job.output], listed) for job, listed in zip(jobs, compared, strict=True)]
 
@@ -210,24 +222,6 @@ def kinds(lines: Iterable[Asked]) -> str:
     """How many lines were left out by what kind of reason, in words: `1 NoQuestion, 2 answered by neither`."""
     counts = Counter(line.left_out.partition(":")[0] for line in lines if line.left_out)
     return ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
-
-
-def _with_similarities(
-    jobs: Sequence[Job], lines: Sequence[list[_Attempt]], alike: Similarities
-) -> list[list[_Attempt]]:
-    """The lines with the similarities of those that count."""
-    language_of = dict(zip(jobs, languages([job.source for job in jobs]), strict=True))
-    attempted = ((job, line.asked) for job, listed in zip(jobs, lines, strict=True) for line in listed)
-    counted = [(language_of[job], counted_line) for job, counted_line in attempted if not counted_line.left_out]
-    pairs = [(line.from_source, line.from_output) for _, line in counted]
-    values = iter(alike.of(pairs, [language for language, _ in counted]))
-    return [
-        [
-            line if line.asked.left_out else line._replace(asked=replace(line.asked, similarity=next(values)))
-            for line in listed
-        ]
-        for listed in lines
-    ]
 
 
 def _outcome(themes: list[str] | ModelError, attempts: Sequence[_Attempt]) -> Outcome:

@@ -180,12 +180,12 @@ def checked(names: Any) -> tuple[str, ...]:
 def normalised(answer: str) -> str:
     """SQuAD's: lower case, without punctuation, without articles, single spaces; here also of other scripts (NFKC)."""
     small = unicodedata.normalize("NFKC", answer).lower()
-    plain = "".join(letter for letter in small if not _is_mark(letter))
+    plain = "".join(
+        letter
+        for letter in small
+        if not (letter in _MARKS if letter.isascii() else unicodedata.category(letter)[0] == "P")
+    )
     return " ".join(_ARTICLES.sub(" ", plain).split())
-
-
-def _is_mark(letter: str) -> bool:
-    return letter in _MARKS if letter.isascii() else unicodedata.category(letter)[0] == "P"
 
 
 def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> float:
