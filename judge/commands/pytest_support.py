@@ -192,7 +192,7 @@ class JudgedScore(float):
     def of(cls, result: Result, criterion: str) -> JudgedScore:
         """The score of the only text of a result. Raises JudgmentFailed."""
         try:
-            scored = CaseScores.of(result, criterion, [_TEXT])
+            scored = CaseScores.for_criterion(result, criterion, [_TEXT])
             score = scored.score(_TEXT, _TEXT)
             if score is None:
                 _, detail = scored.lacking([(_TEXT, _TEXT, "")])

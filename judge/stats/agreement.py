@@ -26,7 +26,7 @@ from judge.table import Table
 
 # Variance of values put on a range of 1, below which a resample has no variation but that of rounding.
 _ROUNDING = 1e-12
-_PLACES = 9
+_DECIMALS = 9
 
 
 def alpha(
@@ -43,36 +43,36 @@ def alpha(
     all, of which one cannot tell whether the judges agree or do not look. The interval is the percentile one over
     resampled items, each with all its texts; resamples without variation are left out, and below 2 items there is none.
     """
-    items, values = _units(table, columns)
+    items, values = _values_by_unit(table, columns)
     known = values[~np.isnan(values)]
     if len(items) < 2 or np.ptp(known) == 0:
         return None
     names, places = np.unique(items, return_inverse=True)
     terms = np.zeros((len(names), 4))
     np.add.at(terms, places, unit_terms((values - known.mean()) / np.ptp(known)))
-    how = f"Krippendorff's alpha, interval distance, {len(columns)} judges"
+    method = f"Krippendorff's alpha, interval distance, {len(columns)} judges"
     value = float(alpha_of(terms.sum(axis=0)))
     if len(names) < 2:
-        return Estimate("alpha", value, None, None, len(items), f"{how}; one item: too few for an interval")
+        return Estimate("alpha", value, None, None, len(items), f"{method}; one item: too few for an interval")
     drawn = np.concatenate([alpha_of(counts @ terms) for counts in resample_weights(len(names), n_resamples, seed)])
     tail = (1 - confidence) / 2
     low, high = np.quantile(drawn[~np.isnan(drawn)], (tail, 1 - tail))
-    how += f"; {100 * confidence:g}% percentile bootstrap over items, {n_resamples} resamples, seed {seed}"
-    return Estimate("alpha", value, float(low), float(high), len(items), how)
+    method += f"; {100 * confidence:g}% percentile bootstrap over items, {n_resamples} resamples, seed {seed}"
+    return Estimate("alpha", value, float(low), float(high), len(items), method)
 
 
-def _units(table: Table, columns: Sequence[str]) -> tuple[list[str], Floats]:
+def _values_by_unit(table: Table, columns: Sequence[str]) -> tuple[list[str], Floats]:
     """The item of every unit with two values or more, and its values: units × judges, NaN for missing ones."""
     places: dict[tuple[str, str, str], int] = {}
-    found = [
+    votes = [
         (places.setdefault((score.item, score.system, score.rival), len(places)), judge, score.value)
         for judge, column in enumerate(columns)
         for score in table.column_scores(column)
         if score.provenance.method != IDENTICAL
     ]
     values = np.full((len(places), len(columns)), np.nan)
-    for place, judge, value in found:
-        values[place, judge] = round(value, _PLACES)  # equal scores may differ by rounding
+    for place, judge, value in votes:
+        values[place, judge] = round(value, _DECIMALS)  # equal scores may differ by rounding
     paired = (~np.isnan(values)).sum(axis=1) > 1
     return [item for (item, _, _), is_paired in zip(places, paired, strict=True) if is_paired], values[paired]
 
@@ -120,7 +120,7 @@ _METHODS: Mapping[Measure, str] = {
     "icc_2_1": "ICC(2,1), absolute agreement of one rater",
     "icc_2_k": "ICC(2,k), absolute agreement of the raters' mean",
 }
-_MOST = 100  # different values of which kappa, and alpha but with the interval distance, are made
+_MAX_CATEGORIES = 100  # different values of which kappa, and alpha but with the interval distance, are made
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +141,15 @@ def agree(votes: Floats, measures: Sequence[Measure] = MEASURES, bootstrap: Boot
     votes = rounded(votes)
     estimates, lacking = {}, {}
     for measure in measures:
-        texts = _texts(votes, measure)
-        if why := _lacking(votes, texts, measure):
-            lacking[measure] = why
+        texts = _countable_texts(votes, measure)
+        if reason := _reason_undefined(votes, texts, measure):
+            lacking[measure] = reason
             continue
         used, number = int(texts.any(axis=1).sum()), int(texts.sum())
-        found = bootstrap.resampled(_MAKE[measure](np.where(texts, votes, np.nan)), len(texts), used)
-        how = f"{_METHODS[measure]}, {len(votes)} raters"
-        how += ", mean over every two" if measure.startswith("kappa") and len(votes) > 2 else ""
-        estimate = bootstrap.estimate(measure, found, number, how)
+        resampled = bootstrap.resampled(_STATISTICS[measure](np.where(texts, votes, np.nan)), len(texts), used)
+        method = f"{_METHODS[measure]}, {len(votes)} raters"
+        method += ", mean over every two" if measure.startswith("kappa") and len(votes) > 2 else ""
+        estimate = bootstrap.estimate(measure, resampled, number, method)
         if estimate is None:
             lacking[measure] = "the ratings do not vary enough"
         else:
@@ -157,22 +157,22 @@ def agree(votes: Floats, measures: Sequence[Measure] = MEASURES, bootstrap: Boot
     return Agreement(estimates, lacking)
 
 
-def _texts(votes: Floats, measure: Measure) -> Bools:
+def _countable_texts(votes: Floats, measure: Measure) -> Bools:
     """The texts that count, items × systems."""
     rated = (~np.isnan(votes)).sum(axis=0)
-    found: Bools = rated == len(votes) if measure.startswith("icc") else rated > 1
-    return found & (len(votes) > 1)
+    countable: Bools = rated == len(votes) if measure.startswith("icc") else rated > 1
+    return countable & (len(votes) > 1)
 
 
-def _lacking(votes: Floats, texts: Bools, measure: Measure) -> str:
+def _reason_undefined(votes: Floats, texts: Bools, measure: Measure) -> str:
     if texts.sum() < 2:
-        who = f"all {len(votes)} raters" if measure.startswith("icc") and len(votes) > 2 else "two raters"
-        return f"fewer than two texts have the ratings of {who}"
+        raters = f"all {len(votes)} raters" if measure.startswith("icc") and len(votes) > 2 else "two raters"
+        return f"fewer than two texts have the ratings of {raters}"
     different = len(np.unique(votes[:, texts][~np.isnan(votes[:, texts])]))
     if different < 2:
         return "all ratings are equal"
-    if different > _MOST and measure not in ("alpha_interval", "icc_2_1", "icc_2_k"):
-        return f"the ratings have {different:,} different values: more than {_MOST} are no categories"
+    if different > _MAX_CATEGORIES and measure not in ("alpha_interval", "icc_2_1", "icc_2_k"):
+        return f"the ratings have {different:,} different values: more than {_MAX_CATEGORIES} are no categories"
     return ""
 
 
@@ -180,7 +180,7 @@ def _lacking(votes: Floats, texts: Bools, measure: Measure) -> str:
 
 
 def _alpha_interval(votes: Floats) -> Statistic:
-    item, units = _units_of_annotator_agreement(votes)
+    item, units = _votes_by_text(votes)
     known = units[~np.isnan(units)]
     terms = np.zeros((votes.shape[1], 4))
     np.add.at(terms, item, unit_terms((units - known.mean()) / np.ptp(known)))
@@ -194,34 +194,37 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
     """
     from scipy.sparse import csr_array
 
-    item, units = _units_of_annotator_agreement(votes)
+    item, units = _votes_by_text(votes)
     known = ~np.isnan(units)
     values, places = np.unique(units[known], return_inverse=True)
     unit, _ = np.nonzero(known)
     by_unit = np.zeros((len(units), len(values)))
     np.add.at(by_unit, (unit, places), 1.0)
-    one, other = np.triu_indices(len(values), 1)
-    met = by_unit[:, one] * by_unit[:, other] * 2 / (by_unit.sum(axis=1, keepdims=True) - 1)
-    some = met.any(axis=0)
-    one, other = one[some], other[some]
-    gathered = csr_array((np.ones(len(item)), (item, np.arange(len(item)))), shape=(votes.shape[1], len(item)))
-    pairs, frequencies = gathered @ met[:, some], gathered @ by_unit
+    first, second = np.triu_indices(len(values), 1)
+    coincidences = by_unit[:, first] * by_unit[:, second] * 2 / (by_unit.sum(axis=1, keepdims=True) - 1)
+    occurring = coincidences.any(axis=0)
+    first, second = first[occurring], second[occurring]
+    units_by_item = csr_array((np.ones(len(item)), (item, np.arange(len(item)))), shape=(votes.shape[1], len(item)))
+    pairs, frequencies = units_by_item @ coincidences[:, occurring], units_by_item @ by_unit
 
     def statistic(counts: Floats) -> Floats:
-        often = counts @ frequencies
-        n = often.sum(axis=1)
+        drawn_frequencies = counts @ frequencies
+        n = drawn_frequencies.sum(axis=1)
         if not ordinal:
-            observed, expected = (counts @ pairs).sum(axis=1), n * n - (often * often).sum(axis=1)
+            observed, expected = (
+                (counts @ pairs).sum(axis=1),
+                n * n - (drawn_frequencies * drawn_frequencies).sum(axis=1),
+            )
         else:
-            rank = np.cumsum(often, axis=1) - often / 2
-            observed = ((counts @ pairs) * (rank[:, one] - rank[:, other]) ** 2).sum(axis=1)
-            expected = 2 * (n * (often * rank**2).sum(axis=1) - (often * rank).sum(axis=1) ** 2)
+            rank = np.cumsum(drawn_frequencies, axis=1) - drawn_frequencies / 2
+            observed = ((counts @ pairs) * (rank[:, first] - rank[:, second]) ** 2).sum(axis=1)
+            expected = 2 * (n * (drawn_frequencies * rank**2).sum(axis=1) - (drawn_frequencies * rank).sum(axis=1) ** 2)
         return 1 - share(observed * (n - 1), np.where(expected > _ROUNDING * n**4, expected, 0.0))
 
     return statistic
 
 
-def _units_of_annotator_agreement(votes: Floats) -> tuple[Ints, Floats]:
+def _votes_by_text(votes: Floats) -> tuple[Ints, Floats]:
     """The item of every text that two or more rated, and its votes: texts × raters."""
     item, system = np.nonzero((~np.isnan(votes)).sum(axis=0) > 1)
     return item, votes[:, item, system].T
@@ -232,36 +235,38 @@ def _units_of_annotator_agreement(votes: Floats) -> tuple[Ints, Floats]:
 
 def _kappa(votes: Floats, power: int) -> Statistic:
     """1 − observed / expected disagreement |v − w|^power of two raters, the mean over every two."""
-    each = [_kappa_of_two(one, other, power) for one, other in combinations(votes, 2)]
+    kappas_of_pairs = [_kappa_of_pair(first, second, power) for first, second in combinations(votes, 2)]
 
     def statistic(counts: Floats) -> Floats:
-        found = np.stack([of(counts) for of in each])
-        known = ~np.isnan(found)
-        return share(np.where(known, found, 0.0).sum(axis=0), known.sum(axis=0))
+        kappas = np.stack([kappa(counts) for kappa in kappas_of_pairs])
+        known = ~np.isnan(kappas)
+        return share(np.where(known, kappas, 0.0).sum(axis=0), known.sum(axis=0))
 
     return statistic
 
 
-def _kappa_of_two(one: Floats, other: Floats, power: int) -> Statistic:
-    both = ~(np.isnan(one) | np.isnan(other))
+def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Statistic:
+    both = ~(np.isnan(first_votes) | np.isnan(second_votes))
     item, _ = np.nonzero(both)
-    values, places = np.unique(np.stack([one[both], other[both]]), return_inverse=True)
+    values, places = np.unique(np.stack([first_votes[both], second_votes[both]]), return_inverse=True)
     first, second = places.reshape(2, -1)
     distance = np.abs(values[:, None] - values) ** power
-    apart = np.bincount(item, distance[first, second], minlength=len(one))
-    often = [_counted(item, side, (len(one), len(values))) for side in (first, second)]
+    disagreement = np.bincount(item, distance[first, second], minlength=len(first_votes))
+    frequencies = [_frequency_table(item, side, (len(first_votes), len(values))) for side in (first, second)]
 
     def statistic(counts: Floats) -> Floats:
-        ours, theirs = (counts @ side for side in often)
-        return 1 - share((counts @ apart) * ours.sum(axis=1), ((ours @ distance) * theirs).sum(axis=1))
+        first_counts, second_counts = (counts @ side for side in frequencies)
+        return 1 - share(
+            (counts @ disagreement) * first_counts.sum(axis=1), ((first_counts @ distance) * second_counts).sum(axis=1)
+        )
 
     return statistic
 
 
-def _counted(item: Ints, place: Ints, shape: tuple[int, int]) -> Floats:
-    found = np.zeros(shape)
-    np.add.at(found, (item, place), 1.0)
-    return found
+def _frequency_table(item: Ints, place: Ints, shape: tuple[int, int]) -> Floats:
+    table = np.zeros(shape)
+    np.add.at(table, (item, place), 1.0)
+    return table
 
 
 # Intraclass correlation
@@ -280,22 +285,22 @@ def _icc(votes: Floats, of_mean: bool) -> Statistic:
     def statistic(counts: Floats) -> Floats:
         sums = counts @ by_item
         n, rows, squares, columns = sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3:]
-        middle = share(columns.sum(axis=1) ** 2, n * raters)
-        between = rows / raters - middle
-        judges = share((columns**2).sum(axis=1), n) - middle
-        left = share(squares - middle - between - judges, (n - 1) * (raters - 1))
+        correction = share(columns.sum(axis=1) ** 2, n * raters)
+        between = rows / raters - correction
+        judges = share((columns**2).sum(axis=1), n) - correction
+        residual = share(squares - correction - between - judges, (n - 1) * (raters - 1))
         texts, judges = share(between, n - 1), judges / (raters - 1)
         total = (
-            texts + share(judges - left, n)
+            texts + share(judges - residual, n)
             if of_mean
-            else texts + (raters - 1) * left + share(raters * (judges - left), n)
+            else texts + (raters - 1) * residual + share(raters * (judges - residual), n)
         )
-        return share(texts - left, np.where(total > _ROUNDING, total, 0.0))
+        return share(texts - residual, np.where(total > _ROUNDING, total, 0.0))
 
     return statistic
 
 
-_MAKE: Mapping[Measure, Callable[[Floats], Statistic]] = {
+_STATISTICS: Mapping[Measure, Callable[[Floats], Statistic]] = {
     "alpha_interval": _alpha_interval,
     "alpha_ordinal": partial(_alpha_of_categories, ordinal=True),
     "alpha_nominal": partial(_alpha_of_categories, ordinal=False),
@@ -306,7 +311,7 @@ _MAKE: Mapping[Measure, Callable[[Floats], Statistic]] = {
 }
 
 
-_NEAR = 1e-6  # how far a mean over labels may be from the value that was stored
+_MEAN_TOLERANCE = 1e-6  # how far a mean over labels may be from the value that was stored
 
 
 def repeats(table: Table, *, seed: int = 0) -> dict[tuple[str, str], Estimate]:
@@ -317,18 +322,18 @@ def repeats(table: Table, *, seed: int = 0) -> dict[tuple[str, str], Estimate]:
     column whose values that does not give has none.
     """
     columns = tuple(column for column in table.columns if column.kind == "criterion")
-    counted = {column.name: _counts(column) for column in columns}
-    rows = [row for row in table.scores if row.provenance.method == "samples" and counted.get(row.column)]
-    spread = tuple(
+    values_of_labels = {column.name: _counts(column) for column in columns}
+    rows = [row for row in table.scores if row.provenance.method == "samples" and values_of_labels.get(row.column)]
+    deviations = tuple(
         replace(row, value=sd, provenance=Provenance("samples"))
         for row in rows
-        if (sd := _deviation(row, counted[row.column])) is not None
+        if (sd := _deviation_of_draws(row, values_of_labels[row.column])) is not None
     )
-    if not spread:
+    if not deviations:
         return {}
-    found = bootstrap_means(Table(table.samples, columns, spread), seed=seed)
-    how = "mean over texts of the standard deviation of the draws of each"
-    return {key: replace(one, name="repeat_sd", method=f"{how}; {one.method}") for key, one in found.items()}
+    means = bootstrap_means(Table(table.samples, columns, deviations), seed=seed)
+    method = "mean over texts of the standard deviation of the draws of each"
+    return {key: replace(mean, name="repeat_sd", method=f"{method}; {mean.method}") for key, mean in means.items()}
 
 
 def _counts(column: Column) -> Mapping[str, float]:
@@ -341,7 +346,7 @@ def _counts(column: Column) -> Mapping[str, float]:
         return {}
 
 
-def _deviation(score: Score, counts: Mapping[str, float]) -> float | None:
+def _deviation_of_draws(score: Score, counts: Mapping[str, float]) -> float | None:
     """The standard deviation of the draws that parsed; None for one draw, or where the labels count something else."""
     p = score.provenance
     shares = {label: share for label, share in (p.distribution or {}).items() if share > 0}
@@ -349,7 +354,7 @@ def _deviation(score: Score, counts: Mapping[str, float]) -> float | None:
     if p.n < 2 or not mass > 0 or shares.keys() - counts.keys():
         return None
     mean = fsum(share * counts[label] for label, share in shares.items()) / mass
-    if len(counts) > 2 and abs(mean - score.value) > _NEAR:
+    if len(counts) > 2 and abs(mean - score.value) > _MEAN_TOLERANCE:
         return None
     squares = fsum(share * (counts[label] - mean) ** 2 for label, share in shares.items()) / mass
     return sqrt(squares * p.n / (p.n - 1))

@@ -25,7 +25,7 @@ from judge.table import Table
 
 NAME = "overall"
 """The column's name."""
-_MADE = Provenance("overall")
+_PROVENANCE = Provenance("overall")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,18 @@ def overall(table: Table) -> tuple[Overall, Table] | None:
 
     None for fewer than two criteria with a weight, where a column is called `overall` already, and for comparisons.
     """
-    columns = [column for column in table.columns if _counts(column)]
+    columns = [column for column in table.columns if _has_weight(column)]
     compared = any(row.rival for rows in (table.scores, table.failures) for row in rows)
     if len(columns) < 2 or compared or any(column.name == NAME for column in table.columns):
         return None
     total = sum(column.weight for column in columns)
     weights = {column.name: column.weight / total for column in columns}
     scores = _scores(table, columns, weights)
-    made = Overall(weights, len(scores), len(table.samples))
-    return made, Table(table.samples, (made.column,), tuple(scores))
+    summary = Overall(weights, len(scores), len(table.samples))
+    return summary, Table(table.samples, (summary.column,), tuple(scores))
 
 
-def _counts(column: Column) -> bool:
+def _has_weight(column: Column) -> bool:
     """Whether a column is a criterion's, and not that of one judge of a panel, on a scale that has two ends."""
     ends = column.low is not None and column.high is not None and column.low < column.high
     return column.kind == "criterion" and not column.judge and bool(column.better) and ends and column.weight > 0
@@ -73,8 +73,8 @@ def _scores(table: Table, columns: Sequence[Column], weights: Mapping[str, float
     values = sum(weights[column.name] * _scaled(table, column) for column in columns)
     down = {name: place for place, name in enumerate(table.systems)}
     across = {name: place for place, name in enumerate(table.items)}
-    found = [(s, float(np.asarray(values)[down[s.system], across[s.item]])) for s in table.samples]
-    return [Score(s.item, s.system, NAME, value, _MADE) for s, value in found if not np.isnan(value)]
+    values_by_sample = [(s, float(np.asarray(values)[down[s.system], across[s.item]])) for s in table.samples]
+    return [Score(s.item, s.system, NAME, value, _PROVENANCE) for s, value in values_by_sample if not np.isnan(value)]
 
 
 def _scaled(table: Table, column: Column) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -89,11 +89,11 @@ Row = Score | Failure
 
 def judged_columns(columns: Iterable[Column]) -> dict[str, list[Column]]:
     """The judges' columns of every criterion that a panel judged."""
-    found: dict[str, list[Column]] = {}
+    by_criterion: dict[str, list[Column]] = {}
     for column in columns:
         if column.judge:
-            found.setdefault(column.criterion, []).append(column)
-    return found
+            by_criterion.setdefault(column.criterion, []).append(column)
+    return by_criterion
 
 
 def mean_column(judges: Sequence[Column]) -> Column:
@@ -108,15 +108,18 @@ def panel_means(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
     Where a judge has no score the panel has none either: means over different judges do not compare.
     """
     panels = judged_columns(columns)
-    of = {column.name: column for judges in panels.values() for column in judges}
-    found: dict[tuple[str, str, str, str], dict[str, Row]] = {}
+    panel_columns = {column.name: column for judges in panels.values() for column in judges}
+    rows_by_text: dict[tuple[str, str, str, str], dict[str, Row]] = {}
     for row in rows:
-        if column := of.get(row.column):
-            found.setdefault((column.criterion, row.item, row.system, row.rival), {})[column.judge] = row
-    return [_mean(key, by_judge, [column.judge for column in panels[key[0]]]) for key, by_judge in found.items()]
+        if column := panel_columns.get(row.column):
+            rows_by_text.setdefault((column.criterion, row.item, row.system, row.rival), {})[column.judge] = row
+    return [
+        _panel_mean(key, by_judge, [column.judge for column in panels[key[0]]])
+        for key, by_judge in rows_by_text.items()
+    ]
 
 
-def _mean(key: tuple[str, str, str, str], by_judge: Mapping[str, Row], judges: Sequence[str]) -> Row:
+def _panel_mean(key: tuple[str, str, str, str], by_judge: Mapping[str, Row], judges: Sequence[str]) -> Row:
     criterion, item, system, rival = key
     scores = {name: row for name in judges if isinstance(row := by_judge.get(name), Score)}
     if missing := [name for name in judges if name not in scores]:
@@ -124,9 +127,9 @@ def _mean(key: tuple[str, str, str, str], by_judge: Mapping[str, Row], judges: S
         return Failure(item, system, criterion, "panel", "IncompletePanel", message, rival=rival)
     if all(score.provenance.method == IDENTICAL for score in scores.values()):
         return replace(scores[judges[0]], column=criterion)
-    told = "; ".join(f"{name}: {score.value:.4g}" for name, score in scores.items())
+    note = "; ".join(f"{name}: {score.value:.4g}" for name, score in scores.items())
     value = fmean(score.value for score in scores.values())
-    return Score(item, system, criterion, value, Provenance("panel", n=len(scores), note=told), rival)
+    return Score(item, system, criterion, value, Provenance("panel", n=len(scores), note=note), rival)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +174,7 @@ def analyze(
     agreement = {criterion: estimate for criterion, estimate in alphas.items() if estimate is not None}
     if orders is None:
         return replace(
-            _of_systems(table, seed),
+            _analyze_scores(table, seed),
             agreement=agreement,
             drivers=drivers(table, looks, seed=seed) if looks else (),
             calibrated=calibrate(table) if people else (),
@@ -181,18 +184,18 @@ def analyze(
     return Analysis(table, agreement=agreement, rankings=ranked)
 
 
-def _of_systems(table: Table, seed: int) -> Analysis:
+def _analyze_scores(table: Table, seed: int) -> Analysis:
     """Means, comparisons, correlations and repeats, and means of the overall score, where there is one."""
     estimates, compared = bootstrap_means(table, seed=seed), compare(table, seed=seed)
-    weighed = overall(table)
-    if weighed is not None:
-        estimates |= bootstrap_means(weighed[1], seed=seed)
-        compared += compare(weighed[1], seed=seed)
+    weighted = overall(table)
+    if weighted is not None:
+        estimates |= bootstrap_means(weighted[1], seed=seed)
+        compared += compare(weighted[1], seed=seed)
     return Analysis(
         table,
         estimates,
         comparisons=compared,
-        overall=weighed and weighed[0],
+        overall=weighted and weighted[0],
         repeats=repeats(table, seed=seed),
         matrices=matrices(table, seed),
     )

@@ -23,7 +23,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 _NORMAL = NormalDist()
 # Numbers held at once, for the drawn items and for the values: about 32 MB each at the most.
-_DRAWN, _VALUES = 1_000_000, 2_000_000
+_MAX_DRAWN, _MAX_VALUES = 1_000_000, 2_000_000
 
 
 def bootstrap_means(
@@ -40,36 +40,36 @@ def bootstrap_means(
 
     A value of all a system's texts together is its own estimate, with the interval its metric gave it.
     """
-    found = {
-        (score.system, column): _whole(score)
+    estimates = {
+        (score.system, column): _corpus_estimate(score)
         for column in sorted(table.corpus_columns)
         for score in table.column_scores(column)
     }
     rows = max(1, len(table.systems) * len(table.items))
-    step = max(1, _VALUES // rows)
+    step = max(1, _MAX_VALUES // rows)
     of_items = [column for column in table.columns if column.name not in table.corpus_columns]
     for first in range(0, len(of_items), step):
         columns = of_items[first : first + step]
         keys = [(system, column.name) for column in columns for system in table.systems]
         values = [table.matrix(column.name) for column in columns]
         block = np.concatenate(values) if values else np.empty((0, 0))
-        resampled = _resampled(block, n_resamples, seed)
-        found |= {
-            key: _estimate(
+        resampled = _resampled_means(block, n_resamples, seed)
+        estimates |= {
+            key: _mean_with_interval(
                 row[~np.isnan(row)], drawn[~np.isnan(drawn)], confidence, f"{n_resamples} resamples, seed {seed}"
             )
             for key, row, drawn in zip(keys, block, resampled, strict=True)
             if not np.isnan(row).all()
         }
-    return found
+    return estimates
 
 
-def _whole(score: Score) -> Estimate:
+def _corpus_estimate(score: Score) -> Estimate:
     p = score.provenance
     return Estimate("whole", score.value, p.low, p.high, p.n, p.note or "of all texts together")
 
 
-def _resampled(values: Floats, n_resamples: int, seed: int) -> Floats:
+def _resampled_means(values: Floats, n_resamples: int, seed: int) -> Floats:
     """Resampled means, rows × resamples, of values that are rows × items with NaN for missing ones."""
     scored = ~np.isnan(values)
     filled = np.where(scored, values, 0.0).T
@@ -90,14 +90,14 @@ def _resampled(values: Floats, n_resamples: int, seed: int) -> Floats:
 def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floats]:
     """How often each item was drawn, resamples × items, in chunks: the same for the same seed, whatever the chunks."""
     random = np.random.default_rng(seed)
-    chunk = max(1, _DRAWN // max(1, n_items))
+    chunk = max(1, _MAX_DRAWN // max(1, n_items))
     for first in range(0, n_resamples, chunk):
         size = min(chunk, n_resamples - first)
         drawn = random.integers(n_items, size=(size, n_items)) + np.arange(size)[:, None] * n_items
         yield np.bincount(drawn.ravel(), minlength=size * n_items).reshape(size, n_items).astype(np.float64)
 
 
-def _estimate(values: Floats, drawn: Floats, confidence: float, how: str) -> Estimate:
+def _mean_with_interval(values: Floats, drawn: Floats, confidence: float, resampling: str) -> Estimate:
     """Mean of the scored values with the interval that their resampled means support."""
     mean = float(values.mean())
     n = len(values)
@@ -108,28 +108,28 @@ def _estimate(values: Floats, drawn: Floats, confidence: float, how: str) -> Est
         return Estimate("mean", value, value, value, n, "all values equal")
     # A resample's variance is (n − 1) / n of the one it stands for: widened by that, few items are covered as many are.
     tail = _NORMAL.cdf((n / (n - 1)) ** 0.5 * _NORMAL.inv_cdf((1 - confidence) / 2))
-    quantiles = _accelerated(values, drawn, tail)
+    quantiles = _bca_quantiles(values, drawn, tail)
     name = "BCa" if quantiles else "percentile"
     low, high = np.quantile(drawn, quantiles or (tail, 1 - tail))
     return Estimate(
-        "mean", mean, float(low), float(high), n, f"{100 * confidence:g}% {name} bootstrap over items, {how}"
+        "mean", mean, float(low), float(high), n, f"{100 * confidence:g}% {name} bootstrap over items, {resampling}"
     )
 
 
-def _accelerated(values: Floats, drawn: Floats, tail: float) -> tuple[float, float] | None:
+def _bca_quantiles(values: Floats, drawn: Floats, tail: float) -> tuple[float, float] | None:
     """The two quantiles of the BCa interval (Efron 1987), None where they are undefined.
 
     Efron and Tibshirani 1993: quantiles 14.10, bias 14.14, acceleration 14.15, for a mean Σd³ / (6 (Σd²)^1.5) with d
     the distances from it. Resamples equal to the mean count half below it, as discrete scores give many of them.
     """
     mean = values.mean()
-    near = 1e-12 * max(1.0, float(np.abs(values).max()))  # the sums' rounding
-    share = float(((drawn < mean - near).mean() + (drawn <= mean + near).mean()) / 2)
+    tolerance = 1e-12 * max(1.0, float(np.abs(values).max()))  # the sums' rounding
+    share = float(((drawn < mean - tolerance).mean() + (drawn <= mean + tolerance).mean()) / 2)
     if not 0 < share < 1:
         return None
     bias = _NORMAL.inv_cdf(share)
-    away = values - mean
-    acceleration = float((away**3).sum() / (6 * (away**2).sum() ** 1.5))
+    deviations = values - mean
+    acceleration = float((deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5))
     shifts = [bias + _NORMAL.inv_cdf(p) for p in (tail, 1 - tail)]
     stretch = [1 - acceleration * shift for shift in shifts]
     if min(stretch) <= 0:
@@ -141,11 +141,11 @@ def _accelerated(values: Floats, drawn: Floats, tail: float) -> tuple[float, flo
 Statistic = Callable[[Floats], Floats]
 """How often each item was drawn, resamples × items, to a value of each resample, NaN where it has none."""
 
-_HELD = 4_000_000  # counts that are kept for the next statistic, 32 MB
+_MAX_CACHED = 4_000_000  # counts that are kept for the next statistic, 32 MB
 
 
 @lru_cache(maxsize=1)
-def _held(n_items: int, n_resamples: int, seed: int) -> tuple[Floats, ...]:
+def _cached_weights(n_items: int, n_resamples: int, seed: int) -> tuple[Floats, ...]:
     return tuple(resample_weights(n_items, n_resamples, seed))
 
 
@@ -166,40 +166,40 @@ class Bootstrap:
     confidence: float = 0.95
 
     def __str__(self) -> str:
-        how = f"{self.n_resamples} resamples, seed {self.seed}"
-        return f"{100 * self.confidence:g}% percentile bootstrap over items, {how}"
+        resampling = f"{self.n_resamples} resamples, seed {self.seed}"
+        return f"{100 * self.confidence:g}% percentile bootstrap over items, {resampling}"
 
-    def both(self, statistic: Statistic, n_items: int) -> tuple[Floats, Floats]:
+    def observed_and_resampled(self, statistic: Statistic, n_items: int) -> tuple[Floats, Floats]:
         """A statistic (of one or more numbers) of all the items, and of the resamples."""
-        made = _held if n_items * self.n_resamples <= _HELD else resample_weights
-        drawn = [statistic(counts) for counts in made(n_items, self.n_resamples, self.seed)]
+        weights = _cached_weights if n_items * self.n_resamples <= _MAX_CACHED else resample_weights
+        drawn = [statistic(counts) for counts in weights(n_items, self.n_resamples, self.seed)]
         return statistic(np.ones((1, n_items)))[0], np.concatenate(drawn)
 
     def resampled(self, statistic: Statistic, n_items: int, used: int) -> Resampled:
         """A statistic of one number, in which `used` of the items play a part."""
-        value, drawn = self.both(statistic, n_items)
+        value, drawn = self.observed_and_resampled(statistic, n_items)
         return Resampled(float(value), drawn, used)
 
-    def estimate(self, name: str, found: Resampled, n: int, how: str) -> Estimate | None:
+    def estimate(self, name: str, resampled: Resampled, n: int, method: str) -> Estimate | None:
         """The estimate with its interval; None where the value is undefined."""
-        drawn = found.resampled[~np.isnan(found.resampled)]
-        if np.isnan(found.value):
+        drawn = resampled.resampled[~np.isnan(resampled.resampled)]
+        if np.isnan(resampled.value):
             return None
-        if min(found.items, n) < 2 or not len(drawn):
-            return Estimate(name, found.value, None, None, n, f"{how}; one item: too few for an interval")
-        low, high = self.ends(drawn)
-        return Estimate(name, found.value, float(low), float(high), n, f"{how}; {self}")
+        if min(resampled.items, n) < 2 or not len(drawn):
+            return Estimate(name, resampled.value, None, None, n, f"{method}; one item: too few for an interval")
+        low, high = self.interval(drawn)
+        return Estimate(name, resampled.value, float(low), float(high), n, f"{method}; {self}")
 
-    def ends(self, drawn: Floats) -> Floats:
+    def interval(self, drawn: Floats) -> Floats:
         """Both ends of the interval, first axis: the lower, the upper one; NaN where no resample has a value."""
         tails = np.array([(1 - self.confidence) / 2, (1 + self.confidence) / 2])
         rows = drawn.reshape(len(drawn), -1)
         known = ~np.isnan(rows)
-        found = np.full((2, rows.shape[1]), np.nan)
+        bounds = np.full((2, rows.shape[1]), np.nan)
         whole, some = known.all(axis=0), known.any(axis=0)
-        found[:, whole] = np.quantile(rows[:, whole], tails, axis=0)
-        found[:, some & ~whole] = np.nanquantile(rows[:, some & ~whole], tails, axis=0)
-        return found.reshape(2, *drawn.shape[1:])
+        bounds[:, whole] = np.quantile(rows[:, whole], tails, axis=0)
+        bounds[:, some & ~whole] = np.nanquantile(rows[:, some & ~whole], tails, axis=0)
+        return bounds.reshape(2, *drawn.shape[1:])
 
 
 DEFAULT = Bootstrap()

@@ -25,7 +25,7 @@ from judge.stats.power import ALPHA
 from judge.table import Table
 
 _BINS = 10
-_LABELS = 11  # up to which each label of a scale has a bin of its own
+_MAX_LABELS = 11  # up to which each label of a scale has a bin of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ def edges(column: Column) -> tuple[float, ...]:
     if column.low is None or column.high is None or column.low >= column.high:
         return ()
     points = levels(column)
-    if 2 <= len(points) <= _LABELS:
-        return column.low, *((one + other) / 2 for one, other in pairwise(points)), column.high
+    if 2 <= len(points) <= _MAX_LABELS:
+        return column.low, *((lower + upper) / 2 for lower, upper in pairwise(points)), column.high
     return tuple(np.linspace(column.low, column.high, _BINS + 1).tolist())
 
 
@@ -95,46 +95,46 @@ def calibration(
         return None
     place = np.searchsorted(edges[1:-1], values[known], "right")
     sums = np.zeros((3, len(values), len(edges) - 1))
-    for of, side in zip(sums, (np.ones(len(item)), values[known], ratings[known]), strict=True):
-        np.add.at(of, (item, place), side)
-    found, drawn = bootstrap.both(_statistic(sums, edges[-1] - edges[0]), len(values))
-    n, own, _ = sums.sum(axis=1)
+    for by_item, side in zip(sums, (np.ones(len(item)), values[known], ratings[known]), strict=True):
+        np.add.at(by_item, (item, place), side)
+    observed, drawn = bootstrap.observed_and_resampled(_calibration_statistic(sums, edges[-1] - edges[0]), len(values))
+    n, judge_sums, _ = sums.sum(axis=1)
     items = (sums[0] > 0).sum(axis=0)
 
-    def estimate(at: int, name: str, how: str, n_items: int, n_texts: int) -> Estimate | None:
-        return bootstrap.estimate(name, Resampled(float(found[at]), drawn[:, at], n_items), n_texts, how)
+    def estimate(at: int, name: str, method: str, n_items: int, n_texts: int) -> Estimate | None:
+        return bootstrap.estimate(name, Resampled(float(observed[at]), drawn[:, at], n_items), n_texts, method)
 
-    whole = len(np.unique(item)), len(item)
-    error = estimate(0, "error", "expected calibration error, the scale put on 0 to 1", *whole)
-    bias = estimate(1, "bias", "the judge's mean less people's", *whole)
+    totals = len(np.unique(item)), len(item)
+    error = estimate(0, "error", "expected calibration error, the scale put on 0 to 1", *totals)
+    bias = estimate(1, "bias", "the judge's mean less people's", *totals)
     people = [estimate(2 + k, "people", "mean of people's ratings", int(items[k]), int(n[k])) for k in range(len(n))]
     bins = [
-        Bin(low, high, float(mean / number), one)
-        for (low, high), mean, number, one in zip(pairwise(edges), own, n, people, strict=True)
-        if one is not None
+        Bin(low, high, float(mean / number), people_mean)
+        for (low, high), mean, number, people_mean in zip(pairwise(edges), judge_sums, n, people, strict=True)
+        if people_mean is not None
     ]
     return Calibration(edges[0], edges[-1], tuple(bins), error, bias) if error and bias else None
 
 
-def _statistic(sums: Floats, span: float) -> Statistic:
+def _calibration_statistic(sums: Floats, span: float) -> Statistic:
     """Of each resample the error, the bias, and people's mean in every bin, from sums by item and bin.
 
     The sums are those of ones, of the judge's values and of people's.
     """
 
     def statistic(counts: Floats) -> Floats:
-        number, own, people = counts @ sums
+        number, judge, people = counts @ sums
         total = number.sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            error = np.abs(own - people).sum(axis=1) / total / span
-            return np.column_stack([error, (own - people).sum(axis=1) / total, people / number])
+            error = np.abs(judge - people).sum(axis=1) / total / span
+            return np.column_stack([error, (judge - people).sum(axis=1) / total, people / number])
 
     return statistic
 
 
 MIN_RATED_ITEMS = 10
 """Rated items below which there is no estimate: λ comes from them, and of fewer the intervals are too narrow."""
-_NEAR = 1e-9  # of a value, below which it is rounding
+_TOLERANCE = 1e-9  # of a value, below which it is rounding
 _UNLIKELY = 0.001
 
 
@@ -206,28 +206,28 @@ def powered(
     is estimated, and those of means are corrected for skewness (Hall 1992): else they are too narrow for few ratings,
     or for many at one end of the scale. None where all ratings are equal. A difference has the p of its being 0.
     """
-    n, more = len(ratings), len(others)
-    people = _estimate(name, float(ratings.mean()), [_part(ratings, n - 1)], n, "ratings alone")
-    of_scores = float(scores.std(ddof=1))
-    scale = float(ratings.std(ddof=1)) / of_scores if of_scores > _NEAR * float(np.abs(scores).max()) else 0.0
-    share = _weight(ratings, scores * scale, others * scale) if weight is None else weight
-    if not (more and share and scale):
-        return Powered(people, people, 0.0, more)
+    n, n_others = len(ratings), len(others)
+    people = _estimate_of_parts(name, float(ratings.mean()), [_part(ratings, n - 1)], n, "ratings alone")
+    score_sd = float(scores.std(ddof=1))
+    scale = float(ratings.std(ddof=1)) / score_sd if score_sd > _TOLERANCE * float(np.abs(scores).max()) else 0.0
+    share = _judge_weight(ratings, scores * scale, others * scale) if weight is None else weight
+    if not (n_others and share and scale):
+        return Powered(people, people, 0.0, n_others)
     slope = share * scale
     parts = [_part(ratings - slope * scores, max(1, n - 2 if weight is None else n - 1))]
-    parts += [_part(slope * others, more - 1)] if more > 1 else []
+    parts += [_part(slope * others, n_others - 1)] if n_others > 1 else []
     value = float(ratings.mean() + slope * (others.mean() - scores.mean()))
-    how = f"PPI++, judge's weight {share:.2f}, {more:,} more items judged"
-    return Powered(_estimate(name, value, parts, n, how), people, share, more)
+    method = f"PPI++, judge's weight {share:.2f}, {n_others:,} more items judged"
+    return Powered(_estimate_of_parts(name, value, parts, n, method), people, share, n_others)
 
 
-def _weight(ratings: Floats, scores: Floats, others: Floats) -> float:
-    n, more = len(ratings), len(others)
-    every = np.concatenate([scores, others])
-    if not (more and every.any()):
+def _judge_weight(ratings: Floats, scores: Floats, others: Floats) -> float:
+    n, n_others = len(ratings), len(others)
+    all_scores = np.concatenate([scores, others])
+    if not (n_others and all_scores.any()):
         return 0.0
-    together = float(((ratings - ratings.mean()) * (scores - scores.mean())).sum() / (n - 1))
-    return min(1.0, max(0.0, together / ((1 + n / more) * float(every.var(ddof=1)))))
+    covariance = float(((ratings - ratings.mean()) * (scores - scores.mean())).sum() / (n - 1))
+    return min(1.0, max(0.0, covariance / ((1 + n / n_others) * float(all_scores.var(ddof=1)))))
 
 
 class _Part(NamedTuple):
@@ -239,32 +239,32 @@ class _Part(NamedTuple):
 
 
 def _part(values: Floats, free: int) -> _Part:
-    n, away = len(values), values - values.mean()
-    third = float((away**3).sum()) * n / ((n - 1) * (n - 2)) / n**2 if n > 2 else 0.0
-    return _Part(float((away**2).sum()) / free / n, third, free)
+    n, deviations = len(values), values - values.mean()
+    third = float((deviations**3).sum()) * n / ((n - 1) * (n - 2)) / n**2 if n > 2 else 0.0
+    return _Part(float((deviations**2).sum()) / free / n, third, free)
 
 
-def _estimate(name: str, value: float, parts: Sequence[_Part], n: int, how: str) -> Estimate:
+def _estimate_of_parts(name: str, value: float, parts: Sequence[_Part], n: int, method: str) -> Estimate:
     """A value that errs by independent parts."""
     from scipy.special import stdtr, stdtrit
 
     variance = sum(part.variance for part in parts)
-    if not variance > (_NEAR * value) ** 2:
-        return Estimate(name, value, None, None, n, f"{how}; all ratings are equal, which gives no interval")
+    if not variance > (_TOLERANCE * value) ** 2:
+        return Estimate(name, value, None, None, n, f"{method}; all ratings are equal, which gives no interval")
     free = variance**2 / sum(part.variance**2 / part.free for part in parts)
     error, t = sqrt(variance), float(stdtrit(free, 1 - ALPHA / 2))
     percent = f"{100 * (1 - ALPHA):g}%"
     if name == "difference":
         p = 2 * float(stdtr(free, -abs(value) / error))
-        return Estimate(name, value, value - t * error, value + t * error, n, f"{percent} t interval, {how}", p)
+        return Estimate(name, value, value - t * error, value + t * error, n, f"{percent} t interval, {method}", p)
     skewness = sum(part.third for part in parts) / error**3
-    low, high = (value - error * _unskewed(end, skewness) for end in (t, -t))
-    return Estimate(name, value, low, high, n, f"{percent} t interval corrected for skewness, {how}")
+    low, high = (value - error * _unskewed_quantile(end, skewness) for end in (t, -t))
+    return Estimate(name, value, low, high, n, f"{percent} t interval corrected for skewness, {method}")
 
 
-def _unskewed(t: float, skewness: float) -> float:
+def _unskewed_quantile(t: float, skewness: float) -> float:
     """Where the studentised mean of a skewed distribution lies, which its cubic transform puts at t (Hall 1992)."""
-    if abs(skewness) < _NEAR:
+    if abs(skewness) < _TOLERANCE:
         return t
     return 3 / skewness * (cbrt(1 + skewness * (t - skewness / 6)) - 1)
 
@@ -274,14 +274,14 @@ def _criterion(column: Column) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
+class _RatedScores:
     """Ratings and scores, systems × items, NaN for what there is not."""
 
     systems: Sequence[str]
     ratings: Floats
     scores: Floats
 
-    def of(self, first: int, second: int | None = None) -> Powered | None:
+    def estimate(self, first: int, second: int | None = None) -> Powered | None:
         """The mean of one system, or the difference of two; None where too few items are rated."""
         ratings, scores = self.ratings[first], self.scores[first]
         if second is not None:
@@ -290,57 +290,66 @@ class _Sides:
         rated = judged & ~np.isnan(ratings)
         if rated.sum() < MIN_RATED_ITEMS:
             return None
-        name, other = ("mean", "") if second is None else ("difference", self.systems[second])
-        found = powered(ratings[rated], scores[rated], scores[judged & ~rated], name=name)
-        return replace(found, system=self.systems[first], other=other)
+        name, other_system = ("mean", "") if second is None else ("difference", self.systems[second])
+        estimate = powered(ratings[rated], scores[rated], scores[judged & ~rated], name=name)
+        return replace(estimate, system=self.systems[first], other=other_system)
 
 
 def _calibrated(table: Table, column: Column) -> Calibrated:
-    sides = _Sides(table.systems, _ratings(table, _criterion(column)), table.matrix(column.name))
-    means = {place: one for place in range(len(table.systems)) if (one := sides.of(place))}
+    rated_scores = _RatedScores(table.systems, _ratings(table, _criterion(column)), table.matrix(column.name))
+    means = {place: mean for place in range(len(table.systems)) if (mean := rated_scores.estimate(place))}
     values = np.full((len(table.systems), 1), np.nan)
-    values[list(means), 0] = [one.estimate.value for one in means.values()]
+    values[list(means), 0] = [mean.estimate.value for mean in means.values()]
     order = best_first(values, column.better)
-    found = tuple(
-        _adjusted([one for pair in pairs(order) if (one := sides.of(*pair))], len(order) * (len(order) - 1) // 2)
+    differences = tuple(
+        _adjusted(
+            [mean for pair in pairs(order) if (mean := rated_scores.estimate(*pair))],
+            len(order) * (len(order) - 1) // 2,
+        )
     )
-    return Calibrated(column.name, tuple(means[place] for place in order), found, _note(sides, order, found))
+    return Calibrated(
+        column.name, tuple(means[place] for place in order), differences, _note(rated_scores, order, differences)
+    )
 
 
 def _ratings(table: Table, criterion: str) -> Floats:
     down = {name: place for place, name in enumerate(table.systems)}
     across = {name: place for place, name in enumerate(table.items)}
-    found = np.full((len(down), len(across)), np.nan)
+    ratings = np.full((len(down), len(across)), np.nan)
     for sample in table.samples:
         if criterion in sample.human:
-            found[down[sample.system], across[sample.item]] = sample.human[criterion]
-    return found
+            ratings[down[sample.system], across[sample.item]] = sample.human[criterion]
+    return ratings
 
 
-def _adjusted(found: Sequence[Powered], of: int) -> Iterator[Powered]:
-    corrected = iter(holm([one.estimate.p for one in found if one.estimate.p is not None], of))
-    for one in found:
-        yield one if one.estimate.p is None else replace(one, adjusted=next(corrected))
+def _adjusted(differences: Sequence[Powered], n_tests: int) -> Iterator[Powered]:
+    corrected = iter(
+        holm([difference.estimate.p for difference in differences if difference.estimate.p is not None], n_tests)
+    )
+    for difference in differences:
+        yield difference if difference.estimate.p is None else replace(difference, adjusted=next(corrected))
 
 
-def _note(sides: _Sides, order: Sequence[int], found: Sequence[Powered]) -> str:
+def _note(rated_scores: _RatedScores, order: Sequence[int], differences: Sequence[Powered]) -> str:
     """What could not be estimated, and why; and where the rated items do not look like the others."""
-    judged = ~np.isnan(sides.scores)
-    rated = judged & ~np.isnan(sides.ratings)
-    few = [name for place, name in enumerate(sides.systems) if place not in order]
-    lost = len(pairs(order)) - len(found) if order else 0
-    said = {
+    judged = ~np.isnan(rated_scores.scores)
+    rated = judged & ~np.isnan(rated_scores.ratings)
+    few = [name for place, name in enumerate(rated_scores.systems) if place not in order]
+    lost = len(pairs(order)) - len(differences) if order else 0
+    remarks = {
         f"fewer than {MIN_RATED_ITEMS} rated items with a score: {', '.join(few)}": bool(few),
         f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: {lost:,}": lost > 0,
         f"more than {MOST} systems: compared with the best one only": len(order) > MOST,
         "every item that was judged is rated: the judge adds nothing": bool(order)
         and bool((rated == judged)[order].all()),
-        "the judge scores rated items unlike the others: were they drawn at random?": _unlike(sides.scores, rated),
+        "the judge scores rated items unlike the others: were they drawn at random?": _rated_items_differ(
+            rated_scores.scores, rated
+        ),
     }
-    return "; ".join(text for text, holds in said.items() if holds)
+    return "; ".join(text for text, holds in remarks.items() if holds)
 
 
-def _unlike(scores: Floats, rated: Bools) -> bool:
+def _rated_items_differ(scores: Floats, rated: Bools) -> bool:
     """Whether the judge's mean of the rated items is off that of the others by more than chance (Welch, p < .001)."""
     known = ~np.isnan(scores)
     number, of_rated = known.sum(axis=0), np.asarray(rated.any(axis=0))
@@ -349,5 +358,5 @@ def _unlike(scores: Floats, rated: Bools) -> bool:
     if any(len(side) < MIN_RATED_ITEMS for side in sides):
         return False
     parts = [_part(side, len(side) - 1) for side in sides]
-    p = _estimate("difference", float(sides[0].mean() - sides[1].mean()), parts, len(means), "").p
+    p = _estimate_of_parts("difference", float(sides[0].mean() - sides[1].mean()), parts, len(means), "").p
     return p is not None and p < _UNLIKELY

@@ -33,8 +33,8 @@ def williams(r_one: float, r_other: float, between: float, n: int) -> tuple[floa
 
     if n < 4:
         return None
-    left = 1 - r_one**2 - r_other**2 - between**2 + 2 * r_one * r_other * between
-    spread = 2 * (n - 1) / (n - 3) * max(left, 0.0) + ((r_one + r_other) / 2) ** 2 * (1 - between) ** 3
+    determinant = 1 - r_one**2 - r_other**2 - between**2 + 2 * r_one * r_other * between
+    spread = 2 * (n - 1) / (n - 3) * max(determinant, 0.0) + ((r_one + r_other) / 2) ** 2 * (1 - between) ** 3
     if r_one == r_other:
         return 0.0, 1.0
     if not spread > 0:
@@ -48,13 +48,13 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Coefficient = Literal["spearman", "kendall", "pearson"]
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
 
-_PLACES = 9  # equal values may differ by rounding
-_HELD = 2_000_000  # numbers held at once
+_DECIMALS = 9  # equal values may differ by rounding
+_MAX_NUMBERS = 2_000_000  # numbers held at once
 
 
 def rounded(x: Floats) -> Floats:
     """The values without what may be rounding alone, which would break ties."""
-    rows: Floats = np.round(x, _PLACES)
+    rows: Floats = np.round(x, _DECIMALS)
     return rows
 
 
@@ -66,8 +66,8 @@ def paired(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 def within(x: Floats, y: Floats, coefficient: Coefficient) -> Floats:
     """The coefficient of each row; NaN where a side does not vary."""
-    found: Floats = between(np.stack(paired(x, y)), coefficient)[:, 0, 1]
-    return found
+    values: Floats = between(np.stack(paired(x, y)), coefficient)[:, 0, 1]
+    return values
 
 
 def between(columns: Floats, coefficient: Coefficient) -> Floats:
@@ -76,8 +76,8 @@ def between(columns: Floats, coefficient: Coefficient) -> Floats:
     NaN where a side does not vary.
     """
     number, rows, size = columns.shape
-    step = max(1, _HELD // max(1, number * size * (size if coefficient == "kendall" else 1)))
-    parts = [_between(columns[:, at : at + step], coefficient) for at in range(0, rows, step)]
+    step = max(1, _MAX_NUMBERS // max(1, number * size * (size if coefficient == "kendall" else 1)))
+    parts = [_coefficients_of_rows(columns[:, at : at + step], coefficient) for at in range(0, rows, step)]
     return np.concatenate(parts) if parts else np.empty((0, number, number))
 
 
@@ -100,8 +100,8 @@ def system_means(columns: Floats) -> Statistic:
     filled = np.nan_to_num(columns)
 
     def statistic(counts: Floats) -> Floats:
-        of = counts @ number
-        return rounded(np.stack([share(counts @ one, of) for one in filled]))
+        n_texts = counts @ number
+        return rounded(np.stack([share(counts @ column, n_texts) for column in filled]))
 
     return statistic
 
@@ -112,20 +112,20 @@ def share(part: Any, whole: Any) -> Floats:
         return np.where(whole > 0, part / whole, np.nan)
 
 
-def _between(columns: Floats, coefficient: Coefficient) -> Floats:
-    turned = np.moveaxis(_FEATURES[coefficient](columns), 0, 1)
-    products = turned @ np.swapaxes(turned, 1, 2)
+def _coefficients_of_rows(columns: Floats, coefficient: Coefficient) -> Floats:
+    features = np.moveaxis(_FEATURES[coefficient](columns), 0, 1)
+    products = features @ np.swapaxes(features, 1, 2)
     norms = np.diagonal(products, axis1=1, axis2=2)
     return np.clip(share(products, np.sqrt(norms[:, :, None] * norms[:, None, :])), -1.0, 1.0)
 
 
 def _signs(x: Floats) -> Floats:
     """The signs of x_k − x_l for every two, 0 where either is missing."""
-    one, other = np.triu_indices(x.shape[-1], 1)
-    return np.nan_to_num(np.sign(x[..., one] - x[..., other]))
+    first, second = np.triu_indices(x.shape[-1], 1)
+    return np.nan_to_num(np.sign(x[..., first] - x[..., second]))
 
 
-def _ranks(x: Floats) -> Floats:
+def _centred_ranks(x: Floats) -> Floats:
     """Twice the mid-rank less its mean, 0 where the value is missing."""
     known = ~np.isnan(x)
     filled = np.where(known, x, np.inf)
@@ -138,9 +138,9 @@ def _ranks(x: Floats) -> Floats:
     last[..., :-1] = np.where(new, place[1:], size)
     first = np.maximum.accumulate(first, axis=-1)
     last = np.minimum.accumulate(last[..., ::-1], axis=-1)[..., ::-1]
-    found = np.empty(x.shape)
-    np.put_along_axis(found, order, (first + last).astype(np.float64), axis=-1)
-    return np.where(known, found - known.sum(axis=-1, keepdims=True), 0.0)
+    doubled = np.empty(x.shape)
+    np.put_along_axis(doubled, order, (first + last).astype(np.float64), axis=-1)
+    return np.where(known, doubled - known.sum(axis=-1, keepdims=True), 0.0)
 
 
 def _centred(x: Floats) -> Floats:
@@ -152,13 +152,17 @@ def _centred(x: Floats) -> Floats:
     return np.where(known & varies[..., None], filled - middle[..., None], 0.0)
 
 
-_FEATURES: dict[Coefficient, Callable[[Floats], Floats]] = {"spearman": _ranks, "kendall": _signs, "pearson": _centred}
+_FEATURES: dict[Coefficient, Callable[[Floats], Floats]] = {
+    "spearman": _centred_ranks,
+    "kendall": _signs,
+    "pearson": _centred,
+}
 
 
 EXACT = 1_000
 """Texts up to which Spearman is ranked anew in every resample: 25,600 of them would take seconds for each pair."""
 _ROUNDING = 1e-12  # variance of values on a range of 1, below which there is none
-_CELLS = 100_000  # of a table of how often every two values meet
+_MAX_CELLS = 100_000  # of a table of how often every two values meet
 _EXACT_TAU = 300
 _BINS = 256  # of values, for the derivative, where that table would be larger
 
@@ -172,26 +176,26 @@ def pooled(x: Floats, y: Floats, coefficient: Coefficient, *, exact: int = EXACT
     x, y = paired(x, y)
     item, _ = known = np.nonzero(~np.isnan(x))
     make = {
-        "spearman": _linear_rho if len(item) > exact else _ranked,
+        "spearman": _linear_rho if len(item) > exact else _exact_rho,
         "kendall": _linear_tau if len(item) > min(exact, _EXACT_TAU) else _pairwise_tau,
         "pearson": _moments,
     }[coefficient]
     return make(x[known], y[known], item, len(x))
 
 
-def _gamma(weights: Floats, a: Floats, b: Floats) -> Floats:
+def _weighted_gamma(weights: Floats, a: Floats, b: Floats) -> Floats:
     """Σ w a b / √(Σ w a² Σ w b²) of each row, −1 to 1; NaN where a side has nothing."""
     norms = (weights * a * a).sum(axis=1) * (weights * b * b).sum(axis=1)
     return np.clip(share((weights * a * b).sum(axis=1), np.sqrt(norms)), -1.0, 1.0)
 
 
-def _ranked(x: Floats, y: Floats, item: Ints, n_items: int) -> Statistic:
+def _exact_rho(x: Floats, y: Floats, item: Ints, n_items: int) -> Statistic:
     ranks = [_weighted_ranks(x), _weighted_ranks(y)]
-    step = max(1, _HELD // max(1, len(x)))
+    step = max(1, _MAX_NUMBERS // max(1, len(x)))
 
     def statistic(counts: Floats) -> Floats:
         parts = [counts[at : at + step][:, item] for at in range(0, len(counts), step)]
-        return np.concatenate([_gamma(weights, *(rank(weights) for rank in ranks)) for weights in parts])
+        return np.concatenate([_weighted_gamma(weights, *(rank(weights) for rank in ranks)) for weights in parts])
 
     return statistic
 
@@ -214,12 +218,13 @@ def _weighted_ranks(x: Floats) -> Callable[[Floats], Floats]:
 def _moments(x: Floats, y: Floats, item: Ints, n_items: int) -> Statistic:
     x, y = ((side - side.mean()) / (np.ptp(side) or 1.0) for side in (x, y))
     sums = np.stack(
-        [np.bincount(item, of, minlength=n_items) for of in (np.ones_like(x), x, y, x * x, y * y, x * y)], axis=1
+        [np.bincount(item, moment, minlength=n_items) for moment in (np.ones_like(x), x, y, x * x, y * y, x * y)],
+        axis=1,
     )
 
     def statistic(counts: Floats) -> Floats:
         n, *rest = (counts @ sums).T
-        in_x, in_y, in_xx, in_yy, in_xy = (share(of, n) for of in rest)
+        in_x, in_y, in_xx, in_yy, in_xy = (share(moment, n) for moment in rest)
         varies, follows = in_xx - in_x**2, in_yy - in_y**2
         varied = np.minimum(varies, follows) > _ROUNDING
         norm = np.sqrt(np.where(varied, varies * follows, 0.0))
@@ -230,7 +235,7 @@ def _moments(x: Floats, y: Floats, item: Ints, n_items: int) -> Statistic:
 
 def _linear(value: float, sums: Floats, slopes: Floats, item: Ints, n_items: int) -> Statistic:
     """From Σ a b, Σ a² and Σ b² over pairs of texts, and the derivative of each by every text's weight, 3 × texts."""
-    both, first, second = (np.bincount(item, of, minlength=n_items) for of in slopes)
+    both, first, second = (np.bincount(item, slopes_by_text, minlength=n_items) for slopes_by_text in slopes)
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = both / np.sqrt(sums[1] * sums[2]) - value / 2 * (first / sums[1] + second / sums[2])
     return lambda counts: np.clip(value + (counts - 1) @ slope, -1.0, 1.0)
@@ -253,10 +258,10 @@ def _summed_above(x: Floats) -> Callable[[Floats], Floats]:
     """From numbers to each text's Σ_k sign(x_k − x_i) of them."""
     _, group = np.unique(x, return_inverse=True)
 
-    def summed(of: Floats) -> Floats:
-        by_value = np.bincount(group, of)
-        found: Floats = (by_value.sum() + by_value - 2 * np.cumsum(by_value))[group]
-        return found
+    def summed(numbers: Floats) -> Floats:
+        by_value = np.bincount(group, numbers)
+        sums: Floats = (by_value.sum() + by_value - 2 * np.cumsum(by_value))[group]
+        return sums
 
     return summed
 
@@ -268,7 +273,7 @@ def _pairwise_tau(x: Floats, y: Floats, item: Ints, n_items: int) -> Statistic:
 
     def statistic(counts: Floats) -> Floats:
         weights = counts[:, item]
-        both, first, second = (((weights @ one) * weights).sum(axis=1) for one in products)
+        both, first, second = (((weights @ product) * weights).sum(axis=1) for product in products)
         return np.clip(share(both, np.sqrt(first * second)), -1.0, 1.0)
 
     return statistic
@@ -278,25 +283,25 @@ def _linear_tau(x: Floats, y: Floats, item: Ints, n_items: int) -> Statistic:
     from scipy.stats import kendalltau
 
     (of_x, exact_x), (of_y, exact_y) = _binned(x, y), _binned(y, x)
-    found = np.stack([_concordance(of_x, of_y), _untied(of_x), _untied(of_y)])
-    sums = found.sum(axis=1)
+    terms = np.stack([_concordance(of_x, of_y), _untied(of_x), _untied(of_y)])
+    sums = terms.sum(axis=1)
     value = _ratio(sums) if exact_x and exact_y else float(kendalltau(x, y).statistic)
-    return _linear(value, sums, 2 * found, item, n_items)
+    return _linear(value, sums, 2 * terms, item, n_items)
 
 
 def _binned(x: Floats, beside: Floats) -> tuple[Ints, bool]:
     """The place of each value among the different ones, in bins where the two sides have too many; whether without."""
     _, group = np.unique(x, return_inverse=True)
     number, others = int(group.max(initial=0)) + 1, len(np.unique(beside))
-    if number * others <= _CELLS or number <= _BINS:
+    if number * others <= _MAX_CELLS or number <= _BINS:
         return group, True
     return group * _BINS // number, False
 
 
 def _untied(group: Ints) -> Floats:
     """With how many other texts each one is not tied."""
-    found: Floats = (len(group) - np.bincount(group)[group]).astype(np.float64)
-    return found
+    n_others: Floats = (len(group) - np.bincount(group)[group]).astype(np.float64)
+    return n_others
 
 
 def _concordance(x: Ints, y: Ints) -> Floats:
@@ -304,13 +309,13 @@ def _concordance(x: Ints, y: Ints) -> Floats:
     across = int(y.max(initial=0)) + 1
     down = int(x.max(initial=0)) + 1
     table = np.bincount(x * across + y, minlength=down * across).reshape(down, across)
-    signed = _signed(_signed(table).T).T
-    found: Floats = signed[x, y].astype(np.float64)
-    return found
+    signed = _above_less_below(_above_less_below(table).T).T
+    concordance: Floats = signed[x, y].astype(np.float64)
+    return concordance
 
 
-def _signed(table: Ints) -> Ints:
+def _above_less_below(table: Ints) -> Ints:
     """For every row, the sum of the rows above it less that of the rows below."""
     up_to = np.cumsum(table, axis=0)
-    found: Ints = 2 * up_to - table - up_to[-1]
-    return found
+    difference: Ints = 2 * up_to - table - up_to[-1]
+    return difference

@@ -51,7 +51,7 @@ OVER = {
     "item": "over all texts",
     "system": "between the systems' means",
 }
-_MOST_SYSTEMS = 200  # of which every two are compared in every resample
+_MAX_SYSTEMS = 200  # of which every two are compared in every resample
 MIN_CORRELATION_ITEMS = 3  # texts or systems: of two, every coefficient is 1 or −1
 CONCLUSIVE = 5
 """Systems between whose means columns are compared: four are in the very order of their ratings, or in its opposite, by
@@ -88,11 +88,11 @@ def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | N
     """The values of these samples, items × systems in the order of appearance, NaN for what there is not."""
     down = {item: place for place, item in enumerate(dict.fromkeys(s.item for s in samples))}
     across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))}
-    found = np.full((len(down), len(across)), np.nan)
+    cells = np.full((len(down), len(across)), np.nan)
     for sample in samples:
         value = values.get((sample.item, sample.system))
-        found[down[sample.item], across[sample.system]] = np.nan if value is None else value
-    return found
+        cells[down[sample.item], across[sample.system]] = np.nan if value is None else value
+    return cells
 
 
 class CorrelationWithRatings:
@@ -105,7 +105,7 @@ class CorrelationWithRatings:
 
     def __init__(self, ratings: Floats, bootstrap: Bootstrap = DEFAULT) -> None:
         self._ratings, self._bootstrap = ratings, bootstrap
-        self._found: dict[tuple[bytes, Key], Resampled] = {}
+        self._resampled: dict[tuple[bytes, Key], Resampled] = {}
 
     def correlate(self, values: Floats) -> Correlation:
         """One column with the ratings.
@@ -117,7 +117,7 @@ class CorrelationWithRatings:
         return _correlation(pairs, lambda key: self._drawn(pairs[0], key), "", self._bootstrap)
 
     def difference(
-        self, one: Floats, other: Floats, level: Level, coefficient: Coefficient = "spearman"
+        self, values: Floats, other_values: Floats, level: Level, coefficient: Coefficient = "spearman"
     ) -> Estimate | None:
         """The coefficient of `one` less that of `other`, on the texts that have all three; None where it is undefined.
 
@@ -125,29 +125,29 @@ class CorrelationWithRatings:
         the mean over the items in which both are defined. Pearson's at the other levels has the p of Williams' test,
         which takes the texts (or systems) for independent.
         """
-        ratings = np.where(np.isnan(one) | np.isnan(other), np.nan, self._ratings)
-        pairs = [paired(one, ratings), paired(other, ratings)]
-        if any(_lacking([pair], level) for pair in pairs):
+        ratings = np.where(np.isnan(values) | np.isnan(other_values), np.nan, self._ratings)
+        pairs = [paired(values, ratings), paired(other_values, ratings)]
+        if any(_reason_undefined([pair], level) for pair in pairs):
             return None
-        if level == "system" and _size(pairs, level) < CONCLUSIVE:
+        if level == "system" and _sample_size(pairs, level) < CONCLUSIVE:
             return None
-        how = f"difference of {NAMES[coefficient]} {OVER[level]}"
+        method = f"difference of {NAMES[coefficient]} {OVER[level]}"
         if level == "document":
-            apart = within(*pairs[0], coefficient) - within(*pairs[1], coefficient)
-            n, found = int((~np.isnan(apart)).sum()), _resampled(self._bootstrap, mean(apart), pairs)
-            return self._bootstrap.estimate("difference", found, n, how)
+            differences = within(*pairs[0], coefficient) - within(*pairs[1], coefficient)
+            n, resampled = int((~np.isnan(differences)).sum()), _resampled(self._bootstrap, mean(differences), pairs)
+            return self._bootstrap.estimate("difference", resampled, n, method)
         first, second = (self._drawn(pair, (level, coefficient)) for pair in pairs)
-        found = Resampled(first.value - second.value, first.resampled - second.resampled, first.items)
-        n = _size(pairs, level)
-        estimate = self._bootstrap.estimate("difference", found, n, how)
+        resampled = Resampled(first.value - second.value, first.resampled - second.resampled, first.items)
+        n = _sample_size(pairs, level)
+        estimate = self._bootstrap.estimate("difference", resampled, n, method)
         if coefficient != "pearson" or estimate is None:
             return estimate
         between = float(_statistic([(pairs[0][0], pairs[1][0])], (level, coefficient))(np.ones((1, len(ratings))))[0])
-        tested = williams(first.value, second.value, between, n)
-        if tested is None:
+        t_and_p = williams(first.value, second.value, between, n)
+        if t_and_p is None:
             return estimate
-        test = f"{estimate.method}; p: Williams' test, t({n - 3}) = {tested[0]:.2f}"
-        return replace(estimate, p=tested[1], method=test)
+        test = f"{estimate.method}; p: Williams' test, t({n - 3}) = {t_and_p[0]:.2f}"
+        return replace(estimate, p=t_and_p[1], method=test)
 
     def change(self, before: Floats, after: Floats, level: Level) -> Estimate | None:
         """Spearman after less before, of one column in two runs; None where it is undefined.
@@ -156,14 +156,14 @@ class CorrelationWithRatings:
         """
         if level != "document":
             return self.difference(after, before, level)
-        apart = within(after, self._ratings, "spearman") - within(before, self._ratings, "spearman")
-        return mean_differences(apart[None, :], seed=self._bootstrap.seed)[0]
+        changes = within(after, self._ratings, "spearman") - within(before, self._ratings, "spearman")
+        return mean_differences(changes[None, :], seed=self._bootstrap.seed)[0]
 
     def _drawn(self, pair: _Pair, key: Key) -> Resampled:
-        place = pair[0].tobytes(), key  # which says what is missing as well
-        if place not in self._found:
-            self._found[place] = _resampled(self._bootstrap, _statistic([pair], key), [pair])
-        return self._found[place]
+        cache_key = pair[0].tobytes(), key  # which says what is missing as well
+        if cache_key not in self._resampled:
+            self._resampled[cache_key] = _resampled(self._bootstrap, _statistic([pair], key), [pair])
+        return self._resampled[cache_key]
 
 
 def change_in_agreement(
@@ -186,12 +186,12 @@ def change_in_agreement(
     shared = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
     against = CorrelationWithRatings(shared, Bootstrap(seed=seed, confidence=confidence))
     sides = against.correlate(old), against.correlate(new)
-    found: dict[Level, Shift] = {}
+    shifts: dict[Level, Shift] = {}
     for level in levels:
-        had, has = (side.estimates.get((level, "spearman")) for side in sides)
-        if had is not None and has is not None:
-            found[level] = Shift(had, has, against.change(old, new, level))
-    return found, next((reason for side in sides for reason in side.lacking.values()), "")
+        old_estimate, new_estimate = (side.estimates.get((level, "spearman")) for side in sides)
+        if old_estimate is not None and new_estimate is not None:
+            shifts[level] = Shift(old_estimate, new_estimate, against.change(old, new, level))
+    return shifts, next((reason for side in sides for reason in side.lacking.values()), "")
 
 
 def human_ceiling(votes: Floats, bootstrap: Bootstrap = DEFAULT) -> Correlation:
@@ -203,28 +203,28 @@ def human_ceiling(votes: Floats, bootstrap: Bootstrap = DEFAULT) -> Correlation:
     known = np.where(voted, votes, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         others = (known.sum(axis=0) - known) / (voted.sum(axis=0) - voted)
-    pairs = [paired(one, rest) for one, rest in zip(votes, others, strict=True)]
-    who = f"one of {len(votes)} annotators against the mean of the others, averaged: "
-    return _correlation(pairs, lambda key: _resampled(bootstrap, _statistic(pairs, key), pairs), who, bootstrap)
+    pairs = [paired(rater, rest) for rater, rest in zip(votes, others, strict=True)]
+    subject = f"one of {len(votes)} annotators against the mean of the others, averaged: "
+    return _correlation(pairs, lambda key: _resampled(bootstrap, _statistic(pairs, key), pairs), subject, bootstrap)
 
 
 def _correlation(
-    pairs: Sequence[_Pair], drawn: Callable[[Key], Resampled], who: str, bootstrap: Bootstrap
+    pairs: Sequence[_Pair], drawn: Callable[[Key], Resampled], subject: str, bootstrap: Bootstrap
 ) -> Correlation:
-    lacking = {level: reason for level in LEVELS if (reason := _lacking(pairs, level))}
-    left_out: Mapping[Level, str] = {"document": _left_out(pairs)}
+    lacking = {level: reason for level in LEVELS if (reason := _reason_undefined(pairs, level))}
+    left_out: Mapping[Level, str] = {"document": _describe_left_out(pairs)}
     estimates = {}
     for level in [level for level in LEVELS if level not in lacking]:
         for name in COEFFICIENTS:
-            how = f"{who}{NAMES[name]} {OVER[level]}{left_out.get(level, '')}"
-            found = bootstrap.estimate(name, drawn((level, name)), _size(pairs, level), how)
-            if found is not None:
-                estimates[level, name] = found
-    return Correlation(_size(pairs, "item"), estimates, lacking)
+            method = f"{subject}{NAMES[name]} {OVER[level]}{left_out.get(level, '')}"
+            estimate = bootstrap.estimate(name, drawn((level, name)), _sample_size(pairs, level), method)
+            if estimate is not None:
+                estimates[level, name] = estimate
+    return Correlation(_sample_size(pairs, "item"), estimates, lacking)
 
 
 def _resampled(bootstrap: Bootstrap, statistic: Statistic, pairs: Sequence[_Pair]) -> Resampled:
-    return bootstrap.resampled(statistic, len(pairs[0][0]), _items(pairs))
+    return bootstrap.resampled(statistic, len(pairs[0][0]), _count_items(pairs))
 
 
 def _statistic(pairs: Sequence[_Pair], key: Key) -> Statistic:
@@ -240,26 +240,26 @@ def _average(values: Sequence[Floats]) -> Floats:
     """The mean of several arrays, place by place, of those that are not NaN there."""
     known = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
-        found: Floats = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
-    return found
+        means: Floats = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
+    return means
 
 
-def _size(pairs: Sequence[_Pair], level: Level) -> int:
+def _sample_size(pairs: Sequence[_Pair], level: Level) -> int:
     """How many items, texts or systems a level compares."""
     if level == "document":
         return int((~np.isnan(_average([within(*pair, "spearman") for pair in pairs]))).sum())
-    known = _known(pairs)
+    known = _complete_texts(pairs)
     return int(known.sum() if level == "item" else known.any(axis=0).sum())
 
 
-def _known(pairs: Sequence[_Pair]) -> Bools:
+def _complete_texts(pairs: Sequence[_Pair]) -> Bools:
     """Which texts have both sides of a pair, items × systems."""
     return np.asarray(~np.isnan([x for x, _ in pairs]).all(axis=0))
 
 
-def _lacking(pairs: Sequence[_Pair], level: Level) -> str:
+def _reason_undefined(pairs: Sequence[_Pair], level: Level) -> str:
     """Why a level has no coefficient; nothing where it has."""
-    known = _known(pairs)
+    known = _complete_texts(pairs)
     if not known.any():
         return "no text has both a value and a rating"
     for side, name in enumerate(("values", "ratings")):
@@ -269,11 +269,13 @@ def _lacking(pairs: Sequence[_Pair], level: Level) -> str:
     if level == "document":
         if systems == 1:
             return "one system alone has values and ratings, and so there is nothing to compare within an item"
-        return "" if _size(pairs, level) else "in no item do both the values and the ratings differ between texts"
+        return (
+            "" if _sample_size(pairs, level) else "in no item do both the values and the ratings differ between texts"
+        )
     if level == "item":
         return "" if known.sum() >= MIN_CORRELATION_ITEMS else f"there are fewer than {MIN_CORRELATION_ITEMS} texts"
-    if systems > _MOST_SYSTEMS:
-        return f"there are more than {_MOST_SYSTEMS} systems"
+    if systems > _MAX_SYSTEMS:
+        return f"there are more than {_MAX_SYSTEMS} systems"
     have = f"{systems} system{'s have' if systems > 1 else ' has'} values and ratings"
     return (
         ""
@@ -282,28 +284,34 @@ def _lacking(pairs: Sequence[_Pair], level: Level) -> str:
     )
 
 
-def _left_out(pairs: Sequence[_Pair]) -> str:
+def _describe_left_out(pairs: Sequence[_Pair]) -> str:
     """Of how many items nothing can be said, and why."""
-    total, used, few = _items(pairs), _size(pairs, "document"), int((_known(pairs).sum(axis=1) == 1).sum())
+    total, used, few = (
+        _count_items(pairs),
+        _sample_size(pairs, "document"),
+        int((_complete_texts(pairs).sum(axis=1) == 1).sum()),
+    )
     constant = total - used - few
-    why = [f"{constant} in which values or ratings do not vary"] if constant else []
-    why += [f"{few} of one text"] if few else []
-    return f"; left out of {total}: {' and '.join(why)}" if why else ""
+    reasons = [f"{constant} in which values or ratings do not vary"] if constant else []
+    reasons += [f"{few} of one text"] if few else []
+    return f"; left out of {total}: {' and '.join(reasons)}" if reasons else ""
 
 
-def _items(pairs: Sequence[_Pair]) -> int:
+def _count_items(pairs: Sequence[_Pair]) -> int:
     """How many items have a text with both sides of a pair."""
-    return int(_known(pairs).any(axis=1).sum())
+    return int(_complete_texts(pairs).any(axis=1).sum())
 
 
 MOST = 24
 """Columns of a matrix."""
 _RESAMPLES = 500
 _EXACT = 200  # texts up to which Spearman over all of them is ranked anew in every resample
-_HELD = 1_000_000  # numbers held at once
-_FEW = 64  # systems up to which tau-b within items and between systems is computed: k (k − 1) / 2 signs for each row
+_MAX_NUMBERS = 1_000_000  # numbers held at once
+_MAX_TAU_SYSTEMS = (
+    64  # systems up to which tau-b within items and between systems is computed: k (k − 1) / 2 signs for each row
+)
 
-_Pair_of_correlation_matrix = tuple[int, int]
+_ColumnPair = tuple[int, int]
 Cells = tuple[tuple[float | None, ...], ...]
 
 
@@ -337,23 +345,23 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
     """
     if any(row.rival for rows in (table.scores, table.failures) for row in rows):
         return ()
-    columns, note = _chosen(table)
+    columns, note = _choose_columns(table)
     if len(columns) < 2:
         return ()
     values = np.stack([rounded(table.matrix(column.name).T) for column in columns])
     bootstrap = Bootstrap(n_resamples, seed)
-    found = {key: _Found(len(columns)) for key in product(LEVELS, COEFFICIENTS)}
-    for pairs in _groups(values):
-        _correlate(values, pairs, bootstrap, found)
+    cells_by_key = {key: _CellArrays(len(columns)) for key in product(LEVELS, COEFFICIENTS)}
+    for pairs in _group_pairs(values):
+        _correlate(values, pairs, bootstrap, cells_by_key)
     names = tuple(column.name for column in columns)
     known: Bools = np.asarray(~np.isnan(values).all(axis=0))
     return tuple(
-        _matrix(key, names, one, str(bootstrap), (note, _lacking_of_correlation_matrix(known, key)))
-        for key, one in found.items()
+        _matrix(key, names, cells, str(bootstrap), (note, _reason_empty(known, key)))
+        for key, cells in cells_by_key.items()
     )
 
 
-def _chosen(table: Table) -> tuple[list[Column], str]:
+def _choose_columns(table: Table) -> tuple[list[Column], str]:
     order = {("criterion", False): 0, ("criterion", True): 1}
     scored = [
         column
@@ -365,7 +373,7 @@ def _chosen(table: Table) -> tuple[list[Column], str]:
     return scored[:MOST], note
 
 
-class _Found:
+class _CellArrays:
     """What is known of every two columns: value, ends of the interval and number, NaN for what is not."""
 
     def __init__(self, columns: int) -> None:
@@ -373,109 +381,110 @@ class _Found:
         self.n = np.zeros((columns, columns), dtype=np.intp)
 
 
-def _groups(values: Floats) -> list[list[_Pair_of_correlation_matrix]]:
+def _group_pairs(values: Floats) -> list[list[_ColumnPair]]:
     """All pairs of columns (columns × items × systems), one with itself included, those on the same texts together."""
     known = ~np.isnan(values)
-    found: dict[bytes, list[_Pair_of_correlation_matrix]] = {}
-    for one, other in combinations_with_replacement(range(len(values)), 2):
-        found.setdefault(np.packbits(known[one] & known[other]).tobytes(), []).append((one, other))
-    return list(found.values())
+    groups: dict[bytes, list[_ColumnPair]] = {}
+    for first, second in combinations_with_replacement(range(len(values)), 2):
+        groups.setdefault(np.packbits(known[first] & known[second]).tobytes(), []).append((first, second))
+    return list(groups.values())
 
 
 def _correlate(
-    values: Floats, pairs: Sequence[_Pair_of_correlation_matrix], bootstrap: Bootstrap, found: Mapping[Key, _Found]
+    values: Floats, pairs: Sequence[_ColumnPair], bootstrap: Bootstrap, cells_by_key: Mapping[Key, _CellArrays]
 ) -> None:
     """Write down what there is to say of pairs of columns that have the same texts in common."""
     used = sorted({place for pair in pairs for place in pair})
     known: Bools = np.asarray(~np.isnan(values[list(pairs[0])]).any(axis=0))
     columns = np.where(known, values[used], np.nan)
-    one, other = (np.array([used.index(pair[side]) for pair in pairs]) for side in (0, 1))
+    first, second = (np.array([used.index(pair[side]) for pair in pairs]) for side in (0, 1))
     several = int(known.any(axis=1).sum()) > 1
     for level in LEVELS:
-        names = _defined(known, level)
+        names = _defined_coefficients(known, level)
         if not names:
             continue
-        statistic, n = _statistic_of_correlation_matrix(columns, one, other, level, names)
-        value, drawn = bootstrap.both(statistic, len(known))
-        ends = bootstrap.ends(drawn)
-        bounded = (n > 1) & (one != other) & several
+        statistic, n = _matrix_statistic(columns, first, second, level, names)
+        value, drawn = bootstrap.observed_and_resampled(statistic, len(known))
+        ends = bootstrap.interval(drawn)
+        bounded = (n > 1) & (first != second) & several
         down, across = np.array(pairs).T
         for place, name in enumerate(names):
-            to = found[level, name]
+            cells = cells_by_key[level, name]
             low, high = np.where(bounded, ends[:, place], np.nan)
             for at in ((down, across), (across, down)):
-                to.value[at], to.low[at], to.high[at], to.n[at] = value[place], low, high, n
+                cells.value[at], cells.low[at], cells.high[at], cells.n[at] = value[place], low, high, n
 
 
-def _defined(known: Bools, level: Level) -> list[Coefficient]:
+def _defined_coefficients(known: Bools, level: Level) -> list[Coefficient]:
     """The coefficients that can be had at a level from so many texts and systems."""
     systems = int(known.any(axis=0).sum())
     if (known.sum() if level == "item" else systems) < (2 if level == "document" else MIN_CORRELATION_ITEMS):
         return []
-    return [name for name in COEFFICIENTS if level == "item" or name != "kendall" or systems <= _FEW]
+    return [name for name in COEFFICIENTS if level == "item" or name != "kendall" or systems <= _MAX_TAU_SYSTEMS]
 
 
-def _statistic_of_correlation_matrix(
-    columns: Floats, one: Ints, other: Ints, level: Level, names: Sequence[Coefficient]
+def _matrix_statistic(
+    columns: Floats, first: Ints, second: Ints, level: Level, names: Sequence[Coefficient]
 ) -> tuple[Statistic, Ints]:
     """Of pairs of places in columns × items × systems: from draws to resamples × coefficients × pairs, and n."""
     known = ~np.isnan(columns[0])
     if level == "document":
-        by_item = np.stack([between(columns, name)[:, one, other] for name in names], axis=1)
+        by_item = np.stack([between(columns, name)[:, first, second] for name in names], axis=1)
         means = mean(by_item.reshape(len(by_item), -1))
         counted = (~np.isnan(by_item[:, 0])).sum(axis=0)
         return lambda counts: means(counts).reshape(len(counts), len(names), -1), counted
     if level == "system":
-        return _between_systems(columns, one, other, names), np.full(len(one), known.any(axis=0).sum())
+        return _between_systems(columns, first, second, names), np.full(len(first), known.any(axis=0).sum())
     each = [
-        [pooled(columns[i], columns[j], name, exact=_EXACT) for i, j in zip(one, other, strict=True)] for name in names
+        [pooled(columns[i], columns[j], name, exact=_EXACT) for i, j in zip(first, second, strict=True)]
+        for name in names
     ]
 
     def over_texts(counts: Floats) -> Floats:
         return np.array([[statistic(counts) for statistic in row] for row in each]).transpose(2, 0, 1)
 
-    return over_texts, np.full(len(one), known.sum())
+    return over_texts, np.full(len(first), known.sum())
 
 
-def _between_systems(columns: Floats, one: Ints, other: Ints, names: Sequence[Coefficient]) -> Statistic:
+def _between_systems(columns: Floats, first: Ints, second: Ints, names: Sequence[Coefficient]) -> Statistic:
     means = system_means(columns)
-    step = max(1, _HELD // (columns.shape[0] * columns.shape[2]))
+    step = max(1, _MAX_NUMBERS // (columns.shape[0] * columns.shape[2]))
 
     def part(counts: Floats) -> Floats:
-        found = means(counts)
-        return np.stack([between(found, name)[:, one, other] for name in names], axis=1)
+        by_system = means(counts)
+        return np.stack([between(by_system, name)[:, first, second] for name in names], axis=1)
 
     return lambda counts: np.concatenate([part(counts[at : at + step]) for at in range(0, len(counts), step)])
 
 
-def _matrix(key: Key, names: tuple[str, ...], found: _Found, how: str, notes: tuple[str, str]) -> Matrix:
+def _matrix(key: Key, names: tuple[str, ...], cells: _CellArrays, resampling: str, notes: tuple[str, str]) -> Matrix:
     level, coefficient = key
-    told = list(filter(None, notes))
-    constant = [name for name, value in zip(names, np.diagonal(found.value), strict=True) if np.isnan(value)]
+    remarks = list(filter(None, notes))
+    constant = [name for name, value in zip(names, np.diagonal(cells.value), strict=True) if np.isnan(value)]
     if constant and not notes[1]:
-        told.append(f"all values are equal{' in each item' if level == 'document' else ''}: {', '.join(constant)}")
+        remarks.append(f"all values are equal{' in each item' if level == 'document' else ''}: {', '.join(constant)}")
     return Matrix(
         level,
         coefficient,
         names,
-        _cells(found.value),
-        _cells(found.low),
-        _cells(found.high),
-        tuple(map(tuple, found.n.tolist())),
-        f"{NAMES[coefficient]} {OVER[level]}; {how}",
-        "; ".join(told),
+        _cells(cells.value),
+        _cells(cells.low),
+        _cells(cells.high),
+        tuple(map(tuple, cells.n.tolist())),
+        f"{NAMES[coefficient]} {OVER[level]}; {resampling}",
+        "; ".join(remarks),
     )
 
 
-def _lacking_of_correlation_matrix(known: Bools, key: Key) -> str:
+def _reason_empty(known: Bools, key: Key) -> str:
     """Why a matrix is empty, where it is."""
     level, coefficient = key
-    if coefficient in _defined(known, level):
+    if coefficient in _defined_coefficients(known, level):
         return ""
     if level == "item":
         return f"there are fewer than {MIN_CORRELATION_ITEMS} texts"
-    if "spearman" in _defined(known, level):
-        return f"tau-b of more than {_FEW} systems is not computed"
+    if "spearman" in _defined_coefficients(known, level):
+        return f"tau-b of more than {_MAX_TAU_SYSTEMS} systems is not computed"
     return (
         f"there are fewer than {MIN_CORRELATION_ITEMS} systems"
         if level == "system"

@@ -130,10 +130,10 @@ def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Itera
     another scale, of which nothing is said here.
     """
     for name, (low, high) in scales.items():
-        given = [(sample, vote) for sample in samples for vote in _votes(sample, name)]
-        outside = [(sample, vote) for sample, vote in given if not low <= vote <= high]
-        if outside and len(outside) <= max(_NAMED, _STRAY * len(given)):
-            rows = ", ".join(f"{vote:g} {_place(sample)}" for sample, vote in outside[:_NAMED])
+        rated = [(sample, vote) for sample in samples for vote in _votes(sample, name)]
+        outside = [(sample, vote) for sample, vote in rated if not low <= vote <= high]
+        if outside and len(outside) <= max(_NAMED, _STRAY * len(rated)):
+            rows = ", ".join(f"{vote:g} {_location(sample)}" for sample, vote in outside[:_NAMED])
             more = f" and {len(outside) - _NAMED:,} more" if len(outside) > _NAMED else ""
             yield f"Ratings of {name} outside its scale, {low:g} to {high:g}: {rows}{more}."
 
@@ -157,7 +157,7 @@ def _votes(sample: Sample, name: str) -> Iterator[float]:
     yield from (vote for vote in votes if vote is not None)
 
 
-def _place(sample: Sample) -> str:
+def _location(sample: Sample) -> str:
     return f"at {sample.where}" if sample.where else f"(item {sample.item}, system {sample.system})"
 
 
@@ -178,13 +178,13 @@ def baselines_without_judge(
 
 def _heuristics(table: Table, samples: Sequence[Sample], criteria: Sequence[str], measure: bool) -> list[RatedColumn]:
     """The offline baseline's column of every criterion that it knows."""
-    held = {column.criterion: column for column in table.columns if column.kind == "metric" and column.criterion}
-    found = [column_from_table(column, table, "heuristic") for name, column in held.items() if name in criteria]
-    wanted = [name for name in criteria if measure and name not in held and _heuristic([name])]
-    if wanted and (metric := _heuristic(wanted)):
+    existing = {column.criterion: column for column in table.columns if column.kind == "metric" and column.criterion}
+    columns = [column_from_table(column, table, "heuristic") for name, column in existing.items() if name in criteria]
+    missing = [name for name in criteria if measure and name not in existing and _heuristic([name])]
+    if missing and (metric := _heuristic(missing)):
         scored = parallel.score_in_parallel(metric, samples)
-        found += [column_from_metric(column, scored.rows, "heuristic") for column in scored.columns]
-    return found
+        columns += [column_from_metric(column, scored.rows, "heuristic") for column in scored.columns]
+    return columns
 
 
 def _heuristic(criteria: Sequence[str]) -> Metric | None:
@@ -206,20 +206,20 @@ def _length(samples: Sequence[Sample]) -> RatedColumn:
 def _rouge(table: Table, samples: Sequence[Sample], measure: bool) -> list[RatedColumn]:
     if not any(sample.references for sample in samples):
         return []
-    held = {column.name: column for column in table.columns if column.name in _ROUGE and _is_mean(column.signature)}
-    if held.keys() == _ROUGE.keys():
-        return [column_from_table(held[name], table, label) for name, label in _ROUGE.items()]
+    existing = {column.name: column for column in table.columns if column.name in _ROUGE and _is_mean(column.signature)}
+    if existing.keys() == _ROUGE.keys():
+        return [column_from_table(existing[name], table, label) for name, label in _ROUGE.items()]
     if not measure:
         return []
-    found = parallel.score_in_parallel(plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean"), samples)
-    return [column_from_metric(column, found.rows, _ROUGE[column.name]) for column in found.columns]
+    scored = parallel.score_in_parallel(plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean"), samples)
+    return [column_from_metric(column, scored.rows, _ROUGE[column.name]) for column in scored.columns]
 
 
 def _is_mean(signature: str) -> bool:
     """Whether a column of ROUGE has what the floor is: F, stemmed, the mean over the references or that of one."""
-    said = signature.split("|")
-    changed = any(part.startswith(_CHANGED) for part in said) or "stem=no" in said
-    return "f" in said and not changed and ("refs=mean" in said or "nrefs=1" in said)
+    parts = signature.split("|")
+    changed = any(part.startswith(_CHANGED) for part in parts) or "stem=no" in parts
+    return "f" in parts and not changed and ("refs=mean" in parts or "nrefs=1" in parts)
 
 
 _MANY = 5_000  # texts
@@ -238,7 +238,8 @@ def people(
     criteria = tuple(dict.fromkeys(name for sample in samples for name in sample.human))
     below = baselines_without_judge(table, samples, criteria, measure=measure)
     return tuple(
-        _rated(name, samples, [one for one in judges if one.criterion == name], below, bootstrap) for name in criteria
+        _rated(name, samples, [judge for judge in judges if judge.criterion == name], below, bootstrap)
+        for name in criteria
     )
 
 
@@ -247,23 +248,23 @@ def of_run(table: Table, model: str, seed: int) -> tuple[Rated, ...]:
 
     Of very many texts with the floors that the run has measured, and no others: a run is not to wait for them.
     """
-    found = judges_of(table, model)
+    judges = judges_of(table, model)
     rated = {name for sample in table.samples for name in sample.human}
-    if not any(one.criterion in rated for one in found):
+    if not any(judge.criterion in rated for judge in judges):
         return ()
-    return people(table, found, Bootstrap(seed=seed), measure=len(table.samples) <= _MANY)
+    return people(table, judges, Bootstrap(seed=seed), measure=len(table.samples) <= _MANY)
 
 
 def judges_of(table: Table, model: str) -> list[RatedColumn]:
     """The judges' columns: of a panel its mean and its judges', else each criterion's, which has the model's name."""
     columns = [column for column in table.columns if column.kind == "criterion"]
     panels = {column.criterion for column in columns if column.judge}
-    return [_judge(column, table, "panel mean" if criterion(column) in panels else model) for column in columns]
+    return [_judge_column(column, table, "panel mean" if criterion(column) in panels else model) for column in columns]
 
 
-def _judge(column: Column, table: Table, alone: str) -> RatedColumn:
-    found = column_from_table(column, table, column.judge or alone or criterion(column))
-    return RatedColumn(found.name, found.signature, found.values, criterion(column), column)
+def _judge_column(column: Column, table: Table, alone: str) -> RatedColumn:
+    named_column = column_from_table(column, table, column.judge or alone or criterion(column))
+    return RatedColumn(named_column.name, named_column.signature, named_column.values, criterion(column), column)
 
 
 def criterion(column: Column) -> str:
@@ -282,66 +283,69 @@ def _rated(
     texts = [sample for sample in samples if name in sample.human]
     ratings = matrix(texts, {(s.item, s.system): s.human[name] for s in texts})
     against = CorrelationWithRatings(ratings, bootstrap)
-    judged = [(one, matrix(texts, one.values)) for one in judges]
-    makers = [_maker(one) for one in judges]
+    judged = [(column, matrix(texts, column.values)) for column in judges]
+    makers = [_scorer(column) for column in judges]
     below = [
-        (one, matrix(texts, one.values)) for one in floors if one.criterion in ("", name) and _maker(one) not in makers
+        (column, matrix(texts, column.values))
+        for column in floors
+        if column.criterion in ("", name) and _scorer(column) not in makers
     ]
-    top, none = _ceiling(texts, name, bootstrap)
-    few = {floor.name: _few(others, [values for _, values in judged], ratings) for floor, others in below}
+    ceiling, no_ceiling = _ceiling(texts, name, bootstrap)
+    few = {floor.name: _too_few_items(others, [values for _, values in judged], ratings) for floor, others in below}
     differences = {
-        (judge.name, floor.name, level): found
+        (judge.name, floor.name, level): difference
         for (judge, values), (floor, others), level in product(judged, below, LEVELS)
-        if level not in few[floor.name] and (found := against.difference(values, others, level)) is not None
+        if level not in few[floor.name] and (difference := against.difference(values, others, level)) is not None
     }
     return Rated(
         name,
         len(texts),
-        tuple(_row(one, values, ratings, against, bootstrap) for one, values in judged),
+        tuple(_judge_row(column, values, ratings, against, bootstrap) for column, values in judged),
         tuple(
-            Row(one.name, "floor", one.signature, against.correlate(values), few=few[one.name]) for one, values in below
+            Row(column.name, "floor", column.signature, against.correlate(values), few=few[column.name])
+            for column, values in below
         ),
-        top,
-        none,
+        ceiling,
+        no_ceiling,
         differences,
         tuple(_versus(judged, against)),
     )
 
 
-def _few(floor: Floats, judges: Sequence[Floats], ratings: Floats) -> dict[Level, str]:
+def _too_few_items(floor: Floats, judges: Sequence[Floats], ratings: Floats) -> dict[Level, str]:
     """By level, that a floor has values for too few of the items that the judges, or else people, have.
 
     Too few are less than half of them, and fewer than 10 where they have 10 or more. At level document an item counts
     in which both sides differ between texts.
     """
-    found: dict[Level, str] = {}
+    reasons: dict[Level, str] = {}
     for level in LEVELS:
-        most = max((_items(one, ratings, level) for one in judges or [ratings]), default=0)
-        n = _items(floor, ratings, level)
+        most = max((_count_items(judge_values, ratings, level) for judge_values in judges or [ratings]), default=0)
+        n = _count_items(floor, ratings, level)
         if 0 < n < max(_SHARE * most, _FEWEST if most >= _FEWEST else 0):
-            found[level] = f"it has values for {n:,} of {most:,} items, too few to hold a judge against"
-    return found
+            reasons[level] = f"it has values for {n:,} of {most:,} items, too few to hold a judge against"
+    return reasons
 
 
-def _items(values: Floats, ratings: Floats, level: Level) -> int:
+def _count_items(values: Floats, ratings: Floats, level: Level) -> int:
     """How many items a level has to compare."""
     if level == "document":
         return int((~np.isnan(within(*paired(values, ratings), "spearman"))).sum())
     return int((~np.isnan(values) & ~np.isnan(ratings)).any(axis=1).sum())
 
 
-def _maker(column: RatedColumn) -> str:
+def _scorer(column: RatedColumn) -> str:
     """Who made a column, by its signature: with --model heuristic a judge is a floor itself."""
     return column.signature.partition("|")[2].partition("|")[0]
 
 
-def _row(
+def _judge_row(
     judge: RatedColumn, values: Floats, ratings: Floats, against: CorrelationWithRatings, bootstrap: Bootstrap
 ) -> Row:
     """A judge with its agreement and calibration, where its scale is people's too."""
     correlation = against.correlate(values)
-    if why := _other_scale(judge.scale, ratings):
-        return Row(judge.name, "judge", judge.signature, correlation, no_calibration=why)
+    if reason := _other_scale(judge.scale, ratings):
+        return Row(judge.name, "judge", judge.signature, correlation, no_calibration=reason)
     assert judge.scale is not None  # noqa: S101  (else there is a reason above)
     points = levels(judge.scale)
     agreed = agree(np.stack([values, ratings]), ("alpha_interval",), bootstrap)
@@ -350,8 +354,8 @@ def _row(
         kappa = agree(np.stack([_nearest(side, points) for side in (values, ratings)]), _KAPPA, bootstrap)
     both = Agreement({**agreed.estimates, **kappa.estimates}, {**agreed.lacking, **kappa.lacking})
     curve = calibration(values, ratings, edges(judge.scale), bootstrap)
-    why = "" if curve else "no text has both a value and a rating"
-    return Row(judge.name, "judge", judge.signature, correlation, both, curve, why)
+    reason = "" if curve else "no text has both a value and a rating"
+    return Row(judge.name, "judge", judge.signature, correlation, both, curve, reason)
 
 
 def _other_scale(scale: Column | None, ratings: Floats) -> str:
@@ -367,25 +371,30 @@ def _other_scale(scale: Column | None, ratings: Floats) -> str:
 def _nearest(values: Floats, points: Sequence[float]) -> Floats:
     """The values rounded to the points of a scale, half way up."""
     at = np.asarray(points)
-    found = at[np.searchsorted((at[1:] + at[:-1]) / 2, values, "right").clip(max=len(at) - 1)]
-    return np.where(np.isnan(values), np.nan, found)
+    nearest = at[np.searchsorted((at[1:] + at[:-1]) / 2, values, "right").clip(max=len(at) - 1)]
+    return np.where(np.isnan(values), np.nan, nearest)
 
 
 def _versus(judged: Iterable[tuple[RatedColumn, Floats]], against: CorrelationWithRatings) -> Iterable[Versus]:
-    for ((one, values), (other, others)), level in product(combinations(judged, 2), LEVELS):
-        spearman = against.difference(values, others, level)
+    for ((judge, values), (rival, rival_values)), level in product(combinations(judged, 2), LEVELS):
+        spearman = against.difference(values, rival_values, level)
         if spearman is not None:
-            yield Versus(one.name, other.name, level, spearman, against.difference(values, others, level, "pearson"))
+            yield Versus(
+                judge.name, rival.name, level, spearman, against.difference(values, rival_values, level, "pearson")
+            )
 
 
 def _ceiling(samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap) -> tuple[Row | None, str]:
     """What an annotator reaches, or why that is not known."""
-    given = {(s.item, s.system): s.ratings[criterion] for s in samples if s.ratings.get(criterion)}
-    if not any(sum(vote is not None for vote in each) > 1 for each in given.values()):
-        what = "one rating for each text" if not given else "no text with the ratings of two annotators"
-        return None, f'the data have {what}; write each annotator\'s down, as in "human": {{"relevance": [4, 5, 3]}}'
-    most = max(map(len, given.values()))
-    by_place = [{key: each[n] for key, each in given.items() if n < len(each)} for n in range(most)]
-    votes = np.stack([matrix(samples, one) for one in by_place])
-    found = human_ceiling(votes, bootstrap)
-    return Row("annotator", "ceiling", f"{most} annotators", found, agree(votes, bootstrap=bootstrap)), ""
+    ratings = {(s.item, s.system): s.ratings[criterion] for s in samples if s.ratings.get(criterion)}
+    if not any(sum(vote is not None for vote in each) > 1 for each in ratings.values()):
+        shortage = "one rating for each text" if not ratings else "no text with the ratings of two annotators"
+        return (
+            None,
+            f'the data have {shortage}; write each annotator\'s down, as in "human": {{"relevance": [4, 5, 3]}}',
+        )
+    most = max(map(len, ratings.values()))
+    by_place = [{key: each[n] for key, each in ratings.items() if n < len(each)} for n in range(most)]
+    votes = np.stack([matrix(samples, rater_votes) for rater_votes in by_place])
+    correlation = human_ceiling(votes, bootstrap)
+    return Row("annotator", "ceiling", f"{most} annotators", correlation, agree(votes, bootstrap=bootstrap)), ""

@@ -25,8 +25,8 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 EXACT = 12
 """Differences other than 0 up to which every assignment of signs is looked at."""
 # How far a sum of a row whose squares add up to 1 may be off, in double and in single precision.
-_NEAR, _NEAR_SINGLE = 1e-9, 1e-4
-_HELD = 4_000_000  # numbers held at once
+_TOLERANCE, _SINGLE_TOLERANCE = 1e-9, 1e-4
+_MAX_NUMBERS = 4_000_000  # numbers held at once
 
 
 def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> tuple[Floats, Bools]:
@@ -40,40 +40,42 @@ def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> t
     known = np.nan_to_num(differences)
     norm = np.sqrt((known**2).sum(axis=1, keepdims=True))
     known = known / np.where(norm > 0, norm, 1.0)
-    found = np.abs(known.sum(axis=1))
+    observed = np.abs(known.sum(axis=1))
     exact = (known != 0).sum(axis=1) <= EXACT
     p = np.empty(len(known))
-    p[exact] = _enumerated(known[exact], found[exact] - _NEAR)
-    p[~exact] = (_reached(known[~exact], found[~exact] - _NEAR_SINGLE, n_flips, seed) + 1) / (n_flips + 1)
+    p[exact] = _share_of_all_flips(known[exact], observed[exact] - _TOLERANCE)
+    p[~exact] = (_count_drawn_flips(known[~exact], observed[~exact] - _SINGLE_TOLERANCE, n_flips, seed) + 1) / (
+        n_flips + 1
+    )
     p[(~np.isnan(differences)).sum(axis=1) < 2] = np.nan
     return p, exact
 
 
-def _enumerated(rows: Floats, found: Floats) -> Floats:
+def _share_of_all_flips(rows: Floats, observed: Floats) -> Floats:
     """The share of all flips that reach what was found; one sign stays, for the other half is the mirror image."""
     places = np.argsort(rows == 0, axis=1, kind="stable")[:, :EXACT]
     values = np.take_along_axis(rows, places, axis=1)
     size = values.shape[1]
     signs = 1.0 - 2.0 * (np.arange(2 ** max(0, size - 1))[:, None] >> np.arange(size) & 1)
-    step = max(1, _HELD // len(signs))
+    step = max(1, _MAX_NUMBERS // len(signs))
     parts = [
-        (np.abs(values[at : at + step] @ signs.T) >= found[at : at + step, None]).mean(axis=1)
+        (np.abs(values[at : at + step] @ signs.T) >= observed[at : at + step, None]).mean(axis=1)
         for at in range(0, len(rows), step)
     ]
     return np.concatenate([np.empty(0), *parts])
 
 
-def _reached(rows: Floats, found: Floats, n_flips: int, seed: int) -> Floats:
+def _count_drawn_flips(rows: Floats, observed: Floats, n_flips: int, seed: int) -> Floats:
     """How many of the drawn flips reach what was found."""
     counts = np.zeros(len(rows))
     if not len(rows):
         return counts
     random = np.random.default_rng(seed)
     values = rows.T.astype(np.float32)
-    step = max(1, _HELD // max(rows.shape))
+    step = max(1, _MAX_NUMBERS // max(rows.shape))
     for first in range(0, n_flips, step):
         drawn = random.integers(2, size=(min(step, n_flips - first), rows.shape[1]))
-        counts += (np.abs((2 * drawn - 1).astype(np.float32) @ values) >= found.astype(np.float32)).sum(axis=0)
+        counts += (np.abs((2 * drawn - 1).astype(np.float32) @ values) >= observed.astype(np.float32)).sum(axis=0)
     return counts
 
 
@@ -86,13 +88,13 @@ def holm(p: Sequence[float], of: int = 0) -> list[float]:
     adjusted = np.empty(len(p))
     times = max(of, len(p)) - np.arange(len(p))
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(np.asarray(p)[order] * times))
-    return [float(one) for one in adjusted]
+    return [float(value) for value in adjusted]
 
 
 Singles = np.ndarray[Any, np.dtype[np.float32]]
 
-_HELD_of_differences = 8_000_000  # numbers of single precision held at once
-_PLACES = 6  # decimals of means of values up to 1
+_MAX_SINGLES = 8_000_000  # numbers of single precision held at once
+_DECIMALS = 6  # decimals of means of values up to 1
 
 
 def mean_differences(
@@ -109,17 +111,17 @@ def mean_differences(
     3.5): at quantiles as far out as Student's t is beyond the normal distribution, without which intervals of 20 items
     are too narrow. p is that of `sign_flip`. Below two items there is neither.
     """
-    found: list[Estimate | None] = []
-    step = max(1, _HELD_of_differences // n_resamples)
+    estimates: list[Estimate | None] = []
+    step = max(1, _MAX_SINGLES // n_resamples)
     for first in range(0, len(values), step):
         block = values[first : first + step]
         p, exact = sign_flip(block, n_flips=n_flips, seed=seed)
         drawn = np.ascontiguousarray(resampled(block, n_resamples, seed).T)
         for row, means, one_p, is_exact in zip(block, drawn, p.tolist(), exact.tolist(), strict=True):
             test = "exact" if is_exact else f"{n_flips} flips, seed {seed}"
-            how = f"over items, {n_resamples} resamples, seed {seed}; p: sign-flip permutation test, {test}"
-            found.append(_estimate(row[~np.isnan(row)], means, one_p, confidence, how))
-    return found
+            method = f"over items, {n_resamples} resamples, seed {seed}; p: sign-flip permutation test, {test}"
+            estimates.append(_mean_difference(row[~np.isnan(row)], means, one_p, confidence, method))
+    return estimates
 
 
 def resampled(values: Floats, n_resamples: int, seed: int) -> Singles:
@@ -140,7 +142,7 @@ def resampled(values: Floats, n_resamples: int, seed: int) -> Singles:
     return result
 
 
-def _estimate(values: Floats, drawn: Singles, p: float, confidence: float, how: str) -> Estimate | None:
+def _mean_difference(values: Floats, drawn: Singles, p: float, confidence: float, method: str) -> Estimate | None:
     n = len(values)
     if not n:
         return None
@@ -149,14 +151,14 @@ def _estimate(values: Floats, drawn: Singles, p: float, confidence: float, how: 
         return Estimate("difference", mean, None, None, n, "one item: too few for an interval and a test")
     if values.min() == values.max():
         value = float(values[0])
-        test = how.rpartition("; ")[2]
+        test = method.rpartition("; ")[2]
         return Estimate("difference", value, value, value, n, f"all differences equal; {test}", p)
     tail = expanded_tail((1 - confidence) / 2, n)
-    unit = float(np.abs(values).max())
-    ends = np.quantile(drawn[~np.isnan(drawn)], (tail, 1 - tail)) / unit
-    low, high = (round(end, _PLACES) * unit for end in ends.tolist())  # what single precision made of 0 is 0
+    largest = float(np.abs(values).max())
+    ends = np.quantile(drawn[~np.isnan(drawn)], (tail, 1 - tail)) / largest
+    low, high = (round(end, _DECIMALS) * largest for end in ends.tolist())  # what single precision made of 0 is 0
     name = f"{100 * confidence:g}% expanded percentile bootstrap"
-    return Estimate("difference", mean, low, high, n, f"{name} {how}", p)
+    return Estimate("difference", mean, low, high, n, f"{name} {method}", p)
 
 
 def expanded_tail(tail: float, n: int) -> float:
@@ -166,15 +168,15 @@ def expanded_tail(tail: float, n: int) -> float:
     return NormalDist().cdf(sqrt(n / (n - 1)) * float(stdtrit(n - 1, tail)))
 
 
-def cliffs_delta(one: Floats, other: Floats) -> float:
+def cliffs_delta(first: Floats, second: Floats) -> float:
     """Cliff's delta (1993), −1 to 1: how often a value of `one` is above one of `other`, less how often it is below.
 
     Over all pairs of values, also of samples that are paired: it says how far the two distributions lie apart, and not
     in how many items one is ahead. Counted by rank, in n · log n.
     """
-    ranked = np.sort(other)
-    below, upto = (np.searchsorted(ranked, one, side) for side in ("left", "right"))
-    return float((below + upto - len(other)).sum() / (len(one) * len(other)))
+    ranked = np.sort(second)
+    below, upto = (np.searchsorted(ranked, first, side) for side in ("left", "right"))
+    return float((below + upto - len(second)).sum() / (len(first) * len(second)))
 
 
 MOST = 30
@@ -206,8 +208,8 @@ def tests(systems: int) -> int:
     return systems * (systems - 1) // 2 if systems <= TESTED else 0
 
 
-def differences(values: Floats, of: Sequence[Pair]) -> Floats:
+def differences(values: Floats, compared: Sequence[Pair]) -> Floats:
     """Pairs × items: the first one's values less the other's, NaN where either has none."""
-    one, other = ([pair[side] for pair in of] for side in (0, 1))
-    rows: Floats = np.round(values[one] - values[other], PLACES)
+    first, second = ([pair[side] for pair in compared] for side in (0, 1))
+    rows: Floats = np.round(values[first] - values[second], PLACES)
     return rows

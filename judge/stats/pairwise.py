@@ -35,13 +35,13 @@ class Verdict:
     flipped: bool | None
 
 
-def verdict(one: Score | None, other: Score | None) -> Verdict:
+def verdict(forward: Score | None, backward: Score | None) -> Verdict:
     """The verdict on a pair of which `one` has the first text shown first and `other` the second: one may be missing.
 
     The preference is the mean of `one`'s value and 1 − `other`'s.
     """
-    answers = [row for row in (one, other) if row is not None]
-    for_first, for_second = (None if row is None else _snapped(row.value) for row in (one, other))
+    answers = [row for row in (forward, backward) if row is not None]
+    for_first, for_second = (None if row is None else _snapped(row.value) for row in (forward, backward))
     tied = all(_snapped(row.value) == TIE for row in answers)
     if for_first is None or for_second is None:
         return Verdict(for_first if for_first is not None else 1 - (for_second or 0.0), tied, None)
@@ -180,9 +180,9 @@ def rankings(
 def _ranking(
     column: str, rows: Sequence[Score | Failure], systems: tuple[str, ...], orders: Orders, confidence: float
 ) -> Ranking:
-    pairs = _pairs(rows, systems, orders)
+    pairs = _collect_pairs(rows, systems, orders)
     standings, note = _standings(pairs, column, (1 - confidence) / 2)
-    rates, met = _matrices(pairs, systems)
+    rates, n_pairs = _win_matrices(pairs, systems)
     bias = _mean(pairs.first)
     bounded = any(standing.low is not None for standing in standings)
     return Ranking(
@@ -190,7 +190,7 @@ def _ranking(
         systems,
         tuple(sorted(standings, key=lambda standing: -standing.win_rate)),
         rates,
-        met,
+        n_pairs,
         pairs=len(pairs.p),
         incomplete=pairs.incomplete,
         failed=sum(isinstance(row, Failure) for row in rows),
@@ -201,88 +201,90 @@ def _ranking(
     )
 
 
-def _pairs(rows: Iterable[Score | Failure], systems: Sequence[str], orders: Orders) -> _Pairs:
+def _collect_pairs(rows: Iterable[Score | Failure], systems: Sequence[str], orders: Orders) -> _Pairs:
     """The rows of one column, two orders put together."""
     place = {name: at for at, name in enumerate(systems)}
     asked: dict[tuple[str, str, str], list[Score | None]] = {}
     for row in rows:
         swapped = place[row.system] > place[row.rival]
-        one, other = (row.rival, row.system) if swapped else (row.system, row.rival)
-        answers = asked.setdefault((row.item, one, other), [None, None])
+        earlier, later = (row.rival, row.system) if swapped else (row.system, row.rival)
+        answers = asked.setdefault((row.item, earlier, later), [None, None])
         if isinstance(row, Score):
             answers[swapped] = row
     # in the order of their names, so that the draws do not depend on that of the rows
-    whole = {key: asked[key] for key in sorted(asked) if 2 - asked[key].count(None) >= orders}
-    present = {name for _, *ends in whole for name in ends}
+    complete = {key: asked[key] for key in sorted(asked) if 2 - asked[key].count(None) >= orders}
+    present = {name for _, *ends in complete for name in ends}
     names = tuple(name for name in systems if name in present)
     at = {name: k for k, name in enumerate(names)}
-    items = {item: k for k, item in enumerate(dict.fromkeys(item for item, _, _ in whole))}
-    item, a, b = np.array([(items[item], at[a], at[b]) for item, a, b in whole], dtype=np.intp).reshape(-1, 3).T
-    verdicts = [_figures(one, other, orders) for one, other in whole.values()]
+    items = {item: k for k, item in enumerate(dict.fromkeys(item for item, _, _ in complete))}
+    item, a, b = np.array([(items[item], at[a], at[b]) for item, a, b in complete], dtype=np.intp).reshape(-1, 3).T
+    verdicts = [_figures(earlier, later, orders) for earlier, later in complete.values()]
     p, tied, flipped, first = np.array(verdicts, dtype=np.float64).reshape(-1, 4).T
-    return _Pairs(names, item, a, b, p, tied > 0, flipped, first, len(asked) - len(whole))
+    return _Pairs(names, item, a, b, p, tied > 0, flipped, first, len(asked) - len(complete))
 
 
-def _figures(one: Score | None, other: Score | None, orders: Orders) -> tuple[float, bool, float, float]:
+def _figures(forward: Score | None, backward: Score | None, orders: Orders) -> tuple[float, bool, float, float]:
     """Preference, tied, flipped and mean value of the first, of one pair: `one` was shown first, then `other`."""
-    found = verdict(one, other)
-    both = one is not None and other is not None and orders == 2 and found.flipped is not None
-    first = (one.value + other.value) / 2 if both and one and other else np.nan
-    return found.preference, found.tied, float(bool(found.flipped)) if both else np.nan, first
+    outcome = verdict(forward, backward)
+    both = forward is not None and backward is not None and orders == 2 and outcome.flipped is not None
+    first = (forward.value + backward.value) / 2 if both and forward and backward else np.nan
+    return outcome.preference, outcome.tied, float(bool(outcome.flipped)) if both else np.nan, first
 
 
-def _matrices(
+def _win_matrices(
     pairs: _Pairs, systems: Sequence[str]
 ) -> tuple[tuple[tuple[float | None, ...], ...], tuple[tuple[int, ...], ...]]:
     """Win rates and numbers of pairs, systems × systems."""
-    cells = _cells(pairs)
+    cells = _group_pairs(pairs)
     rates: dict[tuple[str, str], tuple[float, int]] = {}
-    for a, b, preferred, met in zip(cells.a, cells.b, cells.preferred, cells.met, strict=True):
-        one, other = pairs.systems[a], pairs.systems[b]
-        rates[one, other] = float(preferred / met), int(met)
-        rates[other, one] = float((met - preferred) / met), int(met)
-    found = [[rates.get((one, other), (None, 0)) for other in systems] for one in systems]
-    return tuple(tuple(rate for rate, _ in row) for row in found), tuple(tuple(n for _, n in row) for row in found)
+    for a, b, preferred, n_pairs in zip(cells.a, cells.b, cells.preferred, cells.n_pairs, strict=True):
+        system, rival = pairs.systems[a], pairs.systems[b]
+        rates[system, rival] = float(preferred / n_pairs), int(n_pairs)
+        rates[rival, system] = float((n_pairs - preferred) / n_pairs), int(n_pairs)
+    rows = [[rates.get((system, rival), (None, 0)) for rival in systems] for system in systems]
+    return tuple(tuple(rate for rate, _ in row) for row in rows), tuple(tuple(n for _, n in row) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
     """The pairs of systems that met, `a` and `b`: sum of preferences for `a`, number of pairs of texts.
 
-    `of` is the cell of every pair of texts.
+    `cell_of_pair` is the cell of every pair of texts.
     """
 
     a: Ints
     b: Ints
-    of: Ints
+    cell_of_pair: Ints
     preferred: Floats
-    met: Floats
+    n_pairs: Floats
 
 
-def _cells(pairs: _Pairs) -> _Cells:
+def _group_pairs(pairs: _Pairs) -> _Cells:
     size = max(1, len(pairs.systems))
-    found, of = np.unique(pairs.a * size + pairs.b, return_inverse=True)
-    preferred = np.bincount(of, weights=pairs.p, minlength=len(found)).astype(np.float64)
-    met = np.bincount(of, minlength=len(found)).astype(np.float64)
-    return _Cells(found // size, found % size, of.astype(np.intp), preferred, met)
+    codes, cell_of_pair = np.unique(pairs.a * size + pairs.b, return_inverse=True)
+    preferred = np.bincount(cell_of_pair, weights=pairs.p, minlength=len(codes)).astype(np.float64)
+    n_pairs = np.bincount(cell_of_pair, minlength=len(codes)).astype(np.float64)
+    return _Cells(codes // size, codes % size, cell_of_pair.astype(np.intp), preferred, n_pairs)
 
 
 def _standings(pairs: _Pairs, column: str, tail: float) -> tuple[list[Standing], str]:
     """The standings in the order of the systems, and what there is to say about the strengths."""
     if not pairs.systems:
         return [], "No pair was compared."
-    cells = _cells(pairs)
-    strengths, note = _strengths(cells, len(pairs.systems))
-    spread = None if strengths is None else _spread(pairs, cells, strengths)
-    found = []
+    cells = _group_pairs(pairs)
+    strengths, note = _estimate_strengths(cells, len(pairs.systems))
+    variances = None if strengths is None else _sandwich_variances(pairs, cells, strengths)
+    standings = []
     for at, system in enumerate(pairs.systems):
-        its = (pairs.a == at) | (pairs.b == at)
-        rate = _rate(pairs, at, its)
-        low, high = _wilson(rate, tail)
+        involved = (pairs.a == at) | (pairs.b == at)
+        rate = _win_rate(pairs, at, involved)
+        low, high = _wilson_interval(rate, tail)
         strength = None if strengths is None else float(strengths[at])
-        ends = (None, None) if spread is None or strength is None else spread.ends(at, strength, rate, tail)
-        found.append(Standing(system, column, rate.value, low, high, strength, *ends, **_counts(pairs, at, its)))
-    return found, note
+        ends = (None, None) if variances is None or strength is None else variances.interval(at, strength, rate, tail)
+        standings.append(
+            Standing(system, column, rate.value, low, high, strength, *ends, **_count_outcomes(pairs, at, involved))
+        )
+    return standings, note
 
 
 class _Rate(NamedTuple):
@@ -294,16 +296,16 @@ class _Rate(NamedTuple):
     pairs: int
 
 
-def _rate(pairs: _Pairs, at: int, its: Bools) -> _Rate:
-    preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[its]
+def _win_rate(pairs: _Pairs, at: int, involved: Bools) -> _Rate:
+    preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[involved]
     value, size = float(preferred.mean()), len(preferred)
-    items, of = np.unique(pairs.item[its], return_inverse=True)
-    away = np.bincount(of, preferred - value)
-    variance = float((away**2).sum()) / size**2 * len(items) / max(1, len(items) - 1)
+    items, item_of_pair = np.unique(pairs.item[involved], return_inverse=True)
+    deviations = np.bincount(item_of_pair, preferred - value)
+    variance = float((deviations**2).sum()) / size**2 * len(items) / max(1, len(items) - 1)
     return _Rate(value, variance if variance > _NEAR**2 else 0.0, len(items), size)
 
 
-def _wilson(rate: _Rate, tail: float) -> tuple[float | None, float | None]:
+def _wilson_interval(rate: _Rate, tail: float) -> tuple[float | None, float | None]:
     """Wilson's interval (1927, as Agresti and Coull 1998 write it) with Student's t; None for one item.
 
     It counts as many tries as have the variance that the rate has over items: those are the items where each says 0 or
@@ -325,13 +327,13 @@ def _t(tail: float, items: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spread:
+class _Variances:
     """Variances of strengths by system: by how items scatter, and as the model has them for independent pairs."""
 
     over_items: Floats
     by_model: Floats
 
-    def ends(self, at: int, strength: float, rate: _Rate, tail: float) -> tuple[float | None, float | None]:
+    def interval(self, at: int, strength: float, rate: _Rate, tail: float) -> tuple[float | None, float | None]:
         """A strength's interval: as far as Student's t either way; None for one item."""
         if rate.items < 2:
             return None, None
@@ -342,27 +344,30 @@ class _Spread:
         return strength - away, strength + away
 
 
-def _spread(pairs: _Pairs, cells: _Cells, strengths: Floats) -> _Spread:
+def _sandwich_variances(pairs: _Pairs, cells: _Cells, strengths: Floats) -> _Variances:
     """White's sandwich (1982), with the scores of an item's pairs added up (Liang and Zeger 1986)."""
     from scipy.sparse import csr_array
 
-    sure = 1 / (1 + np.exp(strengths[cells.b] - strengths[cells.a]))
+    expected = 1 / (1 + np.exp(strengths[cells.b] - strengths[cells.a]))
     ends = np.eye(len(strengths))[cells.a] - np.eye(len(strengths))[cells.b]
-    inverse = np.linalg.pinv(ends.T @ (((cells.met + 1) * sure * (1 - sure))[:, None] * ends))
-    left = csr_array((pairs.p - sure[cells.of], (pairs.item, cells.of)), shape=(int(pairs.item.max()) + 1, len(sure)))
-    return _Spread(((left @ (ends @ inverse)) ** 2).sum(axis=0), np.diag(inverse).copy())
+    inverse = np.linalg.pinv(ends.T @ (((cells.n_pairs + 1) * expected * (1 - expected))[:, None] * ends))
+    residuals = csr_array(
+        (pairs.p - expected[cells.cell_of_pair], (pairs.item, cells.cell_of_pair)),
+        shape=(int(pairs.item.max()) + 1, len(expected)),
+    )
+    return _Variances(((residuals @ (ends @ inverse)) ** 2).sum(axis=0), np.diag(inverse).copy())
 
 
-def _counts(pairs: _Pairs, at: int, its: Bools) -> Mapping[str, Any]:
-    sign = np.sign(pairs.p - TIE)[its] * np.where(pairs.a == at, 1, -1)[its]
-    ties = int(pairs.tied[its].sum())
+def _count_outcomes(pairs: _Pairs, at: int, involved: Bools) -> Mapping[str, Any]:
+    sign = np.sign(pairs.p - TIE)[involved] * np.where(pairs.a == at, 1, -1)[involved]
+    ties = int(pairs.tied[involved].sum())
     return {
         "n": len(sign),
         "wins": int((sign > 0).sum()),
         "losses": int((sign < 0).sum()),
         "ties": ties,
         "undecided": int((sign == 0).sum()) - ties,
-        "flip_rate": _mean(pairs.flipped[its]),
+        "flip_rate": _mean(pairs.flipped[involved]),
     }
 
 
@@ -371,7 +376,7 @@ def _mean(values: Floats) -> float | None:
     return float(known.mean()) if len(known) else None
 
 
-def _strengths(cells: _Cells, size: int) -> tuple[Floats | None, str]:
+def _estimate_strengths(cells: _Cells, size: int) -> tuple[Floats | None, str]:
     """Strengths by system, or why there are none."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -380,11 +385,11 @@ def _strengths(cells: _Cells, size: int) -> tuple[Floats | None, str]:
     groups, _ = connected_components(graph, directed=False)
     if groups > 1:
         return None, f"The systems fall into {groups} groups that never met: no strengths."
-    strengths = _fitted(cells, cells.preferred, cells.met, size)
+    strengths = _fit_bradley_terry(cells, cells.preferred, cells.n_pairs, size)
     return strengths, "The Bradley-Terry fit did not converge: no strengths." if strengths is None else ""
 
 
-def _fitted(cells: _Cells, preferred: Floats, met: Floats, size: int) -> Floats | None:
+def _fit_bradley_terry(cells: _Cells, preferred: Floats, met: Floats, size: int) -> Floats | None:
     """Bradley-Terry log-odds with one tie added to every cell, mean zero; None unless they solve the likelihood."""
     import evalica
 
@@ -396,7 +401,7 @@ def _fitted(cells: _Cells, preferred: Floats, met: Floats, size: int) -> Floats 
     odds = result.scores.sort_index().to_numpy(dtype=np.float64)
     number = np.tile(met + 1, 2)
     with np.errstate(all="ignore"):
-        left = np.bincount(ends, wins - number * odds[ends] / (odds[ends] + odds[others]), size)
-        solved = np.abs(left) <= _RESIDUAL * np.bincount(ends, number, size)
+        residuals = np.bincount(ends, wins - number * odds[ends] / (odds[ends] + odds[others]), size)
+        solved = np.abs(residuals) <= _RESIDUAL * np.bincount(ends, number, size)
         strengths = np.log(odds)
     return strengths - strengths.mean() if solved.all() and np.isfinite(strengths).all() else None

@@ -19,8 +19,8 @@ ALPHA, POWER = 0.05, 0.8
 MIN_ITEMS = 6
 """Items of which all have to point one way before a sign-flip test gives p < .05 (2 / 2⁶), where it is the only test;
 fewer show nothing, and say little of how far differences scatter."""
-_SAME = "between any two systems the difference is the same in every item that they share"
-_MOST = 1e9  # whose square is more items than there are
+_ALL_CONSTANT = "between any two systems the difference is the same in every item that they share"
+_MAX_RATIO = 1e9  # whose square is more items than there are
 _NORMAL = NormalDist()
 
 
@@ -35,25 +35,31 @@ def detectable(sd: float, items: int, *, power: float = POWER, alpha: float = AL
     (z(1 − alpha / 2) + z(power)) · sd / √items, `sd` being that of the differences: the normal approximation. Of
     several pairs of systems `alpha` is .05 divided by the tests, Holm's first step.
     """
-    return _distance(power, alpha) * sd / sqrt(items)
+    return _detectable_z(power, alpha) * sd / sqrt(items)
 
 
 def needed(sd: float, difference: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
     """The items at which `difference` is detectable, at least those of which the test can tell anything apart."""
-    ratio = min(_distance(power, alpha) * sd / abs(difference), _MOST)
+    ratio = min(_detectable_z(power, alpha) * sd / abs(difference), _MAX_RATIO)
     return max(min_items(alpha), ceil(ratio**2))
 
 
-def items_needed(found: Estimate, *, alpha: float = ALPHA) -> int | None:
+def items_needed(estimate: Estimate, *, alpha: float = ALPHA) -> int | None:
     """The items at which a mean of paired differences like this one, that scatters as its interval says, is detectable.
 
     By a test of level `alpha`, as in `detectable`. None where it is zero, has no interval of a width above zero, or is
     of fewer than 6 items.
     """
-    if found.low is None or found.high is None or not found.value or found.high <= found.low or found.n < MIN_ITEMS:
+    if (
+        estimate.low is None
+        or estimate.high is None
+        or not estimate.value
+        or estimate.high <= estimate.low
+        or estimate.n < MIN_ITEMS
+    ):
         return None
-    error = (found.high - found.low) / (2 * _NORMAL.inv_cdf(1 - ALPHA / 2))
-    return needed(error * sqrt(found.n), found.value, alpha=alpha)
+    error = (estimate.high - estimate.low) / (2 * _NORMAL.inv_cdf(1 - ALPHA / 2))
+    return needed(error * sqrt(estimate.n), estimate.value, alpha=alpha)
 
 
 def power_of(sd: float, items: int, difference: float, *, alpha: float = ALPHA) -> float:
@@ -62,7 +68,7 @@ def power_of(sd: float, items: int, difference: float, *, alpha: float = ALPHA) 
     return _NORMAL.cdf(away - z) + _NORMAL.cdf(-away - z)
 
 
-def _distance(power: float, alpha: float) -> float:
+def _detectable_z(power: float, alpha: float) -> float:
     return _NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)
 
 
@@ -144,38 +150,44 @@ class Scatter:
 
 def scatter(table: Table, columns: Sequence[Column], pair: tuple[str, str] | None = None) -> list[Scatter]:
     """What a next run can expect of these columns, from the pairs of systems of this one, or from one `pair`."""
-    found = []
+    scatters = []
     for column in columns:
         values = table.matrix(column.name)
-        found.append(_scatter(column.name, table.systems, values, best_first(values, column.better), pair))
-    return found
+        scatters.append(_scatter(column.name, table.systems, values, best_first(values, column.better), pair))
+    return scatters
 
 
 def _scatter(
     column: str, names: Sequence[str], values: Floats, order: Sequence[int], pair: tuple[str, str] | None
 ) -> Scatter:
-    systems, every = len(order), pairs(order)
+    systems, compared = len(order), pairs(order)
     if pair is not None:
         rows_of = names.index(pair[0]), names.index(pair[1])
         if lacking := [name for name, row in zip(pair, rows_of, strict=True) if row not in order]:
             return Scatter(column, systems, note=f"{lacking[0]} has no value")
-        every = [rows_of]
+        compared = [rows_of]
     if systems > TESTED:
         return Scatter(column, systems, note=f"more than {TESTED} systems: too many to test")
-    rows = differences(values, every)
+    rows = differences(values, compared)
     number, sd = spreads(rows)
     level = ALPHA / max(1, tests(systems))
-    found = [
-        Spread((names[one], names[other]), int(n), float(np.nanmean(row)), float(s), level)
-        for (one, other), row, n, s in zip(every, rows, number, sd, strict=True)
+    varying = [
+        Spread((names[first], names[second]), int(n), float(np.nanmean(row)), float(s), level)
+        for (first, second), row, n, s in zip(compared, rows, number, sd, strict=True)
         if s > 0 and n >= MIN_ITEMS
     ]
-    found.sort(key=lambda one: one.sd)
-    note = _left_out(number) if found else _why(systems, number) if pair is None else _why_not(number)
-    return Scatter(column, systems, tuple(found), note)
+    varying.sort(key=lambda first: first.sd)
+    note = (
+        _describe_left_out(number)
+        if varying
+        else _reason_no_pairs(systems, number)
+        if pair is None
+        else _reason_pair_left_out(number)
+    )
+    return Scatter(column, systems, tuple(varying), note)
 
 
-def _left_out(number: Floats) -> str:
+def _describe_left_out(number: Floats) -> str:
     """That some pairs share too few items, from the items that every two share."""
     few = int((number < MIN_ITEMS).sum())
     if not few:
@@ -184,17 +196,17 @@ def _left_out(number: Floats) -> str:
     return f"{are} left out, with fewer than {MIN_ITEMS} items in common"
 
 
-def _why(systems: int, number: Floats) -> str:
+def _reason_no_pairs(systems: int, number: Floats) -> str:
     """Why no two systems have differences that vary."""
     if systems < 2:
         return "one system has values: nothing to compare it with" if systems else "no text has a value"
     if (number < MIN_ITEMS).all():
         most = f"more than {number.max():.0f}" if number.any() else "an item"
         return f"no two systems share {most}; it takes {MIN_ITEMS} to tell any apart, or how far differences scatter"
-    return "; ".join(part for part in (_SAME, _left_out(number)) if part)
+    return "; ".join(part for part in (_ALL_CONSTANT, _describe_left_out(number)) if part)
 
 
-def _why_not(number: Floats) -> str:
+def _reason_pair_left_out(number: Floats) -> str:
     """Why two systems have no differences that vary."""
     shared = int(number[0])
     if shared < MIN_ITEMS:

@@ -15,7 +15,7 @@ from judge.stats.paired_differences import PLACES, holm, mean_differences
 from judge.stats.power import ALPHA
 from judge.table import Table
 
-_ITEMS, _SHIFTS = 50, 12  # items that are named, and values of each
+_MAX_ITEMS, _MAX_SHIFTS = 50, 12  # items that are named, and values of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _ColumnInBoth:
     """A column in both runs, systems × items."""
 
     column: Column
@@ -107,8 +107,8 @@ class _Column:
 
     @property
     def differences(self) -> Floats:
-        found: Floats = np.round(self.after - self.before, PLACES)
-        return found
+        rounded: Floats = np.round(self.after - self.before, PLACES)
+        return rounded
 
     @property
     def span(self) -> float:
@@ -121,7 +121,7 @@ class _Column:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shared:
+class _SharedNames:
     """The systems and items of both tables, in the order of the first."""
 
     systems: tuple[str, ...]
@@ -131,20 +131,20 @@ class _Shared:
         down = {name: place for place, name in enumerate(table.systems)}
         across = {name: place for place, name in enumerate(table.items)}
         places = np.ix_([down[name] for name in self.systems], [across[name] for name in self.items])
-        found: Floats = table.matrix(column)[places]
-        return found
+        cells: Floats = table.matrix(column)[places]
+        return cells
 
 
 def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int = 10_000) -> Runs:
     """What moved between two tables of scores. Items are the unit, drawn anew for all systems and columns alike."""
-    shared = _Shared(
+    shared = _SharedNames(
         tuple(name for name in before.systems if name in set(after.systems)),
         tuple(name for name in before.items if name in set(after.items)),
     )
     texts = _texts(before) & _texts(after)
-    columns, refused = _columns(before, after)
+    columns, refused = _comparable_columns(before, after)
     tables = [(before, after, column) for column in columns] + [*_overall(before, after, refused)]
-    found = [_Column(c, shared.matrix(a, c.name), shared.matrix(b, c.name)) for a, b, c in tables]
+    compared = [_ColumnInBoth(c, shared.matrix(a, c.name), shared.matrix(b, c.name)) for a, b, c in tables]
     names = {column.name for column in columns}
     failed = [_failures(table, names, texts) for table in (before, after)]
     first, second = ({(row.item, row.system, row.column) for row in rows} for rows in failed)
@@ -152,9 +152,12 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     return Runs(
         texts=len(texts),
         items=len(shared.items),
-        edited=_edited(before, after),
-        moved=(*_moved(found, shared.systems, n_resamples, seed), *_wholes(before, after, columns, shared.systems)),
-        items_moved=_items([one for one in found[: len(columns)] if not one.column.judge], shared),
+        edited=_count_edited(before, after),
+        moved=(
+            *_moved_rows(compared, shared.systems, n_resamples, seed),
+            *_corpus_rows(before, after, columns, shared.systems),
+        ),
+        items_moved=_items([both for both in compared[: len(columns)] if not both.column.judge], shared),
         appeared=tuple(row for row in failed[1] if (row.item, row.system, row.column) in scored[0]),
         vanished=tuple(row for row in failed[0] if (row.item, row.system, row.column) in scored[1]),
         unanswered=(len(scored[0] - scored[1] - second), len(scored[1] - scored[0] - first)),
@@ -167,7 +170,7 @@ def _texts(table: Table) -> set[tuple[str, str]]:
     return {(sample.item, sample.system) for sample in table.samples}
 
 
-def _edited(before: Table, after: Table) -> int:
+def _count_edited(before: Table, after: Table) -> int:
     had = {(s.item, s.system): (s.output, s.source, s.references) for s in before.samples}
     return sum(
         had.get((s.item, s.system), (s.output, s.source, s.references)) != (s.output, s.source, s.references)
@@ -175,16 +178,16 @@ def _edited(before: Table, after: Table) -> int:
     )
 
 
-def _only(one: Table, other: Table) -> Apart:
-    columns = {column.name for column in other.columns}
+def _only(table: Table, other_table: Table) -> Apart:
+    columns = {column.name for column in other_table.columns}
     return Apart(
-        tuple(name for name in one.items if name not in set(other.items)),
-        tuple(name for name in one.systems if name not in set(other.systems)),
-        tuple(column.name for column in one.columns if column.name not in columns),
+        tuple(name for name in table.items if name not in set(other_table.items)),
+        tuple(name for name in table.systems if name not in set(other_table.systems)),
+        tuple(column.name for column in table.columns if column.name not in columns),
     )
 
 
-def _columns(before: Table, after: Table) -> tuple[list[Column], dict[str, str]]:
+def _comparable_columns(before: Table, after: Table) -> tuple[list[Column], dict[str, str]]:
     """The columns of both that are on one scale, as the second has them; and why others are not compared."""
     had = {column.name: column for column in before.columns}
     both = [column for column in after.columns if column.name in had]
@@ -192,26 +195,26 @@ def _columns(before: Table, after: Table) -> tuple[list[Column], dict[str, str]]
     for column in both:
         ends = [(c.low, c.high) for c in (had[column.name], column)]
         if ends[0] != ends[1]:
-            refused[column.name] = f"its scale was {_ends(*ends[0])} and is {_ends(*ends[1])}"
+            refused[column.name] = f"its scale was {_format_scale(*ends[0])} and is {_format_scale(*ends[1])}"
         elif (column.name in before.corpus_columns) != (column.name in after.corpus_columns):
             refused[column.name] = "one run has a value for each text, the other one for all of a system's texts"
     return [column for column in both if column.name not in refused], refused
 
 
-def _ends(low: float | None, high: float | None) -> str:
+def _format_scale(low: float | None, high: float | None) -> str:
     return "open" if low is None or high is None else f"{low:g}–{high:g}"
 
 
 def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[tuple[Table, Table, Column]]:
     """The weighted overall score, where both runs make it in the same way."""
-    made = overall(before), overall(after)
-    if made[0] is None or made[1] is None:
+    overalls = overall(before), overall(after)
+    if overalls[0] is None or overalls[1] is None:
         return
-    (column,) = made[1][1].columns
-    if made[0][0].weights != made[1][0].weights:
+    (column,) = overalls[1][1].columns
+    if overalls[0][0].weights != overalls[1][0].weights:
         refused[column.name] = "it is not made of the same criteria with the same weights"
     else:
-        yield made[0][1], made[1][1], column
+        yield overalls[0][1], overalls[1][1], column
 
 
 def _scored(table: Table, columns: set[str], texts: set[tuple[str, str]]) -> set[tuple[str, str, str]]:
@@ -231,22 +234,26 @@ def _failures(table: Table, columns: set[str], texts: set[tuple[str, str]]) -> l
     ]
 
 
-def _moved(columns: Sequence[_Column], systems: Sequence[str], n_resamples: int, seed: int) -> Iterator[Moved]:
+def _moved_rows(
+    columns: Sequence[_ColumnInBoth], systems: Sequence[str], n_resamples: int, seed: int
+) -> Iterator[Moved]:
     """The rows of every column that has values of texts."""
     several = len(systems) > 1
-    rows = [row for one in columns for row in (*([_mean(one.differences)] if several else []), *one.differences)]
+    rows = [row for both in columns for row in (*([_mean(both.differences)] if several else []), *both.differences)]
     if not rows:
         return
     flips = max(n_resamples, ceil(2 * len(rows) / ALPHA))  # else Holm's p could not be small
     estimates = iter(mean_differences(np.array(rows), n_resamples=n_resamples, n_flips=flips, seed=seed))
-    found = [
+    moved_rows = [
         row
-        for one in columns
+        for both in columns
         for place in range(-1 if several else 0, len(systems))
-        if (row := _row(one, systems, place, next(estimates)))
+        if (row := _moved_row(both, systems, place, next(estimates)))
     ]
-    adjusted = _adjusted([row for row in found if not row.system]) | _adjusted([row for row in found if row.system])
-    for row in found:
+    adjusted = _adjusted([row for row in moved_rows if not row.system]) | _adjusted(
+        [row for row in moved_rows if row.system]
+    )
+    for row in moved_rows:
         yield replace(row, adjusted=adjusted.get((row.column, row.system)))
 
 
@@ -254,23 +261,23 @@ def _mean(differences: Floats) -> Floats:
     """Of each item, over the systems that have a difference."""
     known = ~np.isnan(differences)
     with np.errstate(invalid="ignore"):
-        found: Floats = np.where(known, differences, 0.0).sum(axis=0) / known.sum(axis=0)
-    return found
+        means: Floats = np.where(known, differences, 0.0).sum(axis=0) / known.sum(axis=0)
+    return means
 
 
-def _row(one: _Column, systems: Sequence[str], place: int, estimate: Estimate | None) -> Moved | None:
+def _moved_row(both: _ColumnInBoth, systems: Sequence[str], place: int, estimate: Estimate | None) -> Moved | None:
     """A system's row, or that of all (place −1); None where no text has both values."""
     if estimate is None:
         return None
     here = slice(None) if place < 0 else slice(place, place + 1)
-    differences = one.differences[here]
+    differences = both.differences[here]
     known = ~np.isnan(differences)
     up, down = int((differences > 0).sum()), int((differences < 0).sum())
-    had, has = (_mean(np.where(known, side[here], np.nan)) for side in (one.before, one.after))
+    had, has = (_mean(np.where(known, side[here], np.nan)) for side in (both.before, both.after))
     system = "" if place < 0 else systems[place]
     had, has = had[known.any(axis=0)], has[known.any(axis=0)]
     return Moved(
-        one.column.name, system, float(had.mean()), float(has.mean()), estimate, up, int(known.sum()) - up - down, down
+        both.column.name, system, float(had.mean()), float(has.mean()), estimate, up, int(known.sum()) - up - down, down
     )
 
 
@@ -279,11 +286,11 @@ def _adjusted(rows: Sequence[Moved]) -> dict[tuple[str, str], float]:
     tested = [row for row in rows if row.estimate.p is not None]
     tests = [row for row in tested if row.up or row.down]
     adjusted = holm([row.estimate.p for row in tests if row.estimate.p is not None])
-    found = {(row.column, row.system): 1.0 for row in tested}
-    return found | {(row.column, row.system): p for row, p in zip(tests, adjusted, strict=True)}
+    untested = {(row.column, row.system): 1.0 for row in tested}
+    return untested | {(row.column, row.system): p for row, p in zip(tests, adjusted, strict=True)}
 
 
-def _wholes(before: Table, after: Table, columns: Sequence[Column], systems: Sequence[str]) -> Iterator[Moved]:
+def _corpus_rows(before: Table, after: Table, columns: Sequence[Column], systems: Sequence[str]) -> Iterator[Moved]:
     """Values of all a system's texts together."""
     for column in columns:
         had, has = (
@@ -291,36 +298,36 @@ def _wholes(before: Table, after: Table, columns: Sequence[Column], systems: Seq
         )
         for system in systems:
             if system in had and system in has:
-                yield _whole(had[system], has[system])
+                yield _corpus_row(had[system], has[system])
 
 
-def _whole(had: Score, has: Score) -> Moved:
+def _corpus_row(had: Score, has: Score) -> Moved:
     value = round(has.value - had.value, PLACES)
-    how = "of all texts together, which are one value: no interval and no test"
-    estimate = Estimate("difference", value, None, None, has.provenance.n, how)
+    method = "of all texts together, which are one value: no interval and no test"
+    estimate = Estimate("difference", value, None, None, has.provenance.n, method)
     return Moved(
         has.column, has.system, had.value, has.value, estimate, int(value > 0), int(value == 0), int(value < 0)
     )
 
 
-def _items(columns: Sequence[_Column], shared: _Shared) -> tuple[Item, ...]:
+def _items(columns: Sequence[_ColumnInBoth], shared: _SharedNames) -> tuple[Item, ...]:
     """The items that moved furthest; those of which nothing moved are left out."""
-    kept = [one for one in columns if one.span > 0]
-    if not kept or not shared.items:
+    varying = [both for both in columns if both.span > 0]
+    if not varying or not shared.items:
         return ()
-    shares = np.array([one.differences / one.span for one in kept])
+    shares = np.array([both.differences / both.span for both in varying])
     sizes = np.where(np.isnan(shares), 0.0, np.abs(shares)).max(axis=(0, 1), initial=0.0)
-    order = [int(place) for place in np.argsort(-sizes, kind="stable")[:_ITEMS] if sizes[place] > 0]
-    return tuple(_item(kept, shared, shares[:, :, place], place, float(sizes[place])) for place in order)
+    order = [int(place) for place in np.argsort(-sizes, kind="stable")[:_MAX_ITEMS] if sizes[place] > 0]
+    return tuple(_item(varying, shared, shares[:, :, place], place, float(sizes[place])) for place in order)
 
 
-def _item(columns: Sequence[_Column], shared: _Shared, shares: Floats, place: int, size: float) -> Item:
+def _item(columns: Sequence[_ColumnInBoth], shared: _SharedNames, shares: Floats, place: int, size: float) -> Item:
     """`shares` are columns × systems."""
     moved = np.nan_to_num(shares)
     shifts = []
-    for at in np.argsort(-np.abs(moved), axis=None, kind="stable")[: min(_SHIFTS, np.count_nonzero(moved))]:
+    for at in np.argsort(-np.abs(moved), axis=None, kind="stable")[: min(_MAX_SHIFTS, np.count_nonzero(moved))]:
         of_column, of_system = divmod(int(at), len(shared.systems))
-        one, names = columns[of_column], (shared.items[place], shared.systems[of_system])
-        had, has = (float(side[of_system, place]) for side in (one.before, one.after))
-        shifts.append(Shift(*names, one.column.name, had, has, float(moved[of_column, of_system])))
+        both, names = columns[of_column], (shared.items[place], shared.systems[of_system])
+        had, has = (float(side[of_system, place]) for side in (both.before, both.after))
+        shifts.append(Shift(*names, both.column.name, had, has, float(moved[of_column, of_system])))
     return Item(shared.items[place], size, tuple(shifts))

@@ -20,18 +20,20 @@ from judge.table import Table
 
 def looks(samples: Sequence[Sample]) -> dict[Text, TextFeatures]:
     """The length, copying and position of every text; a text without a source has its length alone."""
-    return {(s.item, s.system): _looks(found) for s, found in zip(samples, measured(samples), strict=True)}
+    return {
+        (s.item, s.system): _text_features(features) for s, features in zip(samples, measured(samples), strict=True)
+    }
 
 
-def _looks(found: Features) -> TextFeatures:
-    length = log(found.words) if found.words else None
-    return TextFeatures(length, None if found.novel2 is None else 1 - found.novel2, found.position)
+def _text_features(features: Features) -> TextFeatures:
+    length = log(features.words) if features.words else None
+    return TextFeatures(length, None if features.novel2 is None else 1 - features.novel2, features.position)
 
 
 FEWEST = 10
 """Texts below which nothing is said."""
-_FEWEST_ITEMS = 10  # below which a bootstrap over items knows too little of what others are like
-_EQUAL = 1e-9  # how far equal values may be apart by rounding
+_MIN_ITEMS = 10  # below which a bootstrap over items knows too little of what others are like
+_TOLERANCE = 1e-9  # how far equal values may be apart by rounding
 # Of values whose mean square is 1: what a resample without any variation may have by rounding.
 _ROUNDING = 1e-12
 
@@ -125,21 +127,21 @@ def drivers(
     out, and below 10 items there is none. A resample's repeats let the drivers explain more of it than of the texts:
     intervals of shares are moved by that bias (as the bootstrap estimates it, Efron and Tibshirani 1993, eq. 10.5).
     """
-    found = []
-    for name, people, values in _rated(table):
-        texts = _gathered(values, looks)
-        about = name, people, texts.within, len(texts.item), texts.items
+    results = []
+    for name, people, values in _scored_columns(table):
+        texts = _centre_texts(values, looks)
+        labels = name, people, texts.within, len(texts.item), texts.items
         if not texts.names:
-            found.append(Drivers(*about, note=texts.note))
+            results.append(Drivers(*labels, note=texts.note))
             continue
         *each, together = _estimates(texts, confidence, n_resamples, seed)
         size = len(texts.names)
         pulls = tuple(map(Driver, texts.names, each[:size], each[size:]))
-        found.append(Drivers(*about, pulls, together, texts.chance, texts.note))
-    return tuple(found)
+        results.append(Drivers(*labels, pulls, together, texts.chance, texts.note))
+    return tuple(results)
 
 
-def _rated(table: Table) -> Iterator[tuple[str, bool, dict[Text, float]]]:
+def _scored_columns(table: Table) -> Iterator[tuple[str, bool, dict[Text, float]]]:
     """Every judge's column, and every criterion that people rated: its name, whether these are people, the values."""
     columns = [column for column in table.columns if column.kind == "criterion"]
     for column in columns:
@@ -150,29 +152,29 @@ def _rated(table: Table) -> Iterator[tuple[str, bool, dict[Text, float]]]:
             yield criterion, True, rated
 
 
-def _gathered(values: Mapping[Text, float], looks: Mapping[Text, TextFeatures]) -> _Texts:
+def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeatures]) -> _Texts:
     """The texts that count; without names where `note` says what is amiss."""
     texts = [text for text in values if text in looks]
     rows = [(values[text], *astuple(looks[text])) for text in texts]
-    found = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(NAMES))  # None becomes NaN
-    common = 2 * (~np.isnan(found)).sum(axis=0) >= max(1, len(found))
-    complete = ~np.isnan(found[:, common]).any(axis=1)
+    matrix = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(NAMES))  # None becomes NaN
+    common = 2 * (~np.isnan(matrix)).sum(axis=0) >= max(1, len(matrix))
+    complete = ~np.isnan(matrix[:, common]).any(axis=1)
     places = {item: place for place, item in enumerate(dict.fromkeys(item for item, _ in texts))}
-    item, found = np.array([places[item] for item, _ in texts], dtype=np.intp)[complete], found[complete]
+    item, matrix = np.array([places[item] for item, _ in texts], dtype=np.intp)[complete], matrix[complete]
     beside = np.bincount(item)[item] > 1
     within = bool(2 * beside.sum() >= max(1, len(item)))
     if within:
-        item, found = item[beside], found[beside]
+        item, matrix = item[beside], matrix[beside]
     if len(item) < FEWEST:
-        return _Texts(item, found, (), within, f"fewer than {FEWEST} texts")
-    found = found - (_item_means(found, item) if within else found.mean(axis=0))
-    varied = np.abs(found).max(axis=0) > _EQUAL
+        return _Texts(item, matrix, (), within, f"fewer than {FEWEST} texts")
+    matrix = matrix - (_item_means(matrix, item) if within else matrix.mean(axis=0))
+    varied = np.abs(matrix).max(axis=0) > _TOLERANCE
     if not varied[0]:
-        return _Texts(item, found, (), within, f"all scores equal{' within their items' if within else ''}")
-    kept = np.flatnonzero(common & varied)
-    found = found[:, kept]
-    names = tuple(NAMES[place - 1] for place in kept[1:])
-    return _Texts(item, found / np.sqrt((found**2).mean(axis=0)), names, within, _left_out(common, varied))
+        return _Texts(item, matrix, (), within, f"all scores equal{' within their items' if within else ''}")
+    used = np.flatnonzero(common & varied)
+    matrix = matrix[:, used]
+    names = tuple(NAMES[place - 1] for place in used[1:])
+    return _Texts(item, matrix / np.sqrt((matrix**2).mean(axis=0)), names, within, _describe_left_out(common, varied))
 
 
 def _item_means(values: Floats, item: Ints) -> Floats:
@@ -183,11 +185,14 @@ def _item_means(values: Floats, item: Ints) -> Floats:
     return means
 
 
-def _left_out(common: Bools, varied: Bools) -> str:
+def _describe_left_out(common: Bools, varied: Bools) -> str:
     """Which drivers do not count, and why."""
     lacking = {"fewer than half of the texts have it": ~common, "the same everywhere": common & ~varied}
-    told = {why: [name for name, out in zip(NAMES, which[1:], strict=True) if out] for why, which in lacking.items()}
-    return "; ".join(f"without {' and '.join(names)}: {why}" for why, names in told.items() if names)
+    names_by_reason = {
+        reason: [name for name, out in zip(NAMES, left_out[1:], strict=True) if out]
+        for reason, left_out in lacking.items()
+    }
+    return "; ".join(f"without {' and '.join(names)}: {reason}" for reason, names in names_by_reason.items() if names)
 
 
 def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) -> list[Estimate]:
@@ -196,21 +201,21 @@ def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) ->
     values, size = _statistics(moments.sum(axis=0)).tolist(), len(texts.names)
     ends: list[tuple[float | None, float | None]] = [(None, None)] * len(values)
     interval = f"{len(moments)} items: too few for an interval"
-    if len(moments) >= _FEWEST_ITEMS:
+    if len(moments) >= _MIN_ITEMS:
         drawn = np.concatenate([
             _statistics(np.tensordot(counts, moments, 1)) for counts in resample_weights(len(moments), n_resamples, seed)
         ])  # fmt: skip
         ends = [
-            _ends(column[~np.isnan(column)], value if place >= size else None, (1 - confidence) / 2)
+            _interval(column[~np.isnan(column)], value if place >= size else None, (1 - confidence) / 2)
             for place, (value, column) in enumerate(zip(values, drawn.T, strict=True))
         ]
         interval = f"{100 * confidence:g}% percentile bootstrap over items, {n_resamples} resamples, seed {seed}"
     scope = "within items" if texts.within else "pooled"
-    about = [("r", f"Pearson's r with {name}, {scope}") for name in texts.names]
-    about += [("R2", f"R² of {name}, {scope}") for name in (*texts.names, ", ".join(texts.names))]
+    names_and_descriptions = [("r", f"Pearson's r with {name}, {scope}") for name in texts.names]
+    names_and_descriptions += [("R2", f"R² of {name}, {scope}") for name in (*texts.names, ", ".join(texts.names))]
     return [
-        Estimate(name, value, low, high, len(texts.item), f"{how}; {interval}")
-        for (name, how), value, (low, high) in zip(about, values, ends, strict=True)
+        Estimate(name, value, low, high, len(texts.item), f"{description}; {interval}")
+        for (name, description), value, (low, high) in zip(names_and_descriptions, values, ends, strict=True)
     ]
 
 
@@ -239,7 +244,7 @@ def _statistics(sums: Floats) -> Floats:
     return np.concatenate([r, r**2, together[..., None]], axis=-1)
 
 
-def _ends(drawn: Floats, share: float | None, tail: float) -> tuple[float, float]:
+def _interval(drawn: Floats, share: float | None, tail: float) -> tuple[float, float]:
     """The percentile interval of a correlation, or that of a share less its bias and from 0 to 1."""
     low, high = map(float, np.quantile(drawn, (tail, 1 - tail)))
     if share is None:

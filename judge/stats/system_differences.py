@@ -29,8 +29,8 @@ from judge.stats.power import ALPHA, detectable, spreads
 from judge.table import Table
 
 TOO_FEW = "too few items to tell any two systems apart"
-_HELD = 4_000_000  # differences held at once
-_NEAR = 1e-12  # of their size: means that lie closer differ by rounding alone
+_MAX_DIFFERENCES = 4_000_000  # differences held at once
+_TOLERANCE = 1e-12  # of their size: means that lie closer differ by rounding alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _Values:
+class _ColumnValues:
     """A column's values, systems × items; the systems that have any, best first, and those of them to compare."""
 
     column: Column
@@ -132,109 +132,109 @@ def compare(table: Table, *, seed: int = 0, n_resamples: int = 10_000) -> tuple[
     columns = iter([column for column in table.columns if column.better and column.name not in table.corpus_columns])
     systems = len(table.systems)
     most = systems if systems > MOST else systems * (systems - 1) // 2
-    step = max(1, _HELD // max(1, most * len(table.items)))
-    found: list[Comparison] = []
-    while group := [_values(table, column) for column in islice(columns, step)]:
-        found += _compared(group, n_resamples, seed)
-    return tuple(found)
+    step = max(1, _MAX_DIFFERENCES // max(1, most * len(table.items)))
+    comparisons: list[Comparison] = []
+    while group := [_column_values(table, column) for column in islice(columns, step)]:
+        comparisons += _compare_columns(group, n_resamples, seed)
+    return tuple(comparisons)
 
 
-def _values(table: Table, column: Column) -> _Values:
+def _column_values(table: Table, column: Column) -> _ColumnValues:
     values = table.matrix(column.name)
     order = best_first(values, column.better)
-    return _Values(column, table.systems, values, order, pairs(order))
+    return _ColumnValues(column, table.systems, values, order, pairs(order))
 
 
-def _compared(group: Sequence[_Values], n_resamples: int, seed: int) -> Iterator[Comparison]:
+def _compare_columns(group: Sequence[_ColumnValues], n_resamples: int, seed: int) -> Iterator[Comparison]:
     """Several columns by the same draws."""
-    rows = np.concatenate([differences(one.values, one.pairs) for one in group])
-    flips = max(n_resamples, *(ceil(2 * one.tests / ALPHA) for one in group))  # else Holm's p could not be small
+    rows = np.concatenate([differences(data.values, data.pairs) for data in group])
+    flips = max(n_resamples, *(ceil(2 * data.tests / ALPHA) for data in group))  # else Holm's p could not be small
     estimates = mean_differences(rows, n_resamples=n_resamples, n_flips=flips, seed=seed)
     at = 0
-    for one in group:
-        here = slice(at, at := at + len(one.pairs))
-        found = tuple(_differences(one, rows[here], estimates[here]))
+    for data in group:
+        here = slice(at, at := at + len(data.pairs))
+        tested = tuple(_test_differences(data, rows[here], estimates[here]))
         number, sd = spreads(rows[here])
-        shown = [detectable(s, int(n)) for n, s in zip(number, sd.tolist(), strict=True) if s > 0]
-        few = _too_few(one, found)
+        detectable_sizes = [detectable(s, int(n)) for n, s in zip(number, sd.tolist(), strict=True) if s > 0]
+        few = _too_few(data, tested)
         yield Comparison(
-            one.column.name,
-            found,
-            tuple(_ranks(one, found)),
-            _best(one, found),
-            float(np.median(shown)) if shown and not few else None,
-            _note(one, found),
+            data.column.name,
+            tested,
+            tuple(_rank_systems(data, tested)),
+            _best_systems(data, tested),
+            float(np.median(detectable_sizes)) if detectable_sizes and not few else None,
+            _note(data, tested),
         )
 
 
-def _differences(one: _Values, rows: Floats, estimates: Sequence[Estimate | None]) -> Iterator[Difference]:
-    tested = [found.p for found in estimates if found is not None and found.p is not None]
-    adjusted = iter(holm(tested, one.tests) if one.tests else [None] * len(tested))
-    for (first, second), row, found in zip(one.pairs, rows, estimates, strict=True):
-        if found is None:
+def _test_differences(data: _ColumnValues, rows: Floats, estimates: Sequence[Estimate | None]) -> Iterator[Difference]:
+    p_values = [estimate.p for estimate in estimates if estimate is not None and estimate.p is not None]
+    adjusted = iter(holm(p_values, data.tests) if data.tests else [None] * len(p_values))
+    for (first, second), row, estimate in zip(data.pairs, rows, estimates, strict=True):
+        if estimate is None:
             continue
-        both, turned = ~np.isnan(row), row * one.sign
+        both, turned = ~np.isnan(row), row * data.sign
         wins, losses = int((turned > 0).sum()), int((turned < 0).sum())
         yield Difference(
-            one.systems[first],
-            one.systems[second],
-            found,
-            None if found.p is None else next(adjusted),
-            cliffs_delta(*(np.round(one.values[place][both], PLACES) for place in (first, second))),
+            data.systems[first],
+            data.systems[second],
+            estimate,
+            None if estimate.p is None else next(adjusted),
+            cliffs_delta(*(np.round(data.values[place][both], PLACES) for place in (first, second))),
             wins,
-            found.n - wins - losses,
+            estimate.n - wins - losses,
             losses,
         )
 
 
-def _best(one: _Values, found: Sequence[Difference]) -> tuple[str, ...]:
+def _best_systems(data: _ColumnValues, tested: Sequence[Difference]) -> tuple[str, ...]:
     """The first, and all that are not told to be worse, as are those that share no item with it."""
-    if one.constant or all(difference.adjusted is None for difference in found):
+    if data.constant or all(difference.adjusted is None for difference in tested):
         return ()
-    first = one.systems[one.order[0]]
-    worse = {d.other for d in found if d.system == first and d.apart and d.estimate.value * one.sign > 0}
-    return tuple(one.systems[place] for place in one.order if one.systems[place] not in worse)
+    first = data.systems[data.order[0]]
+    worse = {d.other for d in tested if d.system == first and d.apart and d.estimate.value * data.sign > 0}
+    return tuple(data.systems[place] for place in data.order if data.systems[place] not in worse)
 
 
-def _ranks(one: _Values, found: Sequence[Difference]) -> Iterator[Rank]:
+def _rank_systems(data: _ColumnValues, tested: Sequence[Difference]) -> Iterator[Rank]:
     """By the mean of each system's own items, which the interval holds also where the items that two share say else."""
-    if not one.order:
+    if not data.order:
         return
-    means = np.nanmean(one.values[one.order], axis=1)
-    apart = ~np.isclose(means[1:], means[:-1], rtol=_NEAR, atol=10.0**-PLACES)
+    means = np.nanmean(data.values[data.order], axis=1)
+    apart = ~np.isclose(means[1:], means[:-1], rtol=_TOLERANCE, atol=10.0**-PLACES)
     places = np.maximum.accumulate(np.where([True, *apart], np.arange(1, len(means) + 1), 0)).tolist()
-    told = [d for d in found if d.apart]
-    ends = [(d.system, d.other) if d.estimate.value * one.sign > 0 else (d.other, d.system) for d in told]
+    significant = [d for d in tested if d.apart]
+    ends = [(d.system, d.other) if d.estimate.value * data.sign > 0 else (d.other, d.system) for d in significant]
     worse, better = Counter(winner for winner, _ in ends), Counter(loser for _, loser in ends)
-    for place, rank in zip(one.order, places, strict=True):
-        name = one.systems[place]
+    for place, rank in zip(data.order, places, strict=True):
+        name = data.systems[place]
         yield Rank(name, rank, min(rank, 1 + better[name]), max(rank, len(places) - worse[name]))
 
 
-def _note(one: _Values, found: Sequence[Difference]) -> str:
+def _note(data: _ColumnValues, tested: Sequence[Difference]) -> str:
     """What could not be computed, and why."""
-    known = ~np.isnan(one.values[one.order])
-    nothing = {
-        "no text has a value": not one.order,
-        "one system has values: nothing to compare it with": len(one.order) == 1,
-        "one item: too few for intervals and tests": one.items == 1,
-        "all values are equal": one.constant,
+    known = ~np.isnan(data.values[data.order])
+    reasons_for_nothing = {
+        "no text has a value": not data.order,
+        "one system has values: nothing to compare it with": len(data.order) == 1,
+        "one item: too few for intervals and tests": data.items == 1,
+        "all values are equal": data.constant,
     }
-    for why, holds in nothing.items():
+    for reason, holds in reasons_for_nothing.items():
         if holds:
-            return why
-    lost = len(one.pairs) - len(found)
+            return reason
+    lost = len(data.pairs) - len(tested)
     partly = {
-        f"more than {MOST} systems: compared with the best one only": len(one.order) > MOST,
+        f"more than {MOST} systems: compared with the best one only": len(data.order) > MOST,
         "different items: a difference is over those that both systems have": bool((known != known[0]).any()),
-        f"{lost:,} of {len(one.pairs):,} pairs of systems share no item": lost > 0,
-        f"more than {TESTED} systems: too many to test": len(one.order) > TESTED,
-        TOO_FEW: _too_few(one, found),
+        f"{lost:,} of {len(data.pairs):,} pairs of systems share no item": lost > 0,
+        f"more than {TESTED} systems: too many to test": len(data.order) > TESTED,
+        TOO_FEW: _too_few(data, tested),
     }
-    return "; ".join(why for why, holds in partly.items() if holds)
+    return "; ".join(reason for reason, holds in partly.items() if holds)
 
 
-def _too_few(one: _Values, found: Sequence[Difference]) -> bool:
+def _too_few(data: _ColumnValues, tested: Sequence[Difference]) -> bool:
     """Whether the smallest p that there can be is, after Holm, not below alpha."""
-    sizes = [difference.estimate.n for difference in found if difference.adjusted is not None]
-    return bool(sizes) and one.tests * 2.0 ** (1 - max(sizes)) >= ALPHA
+    sizes = [difference.estimate.n for difference in tested if difference.adjusted is not None]
+    return bool(sizes) and data.tests * 2.0 ** (1 - max(sizes)) >= ALPHA

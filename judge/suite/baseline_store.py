@@ -44,28 +44,33 @@ def locate(
     in both, are left out of it: a note. Of texts there that are not among the `known` ones a warning. StorageError
     where it is to be replaced and cannot be written, or is somebody else's folder.
     """
-    where, place = _place(suite, folder)
+    where, place = _baseline_folder(suite, folder)
     drifts = [case for case in suite.cases if isinstance(case.expected, Drift)]
     if place is None:
-        return _unnamed(suite, drifts, update=update)
+        return _without_baseline(suite, drifts, update=update)
     if not samples:
-        said = "a baseline has scores of single texts, and every case here compares two"
+        reason = "a baseline has scores of single texts, and every case here compares two"
         if folder is None:
-            raise ConfigError(f"{where}: {said}")
-        return Baseline(warnings=(f"Not compared with a baseline: {said}.",))
+            raise ConfigError(f"{where}: {reason}")
+        return Baseline(warnings=(f"Not compared with a baseline: {reason}.",))
     keep = folder / suite.name if update and folder is not None else place if update else None
-    if folder is not None and not update and _new(place, folder):
+    if folder is not None and not update and _is_new_suite(place, folder):
         if not folder.exists():
             raise ConfigError(
-                f"--baseline {folder}: no such folder{_near(folder)}; with --update-baseline this run becomes the first"
+                f"--baseline {folder}: no such folder{_suggest_folders(folder)}; with --update-baseline this run becomes the first"
             )
         return Baseline(warnings=(f"Not compared with a baseline: there is no run in {folder / suite.name}.",))
     if keep is not None:
         _check_folder(where, keep)
     try:
-        before = _run(place)
-        edited, notes = _lacking(before, samples)
-        return Baseline(_without(before, edited), keep, notes, () if known is None or update else _gone(before, known))
+        before = _load_run(place)
+        edited, notes = _compare_texts(before, samples)
+        return Baseline(
+            _without_texts(before, edited),
+            keep,
+            notes,
+            () if known is None or update else _warn_of_missing_texts(before, known),
+        )
     except JudgeError as error:
         if not update:
             raise ConfigError(f"{where}: {error}; the same command with --update-baseline makes a new one") from error
@@ -73,7 +78,7 @@ def locate(
         return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
 
 
-def _unnamed(suite: Suite, drifts: Sequence[Case], *, update: bool) -> Baseline:
+def _without_baseline(suite: Suite, drifts: Sequence[Case], *, update: bool) -> Baseline:
     """Nothing to compare with. Raises ConfigError where that is needed."""
     if update:
         raise ConfigError(f"{suite.path}: --update-baseline: where to? write baseline: FOLDER, or add --baseline DIR")
@@ -90,21 +95,23 @@ def save(result: Result, folder: Path) -> None:
     result.save(folder, pages=False, overwrite=True)
 
 
-def _place(suite: Suite, folder: Path | None) -> tuple[str, Path | None]:
+def _baseline_folder(suite: Suite, folder: Path | None) -> tuple[str, Path | None]:
     """The folder where the baseline is looked for, and how a message begins that is about it."""
     if folder is None:
         return f"{suite.path}:{suite.lines.get('baseline', 1)}: baseline", suite.baseline
-    own = folder / suite.name
-    return f"{suite.path}: --baseline", own if (own / RUN).exists() or not (folder / RUN).exists() else folder
+    suite_folder = folder / suite.name
+    return f"{suite.path}: --baseline", suite_folder if (suite_folder / RUN).exists() or not (
+        folder / RUN
+    ).exists() else folder
 
 
-def _new(place: Path, folder: Path) -> bool:
+def _is_new_suite(place: Path, folder: Path) -> bool:
     """Whether a folder is to have a run of each suite, and has none of this one: it is not there, or has others'."""
     others = (f"*/{RUN}", f"*/{PAIRS}/{RUN}")
-    return not (place / RUN).exists() and (not folder.exists() or any(any(folder.glob(one)) for one in others))
+    return not (place / RUN).exists() and (not folder.exists() or any(any(folder.glob(pattern)) for pattern in others))
 
 
-def _run(folder: Path) -> Result:
+def _load_run(folder: Path) -> Result:
     """Raises ConfigError for what is no scored run, StorageError for a damaged one."""
     if not (folder / RUN).exists():
         raise ConfigError(f"there is no run in {folder}")
@@ -116,60 +123,60 @@ def _run(folder: Path) -> Result:
 
 def _check_folder(where: str, folder: Path) -> None:
     """Raises StorageError for a folder in which no baseline can be kept."""
-    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
-    if not there.is_dir():
-        raise StorageError(f"{where}: {there}: a file stands there; name a folder")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise StorageError(f"{where}: {there}: cannot be written to; name another folder")
+    existing = next(ancestor for ancestor in (folder, *folder.absolute().parents) if ancestor.exists())
+    if not existing.is_dir():
+        raise StorageError(f"{where}: {existing}: a file stands there; name a folder")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise StorageError(f"{where}: {existing}: cannot be written to; name another folder")
     if not (folder / RUN).exists() and any((folder / name).exists() for name in _PAGES):
         raise StorageError(f"{where}: {folder} holds a report that is not from judge; name another folder")
 
 
-def _without(before: Result, texts: Collection[Key]) -> Result:
+def _without_texts(before: Result, texts: Collection[Key]) -> Result:
     """The run as if it had not had these texts."""
     if not texts:
         return before
     table = before.table
-    samples = tuple(one for one in table.samples if (one.item, one.system) not in texts)
+    samples = tuple(sample for sample in table.samples if (sample.item, sample.system) not in texts)
     scores = tuple(row for row in table.scores if (row.item, row.system) not in texts)
     failures = tuple(row for row in table.failures if (row.item, row.system) not in texts)
     return replace(before, table=replace(table, samples=samples, scores=scores, failures=failures))
 
 
-def _lacking(before: Result, samples: Sequence[Sample]) -> tuple[Collection[Key], tuple[str, ...]]:
+def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Collection[Key], tuple[str, ...]]:
     """The texts that are other ones there, and what there is to note of these and of new ones.
 
     Raises ConfigError where it is of other data: where no text is in it, or half of those that are were edited.
     """
-    had = {(one.item, one.system): _text(one) for one in before.table.samples}
-    there = [one for one in samples if _key(one) in had]
-    if not there:
-        raise ConfigError(f"it is of other data: no text here is in it, such as {_named(samples[0])}")
-    edited = [one for one in there if had[_key(one)] != _text(one)]
-    unlike = f"{_named(edited[0])} has another output or source there" if edited else ""
-    if 2 * len(edited) >= len(there):
-        raise ConfigError(f"it is of other data: {len(edited):,} of {plural(len(there), 'text')} differ; {unlike}")
-    notes = [f"{len(edited):,} of {plural(len(there), 'text')} edited, and not compared: {unlike}."] if edited else []
-    if new := len(samples) - len(there):
+    text_before = {(sample.item, sample.system): _text(sample) for sample in before.table.samples}
+    shared = [sample for sample in samples if _key(sample) in text_before]
+    if not shared:
+        raise ConfigError(f"it is of other data: no text here is in it, such as {_describe(samples[0])}")
+    edited = [sample for sample in shared if text_before[_key(sample)] != _text(sample)]
+    unlike = f"{_describe(edited[0])} has another output or source there" if edited else ""
+    if 2 * len(edited) >= len(shared):
+        raise ConfigError(f"it is of other data: {len(edited):,} of {plural(len(shared), 'text')} differ; {unlike}")
+    notes = [f"{len(edited):,} of {plural(len(shared), 'text')} edited, and not compared: {unlike}."] if edited else []
+    if new := len(samples) - len(shared):
         notes.append(f"{new:,} of {plural(len(samples), 'text')} not in the baseline, and not compared with it.")
-    return {_key(one) for one in edited}, tuple(notes)
+    return {_key(sample) for sample in edited}, tuple(notes)
 
 
-def _gone(before: Result, known: Collection[Key]) -> tuple[str, ...]:
+def _warn_of_missing_texts(before: Result, known: Collection[Key]) -> tuple[str, ...]:
     """Texts of the baseline that are in no data any more: a suite passes for want of them, too."""
     here = {(whole(item), whole(system)) for item, system in known}
-    gone = [one for one in before.table.samples if _key(one) not in here]
+    gone = [sample for sample in before.table.samples if _key(sample) not in here]
     if not gone:
         return ()
     more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
-    of = plural(len(before.table.samples), "text")
-    return (f"{len(gone):,} of {of} of the baseline gone: {_named(gone[0])}{more}.",)
+    total = plural(len(before.table.samples), "text")
+    return (f"{len(gone):,} of {total} of the baseline gone: {_describe(gone[0])}{more}.",)
 
 
-def _near(folder: Path) -> str:
+def _suggest_folders(folder: Path) -> str:
     """The folders beside it that are called much like it."""
     there = folder.absolute().parent
-    names = [one.name for one in there.iterdir() if one.is_dir()] if there.is_dir() else []
+    names = [path.name for path in there.iterdir() if path.is_dir()] if there.is_dir() else []
     near = get_close_matches(folder.name, names, n=2)
     return f"; did you mean {' or '.join(repr(str(folder.with_name(name))) for name in near)}?" if near else ""
 
@@ -182,7 +189,7 @@ def _text(sample: Sample) -> tuple[str, str]:
     return whole(sample.output), whole(sample.source or "")
 
 
-def _named(sample: Sample) -> str:
+def _describe(sample: Sample) -> str:
     return f"item {one_line(sample.item, 60)!r} of system {one_line(sample.system, 60)!r}"
 
 

@@ -15,12 +15,12 @@ from judge.core.messages import one_line, percent
 from judge.core.records import IDENTICAL, Failure
 from judge.results.result import Result
 from judge.suite import expectations
-from judge.suite.evidence import NEAR, Row, Text, Undecidable, told
+from judge.suite.evidence import NEAR, Row, Text, Undecidable, describe_failure
 from judge.suite.expectations.baseline import compare_with_baseline
 from judge.suite.expectations.context import CaseContext, CaseOutcome, joined, share, short
 from judge.suite.records import Case, Limits, Suite, Verdict
 
-_KINDS = 3  # of failures that are named
+_MAX_ERRORS = 3  # of failures that are named
 
 
 def limits(
@@ -37,49 +37,53 @@ def limits(
     `tokens` are the most of one judgment and `cost` the US dollars that all would cost, foreseen with nothing cached.
     None where it is not known (`unpriced` says why): an `error` where the suite limits it, and never met.
     """
-    found = [_failures(suite, [row for one in (result, ranked) if one for row in _judgments(one)])]
+    verdicts = [_failure_verdict(suite, [row for run in (result, ranked) if run for row in _judgments(run)])]
     if (most := suite.limits.tokens) is not None:
-        wanted, known = f"≤ {most:,} a judgment", None if tokens is None else f"{tokens:,}"
+        bound, estimated = f"≤ {most:,} a judgment", None if tokens is None else f"{tokens:,}"
         over = "no judge is asked in tokens" if tokens is None else "" if tokens <= most else "over the limit"
-        found.append(_foreseen(suite, "tokens", wanted, known, over))
+        verdicts.append(_estimate_verdict(suite, "tokens", bound, estimated, over))
     if (budget := suite.limits.cost) is not None:
         dollars = None if cost is None or budget.unit != "usd" else Budget(cost, "usd")
         why = f"{unpriced or 'no published price for this model and endpoint'}: limit `tokens` instead"
         over = why if dollars is None else "" if dollars.amount <= budget.amount + NEAR else "over the limit"
-        found.append(_foreseen(suite, "cost", f"≤ {budget}", None if dollars is None else str(dollars), over))
-    return found
+        verdicts.append(
+            _estimate_verdict(suite, "cost", f"≤ {budget}", None if dollars is None else str(dollars), over)
+        )
+    return verdicts
 
 
 def _judgments(result: Result) -> Iterator[Row]:
     """Every row that a judge was asked for: not the means of a panel, and not the ties of equal texts."""
-    panel = {one.criterion for one in result.table.columns if one.judge}
-    kept = {
-        one.name for one in result.table.columns if one.kind == "criterion" and (one.judge or one.name not in panel)
+    panel = {column.criterion for column in result.table.columns if column.judge}
+    judged = {
+        column.name
+        for column in result.table.columns
+        if column.kind == "criterion" and (column.judge or column.name not in panel)
     }
     for row in result.table.rows():
-        if row.column in kept and (isinstance(row, Failure) or row.provenance.method != IDENTICAL):
+        if row.column in judged and (isinstance(row, Failure) or row.provenance.method != IDENTICAL):
             yield row
 
 
-def _failures(suite: Suite, rows: list[Row]) -> Verdict:
+def _failure_verdict(suite: Suite, rows: list[Row]) -> Verdict:
     limit, failed = suite.limits, [row for row in rows if isinstance(row, Failure)]
     met = len(failed) <= limit.most(len(rows)) + NEAR
     most = share(limit.failures) if limit.share else short(limit.failures)
     kinds = Counter(row.error for row in failed).most_common()
-    named = ", ".join(f"{n:,} {one_line(error, 60)}" for error, n in kinds[:_KINDS])
-    found = f"{len(failed):,} of {len(rows):,}" + (f" ({percent(len(failed) / len(rows))})" if failed else "")
-    verdict = _verdict(suite, "failures", f"≤ {most}", found, named)
-    return verdict if met else replace(verdict, status="failed", met=False, detail=told(failed[0]))
+    named = ", ".join(f"{n:,} {one_line(error, 60)}" for error, n in kinds[:_MAX_ERRORS])
+    measured = f"{len(failed):,} of {len(rows):,}" + (f" ({percent(len(failed) / len(rows))})" if failed else "")
+    verdict = _limit_verdict(suite, "failures", f"≤ {most}", measured, named)
+    return verdict if met else replace(verdict, status="failed", met=False, detail=describe_failure(failed[0]))
 
 
-def _foreseen(suite: Suite, what: str, expected: str, found: str | None, over: str) -> Verdict:
+def _estimate_verdict(suite: Suite, name: str, expected: str, estimated: str | None, over: str) -> Verdict:
     """`over` says that the limit is not kept, or why nothing is known."""
-    verdict = _verdict(suite, what, expected, found or "unknown", over)
-    return replace(verdict, status="failed" if found else "error", met=False) if over else verdict
+    verdict = _limit_verdict(suite, name, expected, estimated or "unknown", over)
+    return replace(verdict, status="failed" if estimated else "error", met=False) if over else verdict
 
 
-def _verdict(suite: Suite, what: str, expected: str, found: str, said: str) -> Verdict:
-    return Verdict(what, suite.lines.get("limits", 1), "limit", "", "passed", True, expected, found, said)
+def _limit_verdict(suite: Suite, name: str, expected: str, measured: str, remark: str) -> Verdict:
+    return Verdict(name, suite.lines.get("limits", 1), "limit", "", "passed", True, expected, measured, remark)
 
 
 __all__ = ["compare_with_baseline", "evaluate_case", "limits"]
@@ -105,53 +109,53 @@ def evaluate_case(
     far as `failures` (default: none) allows so many or such a share of them. One that nobody asked about is an `error`
     always. `seed` is that of what is drawn.
     """
-    asked = CaseContext(case, texts, result, ranked, baseline, seed)
+    context = CaseContext(case, texts, result, ranked, baseline, seed)
     try:
-        found = _complete(asked, _told(asked), failures or Limits())
+        outcome = _check_failures(context, _decide(context), failures or Limits())
     except Undecidable as error:
-        found = CaseOutcome("error", "no score", error.message, detail=error.detail)
+        outcome = CaseOutcome("error", "no score", error.message, detail=error.detail)
     policy = case.undecided or expectations.for_case(case).UNDECIDED
     return Verdict(
         case.name,
         case.line,
         case.kind,
         case.criterion,
-        found.status,
-        met=found.status == "passed" or (found.status == "undecided" and policy == "pass"),
-        expected=expectations.for_case(case).expected(asked, case.expected),
-        found=found.found,
-        said=found.said,
-        flaky=found.flaky,
-        estimate=found.estimate,
-        before=found.before or _before(asked),
-        detail=found.detail,
+        outcome.status,
+        met=outcome.status == "passed" or (outcome.status == "undecided" and policy == "pass"),
+        expected=expectations.for_case(case).expected(context, case.expected),
+        found=outcome.found,
+        said=outcome.said,
+        flaky=outcome.flaky,
+        estimate=outcome.estimate,
+        before=outcome.before or _baseline_value(context),
+        detail=outcome.detail,
     )
 
 
-def _complete(asked: CaseContext, found: CaseOutcome, limit: Limits) -> CaseOutcome:
+def _check_failures(context: CaseContext, outcome: CaseOutcome, limit: Limits) -> CaseOutcome:
     """An `error` where more of the case's texts lack a score than may."""
-    scored = asked.scored()
-    rows = [(item, system, "") for item, system in asked.texts]
-    if asked.pairwise:
-        rows = [(item, *two) for item, systems in asked.by_item.items() for two in permutations(systems, 2)]
+    scored = context.scored()
+    rows = [(item, system, "") for item, system in context.texts]
+    if context.pairwise:
+        rows = [(item, *two) for item, systems in context.by_item.items() for two in permutations(systems, 2)]
     lost = sum(scored.score(*row) is None for row in rows)
     if lost <= limit.most(len(rows)) + NEAR:
-        return found
-    return replace(found, status="error", said=joined(found.said, "more than the limit on failures allows"))
+        return outcome
+    return replace(outcome, status="error", said=joined(outcome.said, "more than the limit on failures allows"))
 
 
-def _told(asked: CaseContext) -> CaseOutcome:
-    """Raises NoScore where there is nothing to decide from."""
-    if not asked.texts:
+def _decide(context: CaseContext) -> CaseOutcome:
+    """Raises Undecidable where there is nothing to decide from."""
+    if not context.texts:
         raise Undecidable("the case is about no text")
-    return expectations.for_case(asked.case).decide(asked, asked.case.expected)
+    return expectations.for_case(context.case).decide(context, context.case.expected)
 
 
-def _before(asked: CaseContext) -> str:
+def _baseline_value(context: CaseContext) -> str:
     """What was found in the baseline; nothing where it has no such scores, as of texts that were compared."""
-    if asked.baseline is None or asked.pairwise or asked.case.kind == "drift":
+    if context.baseline is None or context.pairwise or context.case.kind == "drift":
         return ""
     try:
-        return _told(replace(asked, result=asked.baseline, baseline=None)).found
+        return _decide(replace(context, result=context.baseline, baseline=None)).found
     except Undecidable:
         return ""

@@ -28,7 +28,7 @@ from judge.suite.records import Band
 
 NEAR = 1e-9
 """How far a value may be from a limit by rounding alone."""
-_APART = 1e-6  # how far a mean over labels may be from the value that was stored
+_MEAN_TOLERANCE = 1e-6  # how far a mean over labels may be from the value that was stored
 _JUDGED = ("logprobs", "decisions", "samples", "single")
 
 
@@ -59,8 +59,8 @@ def counts(column: Column, info: Mapping[str, Any]) -> Mapping[str, float]:
     cannot be known.
     """
     of_run = (info.get("criteria") or {}).get(column.criterion or column.name) or {}
-    if found := _declared(next(iter((of_run.get("templates") or {}).values()), "")):
-        return found
+    if declared := _values_in_header(next(iter((of_run.get("templates") or {}).values()), "")):
+        return declared
     if len(column.labels) == 2 and column.low is not None and column.high is not None:
         return dict(zip(column.labels, (column.low, column.high), strict=True))
     try:
@@ -70,7 +70,7 @@ def counts(column: Column, info: Mapping[str, Any]) -> Mapping[str, float]:
 
 
 @lru_cache(maxsize=256)
-def _declared(template: str) -> Mapping[str, float]:
+def _values_in_header(template: str) -> Mapping[str, float]:
     try:
         scale = read_header("", template).scale
     except CriterionError:
@@ -94,29 +94,36 @@ def reading(score: Score, values: Mapping[str, float]) -> ScoreEvidence:
     p = score.provenance
     if p.method not in _JUDGED:
         return ScoreEvidence(score.value, score.value, score.value)
-    return _reading(score.value, p, shares(score), values)
+    return _evidence_of_replies(score.value, p, shares(score), values)
 
 
 def label_margin(score: Score, label: str, rival: str) -> ScoreEvidence:
     """By how much a label is likelier than another one: −1 to 1."""
-    found, p = shares(score), score.provenance
-    value = found.get(label, 0.0) - found.get(rival, 0.0)
+    probabilities, p = shares(score), score.provenance
+    value = probabilities.get(label, 0.0) - probabilities.get(rival, 0.0)
     mass = 1.0 if p.mass is None else min(p.mass, 1.0)
     seen = replace(p, low=value * mass - (1 - mass), high=value * mass + (1 - mass))
-    return _reading(value, seen, found, {label: 1.0, rival: -1.0} | dict.fromkeys(found.keys() - {label, rival}, 0.0))
+    return _evidence_of_replies(
+        value,
+        seen,
+        probabilities,
+        {label: 1.0, rival: -1.0} | dict.fromkeys(probabilities.keys() - {label, rival}, 0.0),
+    )
 
 
-def _reading(value: float, p: Provenance, found: Mapping[str, float], values: Mapping[str, float]) -> ScoreEvidence:
+def _evidence_of_replies(
+    value: float, p: Provenance, probabilities: Mapping[str, float], values: Mapping[str, float]
+) -> ScoreEvidence:
     if p.method != "samples":
         single = p.method == "single" or p.low is None or p.high is None
         return ScoreEvidence(value, None, None) if single else ScoreEvidence(value, p.low, p.high)
-    if p.n < 2 or found.keys() - values.keys():
+    if p.n < 2 or probabilities.keys() - values.keys():
         return ScoreEvidence(value, None, None, n=p.n)
-    counted = {label: values[label] for label in found}
-    mean = fsum(share * counted[label] for label, share in found.items())
-    if len(values) > 2 and abs(mean - value) > _APART:
+    counted = {label: values[label] for label in probabilities}
+    mean = fsum(share * counted[label] for label, share in probabilities.items())
+    if len(values) > 2 and abs(mean - value) > _MEAN_TOLERANCE:
         return ScoreEvidence(value, None, None, n=p.n)
-    squares = fsum(share * (counted[label] - mean) ** 2 for label, share in found.items())
+    squares = fsum(share * (counted[label] - mean) ** 2 for label, share in probabilities.items())
     low, high = (value if end is None else end for end in (p.low, p.high))
     return ScoreEvidence(value, low, high, sqrt(squares * p.n / (p.n - 1)), p.n)
 
@@ -138,17 +145,23 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0) -> WeightedSum:
 
     The degrees of freedom are those of Welch and Satterthwaite; `n` is the smallest number of draws.
     """
-    value = fsum(c * one.value for c, one in parts) - limit
-    n = min((one.n for _, one in parts if one.n > 1), default=1)
-    ends = [(c * one.low, c * one.high) for c, one in parts if one.low is not None and one.high is not None]
+    value = fsum(c * evidence.value for c, evidence in parts) - limit
+    n = min((evidence.n for _, evidence in parts if evidence.n > 1), default=1)
+    ends = [
+        (c * evidence.low, c * evidence.high)
+        for c, evidence in parts
+        if evidence.low is not None and evidence.high is not None
+    ]
     if len(ends) < len(parts):
         return WeightedSum(Estimate("value", value, None, None, n, "a single reply: no interval"), None, True)
-    drawn = [((c * one.sd) ** 2 / one.n, one.n) for c, one in parts if one.sd]
+    drawn = [((c * evidence.sd) ** 2 / evidence.n, evidence.n) for c, evidence in parts if evidence.sd]
     variance = fsum(v for v, _ in drawn)
     half, p = (0.0, None) if variance <= 0 else _student(value, variance, drawn)
     low, high = fsum(map(min, ends)) - limit - half, fsum(map(max, ends)) - limit + half
-    how = f"95% interval over {n} draws, Student's t" if n > 1 else "bounds, whatever was not seen of the probability"
-    estimate = Estimate("value", value, min(low, value), max(high, value), n, how, p)
+    method = (
+        f"95% interval over {n} draws, Student's t" if n > 1 else "bounds, whatever was not seen of the probability"
+    )
+    estimate = Estimate("value", value, min(low, value), max(high, value), n, method, p)
     return WeightedSum(estimate, sqrt(variance * n) if n > 1 else None, False)
 
 
@@ -167,15 +180,15 @@ def flip_probability(score: Score, band: Band, values: Mapping[str, float]) -> f
     """
     if not score.provenance.distribution or score.provenance.method == IDENTICAL:
         return None
-    found = shares(score)
-    if found.keys() - values.keys():
+    probabilities = shares(score)
+    if probabilities.keys() - values.keys():
         return None
-    mean = fsum(share * values[label] for label, share in found.items())
-    if abs(mean - score.value) > _APART:
+    mean = fsum(share * values[label] for label, share in probabilities.items())
+    if abs(mean - score.value) > _MEAN_TOLERANCE:
         if len(values) != 2:
             return None
         values = dict(zip(values, reversed(list(values.values())), strict=True))  # the other way round
-    return fsum(share for label, share in found.items() if not within(values[label], band))
+    return fsum(share for label, share in probabilities.items() if not within(values[label], band))
 
 
 def within(value: float, band: Band) -> bool:
@@ -183,7 +196,7 @@ def within(value: float, band: Band) -> bool:
     return low and (band.high is None or value <= band.high + NEAR)
 
 
-_FAR = 100_000  # beyond which no one would go
+_MAX_ITEMS = 100_000  # beyond which no one would go
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,10 +271,14 @@ def would_take(n: int | None, there: int, unit: str) -> str:
     """` (would take n ≈ 400 items)`; nothing where as many are there already, or it is not known."""
     if n is None or n <= there:
         return ""
-    return f" (would take n > {_FAR:,} {unit}s)" if n > _FAR else f" (would take n ≈ {_rounded(n):,} {unit}s)"
+    return (
+        f" (would take n > {_MAX_ITEMS:,} {unit}s)"
+        if n > _MAX_ITEMS
+        else f" (would take n ≈ {_two_digits(n):,} {unit}s)"
+    )
 
 
-def _rounded(n: int) -> int:
+def _two_digits(n: int) -> int:
     """Two digits: it is no more than an estimate."""
     return round(n, -max(0, len(str(n)) - 2))
 
@@ -273,21 +290,21 @@ def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest
     test can tell anything about others; what is said is of these texts alone, and the interval is over their draws.
     """
     if len(items) < MIN_ITEMS:
-        parts = [(c / len(items), one) for parts in items for c, one in parts]
+        parts = [(c / len(items), evidence) for parts in items for c, evidence in parts]
         sums = [sum_minus_limit(parts, limit) for limit in limits]
-        return [MeanTest(one.estimate, one.sd, "draw", one.single, len(items)) for one in sums]
-    found = values(items)
-    rows = np.round(found[None, :] - np.array(limits)[:, None], 9)
-    sd = float(found.std(ddof=1))
-    return [MeanTest(one, sd, "item", items=len(items)) for one in mean_differences(rows, seed=seed) if one is not None]
+        return [MeanTest(total.estimate, total.sd, "draw", total.single, len(items)) for total in sums]
+    item_values = values(items)
+    rows = np.round(item_values[None, :] - np.array(limits)[:, None], 9)
+    sd = float(item_values.std(ddof=1))
+    return [MeanTest(e, sd, "item", items=len(items)) for e in mean_differences(rows, seed=seed) if e is not None]
 
 
 def values(items: Sequence[Parts]) -> Floats:
     """Of each item."""
-    return np.array([fsum(c * one.value for c, one in parts) for parts in items])
+    return np.array([fsum(c * evidence.value for c, evidence in parts) for parts in items])
 
 
-def shown(e: Estimate, places: int) -> str:
+def format_estimate(e: Estimate, places: int) -> str:
     """`4.62 [4.31, 4.93]`; the value alone where the interval adds nothing to it as it is written."""
     return f"{number(e.value, places)} {ends(e, places)}".rstrip()
 
@@ -313,15 +330,15 @@ class Undecidable(Exception):
         self.message, self.detail = message, detail
 
 
-def named(criterion: str) -> str:
+def criterion_name(criterion: str) -> str:
     """The name of a criterion that a file names or gives the path of."""
     return PurePath(criterion).stem
 
 
 def columns(result: Result) -> dict[str, Column]:
     """By criterion the column that decides: the judge's, or the mean of a panel."""
-    kept = [one for one in result.table.columns if one.kind == "criterion" and not one.judge]
-    return {one.criterion or one.name: one for one in kept}
+    deciding = [column for column in result.table.columns if column.kind == "criterion" and not column.judge]
+    return {column.criterion or column.name: column for column in deciding}
 
 
 @dataclass(frozen=True)
@@ -334,22 +351,22 @@ class CaseScores:
     rows: dict[tuple[str, str, str], dict[str, Row]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, result: Result | None, criterion: str, items: Collection[str]) -> CaseScores:
-        """The rows of these items. Raises NoScore for a criterion that was not judged."""
-        name = named(criterion)
+    def for_criterion(cls, result: Result | None, criterion: str, items: Collection[str]) -> CaseScores:
+        """The rows of these items. Raises Undecidable for a criterion that was not judged."""
+        name = criterion_name(criterion)
         column = columns(result).get(name) if result else None
         if result is None or column is None:
             raise Undecidable(f"{one_line(name)} was not judged in this run")
-        judges = [one for one in result.table.columns if one.judge and one.criterion == name]
-        found = cls(result, column, judges)
-        names = {one.name for one in (column, *judges)}
-        wanted = frozenset(items)
+        judges = [judge for judge in result.table.columns if judge.judge and judge.criterion == name]
+        case_scores = cls(result, column, judges)
+        names = {judge.name for judge in (column, *judges)}
+        wanted_items = frozenset(items)
         rows: Iterable[Row] = (row for name in names for row in result.table.column_scores(name))
-        for every in (rows, (row for row in result.table.failures if row.column in names)):
-            for row in every:
-                if row.item in wanted:
-                    found.rows.setdefault((row.item, row.system, row.rival), {})[row.column] = row
-        return found
+        for group in (rows, (row for row in result.table.failures if row.column in names)):
+            for row in group:
+                if row.item in wanted_items:
+                    case_scores.rows.setdefault((row.item, row.system, row.rival), {})[row.column] = row
+        return case_scores
 
     def score(self, item: str, system: str, rival: str = "") -> Score | None:
         """The deciding score, None where there is none."""
@@ -360,65 +377,72 @@ class CaseScores:
         """The scores that the deciding one was made of, with their columns: a panel's judges', or itself."""
         score = self.score(item, system, rival)
         by_column = self.rows.get((item, system, rival), {})
-        judged = [(row, one) for one in self.judges if isinstance(row := by_column.get(one.name), Score)]
+        judged = [(row, judge) for judge in self.judges if isinstance(row := by_column.get(judge.name), Score)]
         if score is None or (judged and len(judged) == len(self.judges)):
             return judged if score else []
         return [(score, self.column)]
 
     def parts(self, item: str, system: str, rival: str = "") -> Parts:
         """The score as readings, a panel's mean as its judges'. Nothing where there is no score."""
-        found = self.each(item, system, rival)
-        return [(1 / len(found), reading(one, counts(of, self.result.info))) for one, of in found]
+        scored = self.each(item, system, rival)
+        return [(1 / len(scored), reading(score, counts(column, self.result.info))) for score, column in scored]
 
     def difference(self, item: str, better: str, worse: str) -> Parts:
         """The score of `better` less that of `worse`, turned where the lower end is the good one; or nothing."""
         sides = [(1, self.parts(item, better)), (-1, self.parts(item, worse))]
         sign = -1 if self.column.better == "lower" else 1
-        return [(sign * side * c, one) for side, parts in sides for c, one in parts] if all(p for _, p in sides) else []
+        return (
+            [(sign * side * c, evidence) for side, parts in sides for c, evidence in parts]
+            if all(p for _, p in sides)
+            else []
+        )
 
     def preference(self, item: str, better: str, worse: str) -> Parts:
         """How far `better` is preferred (0–1), the mean over both orders; nothing where an order lacks its answer."""
         first, second = self.parts(item, better, worse), self.parts(item, worse, better)
         if not (first and second):
             return []
-        both = [(sign * c / 2, one) for sign, parts in ((1, first), (-1, second)) for c, one in parts]
+        both = [(sign * c / 2, evidence) for sign, parts in ((1, first), (-1, second)) for c, evidence in parts]
         return [*both, (0.5, ScoreEvidence(1.0, 1.0, 1.0))]
 
     def shares(self, item: str, system: str) -> dict[str, float]:
         """The probability of each label in a single reply, the mean over a panel's judges; in the scale's order."""
-        found = [shares(score) for score, _ in self.each(item, system)]
-        order = [label for label in self.column.labels if any(label in one for one in found)]
-        return {label: fsum(one.get(label, 0.0) for one in found) / len(found) for label in order}
+        distributions = [shares(score) for score, _ in self.each(item, system)]
+        order = [label for label in self.column.labels if any(label in distribution for distribution in distributions)]
+        return {
+            label: fsum(distribution.get(label, 0.0) for distribution in distributions) / len(distributions)
+            for label in order
+        }
 
     def leads(self, item: str, system: str, label: str, rival: str) -> Parts:
         """By how much a label is likelier than another."""
-        found = self.each(item, system)
-        return [(1 / len(found), label_margin(score, label, rival)) for score, _ in found]
+        scored = self.each(item, system)
+        return [(1 / len(scored), label_margin(score, label, rival)) for score, _ in scored]
 
     def lacking(self, rows: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
-        """What is said of rows without a score, and the first one's message and reply. Raises NoScore for unasked ones.
+        """What is said of rows without a score, and the first one's message and reply. Raises Undecidable for unasked ones.
 
         A text that nobody asked about is no failed judgment, and no limit on these covers it.
         """
         rows = list(rows)
         unasked = [row for row in rows if self.column.name not in self.rows.get(row, {})]
         if unasked:
-            what = ", ".join(f"{one_line(item, 60)} ({one_line(system, 60)})" for item, system, _ in unasked[:_NAMED])
+            listed = ", ".join(f"{one_line(item, 60)} ({one_line(system, 60)})" for item, system, _ in unasked[:_NAMED])
             more = f" and {len(unasked) - _NAMED:,} more" if len(unasked) > _NAMED else ""
-            raise Undecidable(f"not judged: {what}{more}")
-        failures = [found for row in rows for found in self._failures(row)]
+            raise Undecidable(f"not judged: {listed}{more}")
+        failures = [failure for row in rows for failure in self._failures(row)]
         first = failures[0] if failures else None
-        return f"{plural(len(rows), 'text')} without a score", told(first) if first else ""
+        return f"{plural(len(rows), 'text')} without a score", describe_failure(first) if first else ""
 
     def _failures(self, row: tuple[str, str, str]) -> Iterator[Failure]:
         """Those of a panel's judges before that of their mean, which follows from them."""
         by_column = self.rows.get(row, {})
         for column in (*self.judges, self.column):
-            if isinstance(found := by_column.get(column.name), Failure):
-                yield found
+            if isinstance(failure := by_column.get(column.name), Failure):
+                yield failure
 
 
-def told(failure: Failure) -> str:
+def describe_failure(failure: Failure) -> str:
     """A failure's message, and the reply where there was one."""
-    said = f"{failure.error}: {failure.message}"
-    return f"{said}\nreply: {failure.raw}" if failure.raw and failure.raw not in failure.message else said
+    message = f"{failure.error}: {failure.message}"
+    return f"{message}\nreply: {failure.raw}" if failure.raw and failure.raw not in failure.message else message

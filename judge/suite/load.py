@@ -31,28 +31,28 @@ def cases_of(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> tuple[
 
     `file` is complained to; what has a mistake is left out. `options` are those of the file.
     """
-    named = [one.criterion for one in spec.cases if one.criterion]
+    named = [case.criterion for case in spec.cases if case.criterion]
     known = list(dict.fromkeys(options.get("criteria") or named))
-    made: list[Case] = []
+    cases: list[Case] = []
     written = [name for name in options.get("criteria") or () if name.endswith(".jinja")]
     absent = [name for name in written if not (file.path.parent / name).is_file()]
     for name in absent:
         file.report(f"criteria: {name}: no such file{nearby(file.path.parent / name)}", "criteria")
     for n, keys in enumerate(spec.cases):
-        one = _One(keys, n, file, data="data" in options)
-        criterion, expected = one.criterion(known, sure=not absent), one.expected()
-        texts = one.texts() if expected is not None else None
+        reader = _CaseReader(keys, n, file, data="data" in options)
+        criterion, expected = reader.criterion(known, sure=not absent), reader.expected()
+        texts = reader.texts() if expected is not None else None
         if criterion and expected is not None and texts is not None:
             at = file.line("cases", n)
             name = " ".join((keys.name or "").split())
-            made.append(Case(name, at, criterion, expected, one.items, one.systems, texts, keys.undecided))
-    if "criteria" in options and len(made) == len(spec.cases):
-        for name in set(known) - {case.criterion for case in made}:
+            cases.append(Case(name, at, criterion, expected, reader.items, reader.systems, texts, keys.undecided))
+    if "criteria" in options and len(cases) == len(spec.cases):
+        for name in set(known) - {case.criterion for case in cases}:
             file.report(f"criteria: no case is about {name}; write one, or leave it out", "criteria")
-    return tuple(_with_names(made, file))
+    return tuple(_name_cases(cases, file))
 
 
-class _One:
+class _CaseReader:
     """One case on its way."""
 
     def __init__(self, keys: CaseKeys, place: int, file: YamlSource, *, data: bool) -> None:
@@ -74,16 +74,16 @@ class _One:
             more = f"; criteria are {', '.join(known)}" if known else ""
             self._wrong(f"no criterion: write criterion: and a name or a .jinja file{more}")
             return ""
-        found = name if name in known else next((one for one in known if name == Path(one).stem), "")
-        if not found and not sure:
+        match = name if name in known else next((candidate for candidate in known if name == Path(candidate).stem), "")
+        if not match and not sure:
             return ""
-        if not found and (near := get_close_matches(name, [Path(one).stem for one in known], n=1)):
+        if not match and (near := get_close_matches(name, [Path(candidate).stem for candidate in known], n=1)):
             self._wrong(f"unknown criterion {name!r}; did you mean {near[0]!r}?", "criterion")
-        elif not found:
+        elif not match:
             self._wrong(
                 f"{unknown_name_message('criterion', name, known)}; the known ones stand in criteria:", "criterion"
             )
-        return found
+        return match
 
     def expected(self) -> Expected | None:
         """What is expected; None, and a complaint, where that is not exactly one thing."""
@@ -128,7 +128,7 @@ class _One:
         keys = self.keys
         inline = [name for name in ("text", "better", "worse") if isinstance(getattr(keys, name), dict)]
         systems = [name for name in ("better", "worse") if isinstance(getattr(keys, name), str)]
-        chosen = [name for name, given in (("item", keys.item), ("system", keys.system)) if given]
+        chosen = [name for name, choice in (("item", keys.item), ("system", keys.system)) if choice]
         if inline and systems:
             self._wrong(f"{systems[0]} names a system of the data; beside text, write {systems[0]}: {{output: ...}}")
         elif inline and chosen:
@@ -151,9 +151,9 @@ class _One:
         """One text, or two that share the columns of `text`."""
         sides = [name for name in names if name != "text"]
         shared = self.keys.text or {}
-        found = [self._sample(name, shared | getattr(self.keys, name)) for name in sides or ["text"]]
-        made = tuple(sample for sample in found if sample is not None)
-        return made if len(made) == len(found) else None
+        texts = [self._sample(name, shared | getattr(self.keys, name)) for name in sides or ["text"]]
+        valid = tuple(sample for sample in texts if sample is not None)
+        return valid if len(valid) == len(texts) else None
 
     def _sample(self, system: str, columns: Mapping[str, Any]) -> Sample | None:
         if not isinstance(columns.get("output"), str):
@@ -175,8 +175,8 @@ def _expect(keys: Expect) -> Band | Label:
 
 
 def _agreement(keys: Human) -> Agreement:
-    given: list[tuple[Coefficient, Any]] = [(name, getattr(keys, name)) for name in _COEFFICIENTS]
-    return Agreement({name: least.min for name, least in given if least is not None}, keys.level)
+    limits: list[tuple[Coefficient, Any]] = [(name, getattr(keys, name)) for name in _COEFFICIENTS]
+    return Agreement({name: least.min for name, least in limits if least is not None}, keys.level)
 
 
 def _drift(keys: Moved) -> Drift:
@@ -186,20 +186,20 @@ def _drift(keys: Moved) -> Drift:
 # Names
 
 
-def _with_names(cases: list[Case], file: YamlSource) -> Iterator[Case]:
+def _name_cases(cases: list[Case], file: YamlSource) -> Iterator[Case]:
     """Each with a name that no other has, which is also the item of the texts in it."""
     first: dict[str, int] = {}
     for case in cases:
         if case.name in first and case.name:
-            said = f"name: {one_line(case.name)!r} is already the case at line {first[case.name]}"
-            file.complain_at(f"{said}; every case has a name of its own", case.line)
+            sentence = f"name: {one_line(case.name)!r} is already the case at line {first[case.name]}"
+            file.complain_at(f"{sentence}; every case has a name of its own", case.line)
         first.setdefault(case.name, case.line)
     for case in cases:
-        said, n = expectations.for_case(case).sentence(case, case.expected), 1
-        name = case.name or said
+        sentence, n = expectations.for_case(case).sentence(case, case.expected), 1
+        name = case.name or sentence
         while not case.name and name in first:
             n += 1
-            name = f"{said} ({n})"
+            name = f"{sentence} ({n})"
         first[name] = case.line
         yield replace(case, name=name, texts=tuple(replace(text, item=name) for text in case.texts))
 
@@ -214,19 +214,19 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
 
     Raises ConfigError for a path that is not there, and where nothing is found.
     """
-    found: dict[Path, Path] = {}
+    suites: dict[Path, Path] = {}
     for path in map(Path, paths):
         if not path.exists():
             raise ConfigError(f"{path}: no such file or folder{nearby(path)}")
         inside = [path] if path.is_file() else sorted(path.rglob(f"*{SUFFIX}"))
-        shown = [one for one in inside if not any(part.startswith(".") for part in one.relative_to(path).parts)]
-        if not shown:
+        visible = [file for file in inside if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+        if not visible:
             raise ConfigError(f"{path}: no *{SUFFIX} in this folder; judge suite init DATA writes one")
-        for one in shown:
-            found.setdefault(one.resolve(), one)
-    if not found:
+        for file in visible:
+            suites.setdefault(file.resolve(), file)
+    if not suites:
         raise ConfigError(f"no suites: name a *{SUFFIX} or a folder that holds some")
-    return list(found.values())
+    return list(suites.values())
 
 
 def load(path: str | Path, given: Collection[str] = ()) -> Suite:
@@ -236,15 +236,18 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     name. Raises ConfigError with a line `FILE:LINE: what is wrong and what to do` for each mistake.
     """
     file = YamlSource(Path(path))
-    made, spec = _plan(file), file.checked(Spec, {k: v for k, v in file.values.items() if k in Spec.model_fields})
-    if made is None or spec is None:
+    plan, spec = (
+        _read_options(file),
+        file.checked(Spec, {k: v for k, v in file.values.items() if k in Spec.model_fields}),
+    )
+    if plan is None or spec is None:
         raise file.error()
     written = {key for key, value in file.values.items() if key in OPTIONS and value is not None}
-    options = {key: getattr(made, "mapping" if key == "map" else key) for key in OPTIONS if key in written}
+    options = {key: getattr(plan, "mapping" if key == "map" else key) for key in OPTIONS if key in written}
     cases = cases_of(spec, options, file)
     options["criteria"] = tuple(beside(file.path, name) for name in dict.fromkeys(case.criterion for case in cases))
-    options = {key: _from(file.path.parent, key, value) for key, value in options.items()}
-    _check_there(file, options, given)
+    options = {key: _resolve_paths(file.path.parent, key, value) for key, value in options.items()}
+    _check_files(file, options, given)
     file.raise_if_any()
     baseline = None if spec.baseline is None else file.path.parent / spec.baseline
     name = file.path.name.removesuffix(SUFFIX) if file.path.name.endswith(SUFFIX) else file.path.stem
@@ -256,28 +259,28 @@ def beside(path: Path, criterion: str) -> str:
     return str(path.parent / criterion) if criterion.endswith(".jinja") else criterion
 
 
-def _plan(file: YamlSource) -> Plan | None:
+def _read_options(file: YamlSource) -> Plan | None:
     """The options in the file; complaints about them, and about keys that no suite has."""
     for key in file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
         file.report(unknown_key(key), key)
-    given = {key: value for key, value in file.values.items() if key in OPTIONS and value is not None}
-    return file.checked(Plan, {k: split(v) if k in _LISTS and isinstance(v, str) else v for k, v in given.items()})
+    options = {key: value for key, value in file.values.items() if key in OPTIONS and value is not None}
+    return file.checked(Plan, {k: split(v) if k in _LISTS and isinstance(v, str) else v for k, v in options.items()})
 
 
-def _from(folder: Path, key: str, value: Any) -> Any:
+def _resolve_paths(folder: Path, key: str, value: Any) -> Any:
     """An option with its paths, which start from the file's folder."""
     if key in _PATHS and isinstance(value, Path):
         return folder / value
-    return tuple(_judge_from(folder, one) for one in value) if key == "model" else value
+    return tuple(_resolve_script(folder, judge) for judge in value) if key == "model" else value
 
 
-def _judge_from(folder: Path, judge: Judge) -> Judge:
+def _resolve_script(folder: Path, judge: Judge) -> Judge:
     if not judge.name.startswith(_SCRIPTED):
         return judge
     return judge.model_copy(update={"name": f"{_SCRIPTED}{folder / judge.name.removeprefix(_SCRIPTED)}"})
 
 
-def _check_there(file: YamlSource, options: Mapping[str, Any], given: Collection[str]) -> None:
+def _check_files(file: YamlSource, options: Mapping[str, Any], given: Collection[str]) -> None:
     """Complaints about files that are not there."""
     if "data" in options and "data" not in given:
         try:
@@ -289,5 +292,5 @@ def _check_there(file: YamlSource, options: Mapping[str, Any], given: Collection
     named += [("model", Path(name.removeprefix(_SCRIPTED))) for name in scripts]
     for key, path in named:
         if key not in given and not path.is_file():
-            what = "is a folder, not a file" if path.is_dir() else f"no such file{nearby(path)}"
-            file.report(f"{key}: {path}: {what}", key)
+            problem = "is a folder, not a file" if path.is_dir() else f"no such file{nearby(path)}"
+            file.report(f"{key}: {path}: {problem}", key)

@@ -22,7 +22,7 @@ from judge.suite.load import beside
 from judge.suite.records import Case, Order, Suite
 from judge.suite.schema import mistakes
 
-_NAMED = 20  # items or systems in a message
+_MAX_NAMES = 20  # items or systems in a message
 Key = tuple[str, str]
 """A text: its item and system."""
 
@@ -71,10 +71,10 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
     """
     known = list(dict.fromkeys(case.criterion for case in suite.cases))
     instead = {Path(name).stem: name for name in over}
-    stems = [Path(one).stem for one in known]
+    stems = [Path(criterion).stem for criterion in known]
     for name in instead.keys() - set(stems):
         raise ConfigError(f"{suite.path}: {unknown_name_message('criterion', name, stems)}: no case is about it")
-    found: dict[str, Criterion] = {}
+    loaded: dict[str, Criterion] = {}
     wrong: list[tuple[int, str]] = []
     lost: set[str] = set()
     for case in suite.cases:
@@ -82,17 +82,17 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
         if name in lost:
             continue
         try:
-            if name not in found:
+            if name not in loaded:
                 taken = instead.get(Path(name).stem) or beside(suite.path, name)
-                found[name] = criteria_module.load(taken, language=language, pairwise=None)
-            _check_kind(case, found[name])
+                loaded[name] = criteria_module.load(taken, language=language, pairwise=None)
+            _check_kind(case, loaded[name])
         except CriterionError as error:
             wrong.append((case.line, str(error)))
-            lost |= {name} - found.keys()
-    wrong += _twins(suite, found)
+            lost |= {name} - loaded.keys()
+    wrong += _name_clashes(suite, loaded)
     if wrong:
         raise mistakes(suite.path, wrong)
-    return found
+    return loaded
 
 
 def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str, Criterion]) -> SuiteTexts:
@@ -101,17 +101,17 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
     Raises ConfigError with a line `FILE:LINE: …` for each case with an item or system that the data lack, with too few
     texts, with a band or label that its criterion's scale lacks, and for a text without what the criterion reads.
     """
-    asking = _Asking(data)
+    collector = _TextCollector(data)
     wrong: list[tuple[int, str]] = []
     for case in suite.cases:
         try:
-            asking.add(case, criteria[case.criterion])
+            collector.add(case, criteria[case.criterion])
         except (ConfigError, CriterionError, DataError) as error:
             at = f"{suite.path}:{case.line}: "
             wrong.append((case.line, f"{str(error).removeprefix(at)}{mapped_away(error, suite.options.get('map'))}"))
     if wrong:
         raise mistakes(suite.path, wrong)
-    return asking.asked(criteria)
+    return collector.collected(criteria)
 
 
 def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
@@ -120,7 +120,7 @@ def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
     return next((f"; {c} was mapped to {to}" for c, to in moved.items() if f"unknown variable {c!r}" in str(error)), "")
 
 
-class _Asking:
+class _TextCollector:
     """What was gathered from the cases so far."""
 
     def __init__(self, data: Sequence[Sample]) -> None:
@@ -142,7 +142,9 @@ class _Asking:
         self._check_needs(criterion, texts, inline=bool(case.texts))
         if criterion.pairwise:
             of_data = not case.texts
-            texts = tuple(replace(one, item=f"{case.name}: {one.item}") if of_data else one for one in texts)
+            texts = tuple(
+                replace(sample, item=f"{case.name}: {sample.item}") if of_data else sample for sample in texts
+            )
             self._pairs[case.name] = tuple(texts)
         else:
             if case.texts:
@@ -150,75 +152,77 @@ class _Asking:
             self._wanted.setdefault(criterion.name, {}).update(dict.fromkeys(map(_key, texts)))
         self._about[case.name] = tuple(map(_key, texts))
 
-    def asked(self, criteria: Mapping[str, Criterion]) -> SuiteTexts:
+    def collected(self, criteria: Mapping[str, Criterion]) -> SuiteTexts:
         every = {key for keys in self._wanted.values() for key in keys}
         texts = [sample for key, sample in self._data.items() if key in every]
         wanted = {name: frozenset(keys) for name, keys in self._wanted.items()}
         return SuiteTexts(criteria, (*texts, *self._inline.values()), wanted, self._pairs, self._about)
 
     def _keep(self, texts: Iterable[Sample]) -> None:
-        for one in texts:
-            if _key(one) in self._data:
+        for sample in texts:
+            if _key(sample) in self._data:
                 raise ConfigError(
-                    f"the data has an item {one.item!r} of system {one.system!r} as well; rename the case"
+                    f"the data has an item {sample.item!r} of system {sample.system!r} as well; rename the case"
                 )
-            self._inline[_key(one)] = one
+            self._inline[_key(sample)] = sample
 
     def _chosen(self, case: Case) -> Sequence[Sample]:
         """The texts of the data that a case is about; of an order, those of items that have both."""
         order = case.expected if isinstance(case.expected, Order) else None
         systems = (order.better, order.worse) if order else case.systems
-        for what, names, known in (("item", case.items, self._items), ("system", systems, self._systems)):
+        for column, names, known in (("item", case.items, self._items), ("system", systems, self._systems)):
             for name in names:
                 if name not in known:
-                    raise ConfigError(_unknown(what, name, list(known)))
-        of_items = (one for item in case.items or self._items for one in self._items[item])
-        found = [one for one in of_items if not systems or one.system in systems]
+                    raise ConfigError(_unknown_name(column, name, list(known)))
+        of_items = (sample for item in case.items or self._items for sample in self._items[item])
+        matching = [sample for sample in of_items if not systems or sample.system in systems]
         if order:
-            both = {(one.item, one.system) for one in found}
+            both = {(sample.item, sample.system) for sample in matching}
             lone = [i for i in case.items for system in systems if (i, system) not in both]
             if lone:
                 raise ConfigError(f"item {lone[0]!r} has not a text of both {order.better!r} and {order.worse!r}")
-            found = [one for one in found if {(one.item, system) for system in systems} <= both]
-        if not found:
+            matching = [sample for sample in matching if {(sample.item, system) for system in systems} <= both]
+        if not matching:
             both_of = f"both {order.better!r} and {order.worse!r}" if order else " or ".join(map(repr, systems))
             raise ConfigError(f"none of these items has a text of {both_of}")
-        return found
+        return matching
 
     def _check_needs(self, criterion: Criterion, texts: Sequence[Sample], *, inline: bool) -> None:
         """Raises CriterionError or DataError for texts that lack what the criterion reads."""
         if inline:
-            for one in texts:
-                _check_inline(criterion, one)
+            for sample in texts:
+                _check_inline_text(criterion, sample)
             return
-        new = [one for one in texts if (criterion.digest, _key(one)) not in self._checked]
+        new = [sample for sample in texts if (criterion.digest, _key(sample)) not in self._checked]
         if new:
             criteria_module.check_samples(criterion, new)
-        self._checked.update((criterion.digest, _key(one)) for one in new)
+        self._checked.update((criterion.digest, _key(sample)) for sample in new)
 
 
 def _key(sample: Sample) -> Key:
     return sample.item, sample.system
 
 
-def _unknown(what: str, name: str, known: list[str]) -> str:
+def _unknown_name(column: str, name: str, known: list[str]) -> str:
     """As `registry.unknown`, of names that may be thousands."""
     near = get_close_matches(name, known, n=1)
-    said = unknown_name_message(what, name, known if len(known) <= _NAMED else [*near, *known][:_NAMED])
-    return said if len(known) <= _NAMED else f"{said.removesuffix(')')}, ...: {plural(len(known), what)})"
+    message = unknown_name_message(column, name, known if len(known) <= _MAX_NAMES else [*near, *known][:_MAX_NAMES])
+    return message if len(known) <= _MAX_NAMES else f"{message.removesuffix(')')}, ...: {plural(len(known), column)})"
 
 
-def _twins(suite: Suite, found: Mapping[str, Criterion]) -> list[tuple[int, str]]:
+def _name_clashes(suite: Suite, loaded: Mapping[str, Criterion]) -> list[tuple[int, str]]:
     """Criteria whose columns would have one name: of a name, one may score texts and one compare them."""
     first: dict[tuple[str, bool], Criterion] = {}
     wrong: dict[str, tuple[int, str]] = {}
     for case in suite.cases:
-        if (one := found.get(case.criterion)) is None:
+        if (criterion := loaded.get(case.criterion)) is None:
             continue
-        other = first.setdefault((one.name, one.pairwise), one)
-        if other.path != one.path:
-            said = f"{other.path} and {one.path} would both be called {one.name}: rename one of the files"
-            wrong.setdefault(case.criterion, (case.line, said))
+        namesake = first.setdefault((criterion.name, criterion.pairwise), criterion)
+        if namesake.path != criterion.path:
+            message = (
+                f"{namesake.path} and {criterion.path} would both be called {criterion.name}: rename one of the files"
+            )
+            wrong.setdefault(case.criterion, (case.line, message))
     return list(wrong.values())
 
 
@@ -230,7 +234,7 @@ def _check_kind(case: Case, criterion: Criterion) -> None:
         )
 
 
-def _check_inline(criterion: Criterion, sample: Sample) -> None:
+def _check_inline_text(criterion: Criterion, sample: Sample) -> None:
     """Raises ConfigError where a text that stands in a case lacks what the criterion's template reads."""
     has = {"output", *(name for name, value in sample.extra.items() if value is not None)}
     has |= {"source"} if sample.source else set()

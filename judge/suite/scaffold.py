@@ -21,8 +21,8 @@ from judge.stats.correlation import usual_level
 from judge.suite.samples import mapped_away
 from judge.suite.schema import OPTIONS
 
-_MANY = 500  # judgments above which the file says how to take fewer
-_LEAST = 3  # rated texts that a coefficient takes
+_MANY_JUDGMENTS = 500  # judgments above which the file says how to take fewer
+_MIN_RATED = 3  # rated texts that a coefficient takes
 _PATHS = ("data", "replay")
 UNUSED = "# Columns that nothing here reads: "
 _HEAD = """\
@@ -50,40 +50,40 @@ def create_suite(
     language = str(
         options.get("language") or text.detect_language(t for s in samples for t in (s.output, s.source or ""))
     )
-    names = list(criteria) or _fitting(samples, language)
+    names = list(criteria) or _fitting_criteria(samples, language)
     chosen = [(name, criteria_module.load(name, language=language)) for name in names]
-    for _, one in chosen:
-        _check(one, samples, options.get("map"))
-    folder, written = path.parent, [_from(path.parent, name) for name in names]
+    for _, criterion in chosen:
+        try:
+            criteria_module.check_samples(criterion, samples)
+        except (CriterionError, DataError) as error:
+            raise type(error)(f"{error}{mapped_away(error, options.get('map'))}") from None
+    folder, written = path.parent, [_relative_path(path.parent, name) for name in names]
     judged = bool(options.get("model") or options.get("replay"))
     lines = [_HEAD.format(name=one_line(path.name), flag="" if judged else " --model gpt-5.4-mini")]
-    lines += [f"{key}: {_flow(_moved(folder, key, options[key]))}" for key in OPTIONS if options.get(key) is not None]
-    if (judgments := len(samples) * len(names)) > _MANY and "limit" not in options:
+    lines += [
+        f"{key}: {_flow(_from_folder(folder, key, options[key]))}" for key in OPTIONS if options.get(key) is not None
+    ]
+    if (judgments := len(samples) * len(names)) > _MANY_JUDGMENTS and "limit" not in options:
         lines.append(f"# limit: 100  # texts; all of them are up to {judgments:,} judgments")
     lines.append(f"criteria: {_flow(written)}")
     if not judged:
         lines.append("# model: gpt-5.4-mini  # or --model; replay: calls.jsonl is a recording in its place")
     if baseline is not None:
-        lines += ["", f"baseline: {_flow(_from(folder, str(baseline), always=True))}  # no criterion may be told worse"]
+        lines += [
+            "",
+            f"baseline: {_flow(_relative_path(folder, str(baseline), always=True))}  # no criterion may be told worse",
+        ]
     lines += ["", "limits: {failures: 0}  # tokens: the most of one judgment; cost: of all with nothing cached", ""]
     lines.append("cases:")
-    for name, (_, one) in zip(written, chosen, strict=True):
-        lines += _cases(_flow(name), one, samples)
-    return "\n".join([*lines, *_more(samples, [one for _, one in chosen], baseline)]) + "\n"
+    for name, (_, criterion) in zip(written, chosen, strict=True):
+        lines += _criterion_cases(_flow(name), criterion, samples)
+    return "\n".join([*lines, *_closing_comments(samples, [criterion for _, criterion in chosen], baseline)]) + "\n"
 
 
-def _check(criterion: Criterion, samples: Sequence[Sample], mapping: Mapping[str, str] | None) -> None:
-    """Raises CriterionError or DataError for what the samples lack, and says where a mapping took it away."""
-    try:
-        criteria_module.check_samples(criterion, samples)
-    except (CriterionError, DataError) as error:
-        raise type(error)(f"{error}{mapped_away(error, mapping)}") from None
-
-
-def _fitting(samples: Sequence[Sample], language: str) -> list[str]:
+def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
     """The built-in criteria that people rated, else the default ones, of which the samples have what they read."""
     rated = {name: None for sample in samples for name in sample.human}
-    known = {one.name: one for one in criteria_module.builtin(language)}
+    known = {criterion.name: criterion for criterion in criteria_module.builtin(language)}
     reason = ""
     for names in ([name for name in rated if name in known], DEFAULT_CRITERIA):
         fit = []
@@ -101,31 +101,33 @@ def _fitting(samples: Sequence[Sample], language: str) -> list[str]:
 # What follows from people's ratings
 
 
-def _cases(name: str, criterion: Criterion, samples: Sequence[Sample]) -> Iterator[str]:
+def _criterion_cases(name: str, criterion: Criterion, samples: Sequence[Sample]) -> Iterator[str]:
     """The cases of a criterion, line by line."""
     rated = [sample for sample in samples if criterion.name in sample.human]
-    made = [
-        *_agreement(name, criterion, rated),
-        *_order(name, _systems(rated, criterion.name)),
-        *_bands(name, criterion, rated),
+    cases = [
+        *_agreement_case(name, criterion, rated),
+        *_order_case(name, _best_and_worst(rated, criterion.name)),
+        *_band_cases(name, criterion, rated),
     ]
-    if not made:
-        made = [
+    if not cases:
+        cases = [
             "  # the lowest of the scale, which every mean is: raise it to what a run shows",
             f"  - criterion: {name}",
             f"    expect: {{min: {criterion.scale.low:g}}}",
         ]
-    yield from made
+    yield from cases
     yield ""
 
 
-def _agreement(name: str, criterion: Criterion, rated: Sequence[Sample]) -> Iterator[str]:
+def _agreement_case(name: str, criterion: Criterion, rated: Sequence[Sample]) -> Iterator[str]:
     """At the level that the ratings allow; none where they do not vary."""
     of_items: dict[str, list[float]] = defaultdict(list)
     for sample in rated:
         of_items[sample.item].append(sample.human[criterion.name])
-    within = any(len(set(each)) > 1 for each in of_items.values())
-    if not within and (len(rated) < _LEAST or len({one for each in of_items.values() for one in each}) < 2):
+    within = any(len(set(ratings)) > 1 for ratings in of_items.values())
+    if not within and (
+        len(rated) < _MIN_RATED or len({rating for ratings in of_items.values() for rating in ratings}) < 2
+    ):
         return
     level = usual_level(rated) if within else "item"
     yield "  # goes with people's ratings at all: raise it to what a run shows"
@@ -133,20 +135,20 @@ def _agreement(name: str, criterion: Criterion, rated: Sequence[Sample]) -> Iter
     yield f"    human: {{spearman: {{min: 0}}, level: {level}}}"
 
 
-def _systems(rated: Sequence[Sample], rating: str) -> tuple[str, str] | None:
+def _best_and_worst(rated: Sequence[Sample], rating: str) -> tuple[str, str] | None:
     """The systems best and worst by the mean of the ratings, each over the items that all rated systems have."""
-    of: dict[str, dict[str, float]] = defaultdict(dict)
+    ratings_by_system: dict[str, dict[str, float]] = defaultdict(dict)
     for sample in rated:
-        of[sample.system][sample.item] = sample.human[rating]
-    shared = set.intersection(*(set(items) for items in of.values())) if of else set()
-    if len(of) < 2 or not shared:
+        ratings_by_system[sample.system][sample.item] = sample.human[rating]
+    shared = set.intersection(*(set(items) for items in ratings_by_system.values())) if ratings_by_system else set()
+    if len(ratings_by_system) < 2 or not shared:
         return None
-    means = {system: fmean(items[item] for item in sorted(shared)) for system, items in of.items()}
+    means = {system: fmean(items[item] for item in sorted(shared)) for system, items in ratings_by_system.items()}
     best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
     return (best, worst) if means[best] > means[worst] else None
 
 
-def _order(name: str, systems: tuple[str, str] | None) -> Iterator[str]:
+def _order_case(name: str, systems: tuple[str, str] | None) -> Iterator[str]:
     if systems is not None:
         yield "  # the systems that people rate best and worst"
         yield f"  - criterion: {name}"
@@ -154,7 +156,7 @@ def _order(name: str, systems: tuple[str, str] | None) -> Iterator[str]:
         yield f"    worse: {_flow(systems[1])}"
 
 
-def _bands(name: str, criterion: Criterion, rated: Sequence[Sample]) -> Iterator[str]:
+def _band_cases(name: str, criterion: Criterion, rated: Sequence[Sample]) -> Iterator[str]:
     """The texts rated best and worst, each on its side of the middle of the scale, where the ratings are on it."""
     scale, rating = criterion.scale, criterion.name
     middle = (scale.low + scale.high) / 2
@@ -170,13 +172,13 @@ def _bands(name: str, criterion: Criterion, rated: Sequence[Sample]) -> Iterator
             yield f"    expect: {{{end}: {middle:g}}}"
 
 
-def _more(samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path | None) -> Iterator[str]:
+def _closing_comments(samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path | None) -> Iterator[str]:
     """What else a suite may hold, in comments."""
     names = [criterion.name for criterion in chosen]
     unread = sorted({name for sample in samples for name in sample.human} - set(names))
     if unread:
-        told = ", ".join(one_line(name, 40) for name in unread[:5])
-        yield f"# People rated {told} as well: a criterion of that name in --criteria is held against it."
+        listed = ", ".join(one_line(name, 40) for name in unread[:5])
+        yield f"# People rated {listed} as well: a criterion of that name in --criteria is held against it."
     if unused := sorted({name for sample in samples for name in sample.extra}.difference(*(c.needs for c in chosen))):
         yield f"{UNUSED}{', '.join(one_line(name, 40) for name in unused)} (map: {{item: COLUMN, system: COLUMN}})"
     systems = list(dict.fromkeys(sample.system for sample in samples))
@@ -199,36 +201,40 @@ def _more(samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path
 
 def _flow(value: Any) -> str:
     """A value as YAML on one line."""
-    found = ""
+    yaml_text = ""
     for style in (None, '"'):  # in quotes no text takes several lines
-        found = yaml.safe_dump(
+        yaml_text = yaml.safe_dump(
             value, default_flow_style=True, default_style=style, allow_unicode=True, width=float("inf"), sort_keys=False
         )
-        found = found.removesuffix("\n").removesuffix("\n...")
-        if len(found.splitlines()) < 2:
+        yaml_text = yaml_text.removesuffix("\n").removesuffix("\n...")
+        if len(yaml_text.splitlines()) < 2:
             break
-    return found
+    return yaml_text
 
 
-def _moved(folder: Path, key: str, value: Any) -> Any:
+def _from_folder(folder: Path, key: str, value: Any) -> Any:
     """An option with its paths as they are from the suite's folder."""
     if key in _PATHS:
-        return _from(folder, str(value), always=True)
+        return _relative_path(folder, str(value), always=True)
     if key == "model":
-        models = [_judge(folder, one) for one in ([value] if isinstance(value, str | dict) else value)]
+        models = [_judge_from_folder(folder, judge) for judge in ([value] if isinstance(value, str | dict) else value)]
         return models[0] if len(models) == 1 else models
     return list(value) if isinstance(value, tuple) else value
 
 
-def _judge(folder: Path, model: Any) -> Any:
+def _judge_from_folder(folder: Path, model: Any) -> Any:
     """A judge's name, or its mapping; the path of a script starts from the folder."""
     if isinstance(model, dict):
-        own = {key: value for key, value in model.items() if value is not None}
-        return {**own, "name": _judge(folder, own["name"])} if len(own) > 1 else _judge(folder, own["name"])
+        options = {key: value for key, value in model.items() if value is not None}
+        return (
+            {**options, "name": _judge_from_folder(folder, options["name"])}
+            if len(options) > 1
+            else _judge_from_folder(folder, options["name"])
+        )
     start, slash, script = model.partition("/")
-    return f"scripted/{_from(folder, script, always=True)}" if start == "scripted" and slash else model
+    return f"scripted/{_relative_path(folder, script, always=True)}" if start == "scripted" and slash else model
 
 
-def _from(folder: Path, name: str, *, always: bool = False) -> str:
+def _relative_path(folder: Path, name: str, *, always: bool = False) -> str:
     """A path from a folder on; a name that is no .jinja file as it is, but for `always`."""
     return os.path.relpath(name, folder) if always or name.endswith(".jinja") else name

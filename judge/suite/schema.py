@@ -69,78 +69,78 @@ _QUOTES = "YAML takes it for {}; put it in quotes"
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 
-def _name(given: Any) -> str:
+def _parse_name(value: Any) -> str:
     """A label, an item or another name; a whole number is one too, what YAML made of `no` or 1.0 is not."""
-    if isinstance(given, int) and not isinstance(given, bool):
-        return str(given)
-    if isinstance(given, str) and given.strip():
-        return given
-    if given is None or isinstance(given, str):
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str) and value.strip():
+        return value
+    if value is None or isinstance(value, str):
         raise ValueError("nothing stands here")
-    if isinstance(given, list | dict):
+    if isinstance(value, list | dict):
         raise ValueError("write a name")
-    raise ValueError(_QUOTES.format(_taken(given)))
+    raise ValueError(_QUOTES.format(_describe_scalar(value)))
 
 
-def _taken(given: Any) -> str:
+def _describe_scalar(value: Any) -> str:
     """What YAML made of a word without quotes."""
-    return f"{str(given).lower()}, a truth value" if isinstance(given, bool) else f"a {type(given).__name__}"
+    return f"{str(value).lower()}, a truth value" if isinstance(value, bool) else f"a {type(value).__name__}"
 
 
-def _names(given: Any) -> Any:
-    return given if isinstance(given, list) else [given]
+def _parse_names(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
 
 
-def _columns(given: Any) -> dict[str, Any]:
+def _parse_columns(columns: Any) -> dict[str, Any]:
     """The columns of a text that stands in the case."""
-    if not isinstance(given, dict):
+    if not isinstance(columns, dict):
         raise ValueError("write the columns of a text, such as {source: ..., output: ...}")
-    for name, value in given.items():
+    for name, value in columns.items():
         if name in ("item", "system", "human"):
             raise ValueError(f"{name} is a column of the data; here stands what the criterion's template reads")
         if not isinstance(value, str | int | float | list | dict | None):
-            raise ValueError(f"{name}: {_QUOTES.format(_taken(value))}")
-    return given
+            raise ValueError(f"{name}: {_QUOTES.format(_describe_scalar(value))}")
+    return columns
 
 
-def _side(given: Any) -> str | dict[str, Any]:
+def _parse_side(value: Any) -> str | dict[str, Any]:
     """A system of the data, or the columns of a text."""
-    return _columns(given) if isinstance(given, dict) else _name(given)
+    return _parse_columns(value) if isinstance(value, dict) else _parse_name(value)
 
 
-def _share(given: Any) -> tuple[float, bool]:
+def _parse_share(value: Any) -> tuple[float, bool]:
     """A number of judgments, or a share (0–1) of them; and which of the two."""
-    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
-        return min(given, sys.maxsize), False
-    found = _SHARE.fullmatch(given.strip()) if isinstance(given, str) else None
-    if not found or float(found[1]) > 100:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return min(value, sys.maxsize), False
+    match = _SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not match or float(match[1]) > 100:
         raise ValueError("write a number of judgments, such as 0, or a share of them, such as 2%")
-    return float(found[1]) / 100, True
+    return float(match[1]) / 100, True
 
 
-def _failures(given: Any) -> Any:
-    _share(given)
-    return given
+def _check_failures(value: Any) -> Any:
+    _parse_share(value)
+    return value
 
 
-def _dollars(given: Any) -> Budget:
+def _parse_dollars(value: Any) -> Budget:
     try:
-        found = Plan.model_validate({"budget": given}).budget
+        budget = Plan.model_validate({"budget": value}).budget
     except ValidationError:
-        found = None
-    if found is None or found.unit != "usd":
+        budget = None
+    if budget is None or budget.unit != "usd":
         raise ValueError("write dollars, such as 0.50usd; tokens: is the limit of tokens")
-    return found
+    return budget
 
 
-Name = Annotated[str, BeforeValidator(_name, json_schema_input_type=str | int)]
-Names = Annotated[tuple[Name, ...], BeforeValidator(_names, json_schema_input_type=str | int | list[str | int])]
-Columns = Annotated[dict[str, Any], PlainValidator(_columns, json_schema_input_type=dict[str, Any])]
-Side = Annotated[str | dict[str, Any], PlainValidator(_side, json_schema_input_type=str | int | dict[str, Any])]
+Name = Annotated[str, BeforeValidator(_parse_name, json_schema_input_type=str | int)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_parse_names, json_schema_input_type=str | int | list[str | int])]
+Columns = Annotated[dict[str, Any], PlainValidator(_parse_columns, json_schema_input_type=dict[str, Any])]
+Side = Annotated[str | dict[str, Any], PlainValidator(_parse_side, json_schema_input_type=str | int | dict[str, Any])]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Points = Annotated[Number, Field(ge=0)]
 Share = Annotated[Number, Field(ge=0, le=1)]
-Dollars = Annotated[Budget, PlainValidator(_dollars, json_schema_input_type=str)]
+Dollars = Annotated[Budget, PlainValidator(_parse_dollars, json_schema_input_type=str)]
 
 
 class _Keys(BaseModel):
@@ -248,21 +248,21 @@ class CaseKeys(_Keys):
 class LimitKeys(_Keys):
     """What the whole suite may not exceed."""
 
-    failures: Annotated[int | str, BeforeValidator(_failures)] = Field(
+    failures: Annotated[int | str, BeforeValidator(_check_failures)] = Field(
         0, description="Failed judgments: a number, or a share of them such as 2% (default: 0)."
     )
     tokens: Annotated[int, Field(strict=True, ge=1)] | None = Field(None, description="Input tokens of one judgment.")
     cost: Dollars | None = Field(None, description="Of all judgments with nothing cached, such as 0.50usd.")
 
     def limits(self) -> Limits:
-        most, share = _share(self.failures)
+        most, share = _parse_share(self.failures)
         return Limits(most, share, self.tokens, self.cost)
 
 
-def _some(given: tuple[CaseKeys, ...]) -> tuple[CaseKeys, ...]:
-    if not given:
+def _check_not_empty(cases: tuple[CaseKeys, ...]) -> tuple[CaseKeys, ...]:
+    if not cases:
         raise ValueError("write at least one, such as - {criterion: relevance, expect: {min: 3}}")
-    return given
+    return cases
 
 
 class Spec(_Keys):
@@ -271,7 +271,7 @@ class Spec(_Keys):
     baseline: Name | None = Field(None, description="The folder of a run that changes are measured from.")
     undecided: Policy | None = Field(None, description="For all cases (default: fail; for drift: pass).")
     limits: LimitKeys = Field(default_factory=lambda: LimitKeys.model_validate({}))
-    cases: Annotated[tuple[CaseKeys, ...], AfterValidator(_some)] = Field(json_schema_extra={"minItems": 1})
+    cases: Annotated[tuple[CaseKeys, ...], AfterValidator(_check_not_empty)] = Field(json_schema_extra={"minItems": 1})
 
 
 def keys_at(root: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
@@ -316,46 +316,47 @@ _WRITTEN: Mapping[str, Any] = {
 
 def schema() -> dict[str, Any]:
     """The JSON schema (2020-12) of a suite's file; docs/suite.schema.json is its text."""
-    own, plan = Spec.model_json_schema(), Plan.model_json_schema()
+    suite_schema, plan = Spec.model_json_schema(), Plan.model_json_schema()
     options = {
-        name: {"description": said, **_WRITTEN.get(name, plan["properties"][name])} for name, said in OPTIONS.items()
+        name: {"description": description, **_WRITTEN.get(name, plan["properties"][name])}
+        for name, description in OPTIONS.items()
     }
-    found = {
+    document = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "judge.suite/1",
         "description": "Cases that a judge's scores have to meet.",
-        **{name: own[name] for name in ("type", "additionalProperties", "required")},
-        "properties": options | own["properties"],
-        "$defs": {"Judge": plan["$defs"]["Judge"], **own["$defs"]},
+        **{name: suite_schema[name] for name in ("type", "additionalProperties", "required")},
+        "properties": options | suite_schema["properties"],
+        "$defs": {"Judge": plan["$defs"]["Judge"], **suite_schema["$defs"]},
     }
-    terse: dict[str, Any] = _terse(found)
-    return terse | {"title": found["title"]}
+    terse: dict[str, Any] = _terse(document)
+    return terse | {"title": document["title"]}
 
 
 def schema_text() -> str:
     return json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
 
 
-def _terse(found: Any) -> Any:
+def _terse(node: Any) -> Any:
     """Without titles and nulls, and `anyOf` of plain types as one list."""
-    if isinstance(found, list):
-        return [_terse(one) for one in found if one != {"type": "null"}]
-    if not isinstance(found, dict):
-        return found
-    kept = {
+    if isinstance(node, list):
+        return [_terse(entry) for entry in node if entry != {"type": "null"}]
+    if not isinstance(node, dict):
+        return node
+    fields = {
         name: _terse(value)
-        for name, value in found.items()
+        for name, value in node.items()
         if not (name == "title" and isinstance(value, str)) and not (name == "default" and value is None)
     }
-    either = kept.get("anyOf", [])
+    either = fields.get("anyOf", [])
     if len(either) == 1 and "required" not in either[0]:
-        return kept.pop("anyOf")[0] | kept
-    if either and all(one.keys() == {"type"} for one in either):
-        kept["type"] = [one["type"] for one in kept.pop("anyOf")]
-    return kept
+        return fields.pop("anyOf")[0] | fields
+    if either and all(entry.keys() == {"type"} for entry in either):
+        fields["type"] = [entry["type"] for entry in fields.pop("anyOf")]
+    return fields
 
 
-_MOST, _CLIP = 20, 60  # mistakes that are told, and characters of what was found
+_MAX_MISTAKES, _CLIP = 20, 60  # mistakes that are told, and characters of what was found
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,999})")
@@ -364,11 +365,11 @@ M = TypeVar("M", bound=BaseModel)
 Loc = tuple[int | str, ...]
 
 
-def mistakes(path: Path, found: Collection[tuple[int, str]]) -> ConfigError:
+def mistakes(path: Path, complaints: Collection[tuple[int, str]]) -> ConfigError:
     """An error with a line `FILE:LINE: message` for each mistake, from the top of the file down."""
-    told = [f"{path}:{line}: {one_line(said)}" for line, said in sorted(dict.fromkeys(found))]
-    more = [f"{path}: {len(told) - _MOST} more"] if len(told) > _MOST else []
-    return ConfigError("\n".join([*told[:_MOST], *more]))
+    lines = [f"{path}:{line}: {one_line(message)}" for line, message in sorted(dict.fromkeys(complaints))]
+    more = [f"{path}: {len(lines) - _MAX_MISTAKES} more"] if len(lines) > _MAX_MISTAKES else []
+    return ConfigError("\n".join([*lines[:_MAX_MISTAKES], *more]))
 
 
 class YamlSource:
@@ -380,21 +381,21 @@ class YamlSource:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._found: list[tuple[int, str]] = []
-        self._root, self.values = _read(path, self._found)
+        self._root, self.values = _read_yaml(path, self._found)
         self.raise_if_any()
         self.lines: Mapping[str, int] = {key: self.line(key) for key in self.values}
 
     def line(self, *loc: int | str) -> int:
         """The line where the key or value stands that `loc` leads to, or the deepest one on the way that there is."""
-        node, found = self._root, self._root.start_mark.line
+        node, line = self._root, self._root.start_mark.line
         for part in loc:
             if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
                 node = node.value[part]
-                found = node.start_mark.line
+                line = node.start_mark.line
             elif isinstance(node, yaml.MappingNode):
                 key, node = next(((k, v) for k, v in reversed(node.value) if k.value == part), (None, None))
-                found = found if key is None else key.start_mark.line
-        return int(found) + 1
+                line = line if key is None else key.start_mark.line
+        return int(line) + 1
 
     def report(self, message: str, *loc: int | str) -> None:
         """Keep a mistake for `settle`."""
@@ -417,15 +418,17 @@ class YamlSource:
         try:
             return model.model_validate(values)
         except ValidationError as error:
-            found = error.errors(include_url=False)
-            misspelt = {one["loc"][:-1] for one in found if one["type"] == "extra_forbidden"}
-            for one in found:
-                if one["type"] != "missing" or one["loc"][:-1] not in misspelt:
-                    self.report(_said(model, one), *one["loc"])
+            errors = error.errors(include_url=False)
+            misspelt = {
+                error_details["loc"][:-1] for error_details in errors if error_details["type"] == "extra_forbidden"
+            }
+            for error_details in errors:
+                if error_details["type"] != "missing" or error_details["loc"][:-1] not in misspelt:
+                    self.report(_describe_error(model, error_details), *error_details["loc"])
         return None
 
 
-def _said(model: type[BaseModel], error: Any) -> str:
+def _describe_error(model: type[BaseModel], error: Any) -> str:
     """One of pydantic's complaints as a person would say it."""
     loc: Loc = error["loc"]
     names = [part for part in loc if isinstance(part, str)]
@@ -444,13 +447,13 @@ def _said(model: type[BaseModel], error: Any) -> str:
         return f"{key}: {error['ctx']['error']}"
     if key == "limit" and isinstance(error["input"], dict):
         return "limit: it is a number of texts; did you mean 'limits'?"
-    said = error["msg"].removeprefix("Value error, ")
-    return f"{key}: {said[0].lower()}{said[1:]}, not {one_line(short(error['input']), _CLIP)}"
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{key}: {message[0].lower()}{message[1:]}, not {one_line(short(error['input']), _CLIP)}"
 
 
 def nearby(path: Path) -> str:
     """The name beside it that looks like a path's."""
-    names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    names = [neighbour.name for neighbour in path.parent.iterdir()] if path.parent.is_dir() else []
     near = get_close_matches(path.name, names, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -462,15 +465,15 @@ def unknown_key(key: str) -> str:
     return unknown_name_message("key", key, sorted({*OPTIONS, *Spec.model_fields}))
 
 
-def _read(path: Path, found: list[tuple[int, str]]) -> tuple[Any, dict[str, Any]]:
+def _read_yaml(path: Path, complaints: list[tuple[int, str]]) -> tuple[Any, dict[str, Any]]:
     """The tree with anchors and merged keys in place, and what it says; what is wrong with keys is `found`."""
     if path.suffix in _DATA and path.is_file():
         raise ConfigError(f"{path}: this is data, and no suite; judge suite init {path} writes one from it")
     try:
         root = yaml_lines.tree(path.read_text(encoding="utf-8"))
         if isinstance(root, yaml.MappingNode):
-            found += _keys(root)
-        values = {} if found else yaml_lines.construct(root)
+            complaints += _check_keys(root)
+        values = {} if complaints else yaml_lines.construct(root)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -482,9 +485,9 @@ def _read(path: Path, found: list[tuple[int, str]]) -> tuple[Any, dict[str, Any]
     return root, values
 
 
-def _keys(root: yaml.Node) -> list[tuple[int, str]]:
+def _check_keys(root: yaml.Node) -> list[tuple[int, str]]:
     """Keys that are no text or stand twice in one mapping (those that are merged in may), and numbers in disguise."""
-    found: list[tuple[int, str]] = []
+    complaints: list[tuple[int, str]] = []
     seen, ahead = set(), [root]
     while ahead:
         node = ahead.pop()
@@ -492,7 +495,7 @@ def _keys(root: yaml.Node) -> list[tuple[int, str]]:
             continue
         seen.add(id(node))
         if isinstance(node, yaml.ScalarNode):
-            found += _number(node)
+            complaints += _check_number(node)
             continue
         if isinstance(node, yaml.SequenceNode):
             ahead += node.value
@@ -501,19 +504,19 @@ def _keys(root: yaml.Node) -> list[tuple[int, str]]:
         for key, value in node.value:
             at = key.start_mark.line + 1
             if key.tag not in (_TEXT, _MERGE):
-                found.append(
+                complaints.append(
                     (at, f"the key {one_line(str(key.value), 40)}: YAML takes it for no text; put it in quotes")
                 )
             elif key.tag == _TEXT and key.value in names:
-                found.append((at, f"{key.value} stands here for the second time"))
+                complaints.append((at, f"{key.value} stands here for the second time"))
             names.add(str(key.value))
             ahead.append(value)
-    return found
+    return complaints
 
 
-def _number(node: yaml.ScalarNode) -> Iterator[tuple[int, str]]:
+def _check_number(node: yaml.ScalarNode) -> Iterator[tuple[int, str]]:
     """What is wrong with a number that is not what it reads: to YAML `010` is 8, and `12:30` is 750."""
     whole = node.tag == _NUMBERS[0] and not _DECIMAL.fullmatch(node.value)
     if whole or (node.tag == _NUMBERS[1] and set(node.value) & {":", "_"}):
-        said = f"{one_line(node.value, 40)}: YAML takes it for another number than it reads; put it in quotes"
-        yield node.start_mark.line + 1, said
+        message = f"{one_line(node.value, 40)}: YAML takes it for another number than it reads; put it in quotes"
+        yield node.start_mark.line + 1, message

@@ -13,7 +13,7 @@ def test_ends_are_the_quantiles_of_what_is_known() -> None:
     drawn = np.random.default_rng(0).normal(size=(40, 3, 2))
     drawn[:7, 1, 1] = np.nan
     drawn[:, 2, 0] = np.nan
-    low, high = Bootstrap(confidence=0.8).ends(drawn)
+    low, high = Bootstrap(confidence=0.8).interval(drawn)
     assert low[0, 0] == pytest.approx(np.quantile(drawn[:, 0, 0], 0.1))
     assert high[1, 1] == pytest.approx(np.quantile(drawn[7:, 1, 1], 0.9))
     assert np.isnan([low[2, 0], high[2, 0]]).all()
@@ -23,8 +23,8 @@ def test_the_same_draws_serve_every_statistic_held_or_not(monkeypatch: pytest.Mo
     seen: list[np.ndarray] = []
     made = Bootstrap(n_resamples=30, seed=4)
     for held in (10_000, 0):
-        monkeypatch.setattr(module, "_HELD", held)
-        value, drawn = made.both(lambda counts: (seen.append(counts), counts.sum(axis=1))[1], 9)
+        monkeypatch.setattr(module, "_MAX_CACHED", held)
+        value, drawn = made.observed_and_resampled(lambda counts: (seen.append(counts), counts.sum(axis=1))[1], 9)
         assert value == 9
         assert (drawn == 9).all()
     assert (seen[0] == seen[2]).all()

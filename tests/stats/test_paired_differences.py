@@ -90,7 +90,7 @@ def test_an_end_at_zero_is_zero_whatever_single_precision_makes_of_it() -> None:
 def test_blocks_do_not_change_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.stack([_scores(25, seed) for seed in range(7)])
     whole = mean_differences(values, n_resamples=300)
-    monkeypatch.setattr(paired_differences, "_HELD", 600)
+    monkeypatch.setattr(paired_differences, "_MAX_SINGLES", 600)
     assert mean_differences(values, n_resamples=300) == whole
 
 

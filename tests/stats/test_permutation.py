@@ -82,7 +82,7 @@ def test_chunks_do_not_change_the_numbers(rows: int, monkeypatch: pytest.MonkeyP
     values = np.concatenate([random.integers(-2, 4, (rows, 30)), np.zeros((2, 30))]).astype(float)
     values[0, 8:] = 0
     whole = sign_flip(values, n_flips=700, seed=2)
-    monkeypatch.setattr(paired_differences, "_HELD", 100)
+    monkeypatch.setattr(paired_differences, "_MAX_NUMBERS", 100)
     parts = sign_flip(values, n_flips=700, seed=2)
     np.testing.assert_array_equal(whole[0], parts[0])
     assert 0 < int(whole[1].sum()) < len(values)

@@ -266,7 +266,7 @@ def test_the_best_of_sixty_systems_is_told_apart_from_those_far_below() -> None:
 def test_groups_of_columns_do_not_change_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     table = _table({name: _scores({"a": 0.0, "b": 0.4}, 25, seed) for seed, name in enumerate("xyz")})
     whole = compare(table, n_resamples=200)
-    monkeypatch.setattr(module, "_HELD", 1)
+    monkeypatch.setattr(module, "_MAX_DIFFERENCES", 1)
     assert compare(table, n_resamples=200) == whole
     assert [found.column for found in whole] == ["x", "y", "z"]
 

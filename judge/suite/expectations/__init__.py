@@ -12,27 +12,27 @@ from judge.suite.records import Case, Kind, Policy
 
 
 class Expectation(Protocol):
-    """A module of this package; `wanted` is what a case of its kind expects."""
+    """A module of this package; `expected` is what a case of its kind expects."""
 
     @property
     def UNDECIDED(self) -> Policy:  # noqa: N802
         """What a case counts as whose numbers show neither that it holds nor that it does not."""
         ...
 
-    def sentence(self, case: Case, wanted: Any) -> str:
+    def sentence(self, case: Case, expected: Any) -> str:
         """What a case says, as its name."""
         ...
 
-    def check(self, wanted: Any, criterion: Criterion, texts: Sequence[Sample]) -> None:
+    def check(self, expected: Any, criterion: Criterion, texts: Sequence[Sample]) -> None:
         """Raises ConfigError for what cannot be expected of these texts on this criterion's scale."""
         ...
 
-    def expected(self, asked: CaseContext, wanted: Any) -> str:
+    def expected(self, context: CaseContext, expected: Any) -> str:
         """What is expected in short: `≥ 4`."""
         ...
 
-    def decide(self, asked: CaseContext, wanted: Any) -> CaseOutcome:
-        """What the scores say of it. Raises NoScore where there is nothing to decide from."""
+    def decide(self, context: CaseContext, expected: Any) -> CaseOutcome:
+        """What the scores say of it. Raises Undecidable where there is nothing to decide from."""
         ...
 
 

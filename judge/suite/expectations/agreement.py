@@ -11,7 +11,7 @@ from judge.stats.bootstrap import Bootstrap
 from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, CorrelationWithRatings, Level, matrix, usual_level
 from judge.stats.power import MIN_ITEMS as FEWEST
 from judge.stats.power import items_needed
-from judge.suite.evidence import NEAR, Undecidable, named, shown, would_take
+from judge.suite.evidence import NEAR, Undecidable, criterion_name, format_estimate, would_take
 from judge.suite.expectations.context import CaseContext, CaseOutcome, about, display_name, joined, short
 from judge.suite.records import Agreement, Case, Policy, Status
 
@@ -25,7 +25,7 @@ def sentence(case: Case, agreement: Agreement) -> str:
 
 
 def check(agreement: Agreement, criterion: Criterion, texts: Sequence[Sample]) -> None:
-    rated = {name: None for one in texts for name in one.human}
+    rated = {name: None for sample in texts for name in sample.human}
     if criterion.name not in rated:
         has = f"they rated {', '.join(rated)}" if rated else "the data has no ratings"
         raise ConfigError(
@@ -34,40 +34,40 @@ def check(agreement: Agreement, criterion: Criterion, texts: Sequence[Sample]) -
         )
 
 
-def expected(asked: CaseContext, agreement: Agreement) -> str:
+def expected(context: CaseContext, agreement: Agreement) -> str:
     return ", ".join(f"{coefficient} ≥ {short(least)}" for coefficient, least in agreement.least.items())
 
 
-def decide(asked: CaseContext, agreement: Agreement) -> CaseOutcome:
-    scored, by = asked.scored(), named(asked.case.criterion)
-    wanted = {*asked.texts}
-    rated = [s for s in scored.result.table.samples if (s.item, s.system) in wanted and by in s.human]
+def decide(context: CaseContext, agreement: Agreement) -> CaseOutcome:
+    scored, by = context.scored(), criterion_name(context.case.criterion)
+    texts = {*context.texts}
+    rated = [s for s in scored.result.table.samples if (s.item, s.system) in texts and by in s.human]
     if not rated:
         raise Undecidable(f"none of the texts has a rating by people for {display_name(by)}")
     lost = [(s.item, s.system, "") for s in rated if scored.score(s.item, s.system) is None]
     lacking, detail = scored.lacking(lost) if lost else ("", "")
     level = agreement.level or usual_level(rated)
-    values = {(s.item, s.system): one.value for s in rated if (one := scored.score(s.item, s.system))}
-    against = CorrelationWithRatings(
-        matrix(rated, {(s.item, s.system): s.human[by] for s in rated}), Bootstrap(seed=asked.seed)
+    values = {(s.item, s.system): score.value for s in rated if (score := scored.score(s.item, s.system))}
+    human_ratings = CorrelationWithRatings(
+        matrix(rated, {(s.item, s.system): s.human[by] for s in rated}), Bootstrap(seed=context.seed)
     )
-    found = against.correlate(matrix(rated, values))
-    if level in found.lacking:
-        raise Undecidable(found.lacking[level], detail)
-    estimates = {one: found.estimates.get((level, one)) for one in agreement.least}
+    correlation = human_ratings.correlate(matrix(rated, values))
+    if level in correlation.lacking:
+        raise Undecidable(correlation.lacking[level], detail)
+    estimates = {name: correlation.estimates.get((level, name)) for name in agreement.least}
     items = len({sample.item for sample in rated})
-    told = [_one(e, agreement.least[one], level, items) for one, e in estimates.items() if e]
-    if len(told) < len(estimates):
+    decisions = [_decide_coefficient(e, agreement.least[name], level, items) for name, e in estimates.items() if e]
+    if len(decisions) < len(estimates):
         raise Undecidable("a coefficient is undefined on these texts", detail)
-    status: Status = next((one for one in ("failed", "undecided") if one in {s for s, _ in told}), "passed")
+    status: Status = next((s for s in ("failed", "undecided") if s in {reached for reached, _ in decisions}), "passed")
     first = next(e for e in estimates.values() if e)
-    parts = [f"{one} {shown(e, PLACES)}" for one, e in estimates.items() if e]
+    parts = [f"{name} {format_estimate(e, PLACES)}" for name, e in estimates.items() if e]
     over = f"of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
-    said = joined(*dict.fromkeys(sentence for _, sentence in told), f"{_OVER[level]}, {over}", lacking)
-    return CaseOutcome(status, ", ".join(parts), said, None, first, detail=detail)
+    remark = joined(*dict.fromkeys(sentence for _, sentence in decisions), f"{_OVER[level]}, {over}", lacking)
+    return CaseOutcome(status, ", ".join(parts), remark, None, first, detail=detail)
 
 
-def _one(e: Estimate, least: float, level: Level, items: int) -> tuple[Status, str]:
+def _decide_coefficient(e: Estimate, least: float, level: Level, items: int) -> tuple[Status, str]:
     if e.n < FEWEST:
         return "undecided", f"too few {UNITS[level]}s to tell: {FEWEST} or more"
     if (
@@ -79,5 +79,5 @@ def _one(e: Estimate, least: float, level: Level, items: int) -> tuple[Status, s
     if e.high < least - NEAR:
         return "failed", f"{e.name} below {short(least)}"
     n, unit = (items, "item") if level == "system" else (e.n, UNITS[level])  # what is drawn anew are items
-    away = replace(e, value=e.value - least, low=e.low - least, high=e.high - least, n=n)
-    return "undecided", f"{e.name} not told apart from {short(least)}{would_take(items_needed(away), n, unit)}"
+    margin = replace(e, value=e.value - least, low=e.low - least, high=e.high - least, n=n)
+    return "undecided", f"{e.name} not told apart from {short(least)}{would_take(items_needed(margin), n, unit)}"

@@ -34,10 +34,10 @@ class CaseContext:
     @property
     def by_item(self) -> dict[str, list[str]]:
         """The systems of each item."""
-        found: dict[str, list[str]] = {}
+        systems_by_item: dict[str, list[str]] = {}
         for item, system in self.texts:
-            found.setdefault(item, []).append(system)
-        return found
+            systems_by_item.setdefault(item, []).append(system)
+        return systems_by_item
 
     @property
     def pairwise(self) -> bool:
@@ -45,8 +45,10 @@ class CaseContext:
         return self.ranked is not None and bool(set(self.ranked.table.items) & self.by_item.keys())
 
     def scored(self) -> CaseScores:
-        """The rows of the texts' items. Raises NoScore for a criterion that was not judged."""
-        return CaseScores.of(self.ranked if self.pairwise else self.result, self.case.criterion, self.by_item)
+        """The rows of the texts' items. Raises Undecidable for a criterion that was not judged."""
+        return CaseScores.for_criterion(
+            self.ranked if self.pairwise else self.result, self.case.criterion, self.by_item
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def quoted(text: str) -> str:
 def of_items(scored: CaseScores, by_item: dict[str, list[str]]) -> tuple[list[Parts], str, str]:
     """Every item's mean over its systems; what is said of texts without a score, and the first failure.
 
-    Raises NoScore where no text has one.
+    Raises Undecidable where no text has one.
     """
     items: list[Parts] = []
     lost = []
@@ -96,16 +98,18 @@ def of_items(scored: CaseScores, by_item: dict[str, list[str]]) -> tuple[list[Pa
         each = [parts for system in systems if (parts := scored.parts(item, system))]
         lost += [(item, system, "") for system in systems if scored.score(item, system) is None]
         if each:
-            items.append([(c / len(each), one) for parts in each for c, one in parts])
+            items.append([(c / len(each), evidence) for parts in each for c, evidence in parts])
     return items, *missing(scored, lost, items)
 
 
-def missing(scored: CaseScores, lost: Sequence[tuple[str, str, str]], found: Sequence[object]) -> tuple[str, str]:
-    """What is said of rows without a score, and the first failure. Raises NoScore where nothing was found."""
-    said, detail = scored.lacking(lost) if lost else ("", "")
-    if not found:
-        raise Undecidable(said if len(lost) > 1 else detail.partition(":")[0], detail)
-    return said, detail
+def missing(
+    scored: CaseScores, lost: Sequence[tuple[str, str, str]], scored_items: Sequence[object]
+) -> tuple[str, str]:
+    """What is said of rows without a score, and the first failure. Raises Undecidable where nothing was found."""
+    message, detail = scored.lacking(lost) if lost else ("", "")
+    if not scored_items:
+        raise Undecidable(message if len(lost) > 1 else detail.partition(":")[0], detail)
+    return message, detail
 
 
 def flaky(odds: float) -> bool:
@@ -137,8 +141,8 @@ def places(column: Column) -> int:
     return decimals([end for end in (column.low, column.high) if end is not None])
 
 
-def most(names: Iterable[str], shown: int = 5) -> str:
+def most(names: Iterable[str], limit: int = 5) -> str:
     """The first names, and how many more there are."""
     names = list(names)
-    more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
-    return ", ".join(names[:shown]) + more
+    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more

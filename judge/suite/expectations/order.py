@@ -9,7 +9,7 @@ from judge.core.messages import plural
 from judge.core.records import Column, Criterion, Estimate, Sample
 from judge.stats.pairwise import verdict
 from judge.suite.evidence import NEAR, CaseScores, MeanTest, Parts, Undecidable, mean
-from judge.suite.expectations.baseline import change
+from judge.suite.expectations.baseline import format_change
 from judge.suite.expectations.context import (
     STATUS,
     CaseContext,
@@ -38,70 +38,86 @@ def sentence(case: Case, order: Order) -> str:
 def check(order: Order, criterion: Criterion, texts: Sequence[Sample]) -> None:
     most = _EVEN if criterion.pairwise else criterion.scale.high - criterion.scale.low
     if order.margin >= most:
-        what = "share of wins above one half" if criterion.pairwise else f"difference on {criterion.name}"
-        raise ConfigError(f"margin: {order.margin:g} cannot be exceeded; the largest {what} is {most:g}")
+        quantity = "share of wins above one half" if criterion.pairwise else f"difference on {criterion.name}"
+        raise ConfigError(f"margin: {order.margin:g} cannot be exceeded; the largest {quantity} is {most:g}")
 
 
-def expected(asked: CaseContext, order: Order) -> str:
+def expected(context: CaseContext, order: Order) -> str:
     better, worse = display_name(order.better), display_name(order.worse)
-    if asked.pairwise:
+    if context.pairwise:
         return f"{better} wins > {share(_EVEN + order.margin)} against {worse}"
     return f"{better} > {worse}{f' + {short(order.margin)}' if order.margin else ''}"
 
 
-def decide(asked: CaseContext, order: Order) -> CaseOutcome:
-    scored, pairwise = asked.scored(), asked.pairwise
-    both = [item for item, systems in asked.by_item.items() if {order.better, order.worse} <= {*systems}]
+def decide(context: CaseContext, order: Order) -> CaseOutcome:
+    scored, pairwise = context.scored(), context.pairwise
+    both = [item for item, systems in context.by_item.items() if {order.better, order.worse} <= {*systems}]
     if not both:
         raise Undecidable(f"no item has texts of both {display_name(order.better)} and {display_name(order.worse)}")
-    of = scored.preference if pairwise else scored.difference
-    found = {item: of(item, order.better, order.worse) for item in both}
-    items = [parts for parts in found.values() if parts]
-    lost = [row for item, parts in found.items() if not parts for row in _unscored(scored, item, order, pairwise)]
+    parts_of_item = scored.preference if pairwise else scored.difference
+    parts_by_item = {item: parts_of_item(item, order.better, order.worse) for item in both}
+    items = [parts for parts in parts_by_item.values() if parts]
+    lost = [
+        row
+        for item, parts in parts_by_item.items()
+        if not parts
+        for row in _unscored_rows(scored, item, order, pairwise)
+    ]
     lacking, detail = missing(scored, lost, items)
     even = _EVEN if pairwise else 0.0
-    margin, zero = mean(items, even + order.margin, even, seed=asked.seed)
+    margin, zero = mean(items, even + order.margin, even, seed=context.seed)
     estimate = margin.moved(even + order.margin)
     single = "one reply each" if margin.single and _side(margin) < 0 else ""
-    said = joined(
-        _said(margin, zero, order), single, margin.alike, _flipped(scored, found, order) if pairwise else "", lacking
+    remark = joined(
+        _describe_margin(margin, zero, order),
+        single,
+        margin.alike,
+        _describe_flips(scored, parts_by_item, order) if pairwise else "",
+        lacking,
     )
     return CaseOutcome(
-        STATUS[_side(margin)], _found(estimate, scored.column, pairwise), said, None, estimate, detail=detail
+        STATUS[_side(margin)],
+        _format_estimate(estimate, scored.column, pairwise),
+        remark,
+        None,
+        estimate,
+        detail=detail,
     )
 
 
-def _unscored(scored: CaseScores, item: str, order: Order, pairwise: bool) -> list[tuple[str, str, str]]:
+def _unscored_rows(scored: CaseScores, item: str, order: Order, pairwise: bool) -> list[tuple[str, str, str]]:
     ends = (order.better, order.worse)
     rows = [(item, *ends), (item, *ends[::-1])] if pairwise else [(item, system, "") for system in ends]
     return [row for row in rows if scored.score(*row) is None]
 
 
-def _flipped(scored: CaseScores, found: Mapping[str, Parts], order: Order) -> str:
+def _describe_flips(scored: CaseScores, parts_by_item: Mapping[str, Parts], order: Order) -> str:
     """How often the answer changed with the order in which the texts were shown."""
     ends = (order.better, order.worse)
     both = [
-        verdict(scored.score(item, *ends), scored.score(item, *ends[::-1])) for item, parts in found.items() if parts
+        verdict(scored.score(item, *ends), scored.score(item, *ends[::-1]))
+        for item, parts in parts_by_item.items()
+        if parts
     ]
-    flips = sum(one.flipped is True for one in both)
+    flips = sum(pair.flipped is True for pair in both)
     return f"the order shown changed {flips:,} of {plural(len(both), 'answer')}" if flips else ""
 
 
-def _side(one: MeanTest) -> int:
+def _side(test: MeanTest) -> int:
     """1 above the limit, −1 not above it, 0 where it is not told.
 
     One reply decides by its value, and so does a tie. Of two to five items with one reply each nothing is told, and of
     so many without draws no lead.
     """
-    e = one.estimate
-    if one.too_few_reason:
+    e = test.estimate
+    if test.too_few_reason:
         return 0
-    if one.single or (e.low == e.high and e.value <= NEAR):
+    if test.single or (e.low == e.high and e.value <= NEAR):
         return 1 if e.value > NEAR else -1
-    return 0 if one.significant_direction > 0 and one.untested_reason else one.significant_direction
+    return 0 if test.significant_direction > 0 and test.untested_reason else test.significant_direction
 
 
-def _said(margin: MeanTest, zero: MeanTest, order: Order) -> str:
+def _describe_margin(margin: MeanTest, zero: MeanTest, order: Order) -> str:
     side = _side(margin)
     if side > 0:
         return "ahead, one reply each" if margin.single else f"better{margin.tested}"
@@ -116,10 +132,10 @@ def _said(margin: MeanTest, zero: MeanTest, order: Order) -> str:
     return f"not better by {short(order.margin)}{margin.tested}" if order.margin else "not better"
 
 
-def _found(e: Estimate, column: Column, pairwise: bool) -> str:
+def _format_estimate(e: Estimate, column: Column, pairwise: bool) -> str:
     """`+1.30 [1.00, 1.60]`, or the share of comparisons won."""
     if pairwise:
         low, high = e.low, e.high
         ends = "" if low is None or high is None or low == high else f" [{share(max(0, low))}, {share(min(1, high))}]"
         return f"{share(e.value)}{ends}"
-    return change(e, places(column))
+    return format_change(e, places(column))

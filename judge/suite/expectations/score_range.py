@@ -7,7 +7,17 @@ from dataclasses import replace
 
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Criterion, Estimate, Sample
-from judge.suite.evidence import NEAR, CaseScores, MeanTest, Text, counts, flip_probability, mean, shown, within
+from judge.suite.evidence import (
+    NEAR,
+    CaseScores,
+    MeanTest,
+    Text,
+    counts,
+    flip_probability,
+    format_estimate,
+    mean,
+    within,
+)
 from judge.suite.expectations.context import CaseContext, CaseOutcome, about, flaky, joined, of_items, places, short
 from judge.suite.records import Band, Case, Policy, Status
 
@@ -15,10 +25,10 @@ UNDECIDED: Policy = "fail"
 
 
 def sentence(case: Case, band: Band) -> str:
-    of = about(case)
+    subject = about(case)
     if band.low is None or band.high is None:
-        return f"{of} ≥ {band.low:g}" if band.low is not None else f"{of} ≤ {band.high:g}"
-    return f"{of}: {band.low:g} to {band.high:g}"
+        return f"{subject} ≥ {band.low:g}" if band.low is not None else f"{subject} ≤ {band.high:g}"
+    return f"{subject}: {band.low:g} to {band.high:g}"
 
 
 def check(band: Band, criterion: Criterion, texts: Sequence[Sample]) -> None:
@@ -30,64 +40,64 @@ def check(band: Band, criterion: Criterion, texts: Sequence[Sample]) -> None:
             )
 
 
-def expected(asked: CaseContext, band: Band) -> str:
-    return _range(band)
+def expected(context: CaseContext, band: Band) -> str:
+    return _format_band(band)
 
 
-def _range(band: Band) -> str:
+def _format_band(band: Band) -> str:
     if band.low is None or band.high is None:
         return f"≥ {short(band.low)}" if band.low is not None else f"≤ {short(band.high or 0.0)}"
     return f"{short(band.low)} to {short(band.high)}" if band.low < band.high else f"= {short(band.low)}"
 
 
-def decide(asked: CaseContext, band: Band) -> CaseOutcome:
-    scored = asked.scored()
-    items, lacking, detail = of_items(scored, asked.by_item)
-    lone = asked.texts[0] if len(asked.texts) == 1 else None
+def decide(context: CaseContext, band: Band) -> CaseOutcome:
+    scored = context.scored()
+    items, lacking, detail = of_items(scored, context.by_item)
+    lone = context.texts[0] if len(context.texts) == 1 else None
     ends = [end for end in (band.low, band.high) if end is not None]
-    means = mean(items, *ends, seed=asked.seed)
-    estimate = _on_scale(means[0].moved(ends[0]), scored.column)
-    status, said = _held(means, band)
-    odds = _turned(scored, lone, band, estimate) if lone else None
+    means = mean(items, *ends, seed=context.seed)
+    estimate = _clip_to_scale(means[0].moved(ends[0]), scored.column)
+    status, remark = _status_of_band(means, band)
+    odds = _share_turned(scored, lone, band, estimate) if lone else None
     return CaseOutcome(
         status,
-        shown(estimate, places(scored.column)),
-        joined(said, _single(means[0], lone), means[0].alike, _odds(odds, band, estimate), lacking),
+        format_estimate(estimate, places(scored.column)),
+        joined(remark, _single(means[0], lone), means[0].alike, _describe_flakiness(odds, band, estimate), lacking),
         odds,
         estimate,
         detail=detail,
     )
 
 
-def _single(one: MeanTest, lone: Text | None) -> str:
-    return "" if not one.single else "one reply" if lone else "one reply each"
+def _single(test: MeanTest, lone: Text | None) -> str:
+    return "" if not test.single else "one reply" if lone else "one reply each"
 
 
-def _held(means: Sequence[MeanTest], band: Band) -> tuple[Status, str]:
+def _status_of_band(means: Sequence[MeanTest], band: Band) -> tuple[Status, str]:
     """Inside where every end holds; what is said is of the end that does not, or not for certain."""
     ends = [(end, sign) for end, sign in ((band.low, 1), (band.high, -1)) if end is not None]
     doubt = ""
-    for one, (end, sign) in zip(means, ends, strict=True):
-        e = one.estimate
+    for test, (end, sign) in zip(means, ends, strict=True):
+        e = test.estimate
         least = min(sign * (e.value if x is None else x) for x in (e.low, e.high))
-        if one.significant_direction == -sign:
-            return "failed", f"{'below' if sign > 0 else 'above'} {short(end)}{one.tested}"
+        if test.significant_direction == -sign:
+            return "failed", f"{'below' if sign > 0 else 'above'} {short(end)}{test.tested}"
         if least < -NEAR:
-            doubt = doubt or f"not told apart from {short(end)}{one.items_needed}"
+            doubt = doubt or f"not told apart from {short(end)}{test.items_needed}"
     return ("undecided", doubt) if doubt else ("passed", "")
 
 
-def _on_scale(e: Estimate, column: Column) -> Estimate:
+def _clip_to_scale(e: Estimate, column: Column) -> Estimate:
     """An interval that does not leave the scale."""
     if e.low is None or e.high is None or column.low is None or column.high is None:
         return e
     return replace(e, low=max(e.low, column.low), high=min(e.high, column.high))
 
 
-def _turned(scored: CaseScores, text: Text, band: Band, estimate: Estimate) -> float | None:
+def _share_turned(scored: CaseScores, text: Text, band: Band, estimate: Estimate) -> float | None:
     """The share of single replies that would have turned the verdict, if it is neither few nor nearly all."""
-    each = [flip_probability(one, band, counts(of, scored.result.info)) for one, of in scored.each(*text)]
-    known = [one for one in each if one is not None]
+    each = [flip_probability(score, band, counts(column, scored.result.info)) for score, column in scored.each(*text)]
+    known = [p for p in each if p is not None]
     if not known or len(known) < len(each):
         return None
     outside = sum(known) / len(known)
@@ -95,7 +105,7 @@ def _turned(scored: CaseScores, text: Text, band: Band, estimate: Estimate) -> f
     return turned if flaky(turned) else None
 
 
-def _odds(odds: float | None, band: Band, estimate: Estimate) -> str:
+def _describe_flakiness(odds: float | None, band: Band, estimate: Estimate) -> str:
     if odds is None:
         return ""
     inside = within(estimate.value, band)
@@ -104,5 +114,5 @@ def _odds(odds: float | None, band: Band, estimate: Estimate) -> str:
     elif band.low is None and band.high is not None:
         where = f"{'go above' if inside else 'keep to'} {short(band.high)}"
     else:
-        where = f"fall {'outside' if inside else 'inside'} of {_range(band).removeprefix('= ')}"
+        where = f"fall {'outside' if inside else 'inside'} of {_format_band(band).removeprefix('= ')}"
     return f"flaky: {odds:.0%} of single replies {where}"
