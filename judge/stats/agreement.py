@@ -1,11 +1,8 @@
-"""Do the judges of a panel agree? Krippendorff's alpha over the texts they all scored.
+"""Agreement between raters: the judges of a panel, annotators, or a judge and people.
 
-How far people, or a judge and people, agree: Krippendorff's alpha, weighted kappa, intraclass correlation.
-
-Votes are raters × items × systems, NaN where one did not rate. Each function makes a `Statistic`: all items are drawn
-anew with all their texts.
-
-How much a judge's answer about the same text varies from draw to draw.
+`alpha` takes the columns of a panel, `agree` an array of votes (raters × items × systems, NaN for a missing vote).
+`repeats` measures how much one judge disagrees with itself from draw to draw. Intervals resample items with all their
+texts.
 """
 
 from __future__ import annotations
@@ -141,7 +138,9 @@ def agree(votes: Floats, measures: Sequence[Measure] = MEASURES, bootstrap: Boot
     votes = rounded(votes)
     estimates, lacking = {}, {}
     for measure in measures:
-        texts = _countable_texts(votes, measure)
+        rated = (~np.isnan(votes)).sum(axis=0)
+        enough: Bools = rated == len(votes) if measure.startswith("icc") else rated > 1
+        texts = enough & (len(votes) > 1)
         if reason := _reason_undefined(votes, texts, measure):
             lacking[measure] = reason
             continue
@@ -155,13 +154,6 @@ def agree(votes: Floats, measures: Sequence[Measure] = MEASURES, bootstrap: Boot
         else:
             estimates[measure] = estimate
     return Agreement(estimates, lacking)
-
-
-def _countable_texts(votes: Floats, measure: Measure) -> Bools:
-    """The texts that count, items × systems."""
-    rated = (~np.isnan(votes)).sum(axis=0)
-    countable: Bools = rated == len(votes) if measure.startswith("icc") else rated > 1
-    return countable & (len(votes) > 1)
 
 
 def _reason_undefined(votes: Floats, texts: Bools, measure: Measure) -> str:
@@ -252,7 +244,9 @@ def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Sta
     first, second = places.reshape(2, -1)
     distance = np.abs(values[:, None] - values) ** power
     disagreement = np.bincount(item, distance[first, second], minlength=len(first_votes))
-    frequencies = [_frequency_table(item, side, (len(first_votes), len(values))) for side in (first, second)]
+    frequencies = [np.zeros((len(first_votes), len(values))) for _ in range(2)]
+    for table, side in zip(frequencies, (first, second), strict=True):
+        np.add.at(table, (item, side), 1.0)
 
     def statistic(counts: Floats) -> Floats:
         first_counts, second_counts = (counts @ side for side in frequencies)
@@ -261,12 +255,6 @@ def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Sta
         )
 
     return statistic
-
-
-def _frequency_table(item: Ints, place: Ints, shape: tuple[int, int]) -> Floats:
-    table = np.zeros(shape)
-    np.add.at(table, (item, place), 1.0)
-    return table
 
 
 # Intraclass correlation
@@ -322,7 +310,7 @@ def repeats(table: Table, *, seed: int = 0) -> dict[tuple[str, str], Estimate]:
     column whose values that does not give has none.
     """
     columns = tuple(column for column in table.columns if column.kind == "criterion")
-    values_of_labels = {column.name: _counts(column) for column in columns}
+    values_of_labels = {column.name: label_values(column) for column in columns}
     rows = [row for row in table.scores if row.provenance.method == "samples" and values_of_labels.get(row.column)]
     deviations = tuple(
         replace(row, value=sd, provenance=Provenance("samples"))
@@ -336,8 +324,11 @@ def repeats(table: Table, *, seed: int = 0) -> dict[tuple[str, str], Estimate]:
     return {key: replace(mean, name="repeat_sd", method=f"{method}; {mean.method}") for key, mean in means.items()}
 
 
-def _counts(column: Column) -> Mapping[str, float]:
-    """What each label counts; of two it does not matter which end is whose. Nothing where it is not known."""
+def label_values(column: Column) -> Mapping[str, float]:
+    """Return the value of each label: the ends of the scale for two labels, else the labels read as numbers.
+
+    Which of two labels has which end is not known from the column. Empty if the labels are not numbers.
+    """
     if len(column.labels) == 2 and column.low is not None and column.high is not None:
         return dict(zip(column.labels, (column.low, column.high), strict=True))
     try:

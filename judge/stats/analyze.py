@@ -1,8 +1,7 @@
-"""The criteria of every text in one number, weighted.
+"""From the rows of a run to everything they support: means, differences, rankings, agreement.
 
-A panel: several judges on the same texts, each in columns of its own, and their mean.
-
-From the rows of a run to all that they support.
+`analyze` puts it together. `overall` weights the criteria of each text into one number; `panel_means` averages the
+judges of a panel.
 """
 
 from __future__ import annotations
@@ -58,7 +57,11 @@ def overall(table: Table) -> tuple[Overall, Table] | None:
         return None
     total = sum(column.weight for column in columns)
     weights = {column.name: column.weight / total for column in columns}
-    scores = _scores(table, columns, weights)
+    values = sum(weights[column.name] * _scaled(table, column) for column in columns)
+    down = {name: place for place, name in enumerate(table.systems)}
+    across = {name: place for place, name in enumerate(table.items)}
+    values_by_sample = [(s, float(np.asarray(values)[down[s.system], across[s.item]])) for s in table.samples]
+    scores = [Score(s.item, s.system, NAME, value, _PROVENANCE) for s, value in values_by_sample if not np.isnan(value)]
     summary = Overall(weights, len(scores), len(table.samples))
     return summary, Table(table.samples, (summary.column,), tuple(scores))
 
@@ -67,14 +70,6 @@ def _has_weight(column: Column) -> bool:
     """Whether a column is a criterion's, and not that of one judge of a panel, on a scale that has two ends."""
     ends = column.low is not None and column.high is not None and column.low < column.high
     return column.kind == "criterion" and not column.judge and bool(column.better) and ends and column.weight > 0
-
-
-def _scores(table: Table, columns: Sequence[Column], weights: Mapping[str, float]) -> list[Score]:
-    values = sum(weights[column.name] * _scaled(table, column) for column in columns)
-    down = {name: place for place, name in enumerate(table.systems)}
-    across = {name: place for place, name in enumerate(table.items)}
-    values_by_sample = [(s, float(np.asarray(values)[down[s.system], across[s.item]])) for s in table.samples]
-    return [Score(s.item, s.system, NAME, value, _PROVENANCE) for s, value in values_by_sample if not np.isnan(value)]
 
 
 def _scaled(table: Table, column: Column) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

@@ -1,8 +1,7 @@
-"""Means with bootstrap intervals: items are drawn anew, the same ones for every system and column.
+"""Bootstrap over items, and Wilson's interval of a share.
 
-What a statistic makes of items that are drawn anew, and the interval that follows from it.
-
-Shares of a number of tries, with an interval that holds near 0 and 1.
+`bootstrap_means` gives the mean of every system and column, on the same resamples. `Bootstrap` resamples any other
+statistic. `wilson_interval` needs no resamples and holds near 0 and 1.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from judge.core.records import Estimate, Score
+from judge.core.records import Estimate
 from judge.table import Table
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -40,11 +39,12 @@ def bootstrap_means(
 
     A value of all a system's texts together is its own estimate, with the interval its metric gave it.
     """
-    estimates = {
-        (score.system, column): _corpus_estimate(score)
-        for column in sorted(table.corpus_columns)
-        for score in table.column_scores(column)
-    }
+    estimates: dict[tuple[str, str], Estimate] = {}
+    for name in sorted(table.corpus_columns):
+        for score in table.column_scores(name):
+            p = score.provenance
+            note = p.note or "of all texts together"
+            estimates[score.system, name] = Estimate("whole", score.value, p.low, p.high, p.n, note)
     rows = max(1, len(table.systems) * len(table.items))
     step = max(1, _MAX_VALUES // rows)
     of_items = [column for column in table.columns if column.name not in table.corpus_columns]
@@ -62,11 +62,6 @@ def bootstrap_means(
             if not np.isnan(row).all()
         }
     return estimates
-
-
-def _corpus_estimate(score: Score) -> Estimate:
-    p = score.provenance
-    return Estimate("whole", score.value, p.low, p.high, p.n, p.note or "of all texts together")
 
 
 def _resampled_means(values: Floats, n_resamples: int, seed: int) -> Floats:

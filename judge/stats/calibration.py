@@ -1,15 +1,16 @@
-"""Whether a judge's values mean what people's do: where it says 4, do people say 4?
+"""Put a judge's scores on people's scale: calibration curves, and means that combine both.
 
-Prediction-powered estimates: means on people's scale from a judge's scores of all items and ratings of some.
+`calibration` compares the judge's values with people's in bins: where it says 4, do people say 4? `calibrate` estimates
+means on people's scale from a judge's scores of all items and ratings of some.
 
-PPI++ for means (Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453). The judge need not be calibrated, nor even on
-people's scale: what it is off by on average is measured on the rated items and taken away. How well it follows people
+It is PPI++ for means (Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453). The judge need not be calibrated, nor
+even on people's scale: what it is off by on average is measured on the rated items and taken away. How well it follows people
 only decides how much narrower the interval is. What it does take is that the rated items are drawn at random.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import cbrt, sqrt
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Resampled, Statistic
+from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Resampled
 from judge.stats.coefficients import paired
 from judge.stats.paired_differences import MOST, Bools, best_first, holm, pairs
 from judge.stats.power import ALPHA
@@ -97,7 +98,17 @@ def calibration(
     sums = np.zeros((3, len(values), len(edges) - 1))
     for by_item, side in zip(sums, (np.ones(len(item)), values[known], ratings[known]), strict=True):
         np.add.at(by_item, (item, place), side)
-    observed, drawn = bootstrap.observed_and_resampled(_calibration_statistic(sums, edges[-1] - edges[0]), len(values))
+    span = edges[-1] - edges[0]
+
+    def statistic(counts: Floats) -> Floats:
+        """Return the error, the bias, and people's mean in every bin, for each resample."""
+        number, judge, people = counts @ sums
+        total = number.sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            error = np.abs(judge - people).sum(axis=1) / total / span
+            return np.column_stack([error, (judge - people).sum(axis=1) / total, people / number])
+
+    observed, drawn = bootstrap.observed_and_resampled(statistic, len(values))
     n, judge_sums, _ = sums.sum(axis=1)
     items = (sums[0] > 0).sum(axis=0)
 
@@ -114,22 +125,6 @@ def calibration(
         if people_mean is not None
     ]
     return Calibration(edges[0], edges[-1], tuple(bins), error, bias) if error and bias else None
-
-
-def _calibration_statistic(sums: Floats, span: float) -> Statistic:
-    """Of each resample the error, the bias, and people's mean in every bin, from sums by item and bin.
-
-    The sums are those of ones, of the judge's values and of people's.
-    """
-
-    def statistic(counts: Floats) -> Floats:
-        number, judge, people = counts @ sums
-        total = number.sum(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            error = np.abs(judge - people).sum(axis=1) / total / span
-            return np.column_stack([error, (judge - people).sum(axis=1) / total, people / number])
-
-    return statistic
 
 
 MIN_RATED_ITEMS = 10
@@ -296,38 +291,28 @@ class _RatedScores:
 
 
 def _calibrated(table: Table, column: Column) -> Calibrated:
-    rated_scores = _RatedScores(table.systems, _ratings(table, _criterion(column)), table.matrix(column.name))
-    means = {place: mean for place in range(len(table.systems)) if (mean := rated_scores.estimate(place))}
-    values = np.full((len(table.systems), 1), np.nan)
-    values[list(means), 0] = [mean.estimate.value for mean in means.values()]
-    order = best_first(values, column.better)
-    differences = tuple(
-        _adjusted(
-            [mean for pair in pairs(order) if (mean := rated_scores.estimate(*pair))],
-            len(order) * (len(order) - 1) // 2,
-        )
-    )
-    return Calibrated(
-        column.name, tuple(means[place] for place in order), differences, _note(rated_scores, order, differences)
-    )
-
-
-def _ratings(table: Table, criterion: str) -> Floats:
+    criterion = _criterion(column)
     down = {name: place for place, name in enumerate(table.systems)}
     across = {name: place for place, name in enumerate(table.items)}
     ratings = np.full((len(down), len(across)), np.nan)
     for sample in table.samples:
         if criterion in sample.human:
             ratings[down[sample.system], across[sample.item]] = sample.human[criterion]
-    return ratings
-
-
-def _adjusted(differences: Sequence[Powered], n_tests: int) -> Iterator[Powered]:
-    corrected = iter(
-        holm([difference.estimate.p for difference in differences if difference.estimate.p is not None], n_tests)
+    rated_scores = _RatedScores(table.systems, ratings, table.matrix(column.name))
+    means = {place: mean for place in range(len(table.systems)) if (mean := rated_scores.estimate(place))}
+    values = np.full((len(table.systems), 1), np.nan)
+    values[list(means), 0] = [mean.estimate.value for mean in means.values()]
+    order = best_first(values, column.better)
+    compared = [difference for pair in pairs(order) if (difference := rated_scores.estimate(*pair))]
+    p_values = [difference.estimate.p for difference in compared if difference.estimate.p is not None]
+    adjusted = iter(holm(p_values, len(order) * (len(order) - 1) // 2))
+    differences = tuple(
+        difference if difference.estimate.p is None else replace(difference, adjusted=next(adjusted))
+        for difference in compared
     )
-    for difference in differences:
-        yield difference if difference.estimate.p is None else replace(difference, adjusted=next(corrected))
+    return Calibrated(
+        column.name, tuple(means[place] for place in order), differences, _note(rated_scores, order, differences)
+    )
 
 
 def _note(rated_scores: _RatedScores, order: Sequence[int], differences: Sequence[Powered]) -> str:

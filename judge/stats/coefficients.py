@@ -1,15 +1,12 @@
-"""Williams' test of two correlations that share a variable.
+"""Spearman, Kendall's tau-b and Pearson, on tables and on resampled items, and Williams' test of two correlations.
 
-Spearman, Kendall's tau-b and Pearson between tables of items × systems, and what resampled items make of them.
+`within` and `between` compute the coefficients of rows; `of_means` and `pooled` make a `Statistic` of resampled items.
+All three coefficients are one: Γ = Σ a_kl b_kl / √(Σ a_kl² Σ b_kl²) over pairs of texts (Daniels 1944), in which a_kl
+is the sign of x_k − x_l (tau-b), the difference of their mid-ranks (Spearman) or of the values (Pearson). NaN stands
+for a missing value; a value without a partner on the other side does not count.
 
-All three are one: Γ = Σ a_kl b_kl / √(Σ a_kl² Σ b_kl²) over pairs of texts (Daniels 1944), in which a_kl is the sign of
-x_k − x_l (tau-b), the difference of their mid-ranks (Spearman) or of the values (Pearson). NaN stands for a missing
-value; what lacks a partner on the other side does not count.
-
-Spearman, Kendall's tau-b and Pearson over all texts together, and what resampled items make of them.
-
-Rank correlations can be had linear in how often items are drawn: the value is exact, and a resample's is that plus its
-counts less 1 times the derivative by each (the infinitesimal jackknife; Efron 1982, ch. 6).
+`pooled` rank correlations can be linear in how often items are drawn: the value is exact, and a resample's is that plus
+its counts less 1 times the derivative by each (the infinitesimal jackknife; Efron 1982, ch. 6).
 """
 
 from __future__ import annotations
@@ -77,7 +74,12 @@ def between(columns: Floats, coefficient: Coefficient) -> Floats:
     """
     number, rows, size = columns.shape
     step = max(1, _MAX_NUMBERS // max(1, number * size * (size if coefficient == "kendall" else 1)))
-    parts = [_coefficients_of_rows(columns[:, at : at + step], coefficient) for at in range(0, rows, step)]
+    parts = []
+    for at in range(0, rows, step):
+        features = np.moveaxis(_FEATURES[coefficient](columns[:, at : at + step]), 0, 1)
+        products = features @ np.swapaxes(features, 1, 2)
+        norms = np.diagonal(products, axis1=1, axis2=2)
+        parts.append(np.clip(share(products, np.sqrt(norms[:, :, None] * norms[:, None, :])), -1.0, 1.0))
     return np.concatenate(parts) if parts else np.empty((0, number, number))
 
 
@@ -110,13 +112,6 @@ def share(part: Any, whole: Any) -> Floats:
     """The quotient; NaN where the whole is nothing."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(whole > 0, part / whole, np.nan)
-
-
-def _coefficients_of_rows(columns: Floats, coefficient: Coefficient) -> Floats:
-    features = np.moveaxis(_FEATURES[coefficient](columns), 0, 1)
-    products = features @ np.swapaxes(features, 1, 2)
-    norms = np.diagonal(products, axis1=1, axis2=2)
-    return np.clip(share(products, np.sqrt(norms[:, :, None] * norms[:, None, :])), -1.0, 1.0)
 
 
 def _signs(x: Floats) -> Floats:
@@ -183,19 +178,18 @@ def pooled(x: Floats, y: Floats, coefficient: Coefficient, *, exact: int = EXACT
     return make(x[known], y[known], item, len(x))
 
 
-def _weighted_gamma(weights: Floats, a: Floats, b: Floats) -> Floats:
-    """Σ w a b / √(Σ w a² Σ w b²) of each row, −1 to 1; NaN where a side has nothing."""
-    norms = (weights * a * a).sum(axis=1) * (weights * b * b).sum(axis=1)
-    return np.clip(share((weights * a * b).sum(axis=1), np.sqrt(norms)), -1.0, 1.0)
-
-
 def _exact_rho(x: Floats, y: Floats, item: Ints, n_items: int) -> Statistic:
     ranks = [_weighted_ranks(x), _weighted_ranks(y)]
     step = max(1, _MAX_NUMBERS // max(1, len(x)))
 
     def statistic(counts: Floats) -> Floats:
-        parts = [counts[at : at + step][:, item] for at in range(0, len(counts), step)]
-        return np.concatenate([_weighted_gamma(weights, *(rank(weights) for rank in ranks)) for weights in parts])
+        parts = []
+        for at in range(0, len(counts), step):
+            weights = counts[at : at + step][:, item]
+            a, b = (rank(weights) for rank in ranks)
+            norms = (weights * a * a).sum(axis=1) * (weights * b * b).sum(axis=1)
+            parts.append(np.clip(share((weights * a * b).sum(axis=1), np.sqrt(norms)), -1.0, 1.0))
+        return np.concatenate(parts)
 
     return statistic
 

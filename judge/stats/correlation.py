@@ -1,6 +1,8 @@
-"""How a column goes with people's ratings, how an annotator does, and whether one column does better than another.
+"""Correlation of columns with people's ratings and with each other.
 
-How the columns of a run go with one another: every two of them, at every level, with intervals.
+`CorrelationWithRatings` correlates columns with ratings and compares two columns; `human_ceiling` does the same for an
+annotator, `change_in_agreement` for two runs. `matrices` correlates every two columns of a run. All have bootstrap
+intervals, at three levels: within items, over texts, between systems' means.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from judge.core.records import Column, Estimate, Sample
+from judge.core.records import Estimate, Sample
 from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Resampled, Statistic
 from judge.stats.coefficients import (
     COEFFICIENTS,
@@ -212,7 +214,12 @@ def _correlation(
     pairs: Sequence[_Pair], drawn: Callable[[Key], Resampled], subject: str, bootstrap: Bootstrap
 ) -> Correlation:
     lacking = {level: reason for level in LEVELS if (reason := _reason_undefined(pairs, level))}
-    left_out: Mapping[Level, str] = {"document": _describe_left_out(pairs)}
+    items = _count_items(pairs)
+    single = int((_complete_texts(pairs).sum(axis=1) == 1).sum())
+    constant = items - _sample_size(pairs, "document") - single
+    reasons = [f"{constant} in which values or ratings do not vary"] if constant else []
+    reasons += [f"{single} of one text"] if single else []
+    left_out: Mapping[Level, str] = {"document": f"; left out of {items}: {' and '.join(reasons)}" if reasons else ""}
     estimates = {}
     for level in [level for level in LEVELS if level not in lacking]:
         for name in COEFFICIENTS:
@@ -284,19 +291,6 @@ def _reason_undefined(pairs: Sequence[_Pair], level: Level) -> str:
     )
 
 
-def _describe_left_out(pairs: Sequence[_Pair]) -> str:
-    """Of how many items nothing can be said, and why."""
-    total, used, few = (
-        _count_items(pairs),
-        _sample_size(pairs, "document"),
-        int((_complete_texts(pairs).sum(axis=1) == 1).sum()),
-    )
-    constant = total - used - few
-    reasons = [f"{constant} in which values or ratings do not vary"] if constant else []
-    reasons += [f"{few} of one text"] if few else []
-    return f"; left out of {total}: {' and '.join(reasons)}" if reasons else ""
-
-
 def _count_items(pairs: Sequence[_Pair]) -> int:
     """How many items have a text with both sides of a pair."""
     return int(_complete_texts(pairs).any(axis=1).sum())
@@ -345,13 +339,25 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
     """
     if any(row.rival for rows in (table.scores, table.failures) for row in rows):
         return ()
-    columns, note = _choose_columns(table)
+    order = {("criterion", False): 0, ("criterion", True): 1}
+    scored = [
+        column
+        for column in table.columns
+        if column.name not in table.corpus_columns and table.column_scores(column.name)
+    ]
+    scored.sort(key=lambda column: order.get((column.kind, bool(column.judge)), 2))
+    note = f"the first {MOST} of {len(scored)} columns, criteria before metrics" if len(scored) > MOST else ""
+    columns = scored[:MOST]
     if len(columns) < 2:
         return ()
     values = np.stack([rounded(table.matrix(column.name).T) for column in columns])
     bootstrap = Bootstrap(n_resamples, seed)
     cells_by_key = {key: _CellArrays(len(columns)) for key in product(LEVELS, COEFFICIENTS)}
-    for pairs in _group_pairs(values):
+    present = ~np.isnan(values)
+    groups: dict[bytes, list[_ColumnPair]] = {}  # pairs on the same texts, which share their resamples
+    for first, second in combinations_with_replacement(range(len(columns)), 2):
+        groups.setdefault(np.packbits(present[first] & present[second]).tobytes(), []).append((first, second))
+    for pairs in groups.values():
         _correlate(values, pairs, bootstrap, cells_by_key)
     names = tuple(column.name for column in columns)
     known: Bools = np.asarray(~np.isnan(values).all(axis=0))
@@ -361,33 +367,12 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
     )
 
 
-def _choose_columns(table: Table) -> tuple[list[Column], str]:
-    order = {("criterion", False): 0, ("criterion", True): 1}
-    scored = [
-        column
-        for column in table.columns
-        if column.name not in table.corpus_columns and table.column_scores(column.name)
-    ]
-    scored.sort(key=lambda column: order.get((column.kind, bool(column.judge)), 2))
-    note = f"the first {MOST} of {len(scored)} columns, criteria before metrics" if len(scored) > MOST else ""
-    return scored[:MOST], note
-
-
 class _CellArrays:
     """What is known of every two columns: value, ends of the interval and number, NaN for what is not."""
 
     def __init__(self, columns: int) -> None:
         self.value, self.low, self.high = np.full((3, columns, columns), np.nan)
         self.n = np.zeros((columns, columns), dtype=np.intp)
-
-
-def _group_pairs(values: Floats) -> list[list[_ColumnPair]]:
-    """All pairs of columns (columns × items × systems), one with itself included, those on the same texts together."""
-    known = ~np.isnan(values)
-    groups: dict[bytes, list[_ColumnPair]] = {}
-    for first, second in combinations_with_replacement(range(len(values)), 2):
-        groups.setdefault(np.packbits(known[first] & known[second]).tobytes(), []).append((first, second))
-    return list(groups.values())
 
 
 def _correlate(
@@ -434,7 +419,17 @@ def _matrix_statistic(
         counted = (~np.isnan(by_item[:, 0])).sum(axis=0)
         return lambda counts: means(counts).reshape(len(counts), len(names), -1), counted
     if level == "system":
-        return _between_systems(columns, first, second, names), np.full(len(first), known.any(axis=0).sum())
+        by_system = system_means(columns)
+        step = max(1, _MAX_NUMBERS // (columns.shape[0] * columns.shape[2]))
+
+        def between_systems(counts: Floats) -> Floats:
+            parts = []
+            for at in range(0, len(counts), step):
+                values = by_system(counts[at : at + step])
+                parts.append(np.stack([between(values, name)[:, first, second] for name in names], axis=1))
+            return np.concatenate(parts)
+
+        return between_systems, np.full(len(first), known.any(axis=0).sum())
     each = [
         [pooled(columns[i], columns[j], name, exact=_EXACT) for i, j in zip(first, second, strict=True)]
         for name in names
@@ -444,17 +439,6 @@ def _matrix_statistic(
         return np.array([[statistic(counts) for statistic in row] for row in each]).transpose(2, 0, 1)
 
     return over_texts, np.full(len(first), known.sum())
-
-
-def _between_systems(columns: Floats, first: Ints, second: Ints, names: Sequence[Coefficient]) -> Statistic:
-    means = system_means(columns)
-    step = max(1, _MAX_NUMBERS // (columns.shape[0] * columns.shape[2]))
-
-    def part(counts: Floats) -> Floats:
-        by_system = means(counts)
-        return np.stack([between(by_system, name)[:, first, second] for name in names], axis=1)
-
-    return lambda counts: np.concatenate([part(counts[at : at + step]) for at in range(0, len(counts), step)])
 
 
 def _matrix(key: Key, names: tuple[str, ...], cells: _CellArrays, resampling: str, notes: tuple[str, str]) -> Matrix:

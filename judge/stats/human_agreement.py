@@ -1,19 +1,14 @@
-"""What is known of a judge, or of what needs none, once it has been held against people's ratings.
+"""Compare judges, baselines and annotators with the mean of people's ratings, criterion by criterion.
 
-A column that is held against people's ratings.
-
-People's ratings that are not on a criterion's scale, and those of a name that nobody asked about.
-
-What needs no judge: the baselines that a judge has to beat, taken from a run or measured now.
-
-The judges of a run, its floors and its annotators against the mean of people's ratings, criterion by criterion.
+`people` compares all of them; `of_run` does so for a run's own page. `baselines_without_judge` are the floors that a
+judge has to beat. `out_of_scale` and `unknown_criteria` check the ratings themselves.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Literal
 
@@ -130,7 +125,12 @@ def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Itera
     another scale, of which nothing is said here.
     """
     for name, (low, high) in scales.items():
-        rated = [(sample, vote) for sample in samples for vote in _votes(sample, name)]
+        rated = [
+            (sample, vote)
+            for sample in samples
+            for vote in sample.ratings.get(name) or (sample.human.get(name),)
+            if vote is not None
+        ]
         outside = [(sample, vote) for sample, vote in rated if not low <= vote <= high]
         if outside and len(outside) <= max(_NAMED, _STRAY * len(rated)):
             rows = ", ".join(f"{vote:g} {_location(sample)}" for sample, vote in outside[:_NAMED])
@@ -152,11 +152,6 @@ def unknown_criteria(samples: Iterable[Sample], criteria: Sequence[str]) -> str:
     )
 
 
-def _votes(sample: Sample, name: str) -> Iterator[float]:
-    votes = sample.ratings.get(name) or (sample.human.get(name),)
-    yield from (vote for vote in votes if vote is not None)
-
-
 def _location(sample: Sample) -> str:
     return f"at {sample.where}" if sample.where else f"(item {sample.item}, system {sample.system})"
 
@@ -173,7 +168,14 @@ def baselines_without_judge(
 
     Without `measure` the heuristic and ROUGE only where the table has them.
     """
-    return [*_heuristics(table, samples, criteria, measure), _length(samples), *_rouge(table, samples, measure)]
+    tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
+    lengths = {(s.item, s.system): float(len(text.words(tokenizers[s.output])(s.output))) for s in samples}
+    names = "+".join(sorted({text.signature(name) for name in tokenizers.values()}))
+    return [
+        *_heuristics(table, samples, criteria, measure),
+        RatedColumn("length", f"words|tok={names}|judge {__version__}", lengths),
+        *_rouge(table, samples, measure),
+    ]
 
 
 def _heuristics(table: Table, samples: Sequence[Sample], criteria: Sequence[str], measure: bool) -> list[RatedColumn]:
@@ -194,13 +196,6 @@ def _heuristic(criteria: Sequence[str]) -> Metric | None:
     except ConfigError:
         return None
     return metric
-
-
-def _length(samples: Sequence[Sample]) -> RatedColumn:
-    used = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
-    values = {(s.item, s.system): float(len(text.words(used[s.output])(s.output))) for s in samples}
-    names = "+".join(sorted({text.signature(name) for name in used.values()}))
-    return RatedColumn("length", f"words|tok={names}|judge {__version__}", values)
 
 
 def _rouge(table: Table, samples: Sequence[Sample], measure: bool) -> list[RatedColumn]:
@@ -259,12 +254,11 @@ def judges_of(table: Table, model: str) -> list[RatedColumn]:
     """The judges' columns: of a panel its mean and its judges', else each criterion's, which has the model's name."""
     columns = [column for column in table.columns if column.kind == "criterion"]
     panels = {column.criterion for column in columns if column.judge}
-    return [_judge_column(column, table, "panel mean" if criterion(column) in panels else model) for column in columns]
-
-
-def _judge_column(column: Column, table: Table, alone: str) -> RatedColumn:
-    named_column = column_from_table(column, table, column.judge or alone or criterion(column))
-    return RatedColumn(named_column.name, named_column.signature, named_column.values, criterion(column), column)
+    judges = []
+    for column in columns:
+        name = column.judge or ("panel mean" if criterion(column) in panels else model) or criterion(column)
+        judges.append(replace(column_from_table(column, table, name), criterion=criterion(column), scale=column))
+    return judges
 
 
 def criterion(column: Column) -> str:
@@ -297,6 +291,11 @@ def _rated(
         for (judge, values), (floor, others), level in product(judged, below, LEVELS)
         if level not in few[floor.name] and (difference := against.difference(values, others, level)) is not None
     }
+    versus = tuple(
+        Versus(judge.name, rival.name, level, spearman, against.difference(values, others, level, "pearson"))
+        for ((judge, values), (rival, others)), level in product(combinations(judged, 2), LEVELS)
+        if (spearman := against.difference(values, others, level)) is not None
+    )
     return Rated(
         name,
         len(texts),
@@ -308,7 +307,7 @@ def _rated(
         ceiling,
         no_ceiling,
         differences,
-        tuple(_versus(judged, against)),
+        versus,
     )
 
 
@@ -373,15 +372,6 @@ def _nearest(values: Floats, points: Sequence[float]) -> Floats:
     at = np.asarray(points)
     nearest = at[np.searchsorted((at[1:] + at[:-1]) / 2, values, "right").clip(max=len(at) - 1)]
     return np.where(np.isnan(values), np.nan, nearest)
-
-
-def _versus(judged: Iterable[tuple[RatedColumn, Floats]], against: CorrelationWithRatings) -> Iterable[Versus]:
-    for ((judge, values), (rival, rival_values)), level in product(combinations(judged, 2), LEVELS):
-        spearman = against.difference(values, rival_values, level)
-        if spearman is not None:
-            yield Versus(
-                judge.name, rival.name, level, spearman, against.difference(values, rival_values, level, "pearson")
-            )
 
 
 def _ceiling(samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap) -> tuple[Row | None, str]:

@@ -1,10 +1,7 @@
-"""Sign-flip permutation tests of paired differences, and Holm's correction for several tests.
+"""Paired differences between systems: which pairs to test, their means, intervals, tests and effect size.
 
-Paired differences: their means with bootstrap intervals and permutation tests.
-
-How large a difference is, whatever the scale.
-
-Which systems are held against which: the best first; of many, each against the best one.
+`mean_differences` has bootstrap intervals and the p of `sign_flip`, a permutation test; `holm` corrects for several
+tests. `pairs` says which systems are compared: every two, or of many each with the best one.
 """
 
 from __future__ import annotations

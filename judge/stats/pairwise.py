@@ -1,12 +1,12 @@
-"""What comparisons come to: one pair's verdict, a system's standing, a ranking.
+"""From comparisons of two texts to a ranking: win rates, Bradley-Terry strengths, and the effect of the order shown.
 
-Comparisons to a ranking: win rates, Bradley-Terry strengths, and how often the order of showing decided.
+`verdict` combines the two orders of one pair; `rankings` ranks the systems of each column.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import sqrt
@@ -218,17 +218,15 @@ def _collect_pairs(rows: Iterable[Score | Failure], systems: Sequence[str], orde
     at = {name: k for k, name in enumerate(names)}
     items = {item: k for k, item in enumerate(dict.fromkeys(item for item, _, _ in complete))}
     item, a, b = np.array([(items[item], at[a], at[b]) for item, a, b in complete], dtype=np.intp).reshape(-1, 3).T
-    verdicts = [_figures(earlier, later, orders) for earlier, later in complete.values()]
+    verdicts = []
+    for forward, backward in complete.values():
+        outcome = verdict(forward, backward)
+        flip, mean_of_first = np.nan, np.nan
+        if forward is not None and backward is not None and orders == 2 and outcome.flipped is not None:
+            flip, mean_of_first = float(outcome.flipped), (forward.value + backward.value) / 2
+        verdicts.append((outcome.preference, outcome.tied, flip, mean_of_first))
     p, tied, flipped, first = np.array(verdicts, dtype=np.float64).reshape(-1, 4).T
     return _Pairs(names, item, a, b, p, tied > 0, flipped, first, len(asked) - len(complete))
-
-
-def _figures(forward: Score | None, backward: Score | None, orders: Orders) -> tuple[float, bool, float, float]:
-    """Preference, tied, flipped and mean value of the first, of one pair: `one` was shown first, then `other`."""
-    outcome = verdict(forward, backward)
-    both = forward is not None and backward is not None and orders == 2 and outcome.flipped is not None
-    first = (forward.value + backward.value) / 2 if both and forward and backward else np.nan
-    return outcome.preference, outcome.tied, float(bool(outcome.flipped)) if both else np.nan, first
 
 
 def _win_matrices(
@@ -281,8 +279,24 @@ def _standings(pairs: _Pairs, column: str, tail: float) -> tuple[list[Standing],
         low, high = _wilson_interval(rate, tail)
         strength = None if strengths is None else float(strengths[at])
         ends = (None, None) if variances is None or strength is None else variances.interval(at, strength, rate, tail)
+        sign = np.sign(pairs.p - TIE)[involved] * np.where(pairs.a == at, 1, -1)[involved]
+        ties = int(pairs.tied[involved].sum())
         standings.append(
-            Standing(system, column, rate.value, low, high, strength, *ends, **_count_outcomes(pairs, at, involved))
+            Standing(
+                system,
+                column,
+                rate.value,
+                low,
+                high,
+                strength,
+                *ends,
+                n=len(sign),
+                wins=int((sign > 0).sum()),
+                losses=int((sign < 0).sum()),
+                ties=ties,
+                undecided=int((sign == 0).sum()) - ties,
+                flip_rate=_mean(pairs.flipped[involved]),
+            )
         )
     return standings, note
 
@@ -358,19 +372,6 @@ def _sandwich_variances(pairs: _Pairs, cells: _Cells, strengths: Floats) -> _Var
     return _Variances(((residuals @ (ends @ inverse)) ** 2).sum(axis=0), np.diag(inverse).copy())
 
 
-def _count_outcomes(pairs: _Pairs, at: int, involved: Bools) -> Mapping[str, Any]:
-    sign = np.sign(pairs.p - TIE)[involved] * np.where(pairs.a == at, 1, -1)[involved]
-    ties = int(pairs.tied[involved].sum())
-    return {
-        "n": len(sign),
-        "wins": int((sign > 0).sum()),
-        "losses": int((sign < 0).sum()),
-        "ties": ties,
-        "undecided": int((sign == 0).sum()) - ties,
-        "flip_rate": _mean(pairs.flipped[involved]),
-    }
-
-
 def _mean(values: Floats) -> float | None:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else None
@@ -385,21 +386,21 @@ def _estimate_strengths(cells: _Cells, size: int) -> tuple[Floats | None, str]:
     groups, _ = connected_components(graph, directed=False)
     if groups > 1:
         return None, f"The systems fall into {groups} groups that never met: no strengths."
-    strengths = _fit_bradley_terry(cells, cells.preferred, cells.n_pairs, size)
+    strengths = _fit_bradley_terry(cells, size)
     return strengths, "The Bradley-Terry fit did not converge: no strengths." if strengths is None else ""
 
 
-def _fit_bradley_terry(cells: _Cells, preferred: Floats, met: Floats, size: int) -> Floats | None:
+def _fit_bradley_terry(cells: _Cells, size: int) -> Floats | None:
     """Bradley-Terry log-odds with one tie added to every cell, mean zero; None unless they solve the likelihood."""
     import evalica
 
     ends = [*cells.a.tolist(), *cells.b.tolist()]
     others = [*cells.b.tolist(), *cells.a.tolist()]
-    wins = np.concatenate([preferred, met - preferred]) + 0.5
+    wins = np.concatenate([cells.preferred, cells.n_pairs - cells.preferred]) + 0.5
     winners = [evalica.Winner.X] * len(ends)
     result = evalica.bradley_terry(ends, others, winners, weights=wins.tolist(), tolerance=_TOLERANCE, limit=_LIMIT)
     odds = result.scores.sort_index().to_numpy(dtype=np.float64)
-    number = np.tile(met + 1, 2)
+    number = np.tile(cells.n_pairs + 1, 2)
     with np.errstate(all="ignore"):
         residuals = np.bincount(ends, wins - number * odds[ends] / (odds[ends] + odds[others]), size)
         solved = np.abs(residuals) <= _RESIDUAL * np.bincount(ends, number, size)

@@ -8,7 +8,7 @@ from math import ceil
 
 import numpy as np
 
-from judge.core.records import Column, Estimate, Failure, Score
+from judge.core.records import Column, Estimate, Failure
 from judge.stats.analyze import overall
 from judge.stats.bootstrap import Floats
 from judge.stats.paired_differences import PLACES, holm, mean_differences
@@ -146,13 +146,33 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     tables = [(before, after, column) for column in columns] + [*_overall(before, after, refused)]
     compared = [_ColumnInBoth(c, shared.matrix(a, c.name), shared.matrix(b, c.name)) for a, b, c in tables]
     names = {column.name for column in columns}
-    failed = [_failures(table, names, texts) for table in (before, after)]
+    # Failures of a panel's mean follow from its judges' and are left out.
+    failed = [
+        [
+            row
+            for row in table.failures
+            if row.column in names and row.stage != "panel" and ((row.item, row.system) in texts or not row.item)
+        ]
+        for table in (before, after)
+    ]
     first, second = ({(row.item, row.system, row.column) for row in rows} for rows in failed)
-    scored = [_scored(table, names, texts) for table in (before, after)]
+    scored = [
+        {
+            (row.item, row.system, row.column)
+            for row in table.scores
+            if row.column in names and (row.item, row.system) in texts
+        }
+        for table in (before, after)
+    ]
+    texts_before = {(s.item, s.system): (s.output, s.source, s.references) for s in before.samples}
     return Runs(
         texts=len(texts),
         items=len(shared.items),
-        edited=_count_edited(before, after),
+        edited=sum(
+            texts_before.get((s.item, s.system), (s.output, s.source, s.references))
+            != (s.output, s.source, s.references)
+            for s in after.samples
+        ),
         moved=(
             *_moved_rows(compared, shared.systems, n_resamples, seed),
             *_corpus_rows(before, after, columns, shared.systems),
@@ -168,14 +188,6 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
 
 def _texts(table: Table) -> set[tuple[str, str]]:
     return {(sample.item, sample.system) for sample in table.samples}
-
-
-def _count_edited(before: Table, after: Table) -> int:
-    had = {(s.item, s.system): (s.output, s.source, s.references) for s in before.samples}
-    return sum(
-        had.get((s.item, s.system), (s.output, s.source, s.references)) != (s.output, s.source, s.references)
-        for s in after.samples
-    )
 
 
 def _only(table: Table, other_table: Table) -> Apart:
@@ -215,23 +227,6 @@ def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[t
         refused[column.name] = "it is not made of the same criteria with the same weights"
     else:
         yield overalls[0][1], overalls[1][1], column
-
-
-def _scored(table: Table, columns: set[str], texts: set[tuple[str, str]]) -> set[tuple[str, str, str]]:
-    return {
-        (row.item, row.system, row.column)
-        for row in table.scores
-        if row.column in columns and (row.item, row.system) in texts
-    }
-
-
-def _failures(table: Table, columns: set[str], texts: set[tuple[str, str]]) -> list[Failure]:
-    """Those on texts of both; a panel's follow from its judges'."""
-    return [
-        row
-        for row in table.failures
-        if row.column in columns and row.stage != "panel" and ((row.item, row.system) in texts or not row.item)
-    ]
 
 
 def _moved_rows(
@@ -292,22 +287,18 @@ def _adjusted(rows: Sequence[Moved]) -> dict[tuple[str, str], float]:
 
 def _corpus_rows(before: Table, after: Table, columns: Sequence[Column], systems: Sequence[str]) -> Iterator[Moved]:
     """Values of all a system's texts together."""
+    method = "of all texts together, which are one value: no interval and no test"
     for column in columns:
-        had, has = (
+        old_rows, new_rows = (
             {row.system: row for row in table.column_scores(column.name) if not row.item} for table in (before, after)
         )
         for system in systems:
-            if system in had and system in has:
-                yield _corpus_row(had[system], has[system])
-
-
-def _corpus_row(had: Score, has: Score) -> Moved:
-    value = round(has.value - had.value, PLACES)
-    method = "of all texts together, which are one value: no interval and no test"
-    estimate = Estimate("difference", value, None, None, has.provenance.n, method)
-    return Moved(
-        has.column, has.system, had.value, has.value, estimate, int(value > 0), int(value == 0), int(value < 0)
-    )
+            if system in old_rows and system in new_rows:
+                old, new = old_rows[system], new_rows[system]
+                value = round(new.value - old.value, PLACES)
+                estimate = Estimate("difference", value, None, None, new.provenance.n, method)
+                up, same, down = int(value > 0), int(value == 0), int(value < 0)
+                yield Moved(new.column, new.system, old.value, new.value, estimate, up, same, down)
 
 
 def _items(columns: Sequence[_ColumnInBoth], shared: _SharedNames) -> tuple[Item, ...]:

@@ -1,7 +1,4 @@
-"""What the texts of a run look like, for the report's view of what moves the judge.
-
-What moves the judge: how far its scores go with what a text looks like.
-"""
+"""How a judge's scores correlate with what a text looks like: its length, copying and position in the source."""
 
 from __future__ import annotations
 
@@ -13,21 +10,19 @@ from typing import Any
 import numpy as np
 
 from judge.core.records import Estimate, Sample
-from judge.metrics.text_features import Features, measured
+from judge.metrics.text_features import measured
 from judge.stats.bootstrap import Floats, resample_weights
 from judge.table import Table
 
 
 def looks(samples: Sequence[Sample]) -> dict[Text, TextFeatures]:
     """The length, copying and position of every text; a text without a source has its length alone."""
-    return {
-        (s.item, s.system): _text_features(features) for s, features in zip(samples, measured(samples), strict=True)
-    }
-
-
-def _text_features(features: Features) -> TextFeatures:
-    length = log(features.words) if features.words else None
-    return TextFeatures(length, None if features.novel2 is None else 1 - features.novel2, features.position)
+    features_by_text = {}
+    for sample, features in zip(samples, measured(samples), strict=True):
+        length = log(features.words) if features.words else None
+        copying = None if features.novel2 is None else 1 - features.novel2
+        features_by_text[sample.item, sample.system] = TextFeatures(length, copying, features.position)
+    return features_by_text
 
 
 FEWEST = 10
@@ -174,7 +169,18 @@ def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeature
     used = np.flatnonzero(common & varied)
     matrix = matrix[:, used]
     names = tuple(NAMES[place - 1] for place in used[1:])
-    return _Texts(item, matrix / np.sqrt((matrix**2).mean(axis=0)), names, within, _describe_left_out(common, varied))
+    lacking = {"fewer than half of the texts have it": ~common, "the same everywhere": common & ~varied}
+    names_by_reason = {
+        reason: [name for name, out in zip(NAMES, left_out[1:], strict=True) if out]
+        for reason, left_out in lacking.items()
+    }
+    return _Texts(
+        item,
+        matrix / np.sqrt((matrix**2).mean(axis=0)),
+        names,
+        within,
+        "; ".join(f"without {' and '.join(out)}: {reason}" for reason, out in names_by_reason.items() if out),
+    )
 
 
 def _item_means(values: Floats, item: Ints) -> Floats:
@@ -185,16 +191,6 @@ def _item_means(values: Floats, item: Ints) -> Floats:
     return means
 
 
-def _describe_left_out(common: Bools, varied: Bools) -> str:
-    """Which drivers do not count, and why."""
-    lacking = {"fewer than half of the texts have it": ~common, "the same everywhere": common & ~varied}
-    names_by_reason = {
-        reason: [name for name, out in zip(NAMES, left_out[1:], strict=True) if out]
-        for reason, left_out in lacking.items()
-    }
-    return "; ".join(f"without {' and '.join(names)}: {reason}" for reason, names in names_by_reason.items() if names)
-
-
 def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) -> list[Estimate]:
     """Each driver's correlation, the share that each explains, and the share that all do."""
     moments = _moments(texts)
@@ -202,9 +198,8 @@ def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) ->
     ends: list[tuple[float | None, float | None]] = [(None, None)] * len(values)
     interval = f"{len(moments)} items: too few for an interval"
     if len(moments) >= _MIN_ITEMS:
-        drawn = np.concatenate([
-            _statistics(np.tensordot(counts, moments, 1)) for counts in resample_weights(len(moments), n_resamples, seed)
-        ])  # fmt: skip
+        weights = resample_weights(len(moments), n_resamples, seed)
+        drawn = np.concatenate([_statistics(np.tensordot(counts, moments, 1)) for counts in weights])
         ends = [
             _interval(column[~np.isnan(column)], value if place >= size else None, (1 - confidence) / 2)
             for place, (value, column) in enumerate(zip(values, drawn.T, strict=True))

@@ -1,4 +1,4 @@
-"""The run that a suite's scores are held against: where it is, whether it is of the same texts, and a new one."""
+"""Find the baseline run of a suite, check that it is about the same texts, and save a new one."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from judge.suite.records import Case, Drift, Suite
 from judge.suite.samples import Key
 from judge.table import RUN
 
+PAIRS = "pairs"
+"""The folder, in that of a suite's run, of the texts that were compared two by two."""
 _PAGES = ("report.html", "report.md")
 
 
@@ -54,16 +56,23 @@ def locate(
             raise ConfigError(f"{where}: {reason}")
         return Baseline(warnings=(f"Not compared with a baseline: {reason}.",))
     keep = folder / suite.name if update and folder is not None else place if update else None
-    if folder is not None and not update and _is_new_suite(place, folder):
+    if folder is not None and not update and not (place / RUN).exists():
         if not folder.exists():
             raise ConfigError(
-                f"--baseline {folder}: no such folder{_suggest_folders(folder)}; with --update-baseline this run becomes the first"
+                f"--baseline {folder}: no such folder{_suggest_folders(folder)}; "
+                "with --update-baseline this run becomes the first"
             )
-        return Baseline(warnings=(f"Not compared with a baseline: there is no run in {folder / suite.name}.",))
+        # A folder with runs of other suites has none yet of this one. An empty folder is a mistake.
+        if any(any(folder.glob(pattern)) for pattern in (f"*/{RUN}", f"*/{PAIRS}/{RUN}")):
+            return Baseline(warnings=(f"Not compared with a baseline: there is no run in {folder / suite.name}.",))
     if keep is not None:
         _check_folder(where, keep)
     try:
-        before = _load_run(place)
+        if not (place / RUN).exists():
+            raise ConfigError(f"there is no run in {place}")
+        before = load(place)
+        if before.rankings or not any(column.kind == "criterion" for column in before.table.columns):
+            raise ConfigError(f"no text has a judge's score in {place}")
         edited, notes = _compare_texts(before, samples)
         return Baseline(
             _without_texts(before, edited),
@@ -78,6 +87,11 @@ def locate(
         return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
 
 
+def save(result: Result, folder: Path) -> None:
+    """Write a result as a baseline: its tables and run.json, without the pages. Raises StorageError."""
+    result.save(folder, pages=False, overwrite=True)
+
+
 def _without_baseline(suite: Suite, drifts: Sequence[Case], *, update: bool) -> Baseline:
     """Nothing to compare with. Raises ConfigError where that is needed."""
     if update:
@@ -90,35 +104,13 @@ def _without_baseline(suite: Suite, drifts: Sequence[Case], *, update: bool) -> 
     return Baseline()
 
 
-def save(result: Result, folder: Path) -> None:
-    """Write a result as a baseline: its tables and run.json, without the pages. Raises StorageError."""
-    result.save(folder, pages=False, overwrite=True)
-
-
 def _baseline_folder(suite: Suite, folder: Path | None) -> tuple[str, Path | None]:
     """The folder where the baseline is looked for, and how a message begins that is about it."""
     if folder is None:
         return f"{suite.path}:{suite.lines.get('baseline', 1)}: baseline", suite.baseline
     suite_folder = folder / suite.name
-    return f"{suite.path}: --baseline", suite_folder if (suite_folder / RUN).exists() or not (
-        folder / RUN
-    ).exists() else folder
-
-
-def _is_new_suite(place: Path, folder: Path) -> bool:
-    """Whether a folder is to have a run of each suite, and has none of this one: it is not there, or has others'."""
-    others = (f"*/{RUN}", f"*/{PAIRS}/{RUN}")
-    return not (place / RUN).exists() and (not folder.exists() or any(any(folder.glob(pattern)) for pattern in others))
-
-
-def _load_run(folder: Path) -> Result:
-    """Raises ConfigError for what is no scored run, StorageError for a damaged one."""
-    if not (folder / RUN).exists():
-        raise ConfigError(f"there is no run in {folder}")
-    result = load(folder)
-    if result.rankings or not any(column.kind == "criterion" for column in result.table.columns):
-        raise ConfigError(f"no text has a judge's score in {folder}")
-    return result
+    is_run = (folder / RUN).exists() and not (suite_folder / RUN).exists()
+    return f"{suite.path}: --baseline", folder if is_run else suite_folder
 
 
 def _check_folder(where: str, folder: Path) -> None:
@@ -191,7 +183,3 @@ def _text(sample: Sample) -> tuple[str, str]:
 
 def _describe(sample: Sample) -> str:
     return f"item {one_line(sample.item, 60)!r} of system {one_line(sample.system, 60)!r}"
-
-
-PAIRS = "pairs"
-"""The folder, in that of a suite's run, of the texts that were compared two by two."""

@@ -1,6 +1,6 @@
-"""What a whole suite may not exceed: failed judgments, tokens of a judgment, cost.
+"""The verdicts on a suite: `evaluate_case` on a case, `limits` on the limits of the whole suite.
 
-What a result says of a case: met where the numbers show it, not met where they show the opposite or too little.
+A case is met if the numbers show what it expects, not met if they show the opposite or too little.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from judge.suite.evidence import NEAR, Row, Text, Undecidable, describe_failure
 from judge.suite.expectations.baseline import compare_with_baseline
 from judge.suite.expectations.context import CaseContext, CaseOutcome, joined, share, short
 from judge.suite.records import Case, Limits, Suite, Verdict
+
+__all__ = ["compare_with_baseline", "evaluate_case", "limits"]
 
 _MAX_ERRORS = 3  # of failures that are named
 
@@ -84,9 +86,6 @@ def _estimate_verdict(suite: Suite, name: str, expected: str, estimated: str | N
 
 def _limit_verdict(suite: Suite, name: str, expected: str, measured: str, remark: str) -> Verdict:
     return Verdict(name, suite.lines.get("limits", 1), "limit", "", "passed", True, expected, measured, remark)
-
-
-__all__ = ["compare_with_baseline", "evaluate_case", "limits"]
 
 
 def evaluate_case(

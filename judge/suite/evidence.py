@@ -1,13 +1,12 @@
-"""What one text's score leaves open, from the replies it was made of: no verdict rests on a number alone.
+"""The evidence for a case: scores with their uncertainty, tests of their mean, and the rows they come from.
 
-The mean over a case's items less a limit, and whether it lies above, below or is not told apart from it.
-
-The scores of a result that a case is about, and what is said where there are none.
+`ScoreEvidence` is one score with what its replies leave open. `MeanTest` is the mean over a case's items less a limit.
+`CaseScores` looks up the scores of one criterion in a result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import fsum, sqrt
@@ -21,6 +20,7 @@ from judge.core.messages import format_interval, format_p, number, one_line, plu
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Score
 from judge.criteria.template import read_header
 from judge.results.result import Result
+from judge.stats.agreement import label_values
 from judge.stats.bootstrap import Floats
 from judge.stats.paired_differences import mean_differences
 from judge.stats.power import ALPHA, MIN_ITEMS, needed
@@ -61,12 +61,7 @@ def counts(column: Column, info: Mapping[str, Any]) -> Mapping[str, float]:
     of_run = (info.get("criteria") or {}).get(column.criterion or column.name) or {}
     if declared := _values_in_header(next(iter((of_run.get("templates") or {}).values()), "")):
         return declared
-    if len(column.labels) == 2 and column.low is not None and column.high is not None:
-        return dict(zip(column.labels, (column.low, column.high), strict=True))
-    try:
-        return {label: float(label) for label in column.labels}
-    except ValueError:
-        return {}
+    return label_values(column)
 
 
 @lru_cache(maxsize=256)
@@ -156,21 +151,19 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0) -> WeightedSum:
         return WeightedSum(Estimate("value", value, None, None, n, "a single reply: no interval"), None, True)
     drawn = [((c * evidence.sd) ** 2 / evidence.n, evidence.n) for c, evidence in parts if evidence.sd]
     variance = fsum(v for v, _ in drawn)
-    half, p = (0.0, None) if variance <= 0 else _student(value, variance, drawn)
+    half, p = 0.0, None
+    if variance > 0:
+        from scipy.special import stdtr, stdtrit
+
+        error, freedom = sqrt(variance), 1 / fsum((v / variance) ** 2 / (n_draws - 1) for v, n_draws in drawn)
+        half = float(stdtrit(freedom, 1 - ALPHA / 2)) * error
+        p = 2 * float(stdtr(freedom, -abs(value) / error))
     low, high = fsum(map(min, ends)) - limit - half, fsum(map(max, ends)) - limit + half
     method = (
         f"95% interval over {n} draws, Student's t" if n > 1 else "bounds, whatever was not seen of the probability"
     )
     estimate = Estimate("value", value, min(low, value), max(high, value), n, method, p)
     return WeightedSum(estimate, sqrt(variance * n) if n > 1 else None, False)
-
-
-def _student(value: float, variance: float, drawn: Sequence[tuple[float, int]]) -> tuple[float, float]:
-    """Half the width of the 95 % interval, and the two-sided p of 0; `drawn` are the variances and their draws."""
-    from scipy.special import stdtr, stdtrit
-
-    error, freedom = sqrt(variance), 1 / fsum((v / variance) ** 2 / (n - 1) for v, n in drawn)
-    return float(stdtrit(freedom, 1 - ALPHA / 2)) * error, 2 * float(stdtr(freedom, -abs(value) / error))
 
 
 def flip_probability(score: Score, band: Band, values: Mapping[str, float]) -> float | None:
@@ -271,16 +264,10 @@ def would_take(n: int | None, there: int, unit: str) -> str:
     """` (would take n ≈ 400 items)`; nothing where as many are there already, or it is not known."""
     if n is None or n <= there:
         return ""
-    return (
-        f" (would take n > {_MAX_ITEMS:,} {unit}s)"
-        if n > _MAX_ITEMS
-        else f" (would take n ≈ {_two_digits(n):,} {unit}s)"
-    )
-
-
-def _two_digits(n: int) -> int:
-    """Two digits: it is no more than an estimate."""
-    return round(n, -max(0, len(str(n)) - 2))
+    if n > _MAX_ITEMS:
+        return f" (would take n > {_MAX_ITEMS:,} {unit}s)"
+    rounded = round(n, -max(0, len(str(n)) - 2))  # two digits: it is only an estimate
+    return f" (would take n ≈ {rounded:,} {unit}s)"
 
 
 def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest]:
@@ -300,7 +287,7 @@ def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest
 
 
 def values(items: Sequence[Parts]) -> Floats:
-    """Of each item."""
+    """The value of each item."""
     return np.array([fsum(c * evidence.value for c, evidence in parts) for parts in items])
 
 
@@ -420,9 +407,9 @@ class CaseScores:
         return [(1 / len(scored), label_margin(score, label, rival)) for score, _ in scored]
 
     def lacking(self, rows: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
-        """What is said of rows without a score, and the first one's message and reply. Raises Undecidable for unasked ones.
+        """What is said of rows without a score, and the first one's message and reply.
 
-        A text that nobody asked about is no failed judgment, and no limit on these covers it.
+        Raises Undecidable for rows that nobody asked about. A text that nobody asked about is no failed judgment, and no limit on these covers it.
         """
         rows = list(rows)
         unasked = [row for row in rows if self.column.name not in self.rows.get(row, {})]
@@ -430,16 +417,10 @@ class CaseScores:
             listed = ", ".join(f"{one_line(item, 60)} ({one_line(system, 60)})" for item, system, _ in unasked[:_NAMED])
             more = f" and {len(unasked) - _NAMED:,} more" if len(unasked) > _NAMED else ""
             raise Undecidable(f"not judged: {listed}{more}")
-        failures = [failure for row in rows for failure in self._failures(row)]
-        first = failures[0] if failures else None
+        # A panel's judges come before their mean, whose failure follows from theirs.
+        by_column = (self.rows.get(row, {}).get(column.name) for row in rows for column in (*self.judges, self.column))
+        first = next((row for row in by_column if isinstance(row, Failure)), None)
         return f"{plural(len(rows), 'text')} without a score", describe_failure(first) if first else ""
-
-    def _failures(self, row: tuple[str, str, str]) -> Iterator[Failure]:
-        """Those of a panel's judges before that of their mean, which follows from them."""
-        by_column = self.rows.get(row, {})
-        for column in (*self.judges, self.column):
-            if isinstance(failure := by_column.get(column.name), Failure):
-                yield failure
 
 
 def describe_failure(failure: Failure) -> str:

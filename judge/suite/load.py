@@ -1,6 +1,7 @@
-"""What a file says of a case to a `Case`, with everything that can be wrong in it without its criterion and data.
+"""Read suites from their files. All mistakes of a file are reported at once, each with its line.
 
-Files of cases to `Suite`s. Every mistake is said with its file and line, all of a file's at once.
+`load` reads one file, `find` looks for files. What depends on a criterion or on the data is checked in
+`judge.suite.samples`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from judge.config import Judge, Plan, split
+from judge.config import Plan, split
 from judge.core.errors import ConfigError, DataError
 from judge.core.messages import one_line
 from judge.core.plugins import unknown_name_message
@@ -20,10 +21,99 @@ from judge.data import samples
 from judge.stats.coefficients import Coefficient
 from judge.suite import expectations
 from judge.suite.records import Agreement, Band, Case, Drift, Expected, Label, Order, Suite
-from judge.suite.schema import OPTIONS, CaseKeys, Expect, Human, Moved, Spec, YamlSource, nearby, unknown_key
+from judge.suite.schema import OPTIONS, CaseKeys, Spec, YamlSource, nearby, unknown_key
 
+SUFFIX = ".judge.yaml"
+_SCRIPTED = "scripted/"
+_LISTS, _PATHS = ("criteria", "systems"), ("data", "cache", "replay")
 _EXPECTS = ("expect", "better", "worse", "human", "drift")
 _COEFFICIENTS: tuple[Coefficient, ...] = ("spearman", "kendall", "pearson")
+
+
+def find(paths: Sequence[str | Path]) -> list[Path]:
+    """The suites in files of any name and in folders: of these every *.judge.yaml beneath, sorted, hidden ones not.
+
+    Raises ConfigError for a path that is not there, and where nothing is found.
+    """
+    suites: dict[Path, Path] = {}
+    for path in map(Path, paths):
+        if not path.exists():
+            raise ConfigError(f"{path}: no such file or folder{nearby(path)}")
+        inside = [path] if path.is_file() else sorted(path.rglob(f"*{SUFFIX}"))
+        visible = [file for file in inside if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+        if not visible:
+            raise ConfigError(f"{path}: no *{SUFFIX} in this folder; judge suite init DATA writes one")
+        for file in visible:
+            suites.setdefault(file.resolve(), file)
+    if not suites:
+        raise ConfigError(f"no suites: name a *{SUFFIX} or a folder that holds some")
+    return list(suites.values())
+
+
+def load(path: str | Path, given: Collection[str] = ()) -> Suite:
+    """A suite as its file has it. The files it names have to be there, but for options that are `given` elsewhere.
+
+    `options` then are checked values of `config.Plan` by the key that the file writes, its `criteria` those that cases
+    name. Raises ConfigError with a line `FILE:LINE: what is wrong and what to do` for each mistake.
+    """
+    file = YamlSource(Path(path))
+    plan = _read_options(file)
+    spec = file.checked(Spec, {key: value for key, value in file.values.items() if key in Spec.model_fields})
+    if plan is None or spec is None:
+        raise file.error()
+    written = {key for key, value in file.values.items() if key in OPTIONS and value is not None}
+    options = {key: getattr(plan, "mapping" if key == "map" else key) for key in OPTIONS if key in written}
+    cases = cases_of(spec, options, file)
+    options["criteria"] = tuple(beside(file.path, name) for name in dict.fromkeys(case.criterion for case in cases))
+    options = {key: _resolve_paths(file.path.parent, key, value) for key, value in options.items()}
+    _check_files(file, options, given)
+    file.raise_if_any()
+    baseline = None if spec.baseline is None else file.path.parent / spec.baseline
+    name = file.path.name.removesuffix(SUFFIX) if file.path.name.endswith(SUFFIX) else file.path.stem
+    return Suite(file.path, name, options, cases, spec.limits.limits(), baseline, spec.undecided, file.lines)
+
+
+def beside(path: Path, criterion: str) -> str:
+    """A criterion that the suite at `path` names: a built-in name, or a file from the suite's folder on."""
+    return str(path.parent / criterion) if criterion.endswith(".jinja") else criterion
+
+
+def _read_options(file: YamlSource) -> Plan | None:
+    """The options in the file; complaints about them, and about keys that no suite has."""
+    for key in file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
+        file.report(unknown_key(key), key)
+    options = {key: value for key, value in file.values.items() if key in OPTIONS and value is not None}
+    return file.checked(Plan, {k: split(v) if k in _LISTS and isinstance(v, str) else v for k, v in options.items()})
+
+
+def _resolve_paths(folder: Path, key: str, value: Any) -> Any:
+    """An option with its paths, which start from the file's folder."""
+    if key in _PATHS and isinstance(value, Path):
+        return folder / value
+    if key != "model":
+        return value
+    judges = []
+    for judge in value:
+        script = judge.name.removeprefix(_SCRIPTED)
+        is_script = script != judge.name
+        judges.append(judge.model_copy(update={"name": f"{_SCRIPTED}{folder / script}"}) if is_script else judge)
+    return tuple(judges)
+
+
+def _check_files(file: YamlSource, options: Mapping[str, Any], given: Collection[str]) -> None:
+    """Complaints about files that are not there."""
+    if "data" in options and "data" not in given:
+        try:
+            samples.files(options["data"])
+        except DataError as error:
+            file.report(f"data: {error}", "data")
+    named = [("replay", options["replay"])] if "replay" in options else []
+    scripts = [judge.name for judge in options.get("model", ()) if judge.name.startswith(_SCRIPTED)]
+    named += [("model", Path(name.removeprefix(_SCRIPTED))) for name in scripts]
+    for key, path in named:
+        if key not in given and not path.is_file():
+            problem = "is a folder, not a file" if path.is_dir() else f"no such file{nearby(path)}"
+            file.report(f"{key}: {path}: {problem}", key)
 
 
 def cases_of(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> tuple[Case, ...]:
@@ -102,11 +192,14 @@ class _CaseReader:
         elif things == ["order"]:
             return self._order(there)
         elif keys.expect is not None:
-            return _expect(keys.expect)
+            if keys.expect.label is not None:
+                return Label(keys.expect.label, 1.0 if keys.expect.share is None else keys.expect.share)
+            return Band(keys.expect.min, keys.expect.max)
         elif keys.human is not None:
-            return _agreement(keys.human)
+            limits: list[tuple[Coefficient, Any]] = [(name, getattr(keys.human, name)) for name in _COEFFICIENTS]
+            return Agreement({name: least.min for name, least in limits if least is not None}, keys.human.level)
         elif keys.drift is not None:
-            return _drift(keys.drift)
+            return Drift(keys.drift.max_shift, keys.drift.max_drop, keys.drift.max_flips)
         return None
 
     def _order(self, there: list[str]) -> Order | None:
@@ -142,18 +235,15 @@ class _CaseReader:
         elif systems and keys.system:
             self._wrong("better and worse name the systems; leave system out", "system")
         elif inline:
-            return self._inline(inline)
+            # one text, or two that share the columns of `text`
+            sides = [name for name in inline if name != "text"]
+            shared = self.keys.text or {}
+            texts = [self._sample(name, shared | getattr(self.keys, name)) for name in sides or ["text"]]
+            valid = tuple(sample for sample in texts if sample is not None)
+            return valid if len(valid) == len(texts) else None
         else:
             return ()
         return None
-
-    def _inline(self, names: list[str]) -> tuple[Sample, ...] | None:
-        """One text, or two that share the columns of `text`."""
-        sides = [name for name in names if name != "text"]
-        shared = self.keys.text or {}
-        texts = [self._sample(name, shared | getattr(self.keys, name)) for name in sides or ["text"]]
-        valid = tuple(sample for sample in texts if sample is not None)
-        return valid if len(valid) == len(texts) else None
 
     def _sample(self, system: str, columns: Mapping[str, Any]) -> Sample | None:
         if not isinstance(columns.get("output"), str):
@@ -166,24 +256,6 @@ class _CaseReader:
             return None
         at = self._file.line("cases", self._place, system)
         return replace(sample, where=f"{self._file.path}:{at}")
-
-
-def _expect(keys: Expect) -> Band | Label:
-    if keys.label is not None:
-        return Label(keys.label, 1.0 if keys.share is None else keys.share)
-    return Band(keys.min, keys.max)
-
-
-def _agreement(keys: Human) -> Agreement:
-    limits: list[tuple[Coefficient, Any]] = [(name, getattr(keys, name)) for name in _COEFFICIENTS]
-    return Agreement({name: least.min for name, least in limits if least is not None}, keys.level)
-
-
-def _drift(keys: Moved) -> Drift:
-    return Drift(keys.max_shift, keys.max_drop, keys.max_flips)
-
-
-# Names
 
 
 def _name_cases(cases: list[Case], file: YamlSource) -> Iterator[Case]:
@@ -202,95 +274,3 @@ def _name_cases(cases: list[Case], file: YamlSource) -> Iterator[Case]:
             name = f"{sentence} ({n})"
         first[name] = case.line
         yield replace(case, name=name, texts=tuple(replace(text, item=name) for text in case.texts))
-
-
-SUFFIX = ".judge.yaml"
-_SCRIPTED = "scripted/"
-_LISTS, _PATHS = ("criteria", "systems"), ("data", "cache", "replay")
-
-
-def find(paths: Sequence[str | Path]) -> list[Path]:
-    """The suites in files of any name and in folders: of these every *.judge.yaml beneath, sorted, hidden ones not.
-
-    Raises ConfigError for a path that is not there, and where nothing is found.
-    """
-    suites: dict[Path, Path] = {}
-    for path in map(Path, paths):
-        if not path.exists():
-            raise ConfigError(f"{path}: no such file or folder{nearby(path)}")
-        inside = [path] if path.is_file() else sorted(path.rglob(f"*{SUFFIX}"))
-        visible = [file for file in inside if not any(part.startswith(".") for part in file.relative_to(path).parts)]
-        if not visible:
-            raise ConfigError(f"{path}: no *{SUFFIX} in this folder; judge suite init DATA writes one")
-        for file in visible:
-            suites.setdefault(file.resolve(), file)
-    if not suites:
-        raise ConfigError(f"no suites: name a *{SUFFIX} or a folder that holds some")
-    return list(suites.values())
-
-
-def load(path: str | Path, given: Collection[str] = ()) -> Suite:
-    """A suite as its file has it. The files it names have to be there, but for options that are `given` elsewhere.
-
-    `options` then are checked values of `config.Plan` by the key that the file writes, its `criteria` those that cases
-    name. Raises ConfigError with a line `FILE:LINE: what is wrong and what to do` for each mistake.
-    """
-    file = YamlSource(Path(path))
-    plan, spec = (
-        _read_options(file),
-        file.checked(Spec, {k: v for k, v in file.values.items() if k in Spec.model_fields}),
-    )
-    if plan is None or spec is None:
-        raise file.error()
-    written = {key for key, value in file.values.items() if key in OPTIONS and value is not None}
-    options = {key: getattr(plan, "mapping" if key == "map" else key) for key in OPTIONS if key in written}
-    cases = cases_of(spec, options, file)
-    options["criteria"] = tuple(beside(file.path, name) for name in dict.fromkeys(case.criterion for case in cases))
-    options = {key: _resolve_paths(file.path.parent, key, value) for key, value in options.items()}
-    _check_files(file, options, given)
-    file.raise_if_any()
-    baseline = None if spec.baseline is None else file.path.parent / spec.baseline
-    name = file.path.name.removesuffix(SUFFIX) if file.path.name.endswith(SUFFIX) else file.path.stem
-    return Suite(file.path, name, options, cases, spec.limits.limits(), baseline, spec.undecided, file.lines)
-
-
-def beside(path: Path, criterion: str) -> str:
-    """A criterion that the suite at `path` names: a built-in name, or a file from the suite's folder on."""
-    return str(path.parent / criterion) if criterion.endswith(".jinja") else criterion
-
-
-def _read_options(file: YamlSource) -> Plan | None:
-    """The options in the file; complaints about them, and about keys that no suite has."""
-    for key in file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
-        file.report(unknown_key(key), key)
-    options = {key: value for key, value in file.values.items() if key in OPTIONS and value is not None}
-    return file.checked(Plan, {k: split(v) if k in _LISTS and isinstance(v, str) else v for k, v in options.items()})
-
-
-def _resolve_paths(folder: Path, key: str, value: Any) -> Any:
-    """An option with its paths, which start from the file's folder."""
-    if key in _PATHS and isinstance(value, Path):
-        return folder / value
-    return tuple(_resolve_script(folder, judge) for judge in value) if key == "model" else value
-
-
-def _resolve_script(folder: Path, judge: Judge) -> Judge:
-    if not judge.name.startswith(_SCRIPTED):
-        return judge
-    return judge.model_copy(update={"name": f"{_SCRIPTED}{folder / judge.name.removeprefix(_SCRIPTED)}"})
-
-
-def _check_files(file: YamlSource, options: Mapping[str, Any], given: Collection[str]) -> None:
-    """Complaints about files that are not there."""
-    if "data" in options and "data" not in given:
-        try:
-            samples.files(options["data"])
-        except DataError as error:
-            file.report(f"data: {error}", "data")
-    named = [("replay", options["replay"])] if "replay" in options else []
-    scripts = [judge.name for judge in options.get("model", ()) if judge.name.startswith(_SCRIPTED)]
-    named += [("model", Path(name.removeprefix(_SCRIPTED))) for name in scripts]
-    for key, path in named:
-        if key not in given and not path.is_file():
-            problem = "is a folder, not a file" if path.is_dir() else f"no such file{nearby(path)}"
-            file.report(f"{key}: {path}: {problem}", key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import islice
@@ -85,7 +85,10 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
             if name not in loaded:
                 taken = instead.get(Path(name).stem) or beside(suite.path, name)
                 loaded[name] = criteria_module.load(taken, language=language, pairwise=None)
-            _check_kind(case, loaded[name])
+            if loaded[name].pairwise and not isinstance(case.expected, Order):
+                raise CriterionError(
+                    f"{name} compares two texts: give the case better and worse, or a criterion that scores one"
+                )
         except CriterionError as error:
             wrong.append((case.line, str(error)))
             lost |= {name} - loaded.keys()
@@ -147,8 +150,12 @@ class _TextCollector:
             )
             self._pairs[case.name] = tuple(texts)
         else:
-            if case.texts:
-                self._keep(texts)
+            for sample in case.texts:
+                if _key(sample) in self._data:
+                    raise ConfigError(
+                        f"the data has an item {sample.item!r} of system {sample.system!r} as well; rename the case"
+                    )
+                self._inline[_key(sample)] = sample
             self._wanted.setdefault(criterion.name, {}).update(dict.fromkeys(map(_key, texts)))
         self._about[case.name] = tuple(map(_key, texts))
 
@@ -157,14 +164,6 @@ class _TextCollector:
         texts = [sample for key, sample in self._data.items() if key in every]
         wanted = {name: frozenset(keys) for name, keys in self._wanted.items()}
         return SuiteTexts(criteria, (*texts, *self._inline.values()), wanted, self._pairs, self._about)
-
-    def _keep(self, texts: Iterable[Sample]) -> None:
-        for sample in texts:
-            if _key(sample) in self._data:
-                raise ConfigError(
-                    f"the data has an item {sample.item!r} of system {sample.system!r} as well; rename the case"
-                )
-            self._inline[_key(sample)] = sample
 
     def _chosen(self, case: Case) -> Sequence[Sample]:
         """The texts of the data that a case is about; of an order, those of items that have both."""
@@ -188,10 +187,19 @@ class _TextCollector:
         return matching
 
     def _check_needs(self, criterion: Criterion, texts: Sequence[Sample], *, inline: bool) -> None:
-        """Raises CriterionError or DataError for texts that lack what the criterion reads."""
+        """Raise ConfigError, CriterionError or DataError for texts that lack what the criterion reads."""
         if inline:
             for sample in texts:
-                _check_inline_text(criterion, sample)
+                has = {"output", *(name for name, value in sample.extra.items() if value is not None)}
+                has |= {"source"} if sample.source else set()
+                has |= {"references", "reference"} if sample.references else set()
+                reads = criterion.needs - {"first", "second"}
+                if lacking := sorted(reads - has):
+                    near = get_close_matches(lacking[0], sorted(has), n=1)
+                    hint = f"; is that {near[0]!r}?" if near else ""
+                    raise ConfigError(
+                        f"{criterion.name} reads {', '.join(lacking)}, which the text in the case lacks{hint}"
+                    )
             return
         new = [sample for sample in texts if (criterion.digest, _key(sample)) not in self._checked]
         if new:
@@ -204,7 +212,7 @@ def _key(sample: Sample) -> Key:
 
 
 def _unknown_name(column: str, name: str, known: list[str]) -> str:
-    """As `registry.unknown`, of names that may be thousands."""
+    """As `unknown_name_message`, of names that may be thousands."""
     near = get_close_matches(name, known, n=1)
     message = unknown_name_message(column, name, known if len(known) <= _MAX_NAMES else [*near, *known][:_MAX_NAMES])
     return message if len(known) <= _MAX_NAMES else f"{message.removesuffix(')')}, ...: {plural(len(known), column)})"
@@ -224,23 +232,3 @@ def _name_clashes(suite: Suite, loaded: Mapping[str, Criterion]) -> list[tuple[i
             )
             wrong.setdefault(case.criterion, (case.line, message))
     return list(wrong.values())
-
-
-def _check_kind(case: Case, criterion: Criterion) -> None:
-    """Raises CriterionError for a criterion that compares two texts where one is scored."""
-    if criterion.pairwise and not isinstance(case.expected, Order):
-        raise CriterionError(
-            f"{case.criterion} compares two texts: give the case better and worse, or a criterion that scores one"
-        )
-
-
-def _check_inline_text(criterion: Criterion, sample: Sample) -> None:
-    """Raises ConfigError where a text that stands in a case lacks what the criterion's template reads."""
-    has = {"output", *(name for name, value in sample.extra.items() if value is not None)}
-    has |= {"source"} if sample.source else set()
-    has |= {"references", "reference"} if sample.references else set()
-    reads = criterion.needs - {"first", "second"}
-    if lacking := sorted(reads - has):
-        near = get_close_matches(lacking[0], sorted(has), n=1)
-        hint = f"; is that {near[0]!r}?" if near else ""
-        raise ConfigError(f"{criterion.name} reads {', '.join(lacking)}, which the text in the case lacks{hint}")

@@ -1,4 +1,4 @@
-"""A suite to begin with, made from data: cases that follow from people's ratings, and no limit that is made up."""
+"""Write a first suite for some data: its cases follow from people's ratings, and no limit is made up."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _criterion_cases(name: str, criterion: Criterion, samples: Sequence[Sample])
     rated = [sample for sample in samples if criterion.name in sample.human]
     cases = [
         *_agreement_case(name, criterion, rated),
-        *_order_case(name, _best_and_worst(rated, criterion.name)),
+        *_order_case(name, criterion.name, rated),
         *_band_cases(name, criterion, rated),
     ]
     if not cases:
@@ -135,25 +135,21 @@ def _agreement_case(name: str, criterion: Criterion, rated: Sequence[Sample]) ->
     yield f"    human: {{spearman: {{min: 0}}, level: {level}}}"
 
 
-def _best_and_worst(rated: Sequence[Sample], rating: str) -> tuple[str, str] | None:
+def _order_case(name: str, rating: str, rated: Sequence[Sample]) -> Iterator[str]:
     """The systems best and worst by the mean of the ratings, each over the items that all rated systems have."""
-    ratings_by_system: dict[str, dict[str, float]] = defaultdict(dict)
+    ratings: dict[str, dict[str, float]] = defaultdict(dict)
     for sample in rated:
-        ratings_by_system[sample.system][sample.item] = sample.human[rating]
-    shared = set.intersection(*(set(items) for items in ratings_by_system.values())) if ratings_by_system else set()
-    if len(ratings_by_system) < 2 or not shared:
-        return None
-    means = {system: fmean(items[item] for item in sorted(shared)) for system, items in ratings_by_system.items()}
+        ratings[sample.system][sample.item] = sample.human[rating]
+    shared = sorted(set.intersection(*(set(items) for items in ratings.values()))) if ratings else []
+    if len(ratings) < 2 or not shared:
+        return
+    means = {system: fmean(items[item] for item in shared) for system, items in ratings.items()}
     best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
-    return (best, worst) if means[best] > means[worst] else None
-
-
-def _order_case(name: str, systems: tuple[str, str] | None) -> Iterator[str]:
-    if systems is not None:
+    if means[best] > means[worst]:
         yield "  # the systems that people rate best and worst"
         yield f"  - criterion: {name}"
-        yield f"    better: {_flow(systems[0])}"
-        yield f"    worse: {_flow(systems[1])}"
+        yield f"    better: {_flow(best)}"
+        yield f"    worse: {_flow(worst)}"
 
 
 def _band_cases(name: str, criterion: Criterion, rated: Sequence[Sample]) -> Iterator[str]:

@@ -1,6 +1,7 @@
-"""What a suite's file may say, key by key, and the JSON schema of that.
+"""The keys of a suite's file, its JSON schema, and the YAML file with the line of every value.
 
-A YAML file as it was written: its values, where each of them stands, and what is wrong with it.
+`Spec` and the models below it are the keys, `schema` their JSON schema. `YamlSource` is one file: it collects mistakes
+and reports them all with their lines.
 """
 
 from __future__ import annotations
@@ -495,7 +496,13 @@ def _check_keys(root: yaml.Node) -> list[tuple[int, str]]:
             continue
         seen.add(id(node))
         if isinstance(node, yaml.ScalarNode):
-            complaints += _check_number(node)
+            # To YAML `010` is 8, and `12:30` is 750.
+            whole = node.tag == _NUMBERS[0] and not _DECIMAL.fullmatch(node.value)
+            if whole or (node.tag == _NUMBERS[1] and set(node.value) & {":", "_"}):
+                message = (
+                    f"{one_line(node.value, 40)}: YAML takes it for another number than it reads; put it in quotes"
+                )
+                complaints.append((node.start_mark.line + 1, message))
             continue
         if isinstance(node, yaml.SequenceNode):
             ahead += node.value
@@ -512,11 +519,3 @@ def _check_keys(root: yaml.Node) -> list[tuple[int, str]]:
             names.add(str(key.value))
             ahead.append(value)
     return complaints
-
-
-def _check_number(node: yaml.ScalarNode) -> Iterator[tuple[int, str]]:
-    """What is wrong with a number that is not what it reads: to YAML `010` is 8, and `12:30` is 750."""
-    whole = node.tag == _NUMBERS[0] and not _DECIMAL.fullmatch(node.value)
-    if whole or (node.tag == _NUMBERS[1] and set(node.value) & {":", "_"}):
-        message = f"{one_line(node.value, 40)}: YAML takes it for another number than it reads; put it in quotes"
-        yield node.start_mark.line + 1, message

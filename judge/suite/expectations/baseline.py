@@ -104,9 +104,10 @@ def _likeliest(shares: Mapping[str, float]) -> str:
 
 
 def pair_runs(before: Result, after: CaseScores, criterion: str, texts: Sequence[Text]) -> PairedRuns:
-    """Raises Undecidable for a criterion that the baseline has not, and where it has fewer than half of the texts scored.
+    """Pair the texts that have a score in both runs.
 
-    Rescaled for one that it has on another scale.
+    Raises Undecidable if the baseline lacks the criterion or has scores for fewer than half of the texts, Rescaled if
+    its scale is another one.
     """
     try:
         had = CaseScores.for_criterion(before, criterion, {item for item, _ in texts})

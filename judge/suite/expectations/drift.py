@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from judge.core.messages import number, percent
-from judge.core.records import Criterion, Estimate, Sample
+from judge.core.records import Criterion, Sample
 from judge.stats.bootstrap import wilson_interval as wilson
 from judge.suite.evidence import NEAR, MeanTest, Text, Undecidable, mean
 from judge.suite.expectations.baseline import format_change, pair_runs
@@ -59,9 +59,13 @@ def decide(context: CaseContext, drift: Drift) -> CaseOutcome:
         rows.append(_check_flips(flips, len(both.texts), drift.max_flips or 0.0))
     single = "one reply each" if still.single and not still.too_few_reason else ""
     remark = [*dict.fromkeys(remark for _, remark in rows), *([single, still.alike] if limits else [])]
+    move = still.estimate if limits else None
+    n = len(both.texts)
+    parts = [] if move is None else [format_change(move, at)]
+    parts += [] if flips is None else [f"{len(flips):,} of {n:,} flipped ({percent(len(flips) / n)})"]
     return CaseOutcome(
         min((status for status, _ in rows), key=_WORST.index),
-        _format_move(still.estimate if limits else None, flips, len(both.texts), at),
+        ", ".join(parts),
         joined(*remark, both.some, lacking),
         estimate=still.estimate if limits else wilson(len(flips or ()), len(both.texts)),
         before=number(both.mean_before(), at),
@@ -94,9 +98,3 @@ def _check_flips(flips: Sequence[Text], n: int, limit: float) -> tuple[Status, s
         return "passed", ""
     named = most(f"{display_name(item)} ({display_name(system)})" for item, system in flips)
     return "failed", f"more than {share(limit)} flipped: {named}"
-
-
-def _format_move(move: Estimate | None, flips: Sequence[Text] | None, n: int, places: int) -> str:
-    parts = [] if move is None else [format_change(move, places)]
-    parts += [] if flips is None else [f"{len(flips):,} of {n:,} flipped ({percent(len(flips) / n)})"]
-    return ", ".join(parts)

@@ -62,15 +62,17 @@ def decide(context: CaseContext, band: Band) -> CaseOutcome:
     return CaseOutcome(
         status,
         format_estimate(estimate, places(scored.column)),
-        joined(remark, _single(means[0], lone), means[0].alike, _describe_flakiness(odds, band, estimate), lacking),
+        joined(
+            remark,
+            "" if not means[0].single else "one reply" if lone else "one reply each",
+            means[0].alike,
+            _describe_flakiness(odds, band, estimate),
+            lacking,
+        ),
         odds,
         estimate,
         detail=detail,
     )
-
-
-def _single(test: MeanTest, lone: Text | None) -> str:
-    return "" if not test.single else "one reply" if lone else "one reply each"
 
 
 def _status_of_band(means: Sequence[MeanTest], band: Band) -> tuple[Status, str]:
