@@ -167,30 +167,23 @@ def analyze(
         for criterion, judges in judged_columns(columns).items()
     }
     agreement = {criterion: estimate for criterion, estimate in alphas.items() if estimate is not None}
-    if orders is None:
-        return replace(
-            _analyze_scores(table, seed),
-            agreement=agreement,
-            drivers=drivers(table, looks, seed=seed) if looks else (),
-            calibrated=calibrate(table) if people else (),
-        )
-    judged = [column.name for column in columns if column.kind == "criterion"]
-    ranked = rankings(scores, failures, table.systems, judged, orders=orders)
-    return Analysis(table, agreement=agreement, rankings=ranked)
-
-
-def _analyze_scores(table: Table, seed: int) -> Analysis:
-    """Means, comparisons, correlations and repeats, and means of the overall score, where there is one."""
-    estimates, compared = bootstrap_means(table, seed=seed), compare(table, seed=seed)
+    if orders is not None:
+        judged = [column.name for column in columns if column.kind == "criterion"]
+        ranked = rankings(scores, failures, table.systems, judged, orders=orders)
+        return Analysis(table, agreement=agreement, rankings=ranked)
+    estimates, comparisons = bootstrap_means(table, seed=seed), compare(table, seed=seed)
     weighted = overall(table)
     if weighted is not None:
         estimates |= bootstrap_means(weighted[1], seed=seed)
-        compared += compare(weighted[1], seed=seed)
+        comparisons += compare(weighted[1], seed=seed)
     return Analysis(
         table,
         estimates,
-        comparisons=compared,
+        agreement=agreement,
+        drivers=drivers(table, looks, seed=seed) if looks else (),
+        comparisons=comparisons,
         overall=weighted and weighted[0],
         repeats=repeats(table, seed=seed),
+        calibrated=calibrate(table) if people else (),
         matrices=matrices(table, seed),
     )

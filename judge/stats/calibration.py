@@ -4,8 +4,8 @@
 means on people's scale from a judge's scores of all items and ratings of some.
 
 It is PPI++ for means (Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453). The judge need not be calibrated, nor
-even on people's scale: what it is off by on average is measured on the rated items and taken away. How well it follows people
-only decides how much narrower the interval is. What it does take is that the rated items are drawn at random.
+even on people's scale: its mean error is measured on the rated items and subtracted. How well it correlates with people
+only decides how much narrower the interval is. The rated items have to be drawn at random.
 """
 
 from __future__ import annotations

@@ -309,16 +309,15 @@ def _items(columns: Sequence[_ColumnInBoth], shared: _SharedNames) -> tuple[Item
     shares = np.array([both.differences / both.span for both in varying])
     sizes = np.where(np.isnan(shares), 0.0, np.abs(shares)).max(axis=(0, 1), initial=0.0)
     order = [int(place) for place in np.argsort(-sizes, kind="stable")[:_MAX_ITEMS] if sizes[place] > 0]
-    return tuple(_item(varying, shared, shares[:, :, place], place, float(sizes[place])) for place in order)
-
-
-def _item(columns: Sequence[_ColumnInBoth], shared: _SharedNames, shares: Floats, place: int, size: float) -> Item:
-    """`shares` are columns × systems."""
-    moved = np.nan_to_num(shares)
-    shifts = []
-    for at in np.argsort(-np.abs(moved), axis=None, kind="stable")[: min(_MAX_SHIFTS, np.count_nonzero(moved))]:
-        of_column, of_system = divmod(int(at), len(shared.systems))
-        both, names = columns[of_column], (shared.items[place], shared.systems[of_system])
-        had, has = (float(side[of_system, place]) for side in (both.before, both.after))
-        shifts.append(Shift(*names, both.column.name, had, has, float(moved[of_column, of_system])))
-    return Item(shared.items[place], size, tuple(shifts))
+    items = []
+    for place in order:
+        moved = np.nan_to_num(shares[:, :, place])  # columns × systems
+        furthest = np.argsort(-np.abs(moved), axis=None, kind="stable")[: min(_MAX_SHIFTS, np.count_nonzero(moved))]
+        shifts = []
+        for at in furthest:
+            of_column, of_system = divmod(int(at), len(shared.systems))
+            column, names = varying[of_column], (shared.items[place], shared.systems[of_system])
+            old, new = (float(side[of_system, place]) for side in (column.before, column.after))
+            shifts.append(Shift(*names, column.column.name, old, new, float(moved[of_column, of_system])))
+        items.append(Item(shared.items[place], float(sizes[place]), tuple(shifts)))
+    return tuple(items)

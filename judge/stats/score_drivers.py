@@ -162,7 +162,12 @@ def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeature
         item, matrix = item[beside], matrix[beside]
     if len(item) < FEWEST:
         return _Texts(item, matrix, (), within, f"fewer than {FEWEST} texts")
-    matrix = matrix - (_item_means(matrix, item) if within else matrix.mean(axis=0))
+    if within:
+        sums = np.zeros((item.max() + 1, matrix.shape[1]))
+        np.add.at(sums, item, matrix)
+        matrix = matrix - sums[item] / np.bincount(item)[item, None]
+    else:
+        matrix = matrix - matrix.mean(axis=0)
     varied = np.abs(matrix).max(axis=0) > _TOLERANCE
     if not varied[0]:
         return _Texts(item, matrix, (), within, f"all scores equal{' within their items' if within else ''}")
@@ -181,14 +186,6 @@ def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeature
         within,
         "; ".join(f"without {' and '.join(out)}: {reason}" for reason, out in names_by_reason.items() if out),
     )
-
-
-def _item_means(values: Floats, item: Ints) -> Floats:
-    """For every text the means over its item."""
-    sums = np.zeros((item.max() + 1, values.shape[1]))
-    np.add.at(sums, item, values)
-    means: Floats = sums[item] / np.bincount(item)[item, None]
-    return means
 
 
 def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) -> list[Estimate]:

@@ -409,7 +409,8 @@ class CaseScores:
     def lacking(self, rows: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
         """What is said of rows without a score, and the first one's message and reply.
 
-        Raises Undecidable for rows that nobody asked about. A text that nobody asked about is no failed judgment, and no limit on these covers it.
+        Raises Undecidable for rows that nobody asked about: such a text is no failed judgment, and no limit on these
+        covers it.
         """
         rows = list(rows)
         unasked = [row for row in rows if self.column.name not in self.rows.get(row, {})]

@@ -92,24 +92,13 @@ def _decide_one(scored: CaseScores, text: Text, label: str, shares: Shares) -> C
     top = _likeliest(shares)
     side = (1 if top == label else -1) if lead.single else lead.significant_direction
     doubt = "" if side else f"not told apart from {display_name(rival)}{lead.items_needed}"
-    odds = None if lead.single else _share_turned(shares, label, top)
-    flakiness = "" if odds is None else f"flaky: {odds:.0%} of single replies say {_other_label(shares, label, top)}"
+    odds, flakiness = None, ""
+    turned = 1 - shares.get(label, 0.0) if top == label else shares.get(label, 0.0)
+    if not lead.single and flaky(turned):
+        others = [display_name(name) for name, p in shares.items() if name != label and p > 0]
+        answer = display_name(label) if top != label else others[0] if len(others) == 1 else "another label"
+        odds, flakiness = turned, f"flaky: {turned:.0%} of single replies say {answer}"
     measured = f"{display_name(top)} ({percent(shares[top])})" if not lead.single else display_name(top)
     return CaseOutcome(
         STATUS[side], measured, joined(doubt, "one reply" if lead.single else "", flakiness), odds, lead.estimate
     )
-
-
-def _share_turned(shares: Shares, label: str, top: str) -> float | None:
-    """The share of single replies that would have turned the verdict, if it is neither few nor nearly all."""
-    odds = shares.get(label, 0.0)
-    turned = 1 - odds if top == label else odds
-    return turned if flaky(turned) else None
-
-
-def _other_label(shares: Shares, label: str, top: str) -> str:
-    """What those replies say: the other label, or, where several are left, another one."""
-    if top != label:
-        return display_name(label)
-    others = [name for name, odds in shares.items() if name != label and odds > 0]
-    return display_name(others[0]) if len(others) == 1 else "another label"

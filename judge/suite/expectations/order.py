@@ -57,12 +57,11 @@ def decide(context: CaseContext, order: Order) -> CaseOutcome:
     parts_of_item = scored.preference if pairwise else scored.difference
     parts_by_item = {item: parts_of_item(item, order.better, order.worse) for item in both}
     items = [parts for parts in parts_by_item.values() if parts]
-    lost = [
-        row
-        for item, parts in parts_by_item.items()
-        if not parts
-        for row in _unscored_rows(scored, item, order, pairwise)
-    ]
+    ends = (order.better, order.worse)
+    lost = []
+    for item in (item for item, parts in parts_by_item.items() if not parts):
+        rows = [(item, *ends), (item, *ends[::-1])] if pairwise else [(item, system, "") for system in ends]
+        lost += [row for row in rows if scored.score(*row) is None]
     lacking, detail = missing(scored, lost, items)
     even = _EVEN if pairwise else 0.0
     margin, zero = mean(items, even + order.margin, even, seed=context.seed)
@@ -83,12 +82,6 @@ def decide(context: CaseContext, order: Order) -> CaseOutcome:
         estimate,
         detail=detail,
     )
-
-
-def _unscored_rows(scored: CaseScores, item: str, order: Order, pairwise: bool) -> list[tuple[str, str, str]]:
-    ends = (order.better, order.worse)
-    rows = [(item, *ends), (item, *ends[::-1])] if pairwise else [(item, system, "") for system in ends]
-    return [row for row in rows if scored.score(*row) is None]
 
 
 def _describe_flips(scored: CaseScores, parts_by_item: Mapping[str, Parts], order: Order) -> str:
