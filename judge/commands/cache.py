@@ -1,4 +1,4 @@
-"""Replies out of the cache into a recording and back, so that others need not pay for them again."""
+"""Export cached replies to a recording and import them again, so that others need not pay for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judge.providers.recording import Recorder, RecordingFile, entries, request_
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """Replies that were written, and those left in the cache: `older` hold no prompt, `offline` are of no server."""
+    """Counts of replies: `written`, and left out because they hold no prompt (`older`) or no server sent them."""
 
     written: int = 0
     older: int = 0
@@ -26,9 +26,9 @@ class ExportReport:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """Replies that were put into the cache, and those to requests that it had replies to.
+    """Counts of replies that were added to the cache, or `known` because it already had a reply to the request.
 
-    `servers` are the addresses under which a run finds them, `unfinished` the number of a last line that is cut off.
+    `servers` are the addresses under which a run finds them; `unfinished` is the number of a truncated last line.
     """
 
     added: int
@@ -40,11 +40,11 @@ class ImportReport:
 def export_replies(
     place: RedisUrl | Path | None, path: Path, *, model: str | None = None, base_url: str | None = None
 ) -> ExportReport:
-    """Add a cache's replies to a recording: all, or those of a model, of a server. Raises JudgeError.
+    """Add a cache's replies to a recording: all, or those of one model or server. Raises JudgeError.
 
-    Where there is none to add, that is a ConfigError, and no file is made.
+    Raises ConfigError and creates no file if there is no such reply.
     """
-    wanted = resolve_base_url(base_url) if base_url else None
+    server_url = resolve_base_url(base_url) if base_url else None
     counts: Counter[str] = Counter()
     models, servers = set(), set()
     with ExitStack() as opened:
@@ -56,34 +56,34 @@ def export_replies(
                 continue
             models.add(request.model)
             servers.add(server)
-            if model in (None, request.model) and wanted in (None, server):
+            if model in (None, request.model) and server_url in (None, server):
                 recorder = recorder or opened.enter_context(Recorder(path))
                 recorder.add(request, response)
                 counts["written"] += 1
-    done = ExportReport(**counts)
+    report = ExportReport(**counts)
     if model is not None and models and model not in models:
         raise ConfigError(f"--model: {unknown_name_message('model', model, sorted(models))}")
-    if wanted is not None and servers and wanted not in servers:
-        raise ConfigError(f"--base-url: {unknown_name_message('server', wanted, sorted(servers))}")
-    if not done.written:
+    if server_url is not None and servers and server_url not in servers:
+        raise ConfigError(f"--base-url: {unknown_name_message('server', server_url, sorted(servers))}")
+    if not report.written:
         raise ConfigError(
-            f"cache {cache_location(place)}: no such reply to write ({done.older:,} of an older version, kept without "
-            f"their prompts, and {done.offline:,} scripted or replayed, not a server's, are left out)"
+            f"cache {cache_location(place)}: no such reply to write ({report.older:,} of an older version, kept "
+            f"without their prompts, and {report.offline:,} scripted or replayed, not a server's, are left out)"
         )
-    return done
+    return report
 
 
 def import_replies(cache: RedisUrl | Path | None, path: Path, *, base_url: str | None = None) -> ImportReport:
-    """Put a recording's replies into a cache that has none to the same requests. Raises JudgeError.
+    """Add a recording's replies to a cache, unless it has replies to the same requests. Raises JudgeError.
 
-    A file of which any line is none of a recording changes nothing. The replies count as those of the server that
-    the line names, else of `base_url`, which is by default what a run asks.
+    A file with an invalid line changes nothing. A reply is stored for the server that its line names, or else for
+    `base_url`, by default the server that a run asks.
     """
     server = resolve_base_url(base_url)
-    with RecordingFile([path]) as whole:
-        if whole.note:
+    with RecordingFile([path]) as recording:
+        if recording.note:
             raise DataError(
-                f"{path}: it says of its replies {whole.note!r}, which out of a cache no report would; use --replay"
+                f"{path}: it says of its replies {recording.note!r}, which out of a cache no report would; use --replay"
             )
     added = known = end = number = 0
     servers = set()
@@ -96,18 +96,18 @@ def import_replies(cache: RedisUrl | Path | None, path: Path, *, base_url: str |
             servers.add(endpoint or server)
             requests = {draw: request_of(call, draw, endpoint or server) for draw in replies}
             keys = {draw: request.key() for draw, request in requests.items()}
-            there = store.get_many(list(keys.values()))
+            cached = store.get_many(list(keys.values()))
             for draw, response in replies.items():
-                if keys[draw] in there:
+                if keys[draw] in cached:
                     known += 1
                 else:
                     store.put(keys[draw], response, requests[draw])
                     added += 1
-    return ImportReport(added, known, tuple(sorted(servers)), _unfinished(path, end, number))
+    return ImportReport(added, known, tuple(sorted(servers)), _truncated_line(path, end, number))
 
 
-def _unfinished(path: Path, end: int, number: int) -> int | None:
-    """The number of the line that is cut off, after the last whole one and where that ends."""
+def _truncated_line(path: Path, end: int, number: int) -> int | None:
+    """Return the number of the line after the last complete one, which ends at `end`; None if nothing follows."""
     with path.open("rb") as file:
         file.seek(end)
         rest = file.read()
@@ -115,5 +115,5 @@ def _unfinished(path: Path, end: int, number: int) -> int | None:
 
 
 def resolve_base_url(base_url: str | None) -> str:
-    """The server's address as requests have it: by default $OPENAI_BASE_URL, else OpenAI's. Raises ConfigError."""
+    """Return the server's address as requests have it, by default $OPENAI_BASE_URL or OpenAI's. Raises ConfigError."""
     return HttpClient(base_url=base_url, needs_key=False).url

@@ -18,10 +18,10 @@ from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result, load
 from judge.stats.run_differences import compare_runs
 
-_WAYS = ("auto", "logprobs", "decisions", "samples", "single")
-_NAMES = {"t": "temperature", "judge": "judge version", "tok": "tokenizer", "json": "structured replies"}
-_NONE = "–"
-_SHOWN, _NAME = 5, 40  # names of either side, and characters of each
+_WEIGHTINGS = ("auto", "logprobs", "decisions", "samples", "single")
+_PART_NAMES = {"t": "temperature", "judge": "judge version", "tok": "tokenizer", "json": "structured replies"}
+_MISSING = "–"
+_MAX_NAMES, _MAX_LENGTH = 5, 40  # names quoted of either run, and characters of each
 
 
 @public_api()
@@ -36,75 +36,70 @@ def compare(
 
     Raises ConfigError for what is no scored run, and for runs that have no text or no column in common; StorageError.
     """
-    results = [_run(one) for one in (before, after)]
-    names = _names(before, after)
+    results = []
+    for run in (before, after):
+        if not isinstance(run, Result):
+            check_run(Path(run))
+            run = load(run)
+        results.append(run)
+    old, new = results
+    names = (
+        "before" if isinstance(before, Result) else str(before),
+        "after" if isinstance(after, Result) else str(after),
+    )
     for name, result in zip(names, results, strict=True):
         if result.rankings or any(row.rival for row in result.table.rows()):
             raise ConfigError(
                 f"{name}: texts were compared two by two there, and none has a score that could have moved; "
                 "judge report shows each ranking with its win rates"
             )
-    one, other = results
-    found = compare_runs(one.table, other.table, seed=seed, n_resamples=n_resamples)
-    if not found.texts:
-        raise ConfigError("; ".join([f"{names[0]} and {names[1]} have no text in common", *_apart(one, other)]))
-    if not found.moved and not found.incomparable:
+    differences = compare_runs(old.table, new.table, seed=seed, n_resamples=n_resamples)
+    if not differences.texts:
+        reasons = _explain_no_common_texts(old, new)
+        raise ConfigError("; ".join([f"{names[0]} and {names[1]} have no text in common", *reasons]))
+    if not differences.moved and not differences.incomparable:
         had, has = (", ".join(column.name for column in result.table.columns) for result in results)
         wordings = f"{command('criteria diff')} lays two wordings of a criterion side by side, whatever they are called"
         raise ConfigError(f"{names[0]} and {names[1]} have no column with values in common ({had}; {has}); {wordings}")
-    return RunComparison(names, one, other, found, tuple(_changes(one, other)), tuple(_notes(names, one, other)))
+    return RunComparison(names, old, new, differences, tuple(_changes(old, new)), tuple(_notes(names, old, new)))
 
 
-def _run(given: Result | str | Path) -> Result:
-    if isinstance(given, Result):
-        return given
-    check_run(Path(given))
-    return load(given)
-
-
-def _names(before: Result | str | Path, after: Result | str | Path) -> tuple[str, str]:
-    given = [("before", before), ("after", after)]
-    first, second = (name if isinstance(one, Result) else str(one) for name, one in given)
-    return first, second
-
-
-def _apart(before: Result, after: Result) -> Iterator[str]:
-    """Why no text of two runs is the same: whose names differ, and which of them only seem to be the same."""
+def _explain_no_common_texts(before: Result, after: Result) -> Iterator[str]:
     yield "texts are the same that have the same item and system"
-    for what in ("item", "system"):
-        sides = [getattr(result.table, f"{what}s") for result in (before, after)]
-        if not set(sides[0]) & set(sides[1]):
-            yield f"the {what}s are {_listed(sides[0])} there, {_listed(sides[1])} here"
-    yield from _alike(before, after)
+    for field in ("item", "system"):
+        had, has = (getattr(result.table, f"{field}s") for result in (before, after))
+        if not set(had) & set(has):
+            yield f"the {field}s are {_quote_names(had)} there, {_quote_names(has)} here"
+    yield from _lookalike_names(before, after)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(repr(one_line(name, _NAME)) for name in names[:_SHOWN]) + more
+def _quote_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(repr(one_line(name, _MAX_LENGTH)) for name in names[:_MAX_NAMES]) + more
 
 
-def _alike(before: Result, after: Result) -> Iterator[str]:
-    """Names that one run alone has, and that look like one that the other alone has."""
-    for what in ("item", "system"):
-        had, has = (dict.fromkeys(getattr(result.table, f"{what}s")) for result in (before, after))
-        known = {_look(name): name for name in had if name not in has}
-        found = [(known[_look(name)], name) for name in has if name not in had and _look(name) in known]
-        if found:
-            one, other = (ascii(name) for name in found[0])
+def _lookalike_names(before: Result, after: Result) -> Iterator[str]:
+    """Warn of names in one run that look like a name in the other, but are not equal."""
+    for field in ("item", "system"):
+        had, has = (dict.fromkeys(getattr(result.table, f"{field}s")) for result in (before, after))
+        known = {_visible_form(name): name for name in had if name not in has}
+        pairs = [(known[_visible_form(name)], name) for name in has if name not in had and _visible_form(name) in known]
+        if pairs:
+            old, new = (ascii(name) for name in pairs[0])
             yield (
-                f"the names of {plural(len(found), what)} look the same in both runs and are not ({one} there, "
-                f"{other} here): write them alike"
+                f"the names of {plural(len(pairs), field)} look the same in both runs and are not ({old} there, "
+                f"{new} here): write them alike"
             )
 
 
-def _look(name: str) -> str:
-    """What is seen of a name: composed, without characters of no width, blanks as one."""
-    return " ".join("".join(one for one in normalize("NFC", name) if category(one) != "Cf").split())
+def _visible_form(name: str) -> str:
+    """Compose characters, drop those of no width, and collapse blanks."""
+    return " ".join("".join(char for char in normalize("NFC", name) if category(char) != "Cf").split())
 
 
 def _notes(names: tuple[str, str], before: Result, after: Result) -> Iterator[str]:
-    """What either run's report warns of; what both do stands alone. Names that are not the same, but look so."""
-    yield from (f"{text[0].upper()}{text[1:]}." for text in _alike(before, after))
+    """Yield warnings about names, then the warnings of both reports, and those of either."""
+    yield from (f"{text[0].upper()}{text[1:]}." for text in _lookalike_names(before, after))
     first, second = (build_provenance(result).all_banners for result in (before, after))
     yield from (text for text in first if text in second)
     for name, banners, others in ((names[0], first, second), (names[1], second, first)):
@@ -115,68 +110,57 @@ def _notes(names: tuple[str, str], before: Result, after: Result) -> Iterator[st
 
 
 def _changes(before: Result, after: Result) -> Iterator[Change]:
-    """What is not the same about how the runs were made, by what it is; what several columns share stands once."""
+    """Yield what differs in how the runs were made; a difference that several columns share is yielded once."""
     had, has = (result.info.get("data") or {} for result in (before, after))
     if had.get("sha256") != has.get("sha256"):
-        yield Change("data", _data(had), _data(has))
-    found: dict[tuple[str, str, str], list[str]] = {}
+        yield Change("data", _describe_data(had), _describe_data(has))
+    changed: dict[tuple[str, str, str], list[str]] = {}
     columns = {column.name: column for column in before.table.columns}
     for column in after.table.columns:
-        if column.name in columns:
-            for change in _signed(columns[column.name], column):
-                found.setdefault(change, []).append(column.name)
-    for (what, old, new), names in found.items():
-        diff = _diff(before.info, after.info, columns[names[0]]) if what == "prompt" else ()
-        yield Change(what, old, new, tuple(names), diff)
-    yield from _served(before.info, after.info)
-
-
-def _data(found: Mapping[str, Any]) -> str:
-    path, digest = found.get("path"), found.get("sha256")
-    return f"{path}, sha256 {str(digest)[:12]}" if path and digest else str(path or "not from a file")
-
-
-def _signed(before: Column, after: Column) -> Iterator[tuple[str, str, str]]:
-    """What differs between two signatures: what it is, before, after. A panel's mean: nothing, as its judges have."""
-    if before.signature.startswith("mean of "):
-        return
-    old, new = (_parts(column) for column in (before, after))
-    for name in dict.fromkeys([*old, *new]):
-        if old.get(name) != new.get(name):
-            yield name, old.get(name, _NONE), new.get(name, _NONE)
-
-
-def _parts(column: Column) -> dict[str, str]:
-    """A signature's parts by name: `coherence@3f2a91|openai/small|t=0|logprobs|judge 0.1.0`."""
-    first, *rest = column.signature.split("|")
-    named, at, digest = first.partition("@")
-    found = {"prompt": digest} if at else {} if named in (column.name, column.criterion) else {"metric": named}
-    if column.kind == "criterion" and rest and "/" in rest[0]:
-        found["model"] = rest.pop(0)
-    for part in rest:
-        name, mark, value = part.partition("=" if "=" in part else " ")
-        if part in _WAYS:
-            name, value = "weighting", part
-        found[_NAMES.get(name, name)] = value if mark or part in _WAYS else "yes"
-    return found
-
-
-def _diff(before: Mapping[str, Any], after: Mapping[str, Any], column: Column) -> tuple[str, ...]:
-    """The lines of a criterion's templates that differ."""
-    name = column.criterion or column.name
-    had, has = (((info.get("criteria") or {}).get(name) or {}).get("templates") or {} for info in (before, after))
-    found: list[str] = []
-    for file in dict.fromkeys([*had, *has]):
-        old, new = (str(texts.get(file, "")).splitlines() for texts in (had, has))
-        found += unified_diff(old, new, f"{file} (before)", f"{file} (after)", lineterm="")
-    return tuple(found)
-
-
-def _served(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    """Models that answered under one name, but are not the same."""
-    had, has = (info.get("judges") or {} for info in (before, after))
+        # the mean of a panel is left out: its judges have the differences
+        if column.name in columns and not columns[column.name].signature.startswith("mean of "):
+            old_parts, new_parts = _signature_parts(columns[column.name]), _signature_parts(column)
+            for part in dict.fromkeys([*old_parts, *new_parts]):
+                if old_parts.get(part) != new_parts.get(part):
+                    change = part, old_parts.get(part, _MISSING), new_parts.get(part, _MISSING)
+                    changed.setdefault(change, []).append(column.name)
+    for (part, old, new), names in changed.items():
+        diff = _diff_templates(before.info, after.info, columns[names[0]]) if part == "prompt" else ()
+        yield Change(part, old, new, tuple(names), diff)
+    had, has = (result.info.get("judges") or {} for result in (before, after))
     for name in had:
-        if name in has:
+        if name in has:  # one name may be answered by different models
             old, new = (", ".join((judges[name] or {}).get("served_by") or ()) for judges in (had, has))
             if old and new and old != new:
                 yield Change(f"what answered as {name}", old, new)
+
+
+def _describe_data(data: Mapping[str, Any]) -> str:
+    path, digest = data.get("path"), data.get("sha256")
+    return f"{path}, sha256 {str(digest)[:12]}" if path and digest else str(path or "not from a file")
+
+
+def _signature_parts(column: Column) -> dict[str, str]:
+    """Split a signature into named parts: `coherence@3f2a91|openai/small|t=0|logprobs|judge 0.1.0`."""
+    first, *rest = column.signature.split("|")
+    named, at, digest = first.partition("@")
+    parts = {"prompt": digest} if at else {} if named in (column.name, column.criterion) else {"metric": named}
+    if column.kind == "criterion" and rest and "/" in rest[0]:
+        parts["model"] = rest.pop(0)
+    for part in rest:
+        name, mark, value = part.partition("=" if "=" in part else " ")
+        if part in _WEIGHTINGS:
+            name, value = "weighting", part
+        parts[_PART_NAMES.get(name, name)] = value if mark or part in _WEIGHTINGS else "yes"
+    return parts
+
+
+def _diff_templates(before: Mapping[str, Any], after: Mapping[str, Any], column: Column) -> tuple[str, ...]:
+    """Return the diff of a criterion's templates."""
+    name = column.criterion or column.name
+    had, has = (((info.get("criteria") or {}).get(name) or {}).get("templates") or {} for info in (before, after))
+    lines: list[str] = []
+    for file in dict.fromkeys([*had, *has]):
+        old, new = (str(texts.get(file, "")).splitlines() for texts in (had, has))
+        lines += unified_diff(old, new, f"{file} (before)", f"{file} (after)", lineterm="")
+    return tuple(lines)

@@ -1,7 +1,4 @@
-"""What a judge makes of two wordings of a criterion: what moved, what turned, and which goes better with people.
-
-Two wordings of a criterion: what differs in their files, in their prompts on data, and in what a judge says.
-"""
+"""`judge criteria diff`: compare two wordings of a criterion by their files, their prompts and a judge's scores."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ from judge.config import Judge, Plan
 from judge.core.errors import ConfigError
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Prompt, Request, Sample, Usage
+from judge.core.records import Criterion, Request, Sample, Usage
 from judge.criteria.render import Renderer
 from judge.data import samples
 from judge.execution import budget
@@ -56,130 +53,22 @@ from judge.stats.human_agreement import column_from_table
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data
 
-_PLACES = 9  # equal values may differ by rounding
-
-
-def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> tuple[Judged, tuple[str, ...]]:
-    """Two runs of one criterion on the same texts against each other, and what there is to know besides.
-
-    `rows` are the texts with their ratings by people.
-    """
-    column, seed = before.table.columns[0], before.info["plan"]["seed"]
-    sides, notes = (before, after), tuple[str, ...]()
-    ends = [(side.table.columns[0].low, side.table.columns[0].high) for side in sides]
-    if ends[0] != ends[1]:
-        notes = ("The scales are not the same: scores are compared as shares of their scale, 0 to 1.",)
-        sides = _as_shares(before), _as_shares(after)
-    had, has = ({(s.item, s.system) for s in side.table.column_scores(column.name)} for side in sides)
-    moved = replace(compare(*sides, seed=seed), changes=()) if had & has else None
-    turned = (*_labels(before, after), *_orders(before, after, column.name))
-    places = tuple(_places(before, after, column.name))
-    judgments, failed = (_asked(before), _asked(after)), (before.failed, after.failed)
-    found = Judged(judgments, failed, moved, turned, places, column.criterion)
-    return _against(found, rows, before, after), notes
-
-
-def _asked(result: Result) -> int:
-    return len(result.table.scores) + len(result.failures)
-
-
-def _as_shares(result: Result) -> Result:
-    """The same with every value as a share of its scale."""
-    ends = {c.name: (c.low, c.high - c.low) for c in result.table.columns if c.low is not None and c.high is not None}
-    columns = tuple(replace(column, low=0.0, high=1.0, labels=()) for column in result.table.columns)
-    scores = tuple(
-        replace(score, value=(score.value - ends[score.column][0]) / ends[score.column][1])
-        for score in result.table.scores
-    )
-    return replace(result, table=replace(result.table, columns=columns, scores=scores))
-
-
-def _labels(before: Result, after: Result) -> Iterator[FlipCount]:
-    """Texts of which the likeliest label is another one, of all judges; nothing where the scales have other labels."""
-    if before.table.columns[0].labels != after.table.columns[0].labels:
-        return
-    had, has = (
-        {(s.item, s.system, s.column): s.provenance.argmax for s in side.table.scores if s.provenance.argmax}
-        for side in (before, after)
-    )
-    both = had.keys() & has.keys()
-    if both:
-        yield FlipCount("likeliest label is another one", sum(had[key] != has[key] for key in both), len(both))
-
-
-def _orders(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
-    """Pairs of texts within an item, and pairs of systems by their means, of which the other one is ahead now."""
-    old, new = (np.round(side.table.matrix(column), _PLACES) for side in (before, after))
-    if len(old) < 2:
-        return
-    turned, of = 0, 0
-    for one, other in zip(old.T, new.T, strict=True):
-        known = ~(np.isnan(one) | np.isnan(other))
-        of += int(known.sum()) * (int(known.sum()) - 1) // 2
-        turned += _reversed(one[known], other[known])
-    yield FlipCount("order of two texts within an item", turned, of)
-    both = ~(np.isnan(old) | np.isnan(new))
-    scored = both.any(axis=1)
-    means = [
-        np.round([fmean(row[of].tolist()) for row, of in zip(side[scored], both[scored], strict=True)], _PLACES)
-        for side in (old, new)
-    ]
-    yield FlipCount("order of two systems' means", _reversed(*means), len(list(combinations(means[0], 2))))
-
-
-def _reversed(one: Floats, other: Floats) -> int:
-    """How many pairs are in the opposite order; a tie is in no order."""
-    signs = [np.sign(side[:, None] - side[None, :]) for side in (one, other)]
-    return int((signs[0] * signs[1] < 0).sum()) // 2
-
-
-def _places(before: Result, after: Result, column: str) -> Iterator[RankChange]:
-    """The systems that have another rank."""
-    had, has = (
-        {r.system: (r.rank, r.low, r.high) for c in side.comparisons if c.column == column for r in c.ranks}
-        for side in (before, after)
-    )
-    for system in has:
-        if system in had and had[system][0] != has[system][0]:
-            yield RankChange(system, had[system], has[system])
-
-
-def _against(found: Judged, rows: Sequence[Sample], before: Result, after: Result) -> Judged:
-    """With the agreement with people's ratings, or why there is none."""
-    rated = [row for row in rows if found.rating in row.human]
-    if not rated:
-        known = dict.fromkeys(name for row in rows for name in row.human)
-        others = f" called {found.rating} (--human names another: {', '.join(known)})" if known else ""
-        return replace(found, lacking=f"No text has a rating by people{others} to hold the two against")
-    agreement, why = _agreement(rated, before, after, found.rating)
-    lacking = "" if agreement else f"Agreement with people's {found.rating} cannot be had: {why}"
-    return replace(found, agreement=agreement, lacking=lacking, level=usual_level(rated))
-
-
-def _agreement(
-    rated: Sequence[Sample], before: Result, after: Result, rating: str
-) -> tuple[tuple[Agreement, ...], str]:
-    """Spearman with people before and after, by level, on the texts that have both scores; why a level has none."""
-    column, seed = before.table.columns[0], before.info["plan"]["seed"]
-    old, new = (column_from_table(column, side.table, column.name).values for side in (before, after))
-    found, why = change_in_agreement(rated, rating, old, new, seed=seed)
-    return tuple(Agreement(level, *shift) for level, shift in found.items()), why
-
-
-_WAYS, _NAMED = 3, 20  # differences of prompts, and names, that are shown
-_LOOKED_AT = 400
-Two = tuple[Criterion, Criterion]
+_DECIMALS = 9  # equal values may differ by rounding
+_MAX_DIFFERENCES, _MAX_NAMES = 3, 20  # differences of prompts, and names, that are shown
+_SAMPLED_JUDGMENTS = 400
+CriterionPair = tuple[Criterion, Criterion]
+TextPair = tuple[Sample, Sample | None]
 
 
 @dataclass(slots=True)
 class DiffPlan:
-    """Two criteria, checked: what is known of them without a judge, and, where one was named, a run for each.
+    """Two checked criteria: their comparison without a judge and, if a judge is named, a run for each.
 
-    In both runs the criterion has one name, that of people's ratings; these only the `rows` have, for a run would hold
-    more against them than is shown here.
+    In both runs the criterion has the same name, that of the human ratings. Only `rows` have these ratings: a run would
+    compute more agreement with them than is shown here.
     """
 
-    found: CriterionDiff
+    comparison: CriterionDiff
     runs: tuple[PreparedRun, PreparedRun] | None = None
     rows: Sequence[Sample] = ()
 
@@ -207,20 +96,20 @@ def diff(
     Raises JudgeError.
     """
     reject_unsupported(options, JudgeOptions, "a diff of criteria")
-    made, judges, _ = to_config(config.plan, data, None, model, options)
-    found = plan_diff(before, after, made, data, providers=judges, item=item, system=system, human=human)
-    return run_sync(lambda: _watched(found, progress))
+    plan, judges, _ = to_config(config.plan, data, None, model, options)
+    diff_plan = plan_diff(before, after, plan, data, providers=judges, item=item, system=system, human=human)
 
+    async def run() -> CriterionDiff:
+        async with displayed(progress) as counts:
+            return await run_diff(diff_plan, counts)
 
-async def _watched(found: DiffPlan, progress: Watch) -> CriterionDiff:
-    async with displayed(progress) as counts:
-        return await run_diff(found, counts)
+    return run_sync(run)
 
 
 def plan_diff(
     before: str | Criterion,
     after: str | Criterion,
-    made: Plan,
+    plan: Plan,
     data: Any = None,
     *,
     providers: Sequence[Judge | Provider] | None = None,
@@ -228,11 +117,11 @@ def plan_diff(
     system: str | None = None,
     human: str | None = None,
 ) -> DiffPlan:
-    """All that can be said of two criteria without asking, and what is to be asked. Raises JudgeError."""
-    reject_run_only_settings(made, "a diff of criteria")
-    given = made.model if providers is None else providers
-    asking = bool(given or made.replay)
-    source = data if data is not None else made.data
+    """Compare two criteria without a judge, and prepare the runs if one is named. Raises JudgeError."""
+    reject_run_only_settings(plan, "a diff of criteria")
+    judges = plan.model if providers is None else providers
+    asking = bool(judges or plan.replay)
+    source = data if data is not None else plan.data
     if source is None and (asking or item or system or human):
         raise ConfigError("no data: name a file of texts after the two criteria")
     if human and not asking:
@@ -240,224 +129,307 @@ def plan_diff(
             f"{option('human')}: agreement with people takes scores; name a judge: {option('model', 'NAME')} or "
             f"{option('replay', 'CALLS')}"
         )
-    rows = [] if source is None else _rows(made, source, item, system)
-    language = made.language or text.language_of(rows)
-    sides = _loaded(before, made, language), _loaded(after, made, language)
-    found = _texts(sides, _names(before, after))
-    rating = _rating(rows, sides, human)
+    rows = [] if source is None else _load_texts(plan, source, item, system)
+    language = plan.language or text.language_of(rows)
+    sides = _load_criterion(before, plan, language), _load_criterion(after, plan, language)
+    names = _name(before), _name(after)
+    if names[0] == names[1]:
+        names = f"{names[0]} (before)", f"{names[1]} (after)"
+    comparison = _compare_files(sides, names)
+    ratings = dict.fromkeys(name for row in rows for name in row.human)
+    if human is not None and human not in ratings:
+        raise ConfigError(f"--human: {unknown_name_message('rating', human, list(ratings)[:_MAX_NAMES])}")
+    rating = human or next((side.name for side in sides if side.name in ratings), sides[0].name)
     if not rows:
-        return DiffPlan(found)
+        return DiffPlan(comparison)
     if sides[0].pairwise != sides[1].pairwise:
         raise ConfigError("one of the two compares two texts and the other judges one: leave out the data")
     for side in sides:
         criteria.check_samples(side, rows)
-    runs = _runs(made, given, rows, sides, rating) if asking else None
-    shown = sides if runs is None else _as_asked(runs)
-    return DiffPlan(replace(found, prompts=_prompts(shown, rows, made.seed, runs)), runs, rows)
+    runs = None
+    if asking:
+        runs = _prepare_runs(plan, judges, rows, sides, rating)
+        sides = _as_first_judge_reads(runs[0]), _as_first_judge_reads(runs[1])
+    return DiffPlan(replace(comparison, prompts=_compare_prompts(sides, rows, plan.seed, runs)), runs, rows)
 
 
-async def run_diff(
-    ready: DiffPlan,
-    progress: Progress | None = None,
-    watch: Callable[[PreparedRun], AbstractContextManager[Any]] = nullcontext,
-) -> CriterionDiff:
-    """Ask what there is to ask, from one budget and within one deadline; each run inside what `watch` makes.
-
-    Raises what `stages.run` raises, and Unrecorded where a recording lacks replies.
-    """
-    if ready.runs is None:
-        return ready.found
-    runs = dict(zip(("before", "after"), ready.runs, strict=True))
-    results = await run_sequentially(runs, ready.runs[0].plan, progress, lambda _, one: watch(one))
-    require_all_recorded(*results.values())
-    judged, notes = criterion_shifts(results["before"], results["after"], ready.rows)
-    return replace(ready.found, judged=judged, notes=notes)
-
-
-# The files
-
-
-def _rows(made: Plan, source: Any, item: str | None, system: str | None) -> list[Sample]:
-    """The texts of an item and a system, as far as they are named."""
-    rows = samples.load(source, mapping=made.mapping, systems=made.systems, where=made.where)
-    for what, name in (("item", item), ("system", system)):
+def _load_texts(plan: Plan, source: Any, item: str | None, system: str | None) -> list[Sample]:
+    """Load the texts, only those of one item or system if it is named."""
+    rows = samples.load(source, mapping=plan.mapping, systems=plan.systems, where=plan.where)
+    for field, name in (("item", item), ("system", system)):
         if name is not None:
-            known = dict.fromkeys(getattr(one, what) for one in rows)
-            rows = [one for one in rows if getattr(one, what) == name]
+            known = dict.fromkeys(getattr(row, field) for row in rows)
+            rows = [row for row in rows if getattr(row, field) == name]
             if not rows:
-                raise ConfigError(f"{option(what)}: {unknown_name_message(what, name, list(known)[:_NAMED])}")
-    return rows[: made.limit]
+                raise ConfigError(f"{option(field)}: {unknown_name_message(field, name, list(known)[:_MAX_NAMES])}")
+    return rows[: plan.limit]
 
 
-def _loaded(given: str | Criterion, made: Plan, language: str) -> Criterion:
-    """The criterion in the form that the plan wants."""
-    if isinstance(given, Criterion):
-        found = criteria.finalize(given)
+def _load_criterion(source: str | Criterion, plan: Plan, language: str) -> Criterion:
+    """Load a criterion, with the kind of reply that the plan wants."""
+    if isinstance(source, Criterion):
+        criterion = criteria.finalize(source)
     else:
-        found = criteria.load(given, language=language, pairwise=None)
-    return replace(found, reply=made.reply or found.reply, form="json" if made.structured else found.form)
+        criterion = criteria.load(source, language=language, pairwise=None)
+    form = "json" if plan.structured else criterion.form
+    return replace(criterion, reply=plan.reply or criterion.reply, form=form)
 
 
-def _names(before: str | Criterion, after: str | Criterion) -> tuple[str, str]:
-    first, second = (one.name if isinstance(one, Criterion) else one for one in (before, after))
-    return (first, second) if first != second else (f"{first} (before)", f"{second} (after)")
+def _name(source: str | Criterion) -> str:
+    return source.name if isinstance(source, Criterion) else source
 
 
-def _rating(rows: Sequence[Sample], sides: Two, human: str | None) -> str:
-    """The column of people's ratings that both are held against; the first one's name where there are none."""
-    known = dict.fromkeys(name for row in rows for name in row.human)
-    if human is not None and human not in known:
-        raise ConfigError(f"--human: {unknown_name_message('rating', human, list(known)[:_NAMED])}")
-    return human or next((side.name for side in sides if side.name in known), sides[0].name)
-
-
-def _texts(sides: Two, names: tuple[str, str]) -> CriterionDiff:
-    had, has = map(_header, sides)
-    had["steps"], has["steps"] = _steps(*(side.steps for side in sides))
-    changes = [Change(what, had[what] or "–", has[what] or "–") for what in had if had[what] != has[what]]
+def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDiff:
+    """Compare the headers, templates and layouts."""
+    had, has = map(_header_fields, sides)
+    before, after = (side.steps for side in sides)
+    had["steps"] = has["steps"] = ""
+    if before != after:
+        added = sum(step not in before for step in after)
+        had["steps"] = str(len(before) or "none")
+        has["steps"] = f"{len(after)}, {added or 'none'} of them new" if after else "none"
+    changes = [Change(name, had[name] or "–", has[name] or "–") for name in had if had[name] != has[name]]
     lines: list[str] = []
-    for file in dict.fromkeys(["", *sides[0].layouts, *sides[1].layouts]):
-        old, new = (_file(side, file).splitlines() for side in sides)
-        one, other = (f"{file} of {name}" if file else name for name in names)
-        lines += unified_diff(old, new, one, other, lineterm="")
+    for layout in dict.fromkeys(["", *sides[0].layouts, *sides[1].layouts]):
+        texts = (side.layouts.get(layout, "") if layout else side.template for side in sides)
+        old, new = (file.splitlines() for file in texts)
+        old_title, new_title = (f"{layout} of {name}" if layout else name for name in names)
+        lines += unified_diff(old, new, old_title, new_title, lineterm="")
     return CriterionDiff(names, sides, tuple(changes), tuple(lines))
 
 
-def _file(side: Criterion, layout: str) -> str:
-    return side.layouts.get(layout, "") if layout else side.template
-
-
-def _header(one: Criterion) -> dict[str, str]:
+def _header_fields(criterion: Criterion) -> dict[str, str]:
+    labels, values = criterion.scale.labels, criterion.scale.values
+    if labels != tuple(f"{value:g}" for value in values):
+        scale = ", ".join(f"{label} ({value:g})" for label, value in zip(labels, values, strict=True))
+    elif len(labels) == values[-1] - values[0] + 1:
+        scale = f"{labels[0]}–{labels[-1]}"
+    else:
+        scale = f"{labels[0]}–{labels[-1]} in {len(labels)} labels"
     return {
-        "digest": one.digest[:6],
-        "compares": "two texts" if one.pairwise else "one text",
-        "title": one.title,
-        "description": one.description,
-        "scale": _scale(one),
-        "reply": one.reply,
-        "weight": f"{one.weight:g}",
-        "version": str(one.version),
-        "reads": ", ".join(sorted(one.needs)),
-        "layouts": ", ".join(one.layouts),
-        "language": one.language,
+        "digest": criterion.digest[:6],
+        "compares": "two texts" if criterion.pairwise else "one text",
+        "title": criterion.title,
+        "description": criterion.description,
+        "scale": scale,
+        "reply": criterion.reply,
+        "weight": f"{criterion.weight:g}",
+        "version": str(criterion.version),
+        "reads": ", ".join(sorted(criterion.needs)),
+        "layouts": ", ".join(criterion.layouts),
+        "language": criterion.language,
     }
 
 
-def _scale(one: Criterion) -> str:
-    """`1–5`, `0–100 in 11 labels`, `fail (0), pass (1)`."""
-    labels, values = one.scale.labels, one.scale.values
-    if labels != tuple(f"{value:g}" for value in values):
-        return ", ".join(f"{label} ({value:g})" for label, value in zip(labels, values, strict=True))
-    every = len(labels) == values[-1] - values[0] + 1
-    return f"{labels[0]}–{labels[-1]}" + ("" if every else f" in {len(labels)} labels")
-
-
-def _steps(before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
-    if before == after:
-        return "", ""
-    new = sum(step not in before for step in after)
-    return str(len(before) or "none"), f"{len(after)}, {new or 'none'} of them new" if after else "none"
-
-
-# The prompts
-
-
-def _runs(
-    made: Plan, given: Sequence[Judge | Provider], rows: Sequence[Sample], sides: Two, rating: str
+def _prepare_runs(
+    plan: Plan, judges: Sequence[Judge | Provider], rows: Sequence[Sample], sides: CriterionPair, rating: str
 ) -> tuple[PreparedRun, PreparedRun]:
-    """A run for each of the criteria, under one name."""
+    """Prepare a run for each criterion, under the same name."""
     if sides[0].pairwise:
         raise ConfigError(
             "these criteria compare two texts, and a diff judges one text at a time: leave out the judge, or look at "
             "judge rank with either"
         )
-    if any(isinstance(one, Judge) and one.name == HEURISTIC for one in given):
+    if any(isinstance(judge, Judge) and judge.name == HEURISTIC for judge in judges):
         raise ConfigError(f"--model {HEURISTIC}: it reads no prompt, so two of them are the same to it")
-    read: dict[str, Any] = {"mapping": {}, "systems": (), "where": {}, "limit": None}
-    plan = made.model_copy(update={**read, "criteria": (rating,), "metrics": (), "set": {}, "out": None})
-    bare = [replace(row, human={}, ratings={}) for row in rows]
-    first, second = (prepare(plan, bare, providers=given, own={rating: replace(side, name=rating)}) for side in sides)
+    used_up: dict[str, Any] = {"mapping": {}, "systems": (), "where": {}, "limit": None}
+    plan = plan.model_copy(update={**used_up, "criteria": (rating,), "metrics": (), "set": {}, "out": None})
+    unrated = [replace(row, human={}, ratings={}) for row in rows]
+    first, second = (
+        prepare(plan, unrated, providers=judges, own={rating: replace(side, name=rating)}) for side in sides
+    )
     return first, second
 
 
-def _as_asked(runs: tuple[PreparedRun, PreparedRun]) -> Two:
-    """The criteria as the first judge is asked them."""
-    first, second = (criterion_for(one.criteria[0], next(iter(one.judges.values()))) for one in runs)
-    return first, second
+def _as_first_judge_reads(run: PreparedRun) -> Criterion:
+    return criterion_for(run.criteria[0], next(iter(run.judges.values())))
 
 
-def _prompts(sides: Two, rows: Sequence[Sample], seed: int, runs: tuple[PreparedRun, PreparedRun] | None) -> Prompts:
-    """Both prompts on every text, or on every pair of texts in one order."""
-    shown: Sequence[tuple[Sample, Sample | None]] = [(row, None) for row in rows]
+def _compare_prompts(
+    sides: CriterionPair, rows: Sequence[Sample], seed: int, runs: tuple[PreparedRun, PreparedRun] | None
+) -> Prompts:
+    """Compare both prompts on every text, or on every pair of texts in one order."""
+    texts: Sequence[TextPair] = [(row, None) for row in rows]
     if sides[0].pairwise:
         pairs = choose_pairs(rows, orders=1, budget=None, seed=seed)
-        shown = pairs.compared or pairs.equal
+        texts = pairs.compared or pairs.equal
     renderers = [Renderer(side, criteria.template_bodies(side)) for side in sides]
     sizes = [0, 0]
-    differing: list[tuple[Sample, Sample | None]] = []
-    for first, second in shown:
-        made = [renderer.render(first, second) for renderer in renderers]
-        for place, prompt in enumerate(made):
-            sizes[place] += _size(prompt)
-        if (made[0].messages, made[0].question) != (made[1].messages, made[1].question):
-            differing.append((first, second))
-    items, others = (len({first.item for first, _ in some}) for some in (shown, differing))
-    mean = sizes[0] / len(shown), sizes[1] / len(shown)
-    cost, priced = (None, "") if runs is None else _cost(runs)
-    return Prompts(len(shown), items, len(differing), others, _ways(sides, differing), mean, cost, priced)
+    differing: list[TextPair] = []
+    for sample, rival in texts:
+        prompts = [renderer.render(sample, rival) for renderer in renderers]
+        for side, prompt in enumerate(prompts):
+            sizes[side] += budget.estimate_request(Request("", prompt.messages))
+            sizes[side] += budget.estimate_tokens(prompt.question)
+        if (prompts[0].messages, prompts[0].question) != (prompts[1].messages, prompts[1].question):
+            differing.append((sample, rival))
+    items, differing_items = (len({sample.item for sample, _ in group}) for group in (texts, differing))
+    mean_sizes = sizes[0] / len(texts), sizes[1] / len(texts)
+    prices, source = (None, "") if runs is None else _prices(runs)
+    differences = _prompt_differences(sides, differing)
+    return Prompts(len(texts), items, len(differing), differing_items, differences, mean_sizes, prices, source)
 
 
-def _size(prompt: Prompt) -> int:
-    return budget.estimate_request(Request("", prompt.messages)) + budget.estimate_tokens(prompt.question)
-
-
-def _ways(sides: Two, differing: Sequence[tuple[Sample, Sample | None]]) -> tuple[PromptDifference, ...]:
-    """What is around the texts, where it differs: each difference once."""
-    named = [replace(side, name=which) for side, which in zip(sides, ("before", "after"), strict=True)]
-    found = prompt_skeletons(
-        {"": [Judgment(first, side, second) for first, second in differing for side in named]},
-        {first.item for first, _ in differing},
+def _prompt_differences(sides: CriterionPair, differing: Sequence[TextPair]) -> tuple[PromptDifference, ...]:
+    """Return the most frequent differences around the texts, each once."""
+    before, after = replace(sides[0], name="before"), replace(sides[1], name="after")
+    skeletons = prompt_skeletons(
+        {"": [Judgment(sample, side, rival) for sample, rival in differing for side in (before, after)]},
+        {sample.item for sample, _ in differing},
     )
-    written = {side.name: found["asked"].get(side.name, {"usual": None, "others": []}) for side in named}
-    others = {which: {tuple(key): n for *key, n in of["others"]} for which, of in written.items()}
+    written = {side.name: skeletons["asked"].get(side.name, {"usual": None, "others": []}) for side in (before, after)}
+    exceptions = {name: {tuple(key): n for *key, n in sheets["others"]} for name, sheets in written.items()}
     pairs: Counter[tuple[int | None, ...]] = Counter()
-    for first, second in differing:
-        key = first.item, first.system, second.system if second else ""
-        pairs[tuple(others[which].get(key, of["usual"]) for which, of in written.items())] += 1
-    ways: Counter[tuple[str, ...]] = Counter()
-    for (old, new), texts in pairs.items():
+    for sample, rival in differing:
+        key = sample.item, sample.system, rival.system if rival else ""
+        pairs[tuple(exceptions[name].get(key, sheets["usual"]) for name, sheets in written.items())] += 1
+    differences: Counter[tuple[str, ...]] = Counter()
+    for (old, new), count in pairs.items():
         if old is not None and new is not None:
-            had, has = (_lines(found["sheets"][number]) for number in (old, new))
-            ways[tuple(unified_diff(had, has, "before", "after", lineterm=""))] += texts
-    return tuple(PromptDifference(texts, lines) for lines, texts in ways.most_common(_WAYS))
+            had, has = (_sheet_lines(skeletons["sheets"][number]) for number in (old, new))
+            differences[tuple(unified_diff(had, has, "before", "after", lineterm=""))] += count
+    return tuple(PromptDifference(count, lines) for lines, count in differences.most_common(_MAX_DIFFERENCES))
 
 
-def _lines(sheet: Sequence[Any]) -> list[str]:
-    """A sheet as it is read: `⟨output⟩` where the text stands."""
-    found: list[str] = []
+def _sheet_lines(sheet: Sequence[Any]) -> list[str]:
+    """Return the lines of a sheet, with placeholders for the texts: `⟨output⟩`."""
+    lines: list[str] = []
     for _, parts in sheet:
         names = (f"⟨{name.removeprefix('text ').removeprefix('extra ')}⟩" for name in parts[1::2])
         places = ["⟨key⟩" if name.startswith("⟨key ") else name for name in names] + [""]
         words = "".join(word + place for word, place in zip(parts[::2], places, strict=True))
-        found += words.splitlines()
-    return found
+        lines += words.splitlines()
+    return lines
 
 
-def _cost(runs: tuple[PreparedRun, PreparedRun]) -> tuple[tuple[float, float] | None, str]:
-    """US dollars for 1,000 judgments by all judges, before and after, and where the prices are from, or why not."""
-    found, why = [], ""
-    for one in runs:
-        fresh = replace(one, plan=one.plan.model_copy(update={"cache": False}))
+def _prices(runs: tuple[PreparedRun, PreparedRun]) -> tuple[tuple[float, float] | None, str]:
+    """Return US dollars for 1,000 judgments by all judges, before and after, and the source of the prices.
+
+    None if a price is unknown, with the reason instead.
+    """
+    prices, source = [], ""
+    for run in runs:
+        uncached = replace(run, plan=run.plan.model_copy(update={"cache": False}))
         total = 0.0
-        for ahead in count_requests(fresh, _LOOKED_AT):
-            judge, line = one.judges[ahead.judge], ahead.total
-            each = 1000 / max(1, line.requests)
-            usage = Usage(round(line.read * each), round(line.written * each))
+        for estimate in count_requests(uncached, _SAMPLED_JUDGMENTS):
+            judge, requests = run.judges[estimate.judge], estimate.total
+            factor = 1000 / max(1, requests.requests)
+            usage = Usage(round(requests.read * factor), round(requests.written * factor))
             price = pricing.cost_usd(judge.model, judge.endpoint, usage, decides=judge.decides)
             if judge.notice:
                 return None, ""
             if price is None:
                 return None, pricing.why_unknown(judge.model, judge.endpoint, decides=judge.decides)
-            total, why = total + price, pricing.price_source(decides=judge.decides)
-        found.append(total)
-    return (found[0], found[1]), why
+            total, source = total + price, pricing.price_source(decides=judge.decides)
+        prices.append(total)
+    return (prices[0], prices[1]), source
+
+
+async def run_diff(
+    diff_plan: DiffPlan,
+    progress: Progress | None = None,
+    watch: Callable[[PreparedRun], AbstractContextManager[Any]] = nullcontext,
+) -> CriterionDiff:
+    """Make both runs, if any, within one budget and one deadline; each runs inside the context of `watch`.
+
+    Raises the errors of `pipeline.run_pipeline`, and Unrecorded if a recording lacks replies.
+    """
+    if diff_plan.runs is None:
+        return diff_plan.comparison
+    runs = dict(zip(("before", "after"), diff_plan.runs, strict=True))
+    results = await run_sequentially(runs, diff_plan.runs[0].plan, progress, lambda _, run: watch(run))
+    require_all_recorded(*results.values())
+    judged, notes = criterion_shifts(results["before"], results["after"], diff_plan.rows)
+    return replace(diff_plan.comparison, judged=judged, notes=notes)
+
+
+def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> tuple[Judged, tuple[str, ...]]:
+    """Compare two runs of a criterion on the same texts; also return notes. `rows` have the human ratings."""
+    column, seed = before.table.columns[0], before.info["plan"]["seed"]
+    sides, notes = (before, after), tuple[str, ...]()
+    ends = [(side.table.columns[0].low, side.table.columns[0].high) for side in sides]
+    if ends[0] != ends[1]:
+        notes = ("The scales are not the same: scores are compared as shares of their scale, 0 to 1.",)
+        sides = _as_shares(before), _as_shares(after)
+    had, has = ({(s.item, s.system) for s in side.table.column_scores(column.name)} for side in sides)
+    comparison = replace(compare(*sides, seed=seed), changes=()) if had & has else None
+    old_ranks, new_ranks = (
+        {r.system: (r.rank, r.low, r.high) for c in side.comparisons if c.column == column.name for r in c.ranks}
+        for side in (before, after)
+    )
+    moved_ranks = tuple(
+        RankChange(system, old_ranks[system], rank)
+        for system, rank in new_ranks.items()
+        if system in old_ranks and old_ranks[system][0] != rank[0]
+    )
+    judged = Judged(
+        (len(before.table.scores) + len(before.failures), len(after.table.scores) + len(after.failures)),
+        (before.failed, after.failed),
+        comparison,
+        tuple(_flips(before, after, column.name)),
+        moved_ranks,
+        column.criterion,
+    )
+    return _add_agreement(judged, rows, before, after), notes
+
+
+def _as_shares(result: Result) -> Result:
+    """Rescale every value to a share of its scale."""
+    ends = {c.name: (c.low, c.high - c.low) for c in result.table.columns if c.low is not None and c.high is not None}
+    columns = tuple(replace(column, low=0.0, high=1.0, labels=()) for column in result.table.columns)
+    scores = tuple(
+        replace(score, value=(score.value - ends[score.column][0]) / ends[score.column][1])
+        for score in result.table.scores
+    )
+    return replace(result, table=replace(result.table, columns=columns, scores=scores))
+
+
+def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
+    """Count texts with another likeliest label, by all judges, and pairs of texts and of systems in reversed order."""
+    if before.table.columns[0].labels == after.table.columns[0].labels:
+        had, has = (
+            {(s.item, s.system, s.column): s.provenance.argmax for s in side.table.scores if s.provenance.argmax}
+            for side in (before, after)
+        )
+        both = had.keys() & has.keys()
+        if both:
+            yield FlipCount("likeliest label is another one", sum(had[key] != has[key] for key in both), len(both))
+    old, new = (np.round(side.table.matrix(column), _DECIMALS) for side in (before, after))
+    if len(old) < 2:
+        return
+    scored = ~(np.isnan(old) | np.isnan(new))
+    reversed_pairs = pairs = 0
+    for old_values, new_values, known in zip(old.T, new.T, scored.T, strict=True):
+        count = int(known.sum())
+        pairs += count * (count - 1) // 2
+        reversed_pairs += _reversed_pairs(old_values[known], new_values[known])
+    yield FlipCount("order of two texts within an item", reversed_pairs, pairs)
+    systems = scored.any(axis=1)
+    means = [
+        np.round(
+            [fmean(row[known].tolist()) for row, known in zip(side[systems], scored[systems], strict=True)], _DECIMALS
+        )
+        for side in (old, new)
+    ]
+    yield FlipCount("order of two systems' means", _reversed_pairs(*means), len(list(combinations(means[0], 2))))
+
+
+def _reversed_pairs(before: Floats, after: Floats) -> int:
+    """Return how many pairs are in the opposite order; tied pairs do not count."""
+    signs = [np.sign(side[:, None] - side[None, :]) for side in (before, after)]
+    return int((signs[0] * signs[1] < 0).sum()) // 2
+
+
+def _add_agreement(judged: Judged, rows: Sequence[Sample], before: Result, after: Result) -> Judged:
+    """Add the agreement with human ratings (Spearman, by level), or the reason why there is none."""
+    rated = [row for row in rows if judged.rating in row.human]
+    if not rated:
+        known = dict.fromkeys(name for row in rows for name in row.human)
+        others = f" called {judged.rating} (--human names another: {', '.join(known)})" if known else ""
+        return replace(judged, lacking=f"No text has a rating by people{others} to hold the two against")
+    column, seed = before.table.columns[0], before.info["plan"]["seed"]
+    old, new = (column_from_table(column, side.table, column.name).values for side in (before, after))
+    shifts, why = change_in_agreement(rated, judged.rating, old, new, seed=seed)
+    agreement = tuple(Agreement(level, *shift) for level, shift in shifts.items())
+    lacking = "" if agreement else f"Agreement with people's {judged.rating} cannot be had: {why}"
+    return replace(judged, agreement=agreement, lacking=lacking, level=usual_level(rated))

@@ -1,6 +1,6 @@
-"""What a colleague would look at first: versions, extras, keys, cache, and whether a model can be asked.
+"""`judge doctor`: check versions, extras, keys and the cache, and test a model with a few tiny requests.
 
-A model tried with a few tiny requests: whether it answers, and what it accepts. No reply is kept.
+Replies of these tests are not cached.
 """
 
 from __future__ import annotations
@@ -34,22 +34,36 @@ from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
 
 State = Literal["ok", "lacking", "wrong"]
-"""`lacking` is what is not there and need not be."""
+"""`lacking`: missing, but optional."""
 
 _DISTRIBUTION = "textjudge"
-_NO_EXTRA = ("all", "dev")
+_BUNDLES = ("all", "dev")
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?[^;]*(?:;.*extra == ['\"]([\w-]+)['\"])?")
-_LANGUAGES = {"ja": "ja", "ko": "ko", "zh": "zh", "zh, by words": "zh-words"}
-"""Tokenizers by what they are for."""
+_TOKENIZERS = {"ja": "ja", "ko": "ko", "zh": "zh", "zh, by words": "zh-words"}
+"""Tokenizers of Japanese, Korean and Chinese, for ROUGE and the like."""
 _VARIABLES = (
     "JUDGE_CACHE", "XDG_CACHE_HOME", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "RAY_ADDRESS", "HTTP_PROXY",
     "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "HF_HOME", "HF_HUB_OFFLINE", "NO_COLOR",
 )  # fmt: skip
+_CRITERION = "fluency"
+"""A short built-in criterion. The test judges its own description by it."""
+_SETTINGS = SamplingOptions(max_tokens=16, draws=3)
+_DEFAULTS = SamplingOptions()
+_PRICED_TOKENS, _PRICED_JUDGMENTS = 1000, 1000
+_UNAUTHORIZED = (401, 403)
+_TOO_MANY_REQUESTS = 429
+_SHOW_REPLIES = "judge run DATA --limit 3 shows its replies"
+_STRATEGIES: Mapping[Strategy, str] = {
+    "logprobs": "the probabilities of one reply's tokens",
+    "decisions": "the probabilities of a typed question's answers",
+    "samples": f"the mean of {_DEFAULTS.draws} draws",
+    "single": "one reply as it is written",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at, among others of its `part`; `mend` says what to do where there is something."""
+    """The result of one check; findings are grouped by `part`, and `mend` says how to fix a problem."""
 
     part: str
     name: str
@@ -60,160 +74,126 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All that was found."""
+    """All findings."""
 
     findings: tuple[Finding, ...]
 
     @property
     def ok(self) -> bool:
         """Whether nothing is wrong."""
-        return all(one.state != "wrong" for one in self.findings)
+        return all(finding.state != "wrong" for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {"ok": self.ok, "findings": [asdict(one) for one in self.findings]}
+        """Return plain JSON data."""
+        return {"ok": self.ok, "findings": [asdict(finding) for finding in self.findings]}
 
 
-def check_environment(made: Plan) -> list[Finding]:
-    """What there is here. Opens no connection, except to a shared cache where a model is named, and sends nothing."""
-    return [*_versions(), *_packages(), *_keys(), *_cache(made), *_variables(), *_tokenizers()]
+def check_environment(plan: Plan) -> list[Finding]:
+    """Check this machine. Sends nothing, and connects only to a shared cache, if a model is named."""
+    findings = [
+        Finding("this machine", "judge", "ok", f"{__version__} in {Path(__file__).parents[1]}"),
+        Finding("this machine", "Python", "ok", platform.python_version()),
+        Finding("this machine", "platform", "ok", platform.platform()),
+        *_check_packages(),
+    ]
+    keys = {"openai": ("OPENAI_API_KEY", False)}
+    keys |= {vendor.name: (vendor.key_env, vendor.local) for vendor in VENDORS.values()}
+    for name, (variable, local) in keys.items():  # the report never shows a key
+        if os.environ.get(variable, "").strip():
+            findings.append(Finding("keys", name, "ok", f"${variable} is set"))
+        else:
+            optional = "; a server of your own may need none" if local else ""
+            findings.append(Finding("keys", name, "lacking", f"${variable} is not set{optional}"))
+    findings += _check_cache(plan)
+    effects = {"OPENAI_BASE_URL": "is set: models without a vendor's name are asked there, and not at OpenAI"}
+    for name in _VARIABLES:  # names only: a value may be a secret
+        if os.environ.get(name) or os.environ.get(name.lower()):
+            findings.append(Finding("variables", f"${name}", "ok", effects.get(name, "is set")))
+    for name, tokenizer in _TOKENIZERS.items():
+        if text.installed(tokenizer):
+            findings.append(Finding("tokenizers", name, "ok", text.signature(tokenizer)))
+        else:
+            mend = _pip(f"{_DISTRIBUTION}[cjk]")
+            findings.append(Finding("tokenizers", name, "lacking", "not installed: metrics count characters", mend))
+    return findings
 
 
-def _versions() -> Iterator[Finding]:
-    yield Finding("this machine", "judge", "ok", f"{__version__} in {Path(__file__).parents[1]}")
-    yield Finding("this machine", "Python", "ok", platform.python_version())
-    yield Finding("this machine", "platform", "ok", platform.platform())
-
-
-def _packages() -> Iterator[Finding]:
-    """The packages that are always needed, and those of each extra."""
-    listed: dict[str, list[str]] = {"": []}
+def _check_packages() -> Iterator[Finding]:
+    """Check the required packages, and those of each extra."""
+    packages: dict[str, list[str]] = {"": []}
     try:
         for line in requires(_DISTRIBUTION) or ():
             name, extra = _REQUIREMENT.match(line).groups("")  # type: ignore[union-attr]
-            listed.setdefault(extra, []).append(name)
+            packages.setdefault(extra, []).append(name)
     except PackageNotFoundError:
         mend = "pip install -e . in the checkout, or pip install textjudge"
         yield Finding("packages", _DISTRIBUTION, "wrong", "not installed: judge runs from its folder", mend)
         return
-    for name in listed.pop(""):
+    for name in packages.pop(""):
         has = _version(name)
         yield Finding("packages", name, "ok" if has else "wrong", has or "not installed", "" if has else _pip(name))
-    for extra, names in listed.items():
-        if extra not in _NO_EXTRA:
-            yield _extra(extra, names)
-
-
-def _extra(extra: str, names: Sequence[str]) -> Finding:
-    found = {name: _version(name) for name in names}
-    if lacks := [name for name, has in found.items() if not has]:
-        return Finding("extras", extra, "lacking", f"lacks {', '.join(lacks)}", _pip(f"{_DISTRIBUTION}[{extra}]"))
-    return Finding("extras", extra, "ok", ", ".join(f"{name} {has}" for name, has in found.items()))
+    for extra, names in packages.items():
+        if extra in _BUNDLES:
+            continue
+        versions = {name: _version(name) for name in names}
+        if lacks := [name for name, has in versions.items() if not has]:
+            yield Finding("extras", extra, "lacking", f"lacks {', '.join(lacks)}", _pip(f"{_DISTRIBUTION}[{extra}]"))
+        else:
+            yield Finding("extras", extra, "ok", ", ".join(f"{name} {has}" for name, has in versions.items()))
 
 
 def _version(package: str) -> str:
-    """Which version is installed; "" for none."""
+    """Return the installed version, "" if there is none."""
     try:
         return version(package)
     except PackageNotFoundError:
         return ""
 
 
-def _pip(what: str) -> str:
-    return f"pip install '{what}'"
+def _pip(requirement: str) -> str:
+    return f"pip install '{requirement}'"
 
 
-def _keys() -> Iterator[Finding]:
-    """Whose keys are in the environment. Of a key itself nothing is told."""
-    keys = {"openai": ("OPENAI_API_KEY", False)}
-    keys |= {vendor.name: (vendor.key_env, vendor.local) for vendor in VENDORS.values()}
-    for name, (variable, local) in keys.items():
-        if os.environ.get(variable, "").strip():
-            yield Finding("keys", name, "ok", f"${variable} is set")
-        else:
-            own = "; a server of your own may need none" if local else ""
-            yield Finding("keys", name, "lacking", f"${variable} is not set{own}")
-
-
-def _cache(made: Plan) -> Iterator[Finding]:
-    """The cache that runs use: the folder, and the address above it where machines share one."""
+def _check_cache(plan: Plan) -> Iterator[Finding]:
+    """Check the folder of the cache, and the shared cache above it if there is one."""
     try:
-        place = cache_location(made.cache or None)
+        place = cache_location(plan.cache or None)
     except JudgeError as error:
         yield Finding("cache", "address", "wrong", str(error), "set it again, or name another with --cache")
         return
     if isinstance(place, RedisUrl):
-        if made.model:
-            yield _replies("address", place)
+        if plan.model:
+            yield _stored_replies("address", place)
         else:
             yield Finding("cache", "address", "ok", f"{place}: not asked without --model; judge cache stats asks it")
     folder = local_dir(place)
-    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
-    if not (there.is_dir() and os.access(there, os.W_OK)):
-        said = f"{folder}: {there} is {'not writable' if there.is_dir() else 'a file'}"
-        yield Finding("cache", "folder", "wrong", said, "name another with --cache DIR or $JUDGE_CACHE")
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not (existing.is_dir() and os.access(existing, os.W_OK)):
+        problem = f"{folder}: {existing} is {'not writable' if existing.is_dir() else 'a file'}"
+        yield Finding("cache", "folder", "wrong", problem, "name another with --cache DIR or $JUDGE_CACHE")
         return
     if (folder / "responses").exists():
-        yield _replies("folder", folder)
+        yield _stored_replies("folder", folder)
     else:
         yield Finding("cache", "folder", "ok", f"{folder}: empty, and can be written")
-    free = shutil.disk_usage(there).free
+    free = shutil.disk_usage(existing).free
     yield Finding("cache", "disk", "ok", f"{free / 1e9:,.1f} GB free")
 
 
-def _replies(name: str, place: RedisUrl | Path) -> Finding:
+def _stored_replies(name: str, place: RedisUrl | Path) -> Finding:
     try:
         with open_for_admin(place, beneath=False) as store:
-            found = store.stats()
+            stats = store.stats()
     except JudgeError as error:
         return Finding("cache", name, "wrong", str(error), "name another with --cache, or do without: --no-cache")
     return Finding(
-        "cache", name, "ok", f"{place}: replies kept: {found['responses']:,}, {found['bytes'] / 1e6:,.1f} MB"
+        "cache", name, "ok", f"{place}: replies kept: {stats['responses']:,}, {stats['bytes'] / 1e6:,.1f} MB"
     )
-
-
-def _variables() -> Iterator[Finding]:
-    """Which variables that change what a run does are set, by name: a value may be somebody's secret."""
-    said = {"OPENAI_BASE_URL": "is set: models without a vendor's name are asked there, and not at OpenAI"}
-    for name in _VARIABLES:
-        if os.environ.get(name) or os.environ.get(name.lower()):
-            yield Finding("variables", f"${name}", "ok", said.get(name, "is set"))
-
-
-def _tokenizers() -> Iterator[Finding]:
-    """What cuts Japanese, Korean and Chinese texts into words, for ROUGE and the like."""
-    for name, tokenizer in _LANGUAGES.items():
-        if text.installed(tokenizer):
-            yield Finding("tokenizers", name, "ok", text.signature(tokenizer))
-        else:
-            yield Finding(
-                "tokenizers", name, "lacking", "not installed: metrics count characters", _pip(f"{_DISTRIBUTION}[cjk]")
-            )
-
-
-_CRITERION = "fluency"
-"""A short one of the built-in criteria, asked about its own description."""
-_SETTINGS = SamplingOptions(max_tokens=16, draws=3)
-_USUAL = SamplingOptions()
-_PRICED_TOKENS, _PRICED = 1000, 1000
-_BARRED = (401, 403)
-
-
-_BUSY = 429
-_LOOK = "judge run DATA --limit 3 shows its replies"
-_WAYS: Mapping[Strategy, str] = {
-    "logprobs": "the probabilities of one reply's tokens",
-    "decisions": "the probabilities of a typed question's answers",
-    "samples": f"the mean of {_USUAL.draws} draws",
-    "single": "one reply as it is written",
-}
-Said = tuple[str, State, str] | tuple[str, State, str, str]
-"""A finding on a model, without its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """A judge to be tried: its provider, or why there is none. `asks` is how many requests it takes."""
+    """A judge to test: its provider, or the error on opening it. `asks` is the number of requests it takes."""
 
     judge: Judge
     provider: Provider | None = None
@@ -226,76 +206,90 @@ class ModelCheck:
         return 1 if self.provider.decides or _exact(self.provider) else 3
 
 
-def open_checks(made: Plan) -> list[ModelCheck]:
-    """The judges of a plan, opened; nothing is sent."""
-    found = []
-    for judge in made.model:
+def open_checks(plan: Plan) -> list[ModelCheck]:
+    """Open the judges of a plan. Sends nothing."""
+    checks = []
+    for judge in plan.model:
         try:
-            found.append(ModelCheck(judge, None if judge.name == HEURISTIC else open_judge(made, judge)))
+            checks.append(ModelCheck(judge, None if judge.name == HEURISTIC else open_judge(plan, judge)))
         except JudgeError as error:
-            found.append(ModelCheck(judge, error=error))
-    return found
+            checks.append(ModelCheck(judge, error=error))
+    return checks
 
 
-def announce(found: Sequence[ModelCheck]) -> str:
-    """What is going to be sent, or ""."""
-    asked = [f"{one.asks} small request{'s' * (one.asks > 1)} to {one.judge.name}" for one in found if one.asks]
-    if not asked:
+def announce(checks: Sequence[ModelCheck]) -> str:
+    """Say which requests the checks will send; "" if none."""
+    requests = [
+        f"{check.asks} small request{'s' * (check.asks > 1)} to {check.judge.name}" for check in checks if check.asks
+    ]
+    if not requests:
         return ""
     return (
-        f"{' and '.join(asked)}, for replies of at most {_SETTINGS.max_tokens} tokens that are kept nowhere (what a "
+        f"{' and '.join(requests)}, for replies of at most {_SETTINGS.max_tokens} tokens that are kept nowhere (what a "
         "server refuses is asked once more without; a model that thinks first takes as long as it likes)"
     )
 
 
-async def check_model(made: Plan, found: Sequence[ModelCheck]) -> list[Finding]:
-    """What came of it, one model after the other."""
-    return [finding for one in found for finding in await _tried(made, one)]
+async def check_model(plan: Plan, checks: Sequence[ModelCheck]) -> list[Finding]:
+    """Test the models one after the other."""
+    findings: list[Finding] = []
+    for check in checks:
+        part, provider = check.judge.name, check.provider
+        if check.error is not None:
+            findings.append(Finding(part, "model", "wrong", str(check.error)))
+        elif provider is None:
+            findings.append(Finding(part, "model", "ok", "the baseline of surface features: no model is asked"))
+        elif provider.notice:
+            findings.append(Finding(part, "model", "ok", "its replies are read from a file: there is no server to try"))
+        else:
+            try:
+                findings += await _test_provider(plan, check.judge, provider)
+            finally:
+                await provider.aclose()
+    return findings
 
 
-async def _tried(made: Plan, trial: ModelCheck) -> list[Finding]:
-    part, provider = trial.judge.name, trial.provider
-    if trial.error is not None:
-        return [Finding(part, "model", "wrong", str(trial.error))]
-    if provider is None:
-        return [Finding(part, "model", "ok", "the baseline of surface features: no model is asked")]
-    if provider.notice:
-        return [Finding(part, "model", "ok", "its replies are read from a file: there is no server to try")]
+async def _test_provider(plan: Plan, judge: Judge, provider: Provider) -> list[Finding]:
+    part = judge.name
+    best: Strategy = "decisions" if provider.decides else "logprobs"
+    criterion = criterion_for(replace(criteria.load(_CRITERION), steps=()), provider)
+    start = time.perf_counter()
     try:
-        return [Finding(part, *said) for said in await _asked(made, trial.judge, provider)]
-    finally:
-        await provider.aclose()
-
-
-async def _asked(made: Plan, judge: Judge, provider: Provider) -> list[Said]:
-    """The findings on a model, without its name."""
-    top: Strategy = "decisions" if provider.decides else "logprobs"
-    criterion = _criterion(provider)
-    begun = time.perf_counter()
-    try:
-        first = await provider.complete(_request(provider, criterion, top))
+        first = await provider.complete(_request(provider, criterion, best))
     except JudgeError as error:
-        return list(_failed(provider, error))
-    said: list[Said] = [("address", "ok", f"{provider.endpoint} answered in {time.perf_counter() - begun:.1f} s")]
-    said += _key(made, judge, provider)
+        return list(_explain_error(part, provider, error))
+    seconds = time.perf_counter() - start
+    findings = [Finding(part, "address", "ok", f"{provider.endpoint} answered in {seconds:.1f} s")]
+    if provider.endpoint.startswith("http"):  # a server that may want a key
+        default = VENDORS[provider.name].key_env if provider.name in VENDORS else plan.key_env
+        variable = judge.key_env or (plan.key_env if "key_env" in plan.model_fields_set else default)
+        sent = os.environ.get(variable, "").strip()
+        taken = f"${variable} is taken" if sent else f"none is asked for (${variable} is not set)"
+        findings.append(Finding(part, "key", "ok", taken))
     drawn: Response | None = None
     if not (provider.decides or _exact(provider)):
-        drawn, told = await _draws(provider, criterion)
-        said += [*_accepted(first), told, await _schema(provider, criterion)]
-    way, told = _way(top, criterion, first, drawn)
-    said.append(told)
-    return [*said, _price(provider, way, first, drawn)] if way else said
+        findings += _check_parameters(part, first)
+        request = _request(provider, criterion, "samples")
+        try:
+            drawn = await provider.complete(replace(request, params={**request.params, "n": _SETTINGS.draws}))
+        except JudgeError as error:
+            findings.append(Finding(part, "draws", "lacking", f"cannot be tried: {error}"))
+        else:
+            count = len(drawn.choices)
+            state: State = "lacking" if count < _SETTINGS.draws else "ok"
+            consequence = f": {_DEFAULTS.draws} draws are as many requests" if state == "lacking" else ""
+            findings.append(Finding(part, "draws", state, f"{count} in one request{consequence}"))
+        findings.append(await _test_json_schema(part, provider, criterion))
+    auto = _auto_weighting(part, best, criterion, first, drawn)
+    findings.append(auto.finding)
+    return [*findings, _price(part, provider, auto.strategy, first, drawn)] if auto.strategy else findings
 
 
-def _criterion(provider: Provider) -> Criterion:
-    return criterion_for(replace(criteria.load(_CRITERION), steps=()), provider)
-
-
-def _request(provider: Provider, criterion: Criterion, rung: Strategy) -> Request:
-    """What a rung asks first of a short text: the criterion's own description."""
+def _request(provider: Provider, criterion: Criterion, strategy: Strategy) -> Request:
+    """Return a strategy's first request about a short text: the criterion's own description."""
     sample = Sample("doctor", "doctor", criterion.description)
     prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
-    first = strategies.requests(prompt, criterion, rung, _SETTINGS, exact=_exact(provider))[0]
+    first = strategies.requests(prompt, criterion, strategy, _SETTINGS, exact=_exact(provider))[0]
     return replace(first, model=provider.model, endpoint=provider.endpoint)
 
 
@@ -303,112 +297,109 @@ def _exact(provider: Provider) -> bool:
     return bool(getattr(provider, "exact", False))
 
 
-def _failed(provider: Provider, error: JudgeError) -> Iterator[Said]:
-    """What a first request that was not answered shows."""
+def _explain_error(part: str, provider: Provider, error: JudgeError) -> Iterator[Finding]:
+    """Say what an error on the first request shows."""
     if not isinstance(error, ProviderError):
-        yield "model", "wrong", str(error)
+        yield Finding(part, "model", "wrong", str(error))
         return
     status = error.status if isinstance(error, Refused | Transient) else None
     if status is None:
-        yield "address", "wrong", str(error)
+        yield Finding(part, "address", "wrong", str(error))
         return
-    yield "address", "ok", f"{provider.endpoint} answers"
-    if status == _BUSY:
-        yield "model", "wrong", str(error), "it is busy, or a limit of the account is reached: try again in a minute"
+    yield Finding(part, "address", "ok", f"{provider.endpoint} answers")
+    if status == _TOO_MANY_REQUESTS:
+        mend = "it is busy, or a limit of the account is reached: try again in a minute"
+        yield Finding(part, "model", "wrong", str(error), mend)
     else:
-        yield "key" if status in _BARRED else "model", "wrong", str(error)
+        yield Finding(part, "key" if status in _UNAUTHORIZED else "model", "wrong", str(error))
 
 
-def _key(made: Plan, judge: Judge, provider: Provider) -> Iterator[Said]:
-    """That the key was taken, where there is a server that may want one."""
-    if not provider.endpoint.startswith("http"):
-        return
-    own = VENDORS[provider.name].key_env if provider.name in VENDORS else made.key_env
-    variable = judge.key_env or (made.key_env if "key_env" in made.model_fields_set else own)
-    sent = os.environ.get(variable, "").strip()
-    yield "key", "ok", f"${variable} is taken" if sent else f"none is asked for (${variable} is not set)"
-
-
-def _accepted(first: Response) -> Iterator[Said]:
-    """What of the first request was taken, and what it took away."""
-    unmet, thought = first.unmet, first.usage.reasoning_tokens
-    given = bool(first.choices) and first.choices[0].tokens is not None
-    yield "token probabilities", "ok" if given else "lacking", "given" if given else "not given"
+def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
+    """Say which parameters of the first request the server accepted."""
+    unmet, reasoning = first.unmet, first.usage.reasoning_tokens
+    has_probabilities = bool(first.choices) and first.choices[0].tokens is not None
+    state: State = "ok" if has_probabilities else "lacking"
+    yield Finding(part, "token probabilities", state, "given" if has_probabilities else "not given")
     if "reasoning" in unmet:
-        yield "thinking", "ok", "told not to think first, as it gives token probabilities only then"
-    elif thought:
-        yield "thinking", "ok", f"thinks before it writes: {thought:,} tokens for this reply, which are paid for"
+        yield Finding(part, "thinking", "ok", "told not to think first, as it gives token probabilities only then")
+    elif reasoning:
+        cost = f"thinks before it writes: {reasoning:,} tokens for this reply, which are paid for"
+        yield Finding(part, "thinking", "ok", cost)
     if "temperature" in unmet:
-        yield "temperature", "lacking", "not taken: replies are drawn at the model's own"
+        yield Finding(part, "temperature", "lacking", "not taken: replies are drawn at the model's own")
     else:
-        yield "temperature", "ok", "taken"
+        yield Finding(part, "temperature", "ok", "taken")
     if "max_tokens" in unmet:
-        yield "length", "lacking", "no limit on a reply's length works: what one can cost is not bounded"
+        unlimited = "no limit on a reply's length works: what one can cost is not bounded"
+        yield Finding(part, "length", "lacking", unlimited)
     else:
-        yield "length", "ok", "a limit on a reply's length is taken"
+        yield Finding(part, "length", "ok", "a limit on a reply's length is taken")
 
 
-async def _draws(provider: Provider, criterion: Criterion) -> tuple[Response | None, Said]:
-    """Several draws in one request, as one response for all that came."""
-    request = _request(provider, criterion, "samples")
-    request = replace(request, params={**request.params, "n": _SETTINGS.draws})
-    try:
-        drawn = await provider.complete(request)
-    except JudgeError as error:
-        return None, ("draws", "lacking", f"cannot be tried: {error}")
-    got = len(drawn.choices)
-    if got < _SETTINGS.draws:
-        return drawn, ("draws", "lacking", f"{got} in one request: {_USUAL.draws} draws are as many requests")
-    return drawn, ("draws", "ok", f"{got} in one request")
-
-
-async def _schema(provider: Provider, criterion: Criterion) -> Said:
-    """Whether `--structured` works."""
+async def _test_json_schema(part: str, provider: Provider, criterion: Criterion) -> Finding:
+    """Test whether `--structured` works."""
     name = "JSON schema"
     try:
         reply = await provider.complete(_request(provider, replace(criterion, form="json"), "single"))
     except JudgeError as error:
-        return name, "lacking", f"cannot be tried: {error}"
+        return Finding(part, name, "lacking", f"cannot be tried: {error}")
     if "response_format" in reply.unmet:
-        return name, "lacking", "not taken: --structured asks in words alone"
+        return Finding(part, name, "lacking", "not taken: --structured asks in words alone")
     try:
-        kept = isinstance(json.loads(reply.choices[0].text), dict)
+        obeyed = isinstance(json.loads(reply.choices[0].text), dict)
     except (ValueError, LookupError):
-        kept = False
-    return (name, "ok", "taken, and kept to") if kept else (name, "lacking", "taken, and not kept to")
+        obeyed = False
+    if not obeyed:
+        return Finding(part, name, "lacking", "taken, and not kept to")
+    return Finding(part, name, "ok", "taken, and kept to")
 
 
-def _way(top: Strategy, criterion: Criterion, first: Response, drawn: Response | None) -> tuple[Strategy | None, Said]:
-    """The way to a score that `--weighting auto` would take, None where there is none."""
+@dataclass(frozen=True, slots=True)
+class _AutoWeighting:
+    """The strategy that `--weighting auto` would use; None if there is none."""
+
+    strategy: Strategy | None
+    finding: Finding
+
+
+def _auto_weighting(
+    part: str, best: Strategy, criterion: Criterion, first: Response, drawn: Response | None
+) -> _AutoWeighting:
     name, why = "--weighting auto", ""
-    draws = [replace(drawn, choices=(one,)) for one in drawn.choices] if drawn else []
-    tries: list[tuple[Strategy, Sequence[Response]]] = [(top, [first])]
-    tries += [("samples", draws)] if draws else []
-    tries += [("single", [first])] if top == "logprobs" else []
-    for rung, answers in tries:
+    draws = [replace(drawn, choices=(choice,)) for choice in drawn.choices] if drawn else []
+    candidates: list[tuple[Strategy, Sequence[Response]]] = [(best, [first])]
+    candidates += [("samples", draws)] if draws else []
+    candidates += [("single", [first])] if best == "logprobs" else []
+    for strategy, answers in candidates:
         try:
-            _, how = strategies.score_reply(rung, answers, criterion, _SETTINGS)
+            _, provenance = strategies.score_reply(strategy, answers, criterion, _SETTINGS)
         except UnusableReply as error:
             why = why or f", as {error}"
         except ParseError as error:
-            return None, (name, "wrong", f"its reply holds no score: {error}", _LOOK)
+            unreadable = f"its reply holds no score: {error}"
+            return _AutoWeighting(None, Finding(part, name, "wrong", unreadable, _SHOW_REPLIES))
         else:
-            mass = f", of which {how.mass:.2f} is on the scale" if how.mass is not None and rung == top else ""
-            return rung, (name, "ok", f"takes {rung}: {_WAYS[rung]}{mass}{why}")
-    return None, (name, "wrong", f"no way to a score{why}", _LOOK)
+            mass = ""
+            if provenance.mass is not None and strategy == best:
+                mass = f", of which {provenance.mass:.2f} is on the scale"
+            summary = f"takes {strategy}: {_STRATEGIES[strategy]}{mass}{why}"
+            return _AutoWeighting(strategy, Finding(part, name, "ok", summary))
+    return _AutoWeighting(None, Finding(part, name, "wrong", f"no way to a score{why}", _SHOW_REPLIES))
 
 
-def _price(provider: Provider, way: Strategy, first: Response, drawn: Response | None) -> Said:
-    """What judgments cost at published prices, with a reply as long as this one was."""
+def _price(part: str, provider: Provider, strategy: Strategy, first: Response, drawn: Response | None) -> Finding:
+    """Estimate the price of judgments whose replies are as long as the first reply."""
     per_token = pricing.per_token(provider.model, provider.endpoint, decides=provider.decides)
     if per_token is None:
-        return "price", "lacking", pricing.why_unknown(provider.model, provider.endpoint, decides=provider.decides)
-    draws = _USUAL.draws if way == "samples" else 1
-    asked = draws if drawn is None or len(drawn.choices) < _SETTINGS.draws else 1
+        why = pricing.why_unknown(provider.model, provider.endpoint, decides=provider.decides)
+        return Finding(part, "price", "lacking", why)
+    draws = _DEFAULTS.draws if strategy == "samples" else 1
+    requests = draws if drawn is None or len(drawn.choices) < _SETTINGS.draws else 1
     written = first.usage.completion_tokens * draws
-    price = pricing.cost(Usage(_PRICED * _PRICED_TOKENS * asked, _PRICED * written), per_token)
-    times = f" {asked} times" if asked > 1 else ""
+    usage = Usage(_PRICED_JUDGMENTS * _PRICED_TOKENS * requests, _PRICED_JUDGMENTS * written)
+    price = pricing.cost(usage, per_token)
+    times = f" {requests} times" if requests > 1 else ""
     each = f"read {_PRICED_TOKENS:,} tokens{times} and write {written:,}"
     source = pricing.price_source(decides=provider.decides)
-    said = f"about {dollars(price)} for {_PRICED:,} judgments that each {each} ({source})"
-    return "price", "ok", f"{said}; judge plan DATA says it for yours"
+    summary = f"about {dollars(price)} for {_PRICED_JUDGMENTS:,} judgments that each {each} ({source})"
+    return Finding(part, "price", "ok", f"{summary}; judge plan DATA says it for yours")

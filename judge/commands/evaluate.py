@@ -1,4 +1,4 @@
-"""What a program calls."""
+"""`judge.evaluate` and `judge.rank`, and how Python arguments become a plan."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
     Data = str | Path | pd.DataFrame | Iterable[Mapping[str, Any] | Sample]
 
-_PROVIDER = ("name", "model", "endpoint", "notice", "decides", "learned", "complete", "aclose")
-_OF_RUNS = ("merge_criteria", "engine", "ray_workers", "retry_failed", "calibrate")
-"""What a file may say of how a judge is asked that is for runs alone."""
+_PROVIDER_ATTRIBUTES = ("name", "model", "endpoint", "notice", "decides", "learned", "complete", "aclose")
+_RUN_ONLY_SETTINGS = ("merge_criteria", "engine", "ray_workers", "retry_failed", "calibrate")
+"""Settings of a plan file that apply only to runs."""
 
-One = str | Provider | Mapping[str, str] | Function
-Model = One | Sequence[One]
-"""A judge by its name, a mapping with `name`, `base_url` and `key_env`, a Provider or a function; several: a panel."""
+SingleModel = str | Provider | Mapping[str, str] | Function
+Model = SingleModel | Sequence[SingleModel]
+"""A model's name, a mapping with `name`, `base_url` and `key_env`, a Provider or a function; several are a panel."""
 Criteria = str | Path | Criterion | Sequence[str | Path | Criterion]
 
 
 class JudgeOptions(TypedDict, total=False):
-    """What all that ask a judge take: keys of `config.Plan`."""
+    """Options of every function that asks a judge: keys of `config.Plan`."""
 
     map: Mapping[str, str | Sequence[str]]
     mapping: Mapping[str, str | Sequence[str]]
@@ -65,7 +65,7 @@ class JudgeOptions(TypedDict, total=False):
 
 
 class Options(JudgeOptions, total=False):
-    """What `evaluate` takes beside data, criteria, model and progress: the keys of `config.Plan`."""
+    """Options of `evaluate` besides data, criteria, model and progress: keys of `config.Plan`."""
 
     metrics: str | Sequence[str]
     set: Mapping[str, Mapping[str, Any]]
@@ -79,7 +79,7 @@ class Options(JudgeOptions, total=False):
 
 
 class RankOptions(Options, total=False):
-    """What `rank` takes besides: the further keys of `config.RankPlan`."""
+    """Further options of `rank`: keys of `config.RankPlan`."""
 
     orders: int
     pairs: int
@@ -119,7 +119,7 @@ async def evaluate_async(
     **options: Unpack[Options],
 ) -> Result:
     """`evaluate` for callers with an event loop of their own."""
-    return await _ask(config.plan, data, criteria, model=model, progress=progress, given=dict(options))
+    return await _run(config.plan, data, criteria, model=model, progress=progress, options=options)
 
 
 @public_api(RankOptions, RankPlan)
@@ -150,29 +150,32 @@ async def rank_async(
     **options: Unpack[RankOptions],
 ) -> Result:
     """`rank` for callers with an event loop of their own."""
-    return await _ask(config.rank_plan, data, criteria, model=model, progress=progress, given=dict(options))
+    return await _run(config.rank_plan, data, criteria, model=model, progress=progress, options=options)
 
 
-async def _ask(
+async def _run(
     make: Callable[..., Plan],
     data: Data,
     criteria: Criteria | None,
     *,
     model: Model | None,
     progress: Watch,
-    given: dict[str, Any],
+    options: Mapping[str, Any],
 ) -> Result:
-    made, providers, own = to_config(make, data, criteria, model, given)
+    plan, providers, custom_criteria = to_config(make, data, criteria, model, options)
     async with displayed(progress) as counts:
-        return await run_pipeline(prepare(made, data, providers=providers, own=own), counts)
+        return await run_pipeline(prepare(plan, data, providers=providers, own=custom_criteria), counts)
 
 
 class ParsedArguments(NamedTuple):
-    """A plan, and what it cannot hold: the judges in their order (None: those of the plan), and criteria by name."""
+    """A plan and the arguments that it cannot hold.
+
+    `providers` are all judges in order, None for those of the plan; `custom_criteria` are Criterion objects by name.
+    """
 
     plan: Plan
     providers: list[Judge | Provider] | None
-    own: dict[str, Criterion]
+    custom_criteria: dict[str, Criterion]
 
 
 def to_config(
@@ -182,77 +185,75 @@ def to_config(
     model: Model | None,
     options: Mapping[str, Any],
 ) -> ParsedArguments:
-    """Arguments as a plan. Raises ConfigError."""
-    given = {"map" if name == "mapping" else name: value for name, value in options.items()}
-    own: dict[str, Criterion] = {}
+    """Turn arguments into a plan. Raises ConfigError and CriterionError."""
+    settings = {"map" if name == "mapping" else name: value for name, value in options.items()}
+    custom_criteria: dict[str, Criterion] = {}
     if criteria is not None:
-        given["criteria"] = _names(criteria, own)
+        settings["criteria"] = _criterion_names(criteria, custom_criteria)
     if isinstance(data, str | Path):
-        given["data"] = Path(data)
-    models = _listed(model)
-    if models and all(map(_is_function, models)) and given.get("temperature") is None:
-        given["temperature"] = 0  # what a function replies once, it is not asked for again in many draws
-    given["model"] = [one for one in models if isinstance(one, str | Mapping)]
-    made = make(given=given)
-    names = iter(made.model)
-    providers = [next(names) if isinstance(one, str | Mapping) else _checked(one) for one in models]
-    return ParsedArguments(made, providers if models else None, own)
+        settings["data"] = Path(data)
+    models: list[Any] = []
+    if model is not None:
+        models = list(model) if isinstance(model, list | tuple) else [model]
+    if models and all(map(_is_function, models)) and settings.get("temperature") is None:
+        settings["temperature"] = 0  # a function gives the same reply again: one draw is enough
+    settings["model"] = [entry for entry in models if isinstance(entry, str | Mapping)]
+    plan = make(given=settings)
+    judges = iter(plan.model)
+    providers = [next(judges) if isinstance(entry, str | Mapping) else _to_provider(entry) for entry in models]
+    return ParsedArguments(plan, providers if models else None, custom_criteria)
 
 
-def _names(given: Any, own: dict[str, Criterion]) -> str | list[str]:
-    """Criteria by their names; those that are objects are put into `own`. Raises CriterionError."""
-    if isinstance(given, str):
-        return criteria.validate_name(given)
-    listed = [given] if isinstance(given, Path | Criterion | Mapping) or not isinstance(given, Iterable) else given
+def _criterion_names(chosen: Any, custom_criteria: dict[str, Criterion]) -> str | list[str]:
+    """Return the names of criteria and add those that are objects to `custom_criteria`. Raises CriterionError."""
+    if isinstance(chosen, str):
+        return criteria.validate_name(chosen)
+    single = isinstance(chosen, Path | Criterion | Mapping) or not isinstance(chosen, Iterable)
     names = []
-    for one in listed:
-        if isinstance(one, Criterion):
-            own[one.name] = criteria.finalize(one)
-        names.append(one.name if isinstance(one, Criterion) else criteria.validate_name(one))
+    for criterion in [chosen] if single else chosen:
+        if isinstance(criterion, Criterion):
+            custom_criteria[criterion.name] = criteria.finalize(criterion)
+            names.append(criterion.name)
+        else:
+            names.append(criteria.validate_name(criterion))
     return names
 
 
-def reject_unsupported(options: Mapping[str, Any], takes: type, whose: str) -> None:
-    """Raises ConfigError for an option of a run that is none of those that `takes` has."""
+def reject_unsupported(options: Mapping[str, Any], supported: type, caller: str) -> None:
+    """Raise ConfigError for an option of a run that is not among the `supported` ones."""
     for name in options:
-        if options[name] is not None and name in Options.__annotations__ and name not in takes.__annotations__:
-            raise _refused(name, whose)
+        if options[name] is not None and name in Options.__annotations__ and name not in supported.__annotations__:
+            raise _unsupported_option(name, caller)
 
 
-def reject_run_only_settings(made: Plan, whose: str) -> None:
-    """Raises ConfigError for what a plan says of how a run asks a judge, which would not be done here.
+def reject_run_only_settings(plan: Plan, caller: str) -> None:
+    """Raise ConfigError if a plan has settings of judgments that apply only to runs.
 
-    What it says of metrics, which ask nobody, may stand in the file of a run.
+    Settings of metrics are accepted, so that the file of a run can be used: metrics ask no model.
     """
-    for name in _OF_RUNS:
-        if getattr(made, name) != Plan.model_fields[name].default:
-            raise _refused(name, whose)
+    for name in _RUN_ONLY_SETTINGS:
+        if getattr(plan, name) != Plan.model_fields[name].default:
+            raise _unsupported_option(name, caller)
 
 
-def _refused(name: str, whose: str) -> ConfigError:
-    return ConfigError(f"{name}: {whose} has no such option; judge run has")
-
-
-def _listed(model: Model | None) -> list[One]:
-    if model is None:
-        return []
-    return list(model) if isinstance(model, list | tuple) else [model]  # type: ignore[list-item]
+def _unsupported_option(name: str, caller: str) -> ConfigError:
+    return ConfigError(f"{name}: {caller} has no such option; judge run has")
 
 
 def _is_function(model: object) -> bool:
     return callable(model) and not isinstance(model, type) and not hasattr(model, "complete")
 
 
-def _checked(model: Any) -> Provider:
-    """A provider, or a ConfigError that says what it lacks to be one."""
+def _to_provider(model: Any) -> Provider:
+    """Wrap a function; raise ConfigError if the model lacks attributes of a Provider."""
     if _is_function(model):
         return FunctionProvider(model)
-    lacking = [name for name in _PROVIDER if not hasattr(model, name)]
+    lacking = [name for name in _PROVIDER_ATTRIBUTES if not hasattr(model, name)]
     if lacking:
-        what = "the class " + model.__name__ if isinstance(model, type) else f"this {type(model).__name__}"
+        kind = "the class " + model.__name__ if isinstance(model, type) else f"this {type(model).__name__}"
         raise ConfigError(
             "model is a name, a Provider, or a function that is given a prompt and returns a reply; "
-            f"{what} has no {', '.join(lacking)}"
+            f"{kind} has no {', '.join(lacking)}"
         )
     provider: Provider = model
     return provider

@@ -1,4 +1,4 @@
-"""A project to begin with: data, a criterion, a plan, a suite and a CI job, which pass at once and offline."""
+"""`judge init`: a starter project with data, a criterion, a plan, a suite and a CI job, which pass offline."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from judge.core.errors import ConfigError, StorageError
 
 
 def create_project(folder: Path) -> list[Path]:
-    """Write the starter project into a folder, which is made where there is none; returns its files as written.
+    """Write the starter project into a folder and return its files. Creates the folder if needed.
 
-    Raises ConfigError where one of them is there already, and StorageError; of the former nothing was written then.
+    Raises ConfigError and writes nothing if one of the files exists; raises StorageError if writing fails.
     """
-    wanted = {folder / name: one for name, one in _listed(files("judge.commands") / "starter")}
-    there = [str(path) for path in wanted if path.exists() or path.is_symlink()]
-    if there:
-        verb = "is" if len(there) == 1 else "are"
+    contents = {folder / name: file for name, file in _walk(files("judge.commands") / "starter")}
+    existing = [str(path) for path in contents if path.exists() or path.is_symlink()]
+    if existing:
+        verb = "is" if len(existing) == 1 else "are"
         raise ConfigError(
-            f"{', '.join(there)} {verb} there already, and nothing was written; name another folder: judge init FOLDER"
+            f"{', '.join(existing)} {verb} there already, and nothing was written; name another folder: "
+            "judge init FOLDER"
         )
-    for path, one in wanted.items():
+    for path, file in contents.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(one.read_bytes())
+            path.write_bytes(file.read_bytes())
         except OSError as error:
             raise StorageError(f"{path}: {error.strerror or error}") from error
-    return list(wanted)
+    return list(contents)
 
 
-def _listed(folder: Traversable, under: str = "") -> Iterator[tuple[str, Traversable]]:
-    """The files in a folder and its subfolders by their names in it, those of the top first."""
-    inside = sorted(folder.iterdir(), key=lambda one: (one.is_dir(), one.name))
-    for one in inside:
-        if one.is_dir():
-            yield from _listed(one, f"{under}{one.name}/")
+def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
+    """Yield the relative names and the files of a folder; its own files come before those of subfolders."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name)):
+        if entry.is_dir():
+            yield from _walk(entry, f"{prefix}{entry.name}/")
         else:
-            yield f"{under}{one.name}", one
+            yield f"{prefix}{entry.name}", entry

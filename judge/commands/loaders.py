@@ -1,7 +1,4 @@
-"""Evaluation steps drafted by a judge model (auto-CoT: Liu et al. 2023, G-Eval, section 2.2), for a person to read.
-
-What a program reads: runs, data, criteria, and the prompt that a text makes of a criterion.
-"""
+"""Load criteria, samples and results, render prompts, and have a model draft a criterion's evaluation steps."""
 
 from __future__ import annotations
 
@@ -23,51 +20,12 @@ from judge.execution.retry import Policy, Retrier
 from judge.results.result import Result, load
 from judge.scoring import parse
 
-_TOKEN_LIMIT = 1024
-
-
-def draft_steps(path: str | Path, made: Plan, *, replace: bool = False) -> tuple[str, ...]:
-    """Have the plan's judge draft the steps of the criterion in a file, and write them into the file's header.
-
-    The rest of the file stays as it is. Steps that stand there already are replaced only where `replace` says so.
-    Raises CriterionError, ConfigError, ProviderError, and ParseError where the reply is no list of steps; the file is
-    then as it was.
-    """
-    if not str(path).endswith(".jinja"):
-        raise CriterionError(
-            f"{path}: steps are written into a file of yours; copy one: judge criteria show {path} > {path}.jinja"
-        )
-    criterion = criteria.load(str(path), language=made.language or "en", pairwise=None)
-    criteria.with_steps(path, ["First.", "Second."], replace)  # what cannot be written is not asked for
-    if len(made.model) != 1:
-        raise ConfigError("name the one model that drafts the steps: --model NAME")
-    asked = render_step_drafting_prompt(criterion, criteria.drafting(criterion))
-    steps = run_sync(lambda: _ask(asked.messages, made))
-    criteria.write_steps(path, steps, replace=replace)
-    return steps
-
-
-async def _ask(messages: tuple[Message, ...], made: Plan) -> tuple[str, ...]:
-    provider = open_judge(made, made.model[0])
-    if provider.decides:
-        raise ConfigError(f"--model {made.model[0].name}: a decision endpoint writes no text; name a chat model")
-    params = {"temperature": made.temperature or 0.0, "max_tokens": made.max_tokens or _TOKEN_LIMIT}
-    request = Request(provider.model, messages, params, endpoint=provider.endpoint)
-    try:
-        response = await Retrier(Policy(attempts=made.retries + 1))(lambda: provider.complete(request), request)
-    finally:
-        await provider.aclose()
-    (choice,) = response.choices
-    try:
-        return criteria.read_steps(parse.reply_text(choice))
-    except ParseError as error:
-        raise ParseError(f"{error}; the reply was:\n{choice.text}", choice.text) from error
-
-
 if TYPE_CHECKING:
     import pandas as pd
 
     Row = Sample | Mapping[str, Any] | pd.Series[Any]
+
+_TOKEN_LIMIT = 1024
 
 load_criterion = public_api()(criteria.load)
 load_samples = public_api()(samples.load)
@@ -107,32 +65,70 @@ def render(
 
     Raises JudgeError.
     """
-    first = _sample(sample, map)
-    named = language or text.detect_language([first.output, first.source or ""])
+    first = _to_sample(sample, map)
+    prompt_language = language or text.detect_language([first.output, first.source or ""])
     if isinstance(criterion, Criterion):
-        found = criteria.finalize(criterion)
+        loaded = criteria.finalize(criterion)
     else:
-        found = criteria.load(criterion, language=named, pairwise=None)
-    if found.pairwise and rival is None:
-        raise ConfigError(f"{found.name} compares two texts: give the other one as rival")
-    if rival is not None and not found.pairwise:
-        raise ConfigError(f"{found.name} judges one text: leave out the rival")
-    other = replace(first, output=rival, system="rival") if isinstance(rival, str) else rival
-    pair = [first, *([] if other is None else [_sample(other, map)])]
-    criteria.check_samples(found, pair)
-    prompt = Renderer(found, criteria.template_bodies(found)).render(*pair)
+        loaded = criteria.load(criterion, language=prompt_language, pairwise=None)
+    if loaded.pairwise and rival is None:
+        raise ConfigError(f"{loaded.name} compares two texts: give the other one as rival")
+    if rival is not None and not loaded.pairwise:
+        raise ConfigError(f"{loaded.name} judges one text: leave out the rival")
+    second = replace(first, output=rival, system="rival") if isinstance(rival, str) else rival
+    pair = [first, *([] if second is None else [_to_sample(second, map)])]
+    criteria.check_samples(loaded, pair)
+    prompt = Renderer(loaded, criteria.template_bodies(loaded)).render(*pair)
     return "\n\n".join(message["content"] for message in prompt.messages)
 
 
-def _sample(given: Row, mapping: Mapping[str, str]) -> Sample:
-    if isinstance(given, Sample):
-        return given
-    if hasattr(given, "to_dict") and not isinstance(given, Mapping):  # a row of a DataFrame
-        given = {str(name): value for name, value in given.to_dict().items()}
-    if not isinstance(given, Mapping):
+def _to_sample(row: Row, mapping: Mapping[str, str]) -> Sample:
+    if isinstance(row, Sample):
+        return row
+    if hasattr(row, "to_dict") and not isinstance(row, Mapping):  # a row of a DataFrame
+        row = {str(name): value for name, value in row.to_dict().items()}
+    if not isinstance(row, Mapping):
         raise ConfigError(
             f"a prompt is made of a Sample or a row (a dict, or a row of a DataFrame: frame.iloc[0]), not of a "
-            f"{type(given).__name__}; {option('map')} names the columns"
+            f"{type(row).__name__}; {option('map')} names the columns"
         )
-    (found,) = samples.load([given], mapping=mapping)
-    return found
+    (sample,) = samples.load([row], mapping=mapping)
+    return sample
+
+
+def draft_steps(path: str | Path, plan: Plan, *, replace: bool = False) -> tuple[str, ...]:
+    """Have the plan's judge draft evaluation steps and write them into the header of a criterion's file.
+
+    The method is auto-CoT: Liu et al. 2023, G-Eval, section 2.2. Existing steps are replaced only with `replace`; the
+    rest of the file never changes. Raises CriterionError, ConfigError, ProviderError, and ParseError if the reply is
+    no list of steps; the file is then unchanged.
+    """
+    if not str(path).endswith(".jinja"):
+        raise CriterionError(
+            f"{path}: steps are written into a file of yours; copy one: judge criteria show {path} > {path}.jinja"
+        )
+    criterion = criteria.load(str(path), language=plan.language or "en", pairwise=None)
+    criteria.with_steps(path, ["First.", "Second."], replace)  # raises before the request is paid for
+    if len(plan.model) != 1:
+        raise ConfigError("name the one model that drafts the steps: --model NAME")
+    prompt = render_step_drafting_prompt(criterion, criteria.drafting(criterion))
+    steps = run_sync(lambda: _request_steps(prompt.messages, plan))
+    criteria.write_steps(path, steps, replace=replace)
+    return steps
+
+
+async def _request_steps(messages: tuple[Message, ...], plan: Plan) -> tuple[str, ...]:
+    provider = open_judge(plan, plan.model[0])
+    if provider.decides:
+        raise ConfigError(f"--model {plan.model[0].name}: a decision endpoint writes no text; name a chat model")
+    params = {"temperature": plan.temperature or 0.0, "max_tokens": plan.max_tokens or _TOKEN_LIMIT}
+    request = Request(provider.model, messages, params, endpoint=provider.endpoint)
+    try:
+        response = await Retrier(Policy(attempts=plan.retries + 1))(lambda: provider.complete(request), request)
+    finally:
+        await provider.aclose()
+    (choice,) = response.choices
+    try:
+        return criteria.read_steps(parse.reply_text(choice))
+    except ParseError as error:
+        raise ParseError(f"{error}; the reply was:\n{choice.text}", choice.text) from error
