@@ -1,6 +1,7 @@
-"""Words with their part in a noun phrase, by the taggers of other packages; each is loaded once a process.
+"""Find the themes of a text: its noun phrases, names, times and amounts.
 
-Themes of a text: its noun phrases, names, times and amounts, by a spaCy model, rules (English) or a tagger (CJK).
+English goes by a spaCy model or by rules; Chinese, Japanese and Korean go by the taggers of other packages, each loaded
+once per process.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from judge.metrics.qags import english_noun_phrases
 from judge.metrics.qags.english_noun_phrases import Span
 
 Part = Literal["noun", "time", "amount", "number", "unit", "suffix", "prefix", ""]
-"""An amount (3.5%) is whole by itself; a unit, which counts, follows a number; a time is 昨年 or 星期五."""
+"""The role of a word in a noun phrase. An amount is 3.5%; a unit follows a number; a time is 昨年 or 星期五."""
 Words = list[tuple[Span, Part]]
 _Tagged = Iterator[tuple[str, Part]]
 _Tag = Callable[[str], _Tagged]
-_PIECE = 2_000  # characters given to a tagger at once: their time grows faster than a text's length
+_PIECE = 2_000  # characters tagged at once: taggers take more than linear time
 
 
 class _Tool(NamedTuple):
-    """A tagger of other packages: `load` imports `modules`; the packages' versions sign what it finds."""
+    """A tagger of other packages: `load` imports `modules`; the signature has the packages' versions."""
 
     load: Callable[[], _Tag]
     modules: tuple[str, ...]
@@ -41,15 +42,15 @@ class _Tool(NamedTuple):
 
 
 def signature(name: str) -> str:
-    """A tagger's name with the versions that decide what it finds. Raises MissingExtra."""
+    """Return a tagger's name with the versions that decide its results. Raises MissingExtra."""
     _check_installed(name)
     return f"{name}-" + "-".join(package + version(package) for package in _TOOLS[name].packages)
 
 
 def tag_words(name: str, clean: str) -> Words:
-    """The places of a text's words and their parts; a number with its points and signs is one word.
+    """Return the words of a text with their places and roles; a number with its points and signs is one word.
 
-    The text holds no lone surrogate and no NUL. May be used by several threads. Raises MissingExtra.
+    The text has no lone surrogate and no NUL. Thread-safe. Raises MissingExtra.
     """
     words: Words = []
     at = 0
@@ -58,14 +59,14 @@ def tag_words(name: str, clean: str) -> Words:
         for piece in re.findall(rf"(?s:.{{1,{_PIECE - 1}}}[。！？.!?\n]|.{{1,{_PIECE}}})", clean):
             for surface, part in tag(piece):
                 start = clean.find(surface, at) if surface else -1
-                if start >= 0:  # not so where a tagger rewrites its text
+                if start >= 0:  # a tagger may have changed the text
                     at = start + len(surface)
                     words.append(((start, at), part if _WITH_LETTER(surface) else ""))
     return _merge_numbers(clean, words)
 
 
 LOCK = RLock()
-"""Held while a tagger works: it keeps the text it is at."""
+"""Held while a tagger works, because taggers keep state."""
 _NUMBER = re.compile(r"[$£€¥￥₩]?\d+(?:[.,:/]\d+)*[%％]?")
 _WITH_LETTER = re.compile(r"[^\W_]").search
 
@@ -102,7 +103,7 @@ _RELATIVE = {"前", "後", "末", "以前", "以降"}
 
 
 def _adverbial(surface: str) -> Part:
-    """A Japanese noun that may be an adverb: a time, what follows a time (二日前), or of no content (今回, 以上)."""
+    """Return the role of a Japanese noun that may be an adverb: time, suffix of one (二日前) or none (今回, 以上)."""
     return "time" if _TIME(surface) else "suffix" if surface in _RELATIVE else ""
 
 
@@ -160,7 +161,7 @@ _CHINESE_TIME = re.compile("[年月日号天周夜晨晚早午旬春夏秋冬节
 
 
 def _chinese(surface: str, kind: str) -> Part:
-    """By jieba's tags: n… and vn are nouns, eng is other scripts, m a number, often with its measure, t a time."""
+    """Map jieba's tags: n… and vn are nouns, eng is other scripts, m a number, often with its measure, t a time."""
     if kind == "m":
         return "number" if surface.isnumeric() else "amount" if any(map(str.isnumeric, surface)) else "unit"
     if kind in ("q", "k"):
@@ -227,20 +228,20 @@ def _load_tagger(name: str) -> _Tag:
 
 
 NOUNS = ("nouns", "en", "ja", "ko", "zh", "sudachi", "kiwi")
-"""The finders by name: of each text's language, of one language, two other taggers. `spacy:MODEL` is one more."""
+"""Names of the finders: by each text's language, of one language, two other taggers. `spacy:MODEL` also works."""
 SPACY = "spacy:"
 _ENGLISH = ("en_core_web_trf", "en_core_web_lg", "en_core_web_md", "en_core_web_sm")
-_SPACED = ("ko", "kiwi")  # taggers of texts in which white space stands inside a compound
-_SHORT = 20  # characters, of a text whose language its neighbours may tell
+_SPACED = ("ko", "kiwi")  # taggers for text with white space inside compounds
+_SHORT = 20  # longest text, in characters, whose language may follow from the other texts
 
 
 class Nouns:
-    """Noun phrases as themes: of each text by its language, or all by the finder that `tool` names.
+    """Finds noun phrases as themes, by each text's language or with the finder `tool`.
 
-    English goes by the largest of spaCy's en_core_web models that is installed, by rules where none is; `en` is rules.
-    `compounds` makes one theme of nouns that follow one another (入学試験, with its prefixes, suffixes and numbers);
-    without it each noun that a tagger cuts is one, and there are no amounts. English phrases are the same either way.
-    Raises ConfigError for a name nobody knows and for a spaCy model that is not there, MissingExtra.
+    English uses the largest installed en_core_web model of spaCy, or rules if there is none; `en` is always rules.
+    With `compounds`, consecutive nouns are one theme (入学試験, with prefixes, suffixes and numbers); otherwise each
+    noun is one, without amounts. English phrases are the same either way. Raises ConfigError for an unknown name or
+    a missing spaCy model, and MissingExtra.
     """
 
     def __init__(self, tool: str = "nouns", *, compounds: bool = True) -> None:
@@ -252,19 +253,23 @@ class Nouns:
         self._used: set[str] = set()
         self._kept: dict[tuple[str, str], list[Span]] = {}
         self.signature = self._signed()
-        """The finders that the texts so far needed, with their versions."""
+        """The finders used so far, with their versions."""
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
-        """For each text its themes in order of appearance, each once; upper and lower case are one.
+        """Return each text's themes in order of appearance, each once, ignoring case.
 
-        A text in a script or language without a finder is a Trouble. Raises MissingExtra where a tagger's packages are
-        missing, ConfigError where a spaCy model cannot be loaded.
+        A text in a script or language without a finder gives a ModelError. Raises MissingExtra if a tagger's packages
+        are missing, ConfigError if a spaCy model cannot be loaded.
         """
         results: list[list[str] | ModelError] = []
         for output, language in zip(outputs, languages(outputs), strict=True):
-            if self._tool is None and language == "en" and (trouble := _not_english(output)):
-                results.append(trouble)
-                continue
+            if self._tool is None and language == "en":
+                if text.is_cjk(output):
+                    results.append(_NO_FINDER)
+                    continue
+                if english_noun_phrases.is_other_language(output):
+                    results.append(_NOT_ENGLISH)
+                    continue
             output = clean(output)
             phrases: dict[str, str] = {}
             for start, end in self.spans(output, language):
@@ -273,7 +278,7 @@ class Nouns:
         return results
 
     def spans(self, clean: str, language: str) -> list[Span]:
-        """Where the themes of a cleaned text of this language are, in order; of each text they are kept."""
+        """Return the places of the themes in a cleaned text, in order; results are cached."""
         name = self._tool or (self._english if language == "en" else language)
         if name not in self._used:
             self._used.add(name)
@@ -288,11 +293,9 @@ class Nouns:
         if name.startswith(SPACY):
             return _by_spacy(_spacy(name), clean, self._compounds)
         words = tag_words(name, clean)
-        return (
-            list(_compound_spans(clean, words, name in _SPACED))
-            if self._compounds
-            else [span for span, part in words if part in ("noun", "time")]
-        )
+        if self._compounds:
+            return list(_compound_spans(clean, words, name in _SPACED))
+        return [span for span, part in words if part in ("noun", "time")]
 
     def _signed(self) -> str:
         used = sorted({self._tool} if self._tool else self._used) or ["en"]
@@ -318,26 +321,20 @@ _NOT_ENGLISH = ModelError(
 )
 
 
-def _not_english(output: str) -> ModelError | None:
-    if text.is_cjk(output):
-        return _NO_FINDER
-    return _NOT_ENGLISH if english_noun_phrases.is_other_language(output) else None
-
-
 def _english_finder() -> str:
-    """The finder of English texts; the model is loaded when there is one."""
+    """Return the finder of English texts: the largest installed spaCy model, else the rules."""
     if find_spec("spacy") is None:
         return "en"
     return next((SPACY + model for model in _ENGLISH if find_spec(model)), "en")
 
 
 def clean(original: str) -> str:
-    """The text as every tagger can hold it: no lone surrogates, no NUL."""
+    """Remove what some taggers cannot process: lone surrogates and NUL."""
     return whole(original).replace("\0", " ")
 
 
 def languages(texts: Sequence[str]) -> list[text.Language]:
-    """The language of each text. A few Han characters alone are Japanese among texts most of which are."""
+    """Return the language of each text. A short text in Han characters is Japanese if most texts are."""
     most = text.detect_language(texts)
     detected = [text.detect_language([passage]) for passage in texts]
     return [
@@ -364,7 +361,7 @@ _CLOCK = re.compile(r"[\d〇一二三四五六七八九十:]+[年月日号時时
 
 
 def _continues_compound(last: tuple[Span, Part], word: tuple[Span, Part], clean: str, spaced: bool) -> bool:
-    """Whether two words that follow one another are in one compound."""
+    """Return whether two consecutive words are in one compound."""
     before, part = last[1], word[1]
     if between := clean[last[0][1] : word[0][0]]:
         return spaced and between == " " and before in ("noun", "suffix") and part in ("noun", "prefix")
@@ -376,7 +373,7 @@ def _continues_compound(last: tuple[Span, Part], word: tuple[Span, Part], clean:
 
 
 def _compound_phrase(run: Words) -> Iterator[Span]:
-    """The run as a phrase if there is a noun or an amount in it, or a number and what it counts."""
+    """Yield the run as a phrase if it has a noun or an amount, or a number with what it counts."""
     while run and run[0][1] in ("suffix", "unit"):
         run = run[1:]
     while run and run[-1][1] == "prefix":
@@ -388,7 +385,7 @@ def _compound_phrase(run: Words) -> Iterator[Span]:
 
 @cache
 def _spacy(name: str) -> Any:
-    """The spaCy pipeline of `spacy:MODEL`."""
+    """Load the spaCy pipeline of `spacy:MODEL`."""
     model = name.removeprefix(SPACY)
     try:
         spacy = import_module("spacy")
@@ -405,9 +402,9 @@ def _spacy(name: str) -> Any:
 
 
 def _by_spacy(nlp: Any, clean: str, compounds: bool) -> list[Span]:
-    """Noun chunks without their determiners and entities, the longer of two that overlap; or nouns in a row.
+    """Return noun chunks without determiners, and entities; of two that overlap the longer one.
 
-    Chinese, Japanese and Korean go by nouns, as does a language whose pipeline has no parser or no chunks.
+    Consecutive nouns replace chunks in Chinese, Japanese and Korean, and if the pipeline has no parser or no chunks.
     """
     with LOCK:
         doc = nlp(clean[: nlp.max_length])
@@ -440,7 +437,7 @@ def _merge_adjacent(spans: list[Span]) -> list[Span]:
 
 
 def _trim_determiners(doc: Any, start: int, end: int) -> Span:
-    """Without determiners, pronouns and marks at the ends: nothing is left of `they`."""
+    """Trim determiners, pronouns and marks at the ends: nothing is left of `they`."""
     while start < end and doc[start].pos_ in ("DET", "PRON", "PUNCT", "SPACE", "PART"):
         start += 1
     while start < end and doc[end - 1].pos_ in ("PUNCT", "SPACE", "PART", "PRON"):

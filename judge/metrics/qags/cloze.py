@@ -1,4 +1,4 @@
-"""A back end without models: a sentence with a gap for the question, and the noun that fits it for the answer."""
+"""The back end `lexical`: the question is a sentence with a gap, the answer the noun phrase that fits the gap."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from judge.metrics.qags.pipeline import UNANSWERABLE
 from judge.text import porter
 
 GAP = "____"
-_CONTEXT = 400  # characters on either side of a phrase that are looked at, however long a sentence is
-_FUNCTION_WEIGHT = 0.2  # of a word that says little, against 1
-_DISTANCE_DECAY = 0.1  # of a word's weight, for each word that stands between it and the phrase or gap
+_CONTEXT = 400  # characters read on either side of a phrase
+_FUNCTION_WEIGHT = 0.2  # weight of a function word; a content word has 1
+_DISTANCE_DECAY = 0.1  # loss of weight for each word between a word and the phrase or gap
 _FUNCTION = frozenset("的了是在和与也都就不这那有为以及被把着过吗呢은는이가을를의에도로와과고다한하")
-"""Characters of Chinese and Korean that are grammar more often than not; of Japanese it is all hiragana."""
+"""Characters that are mostly function words in Chinese and Korean; in Japanese all hiragana are."""
 
 
 class Cloze:
@@ -33,9 +33,9 @@ class Cloze:
         self._nouns = nouns
 
     def questions(self, themes: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        """For each (theme, output) a question; a theme that the output does not have in so many words has none.
+        """Return a question for each (theme, output); a theme that does not occur literally has none.
 
-        A theme that is no phrase of the output by itself is taken where it first occurs. Raises MissingExtra.
+        A theme that is not a noun phrase of the output is replaced where it first occurs. Raises MissingExtra.
         """
         outputs = list(dict.fromkeys(output for _, output in themes))
         read = {
@@ -49,7 +49,7 @@ _SentencePhrases = list[tuple[str, list[Span]]]
 
 
 def _sentences(passage: str, spans: Sequence[Span]) -> _SentencePhrases:
-    """A text's sentences, and where in each of them those phrases of the text are that it holds whole."""
+    """Return a text's sentences, each with the places of the phrases that lie inside it."""
     result: _SentencePhrases = []
     end, n = 0, 0
     for sentence in text.sentences(passage):
@@ -74,12 +74,12 @@ def _cloze(theme: str, sentences: _SentencePhrases) -> str | ModelError:
 
 
 def _find(theme: str, sentence: str) -> Span | None:
-    """Where the theme is as whole words if it can be, in any case where not in its own."""
+    """Find the theme, preferably as whole words and in its own case."""
     if not theme:
         return None
     for haystack, needle in ((sentence, theme), (sentence.lower(), theme.lower())):
         if len(haystack) != len(sentence):
-            continue  # a letter whose small form is two
+            continue  # lower-casing changed the length
         at, inside = haystack.find(needle), None
         while at >= 0:
             end = at + len(needle)
@@ -97,12 +97,12 @@ def _inside_word(here: str, at: int) -> bool:
 
 
 _Side = dict[str, int]
-"""The words on one side of a phrase or gap, each with how many words stand between, at least."""
+"""The words on one side of a phrase or gap, each with its distance in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A noun phrase of a sentence, with what stands before and after it."""
+    """A noun phrase of a sentence, with the words before and after it."""
 
     phrase: str
     before: _Side
@@ -134,9 +134,9 @@ class Lexical:
         self.signature = f"lexical-{nouns.signature}"
 
     def answers(self, questions: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        """For each (question, text) an answer of the text, or UNANSWERABLE; a question without a gap has no answer.
+        """Return an answer or UNANSWERABLE for each (question, text); a question without a gap has no answer.
 
-        Raises MissingExtra where the tagger of a text's language is not installed.
+        Raises MissingExtra if the tagger of a text's language is not installed.
         """
         texts = list(dict.fromkeys(passage for _, passage in questions))
         by_language = zip(texts, languages(texts), strict=True)
@@ -145,17 +145,15 @@ class Lexical:
         return [_answer(clean(question), read[passage]) for question, passage in questions]
 
     def _read(self, passage: str, language: str) -> list[_Sentence]:
-        """The text's sentences. Phrases are found in the whole text, which tells what is a name."""
+        """Split a text into sentences. Phrases are found in the whole text, because it shows which words are names."""
         read = _sentences(passage, self._nouns.spans(passage, language))
         return [
-            _Sentence(_content(_words(sentence)), tuple(_candidate(sentence, span) for span in spans))
+            _Sentence(
+                _content(_words(sentence)),
+                tuple(_Candidate(sentence[a:b], *_sides(sentence[:a], sentence[b:])) for a, b in spans),
+            )
             for sentence, spans in read
         ]
-
-
-def _candidate(sentence: str, span: Span) -> _Candidate:
-    start, end = span
-    return _Candidate(sentence[start:end], *_sides(sentence[:start], sentence[end:]))
 
 
 def _sides(before: str, after: str) -> tuple[_Side, _Side]:
@@ -188,7 +186,7 @@ def _answer(question: str, sentences: Iterable[_Sentence]) -> str | ModelError:
 
 
 def _fit(question_side: _Side, candidate_side: _Side) -> float:
-    """How much stands on one side of a phrase as it does beside the gap."""
+    """Return how well the words on one side of a phrase match those beside the gap."""
     return sum(
         _weight(word) / (1 + _DISTANCE_DECAY * max(place, candidate_side[word]))
         for word, place in question_side.items()
@@ -202,7 +200,7 @@ def _content(words: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=50_000)
 def _weight(word: str) -> float:
-    """1 for a word of content."""
+    """Return 1 for a content word, less for a function word."""
     if word.isascii():
         little = english_noun_phrases.is_function(word)
     else:
@@ -211,7 +209,7 @@ def _weight(word: str) -> float:
 
 
 def _words(part: str) -> tuple[str, ...]:
-    """English stems, single characters of Chinese, Japanese and Korean, other words whole; lower-cased, in order."""
+    """Return lower-case tokens in order: English stems, single CJK characters, other words whole."""
     return tuple(_stem(word) for word in text.tokens(fold(part)))
 
 

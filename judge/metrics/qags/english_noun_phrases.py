@@ -1,6 +1,6 @@
-"""Noun phrases of English without a tagger: runs of words that no closed class, verb or stop interrupts.
+"""Find English noun phrases without a tagger: runs of words not interrupted by function words, verbs or stops.
 
-Names, in lower case as well, are such runs too: `Paul Merson`, `prime minister harold wilson`.
+Names, also in lower case, are such runs too: `Paul Merson`, `prime minister harold wilson`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Span = tuple[int, int]
-"""Where a phrase begins and ends in its text, in characters."""
+"""Start and end of a phrase in its text, in characters."""
 
 
 def _set(words: str) -> frozenset[str]:
@@ -149,10 +149,9 @@ class _Token:
 
 
 def spans(text: str) -> list[Span]:
-    """Where the noun phrases of an English text are, in order, without determiners, apart from one another.
+    """Return the places of the noun phrases in an English text, in order, without determiners or overlaps.
 
-    Names, numbers with what they count, dates and amounts are among them. What is missed is mostly a word that is a
-    verb as well.
+    They include names, numbers with what they count, dates and amounts. Most missed nouns can also be verbs.
     """
     tokens = _tokens(text)
     phrases: list[Span] = []
@@ -170,13 +169,15 @@ def spans(text: str) -> list[Span]:
 
 
 def is_function(word: str) -> bool:
-    """Whether a lower-case English word is of a closed class: it says little of what a sentence is about."""
+    """Return whether a lower-case English word is a function word."""
     return word in _FUNCTION
 
 
 def is_other_language(text: str) -> bool:
-    """Whether a text in Latin letters is of another language: it has 8 words or more, none of them common in English
-    alone, and two different ones that are common elsewhere or hold a letter with a mark.
+    """Return whether a text in Latin script is not English.
+
+    It then has at least 8 words, none of them common only in English, and two different ones that are common in other
+    languages or have a letter with a diacritic.
     """
     words = [match.group().lower() for match in _TOKEN.finditer(text) if match.lastgroup == "word"]
     if len(words) < _MIN_WORDS or not _COMMON_IN_ENGLISH.isdisjoint(words):
@@ -239,7 +240,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _in_name(raw: list[re.Match[str]], place: int) -> bool:
-    """Whether an adverb with a capital is beside a name: `the Far East`, `Shane Long`, `Long Beach`."""
+    """Return whether a capitalised adverb is part of a name: `the Far East`, `Shane Long`, `Long Beach`."""
     beside = [match.group()[0].isupper() for match in raw[max(place - 1, 0) : place + 2]]
     if place == 0 or raw[place - 1].lastgroup == "mark":
         return raw[place].group().lower() in _BEFORE_NAMES and beside[-1] and beside != [True]
@@ -272,7 +273,7 @@ def _by_ending(low: str) -> Kind:
 
 
 def _starts_phrase(tokens: list[_Token], place: int, run: list[int]) -> bool:
-    """Whether a phrase ends before the token: `the harbour | three hours`, `Tuesday | Tesla`; not `July | 1`."""
+    """Return whether a phrase ends before the token: `the harbour | three hours`, `Tuesday | Tesla`; not `July | 1`."""
     token = tokens[place]
     if token.kind != "number":
         return token.name and token.text not in _DATES and _is_date(tokens, run)
@@ -287,7 +288,7 @@ def _starts_phrase(tokens: list[_Token], place: int, run: list[int]) -> bool:
 
 
 def _is_date(tokens: list[_Token], run: list[int]) -> bool:
-    """Whether the run is a date by itself: `on 4 May`, `in 2019`; not `the Sunday` (Times)."""
+    """Return whether the run is a complete date: `on 4 May`, `in 2019`; not `the Sunday` (Times)."""
     before = tokens[run[0] - 1] if run[0] else None
     if len(run) > 3 or (before is not None and before.kind == "determiner"):
         return False
@@ -297,7 +298,7 @@ def _is_date(tokens: list[_Token], run: list[int]) -> bool:
 
 
 def _belongs_to_phrase(tokens: list[_Token], place: int, running: bool) -> bool:
-    """Whether the token goes into the phrase before it, or begins one."""
+    """Return whether the token continues the current phrase or starts one."""
     token = tokens[place]
     before = tokens[place - 1] if place else None
     after = tokens[place + 1] if place + 1 < len(tokens) else None
@@ -321,7 +322,7 @@ def _is_nominal_verb(token: _Token, before: _Token | None, after: _Token | None,
 
 
 def _is_verb(token: _Token, before: _Token | None, after: _Token | None) -> bool:
-    """Whether a word that may be a noun follows what verbs follow: `they drew`, `will join`, `to visit the`."""
+    """Return whether a possible noun is a verb by its context: `they drew`, `will join`, `to visit the`."""
     if before is None or before.kind not in ("subject", "modal"):
         return False
     if before.low != "to":
@@ -336,7 +337,7 @@ def _is_plural(word: str) -> bool:
 
 
 def _phrase(tokens: list[_Token], run: list[int]) -> list[Span]:
-    """The run without what cannot end a phrase, if a phrase is left."""
+    """Trim words that cannot end a phrase, and return the phrase that is left, if any."""
     if not run:
         return []
     before = tokens[run[0] - 1] if run[0] else None
@@ -345,10 +346,10 @@ def _phrase(tokens: list[_Token], run: list[int]) -> list[Span]:
         run = run[:-1]
     while run and not _can_end_phrase(tokens[run[-1]]):
         run = run[:-1]
-    # `The two` names nobody.
-    if not run or (
-        len(run) == 1 and (before is not None and before.kind == "determiner" and tokens[run[0]].low in _NUMBER_WORDS)
-    ):
+    if not run:
+        return []
+    anaphoric = before is not None and before.kind == "determiner" and tokens[run[0]].low in _NUMBER_WORDS
+    if len(run) == 1 and anaphoric:  # `the two` names nobody
         return []
     run = run[-_MAX_PHRASE_WORDS:]
     return [(tokens[run[0]].start, tokens[run[-1]].end)]

@@ -1,10 +1,8 @@
-"""What a judge's replies to the prompts of QAGS say: what `Wanted.read` is, with what it has to know filled in.
+"""The back end `llm` of QAGS: a judge model makes themes, questions and answers.
 
-A reply is read with patience (a list as lines or as JSON, an answer in quotes or after the question), but never
-guessed at: what is not plainly what was asked for, and so a refusal, raises ParseError. No reply, however odd, takes
-long: of a line only so much is read, and of a list only so many entries.
-
-The stages of QAGS by a judge model. What it is asked and what it may reply stand in prompts/<language>/qags/.
+The prompts and the words that replies may use are in prompts/<language>/qags/. Parsing is tolerant (a list as lines or
+JSON, an answer in quotes or after the question) but never guesses: a refusal, or a reply without what was requested,
+raises ParseError. Only the start of a long line and of a long list is read, so that no reply takes long.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from judge.metrics.common import Ask, ModelError, ModelQuestion
 from judge.metrics.qags.pipeline import UNANSWERABLE, AnswerCandidates, Answers, Questions
 
 Words = Mapping[str, tuple[str, ...]]
-"""The words of a prompt's header, by what they are for."""
+"""The words of a prompt's header, by their purpose."""
 
 _PAIRS = ("**", "*", "__", "_", "`", '"', "'", "“”", "‘’", "「」", "『』", "«»", "[]")
 _BULLET = re.compile(r"[-–•*・+]\s+|・|•|\(?\d{1,3}[.)．）、](?!\d)\s*")
@@ -40,14 +38,14 @@ _STOPS = ".。．,，;；、"
 _OPENING = re.compile(r"(?:the )?answer is:?\s+|答えは[、：:]?\s*|답은[:：]?\s+|答案是[：:]?\s*", re.IGNORECASE)
 _CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 _MARKS, _QUESTION_WORDS, _DOTS = "?？؟", ("か", "까", "나요", "는가", "인가", "吗", "嗎", "呢"), "。.．"
-"""How a question ends: with a mark, or a word and perhaps a stop."""
+"""Ends of a question: a mark, or a word and perhaps a stop."""
 _LONGEST, _MOST = 2_000, 1_000
-"""Characters of a line, and lines or entries of a list, that are read."""
+"""Characters read of a line, and lines or entries read of a list."""
 _QUESTION_END = re.compile(rf"(?:[{_MARKS}]|(?:{'|'.join(_QUESTION_WORDS)})[{_DOTS}]?)" + r"[\s\"'”’」』»)\]）*_]*\Z")
 
 
 def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
-    """The listed themes that occur in the output, by their first place there, one per line; "" where it has none."""
+    """Return the listed themes that occur in the output, in its order, one per line; "" if there are none."""
     entries = [entry[:_LONGEST] for entry in _list_entries(reply)[:_MOST]]
     if all(_is_word(entry, nothing) for entry in entries):
         return ""
@@ -55,19 +53,18 @@ def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
     places: dict[str, tuple[int, str]] = {}
     for entry in entries:
         for theme in _occurring(entry, folded_output):
-            # A theme on one line and, where the output has it but for case and spaces, in the output's writing.
+            # The output's own spelling is preferred; it may differ in case, white space and apostrophes.
             forms = (re.sub("['’]", "['’]", r"\s+".join(map(re.escape, form.split()))) for form in (theme, fold(theme)))
             matches = (match[0] for form in forms if (match := re.search(form, output, re.IGNORECASE)))
-            places.setdefault(
-                _folded(theme), (folded_output.find(_folded(theme)), " ".join(next(matches, theme).split()))
-            )
+            spelling = " ".join(next(matches, theme).split())
+            places.setdefault(_folded(theme), (folded_output.find(_folded(theme)), spelling))
     if not places:
         raise ParseError(f"nothing that the reply lists occurs in the text: {reply[:80]!r}", reply)
     return "\n".join(theme for _, theme in sorted(places.values(), key=lambda placed: placed[0]))
 
 
 def _list_entries(reply: str) -> list[str]:
-    """The entries of a list in JSON, be it alone or in an object, or of one in lines."""
+    """Return the entries of a JSON list, alone or in an object, or of a list in lines."""
     lines = _lines(reply)
     if lines and lines[0][0] in "[{":
         try:
@@ -80,7 +77,7 @@ def _list_entries(reply: str) -> list[str]:
 
 
 def _single_json_text(reply: str) -> str:
-    """The text in a JSON object that holds nothing else, or the reply as it is."""
+    """Return the only text of a JSON object, or the unchanged reply."""
     text = "\n".join(_lines(reply))
     try:
         data = json.loads(text, strict=False) if text.startswith("{") else {}
@@ -91,13 +88,13 @@ def _single_json_text(reply: str) -> str:
 
 
 def _lines(reply: str) -> list[str]:
-    """The lines with something on them, without the fences of a code block."""
+    """Return the lines that are not blank, without the fences of a code block."""
     lines = [line.strip() for line in reply.splitlines()]
     return [line for line in lines if line and not line.startswith("```")]
 
 
 def _occurring(entry: str, where: str) -> list[str]:
-    """An entry in the fullest form that occurs in the folded text; if none does, those of its parts that do."""
+    """Return the fullest form of an entry that occurs in the folded text, or else its parts that do."""
     for form in _forms(entry):
         if _occurs(form, where):
             return [form]
@@ -109,7 +106,7 @@ def _occurring(entry: str, where: str) -> list[str]:
 
 
 def _forms(entry: str) -> Iterator[str]:
-    """An entry as it is, then with ever more of what was not asked for taken away."""
+    """Yield an entry unchanged, then with more and more decoration removed."""
     yield entry
     bare = _without_marks(_BULLET.sub("", entry, count=1) if _BULLET.match(entry) else entry)
     yield bare
@@ -122,14 +119,14 @@ def _occurs(theme: str, where: str) -> bool:
 
 
 def question(reply: str, words: Words) -> str:
-    """The first line that ends as questions do, else the first with a question mark. Raises ParseError without one."""
+    """Return the first line that ends like a question, else the first with a question mark. Raises ParseError."""
     lines = [line[:_LONGEST] for line in _lines(_single_json_text(reply))[:_MOST]]
     asking: list[str] = []
     for position, line in enumerate(lines, 1):
         line = _BULLET.sub("", line, count=1) if _BULLET.match(line) else line
         line = _without_answer(_without_marks(_without_label(_without_marks(line), words["labels"])), words["labels"])
         if _refuses(line, words["refusals"]):
-            break  # what follows is no question on the text
+            break  # the rest is not a question about the text
         if says(line) and not _announces(line, position < len(lines)):
             asking.append(" ".join(line.split()))
     ending = (line for line in asking if _QUESTION_END.search(line))
@@ -140,7 +137,7 @@ def question(reply: str, words: Words) -> str:
 
 
 def _without_answer(line: str, labels: Sequence[str]) -> str:
-    """A line without the labelled answer that some models write after the question."""
+    """Remove the labelled answer that some models write after the question."""
     for label in re.finditer(rf"(?<!\W)(\W*+)(?=(?:{_any_of(labels)})[\s*_]*+[:：])", line, re.IGNORECASE):
         question_part, between = line[: label.start()], label[1]
         if question_part.endswith(_QUESTION_WORDS):
@@ -151,10 +148,10 @@ def _without_answer(line: str, labels: Sequence[str]) -> str:
 
 
 def answer(reply: str, question: str, text: str, words: Words) -> str:
-    """The first line that answers, or UNANSWERABLE. Raises ParseError where there is neither.
+    """Return the first line that answers, or UNANSWERABLE. Raises ParseError if there is neither.
 
-    What follows that line is the model's explanation, which was not asked for. A line that the text holds is an
-    answer, also where it reads like a refusal.
+    The lines after it are an explanation that was not requested. A line that occurs in the text is an answer, even if
+    it reads like a refusal.
     """
     lines = [
         _answer_text(line[:_LONGEST], question, words["labels"]) for line in _lines(_single_json_text(reply))[:_MOST]
@@ -178,7 +175,7 @@ def answer(reply: str, question: str, text: str, words: Words) -> str:
 
 
 def _answer_text(line: str, question: str, labels: Sequence[str]) -> str:
-    """A line without bullet, label, quotes, final stop, and the question or `The answer is` before the answer."""
+    """Remove bullet, label, quotes, final stop, and the question or `The answer is` before the answer."""
     before = ""
     line, asked_question = " ".join(line.split()), " ".join(question.split())
     while line != before:
@@ -194,7 +191,7 @@ def _answer_text(line: str, question: str, labels: Sequence[str]) -> str:
 
 
 def _without_label(line: str, labels: Sequence[str]) -> str:
-    """A line without the `Answer:` before it."""
+    """Remove a leading `Answer:`."""
     label = re.match(rf"[\s*_#>]*(?:{_any_of(labels)})[\s*_]*[:：][\s*_]*", line, re.IGNORECASE)
     return line[label.end() :] if label else line
 
@@ -204,7 +201,7 @@ def _any_of(words: Sequence[str]) -> str:
 
 
 def _without_marks(line: str) -> str:
-    """A line without the marks that enclose all of it."""
+    """Remove the marks that enclose the whole line."""
     before = ""
     while line != before:
         before = line = line.strip()
@@ -223,12 +220,12 @@ def _without_marks(line: str) -> str:
 
 
 def _announces(line: str, more: bool) -> bool:
-    """Whether a line only says that something follows."""
+    """Return whether a line only announces the next one."""
     return more and line.endswith((":", "："))
 
 
 def _explains(line: str, words: Sequence[str]) -> bool:
-    """Whether a line begins with such a word and goes on after a stop, or has the one that was asked for at an end."""
+    """Return whether a line starts with such a word and a stop, or starts or ends with the first word."""
     core, phrase = _core(line), _core(words[0])
     rests = (core[len(word) :].lstrip() for word in map(_core, words) if core.startswith(word))
     begins = any(rest and not rest[0].isalnum() for rest in rests)
@@ -249,7 +246,7 @@ def _core(text: str) -> str:
 
 
 def _words_only(text: str) -> str:
-    """Letters and digits alone, in words."""
+    """Return the words, of letters and digits only."""
     return " ".join(re.sub(r"[\W_]+", " ", _folded(text).replace("'", "")).split())
 
 
@@ -258,19 +255,19 @@ def _folded(text: str) -> str:
 
 
 def says(text: str) -> bool:
-    """Whether there is a letter or a digit."""
+    """Return whether a text has a letter or a digit."""
     return any(map(str.isalnum, text))
 
 
 _LAYOUT = "text.jinja"
 _TOKEN_LIMIT = {"themes": 1024, "question": 256, "answer": 256}
-"""Far more than is asked for: what a reply does not use costs nothing, and thinking has to fit in."""
+"""Far more than needed: unused tokens cost nothing, and thinking has to fit in."""
 
 
 def open(ask: Ask, language: str) -> tuple[AnswerCandidates, Questions, Answers]:
-    """The three stages, asked through `ask` in the prompts of a language. Raises ConfigError for one without prompts.
+    """Return the three stages, with the prompts of a language. Raises ConfigError for a language without prompts.
 
-    Where `ask` has a `signature`, the stages' signatures hold it: it names the model.
+    The stages' signatures contain the `signature` of `ask`, if it has one: it names the model.
     """
     known = languages()
     if language not in known:
@@ -279,12 +276,12 @@ def open(ask: Ask, language: str) -> tuple[AnswerCandidates, Questions, Answers]
 
 
 def languages() -> list[str]:
-    """The languages that have prompts."""
+    """Return the languages that have prompts."""
     return sorted(folder.parents[1].name for folder in builtin_prompts().glob(f"*/qags/{_LAYOUT}"))
 
 
 class _Stage:
-    """One of the prompts and who is asked it. `signature` is brought up to date with each call."""
+    """A prompt and the judge model that answers it. Each call updates `signature`."""
 
     name = ""
 
@@ -302,7 +299,7 @@ class _Stage:
         return ModelQuestion(prompt, _TOKEN_LIMIT[self.name], read)
 
     def _replies(self, requests: Mapping[int, ModelQuestion], count: int) -> list[str | ModelError]:
-        """The replies about `count` things, of which those that are not asked about get an empty text."""
+        """Ask the requests by place and return `count` replies; a place without a request gets an empty text."""
         replies = dict(zip(requests, self._ask(list(requests.values())), strict=True)) if requests else {}
         self.signature = self._signed()
         return [replies.get(place, "") for place in range(count)]
@@ -312,7 +309,7 @@ _NO_THEMES = ModelError("NoThemes", "is not measured: the judge listed no themes
 
 
 class ModelThemes(_Stage):
-    """Themes that a judge model lists. A text without a letter or a digit has none, and is not asked about."""
+    """Themes listed by a judge model. A text without a letter or digit has none and costs no request."""
 
     name = "themes"
 
@@ -337,7 +334,7 @@ class ModelThemes(_Stage):
 
 
 class ModelQuestions(_Stage):
-    """Questions that a judge model asks."""
+    """Questions written by a judge model."""
 
     name = "question"
 
@@ -348,7 +345,7 @@ class ModelQuestions(_Stage):
 
 
 class ModelAnswers(_Stage):
-    """Answers that a judge model finds. A text without a letter or a digit answers nothing, and is not asked about."""
+    """Answers found by a judge model. A text without a letter or digit answers nothing and costs no request."""
 
     name = "answer"
 
@@ -367,7 +364,7 @@ class ModelAnswers(_Stage):
 
 @lru_cache(maxsize=32)
 def _prompt(language: str, name: str) -> tuple[Template, dict[str, tuple[str, ...]], str]:
-    """A prompt's template, the words of its header and its layout's, and the sha256 of its texts in hex."""
+    """Return a prompt's template, the words of its header and its layout's, and the sha256 of its texts in hex."""
     folder = builtin_prompts() / language / "qags"
     file_name = f"{name}.jinja"
     texts = {file: read_text(folder / file) for file in (file_name, _LAYOUT)}

@@ -1,8 +1,6 @@
-"""The options of QAGS, checked: what is of the wrong type, and what nothing would read, is said at once.
+"""QAGS: its options, the metric, the function for notebooks, and the set-up of the back end `models`.
 
-The metric and the notebook's function.
-
-The back end `models`: questions by a T5-style generator, answers by an extractive reader, any of transformers'.
+Options are checked at once: a wrong type, or an option that nothing would read, is a ConfigError.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from judge import text
 from judge.core.errors import ConfigError
@@ -26,7 +24,6 @@ from judge.metrics.qags.answer_candidates import Nouns, clean
 from judge.metrics.qags.cloze import Cloze, Lexical
 from judge.metrics.qags.models import GENERATOR, READER, TEMPLATE, ExtractiveReader, Generator, locate, runtime
 from judge.metrics.qags.pipeline import (
-    AnswerCandidates,
     Answers,
     Asked,
     Job,
@@ -41,7 +38,6 @@ from judge.metrics.qags.similarity import Similarities, checked
 
 BACKENDS = ("lexical", "models", "llm")
 CLOZE, LEXICAL, LLM = "cloze", "lexical", "llm"
-_STAGES = {"lexical": ("nouns", CLOZE, LEXICAL), "models": ("nouns", "", ""), "llm": (LLM, LLM, LLM)}
 _MODEL_OPTIONS = ("template", "null", "beams", "question_tokens", "input_tokens", "batch_tokens")
 _BERTSCORE_OPTIONS = ("bertscore_model", "bertscore_layer")
 _TEXT_OPTIONS = ("backend", "themes", "questions", "answers", "language", "template", "bertscore_model", "device")
@@ -51,9 +47,24 @@ NO_JUDGE = (
 )
 
 
+class StageNames(NamedTuple):
+    """The chosen maker of themes, questions and answers; "" if a model has to be named."""
+
+    themes: str
+    questions: str
+    answers: str
+
+
+_STAGES = {
+    "lexical": StageNames("nouns", CLOZE, LEXICAL),
+    "models": StageNames("nouns", "", ""),
+    "llm": StageNames(LLM, LLM, LLM),
+}
+
+
 @dataclass(kw_only=True, eq=False)
 class Options:
-    """What `Qags` says of them. Raises ConfigError."""
+    """The options that `Qags` documents. Raises ConfigError."""
 
     backend: str = "lexical"
     themes: str | None = None
@@ -82,9 +93,10 @@ class Options:
     def __post_init__(self) -> None:
         _check_types(self)
         self.similarities = checked(self.similarity)
-        # The names of what makes themes, questions and answers; "" where a model is to be named.
-        themes, questions, answers = _STAGES[self.backend]
-        self.stage_names = self.themes or themes, self.questions or questions, self.answers or answers
+        usual = _STAGES[self.backend]
+        self.stage_names = StageNames(
+            self.themes or usual.themes, self.questions or usual.questions, self.answers or usual.answers
+        )
         _check_stages(self.stage_names)
         _check_use(self)
         if self.asks and self.ask is None:
@@ -92,16 +104,16 @@ class Options:
 
     @property
     def asks(self) -> bool:
-        """Whether a stage asks the judge model."""
+        """Return whether a stage asks the judge model."""
         return LLM in self.stage_names
 
     @property
     def uses_models(self) -> bool:
-        return _is_model(self.stage_names[1])
+        return _is_model(self.stage_names.questions)
 
     @property
     def of_models(self) -> Mapping[str, Any]:
-        """The settings of the two models that were given."""
+        """Return the settings of the two models that were set."""
         return {name: value for name in (*_MODEL_OPTIONS, "device") if (value := getattr(self, name)) is not None}
 
     @property
@@ -110,7 +122,7 @@ class Options:
 
 
 def known(options: Mapping[str, Any]) -> None:
-    """Raises ConfigError for an option that there is not."""
+    """Raise ConfigError for an unknown option."""
     names = [field.name for field in fields(Options)]
     for name in options:
         if name not in names:
@@ -134,8 +146,8 @@ def _check_types(options: Options) -> None:
         choice_option("qags: language", options.language, judge_model.languages())
 
 
-def _check_stages(stages: tuple[str, str, str]) -> None:
-    _, questions, answers = stages
+def _check_stages(stages: StageNames) -> None:
+    questions, answers = stages.questions, stages.answers
     if not questions or not answers:
         raise ConfigError(
             "qags: backend=models needs two models, folders or names on the Hugging Face hub: --set "
@@ -151,7 +163,7 @@ def _check_stages(stages: tuple[str, str, str]) -> None:
 
 
 def _check_use(options: Options) -> None:
-    """Raises ConfigError for an option that nothing here reads."""
+    """Raise ConfigError for an option that the chosen stages and similarities do not read."""
     uses_models = options.uses_models
     uses_bertscore = not {"bertscore", "corrected"}.isdisjoint(options.similarities)
     of_models, of_bert = "backend=models", "similarity=bertscore or corrected"
@@ -212,9 +224,8 @@ class Qags(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        themes = self.stage_names[0]
-        if themes != LLM:
-            Nouns(themes)  # what is not installed is said before a judge is paid
+        if self.stage_names.themes != LLM:
+            Nouns(self.stage_names.themes)  # reports missing packages before a judge is paid
         self._models = _models(self)
         self._similarities()
 
@@ -231,43 +242,22 @@ class Qags(Options):
             for sample, outcome in zip(samples, outcomes, strict=True)
             for row in _rows(sample, outcome, self.similarities)
         ]
-        limits = (_LIMITS,) * (self.stage_names[2] == LEXICAL)
-        # What was left out of outputs that no judge failed: those are failures, and counted as such.
+        limits = (_LIMITS,) * (self.stage_names.answers == LEXICAL)
+        # Outputs that a judge failed are counted as failures instead.
         lines = [
             line for outcome in outcomes if not (outcome.trouble and outcome.trouble.failed) for line in outcome.asked
         ]
         left_out = sum(bool(line.left_out) for line in lines)
-        return MetricResult(
-            columns,
-            tuple(rows),
-            ((f"qags: {left_out:,} of {len(lines):,} questions left out: {kinds(lines)}",) if left_out else ())
-            + limits,
-        )
+        notes = (f"qags: {left_out:,} of {len(lines):,} questions left out: {kinds(lines)}",) * bool(left_out)
+        return MetricResult(columns, tuple(rows), notes + limits)
 
     def _measure(self, samples: Sequence[Sample]) -> tuple[list[Outcome], tuple[Column, ...]]:
         jobs = {
             n: Job(clean(s.output), clean(s.source))
             for n, s in enumerate(samples)
-            if s.source and bool(s.source and s.source.strip() and s.output.strip())
+            if s.source and s.source.strip() and s.output.strip()
         }
-        # Fresh ones, so that their signatures say what these outputs needed.
-        outputs = [job.output for job in jobs.values()]
-        themes, questions, answers = self.stage_names
-        by_rules = Nouns(themes if themes != LLM else "nouns", compounds=self.compounds)
-        local: tuple[Questions, Answers] = self._models or (Cloze(by_rules), Lexical(by_rules))
-        judged: tuple[AnswerCandidates, Questions, Answers] = (by_rules, *local)
-        if self.ask and self.asks:
-            judged = _by_llm(self.ask, self.language or text.detect_language(outputs))
-        stages, alike = (
-            (
-                Stages(
-                    judged[0] if themes == LLM else by_rules,
-                    judged[1] if questions == LLM else local[0],
-                    judged[2] if answers == LLM else local[1],
-                )
-            ),
-            self._similarities(),
-        )
+        stages, alike = self._stages([job.output for job in jobs.values()]), self._similarities()
         tell = self.progress if self.progress and self._models is None else lambda done, total: None
         results = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent, tell=tell)
         by_sample = dict(zip(jobs, results, strict=True))
@@ -279,6 +269,22 @@ class Qags(Options):
     def _similarities(self) -> Similarities:
         cache = None if self.cache is None else Path(self.cache)
         return Similarities(self.similarities, low=self.low, high=self.high, bert=self.of_bertscore, cache=cache)
+
+    def _stages(self, outputs: Sequence[str]) -> Stages:
+        """Make new stages, so that their signatures show what these outputs needed."""
+        themes, questions, answers = self.stage_names
+        by_rules = Nouns(themes if themes != LLM else "nouns", compounds=self.compounds)
+        stages = Stages(by_rules, *(self._models or (Cloze(by_rules), Lexical(by_rules))))
+        if not self.ask or not self.asks:
+            return stages
+        from judge.metrics.qags import judge_model
+
+        judged = Stages(*judge_model.open(self.ask, self.language or text.detect_language(outputs)))
+        return Stages(
+            judged.themes if themes == LLM else stages.themes,
+            judged.questions if questions == LLM else stages.questions,
+            judged.answers if answers == LLM else stages.answers,
+        )
 
     def _column(self, name: str, stages: Stages, alike: Similarities) -> Column:
         column = f"qags_{name}"
@@ -318,17 +324,9 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
 def _models(options: Options) -> tuple[Questions, Answers] | None:
     if not options.uses_models:
         return None
-    pass  # DROPPED
-
-    _, generator, reader = options.stage_names
+    names = options.stage_names
     settings = {"cache": options.cache, "progress": options.progress, **options.of_models}
-    return open_models(generator=generator, reader=reader, **settings)
-
-
-def _by_llm(ask: Ask, language: str) -> tuple[AnswerCandidates, Questions, Answers]:
-    from judge.metrics.qags import judge_model
-
-    return judge_model.open(ask, language)
+    return open_models(generator=names.questions, reader=names.answers, **settings)
 
 
 def _not_asked(sample: Sample) -> ModelError:
@@ -340,34 +338,27 @@ def _not_asked(sample: Sample) -> ModelError:
 
 
 def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score | Failure]:
-    """The sample's row in each column, in the columns' order."""
-    working = _working_json(outcome.asked)
+    """Return the sample's row in each column; the first row also carries the questions and answers as JSON."""
+    lines = [
+        [line.theme, line.question, line.from_source, line.from_output, line.similarity, line.left_out]
+        for line in outcome.asked
+    ]
+    working = json.dumps({"qags": lines}, ensure_ascii=False) if lines else None
     rows: list[Score | Failure] = []
     for name in names:
         column, raw = f"qags_{name}", None if rows else working
         values = [line.similarity[name] for line in outcome.counted if name in line.similarity]
         if outcome.trouble or len(values) < len(outcome.counted):
-            trouble = outcome.trouble or _uncompared(name, outcome)
+            trouble = outcome.trouble
+            if trouble is None:
+                uncompared = next(line for line in outcome.counted if name not in line.similarity)
+                answers = f"{uncompared.from_source!r}, {uncompared.from_output!r}"
+                trouble = ModelError("NotCompared", f"has answers that {name} cannot compare: {answers}")
             rows.append(replace(failure(sample, column, trouble.error, trouble.message), raw=raw or ""))
         else:
             provenance = Provenance("metric", n=len(values), raw=raw, note=outcome.note)
             rows.append(Score(sample.item, sample.system, column, sum(values) / len(values), provenance))
     return rows
-
-
-def _uncompared(name: str, outcome: Outcome) -> ModelError:
-    uncompared = next(line for line in outcome.counted if name not in line.similarity)
-    return ModelError(
-        "NotCompared", f"has answers that {name} cannot compare: {uncompared.from_source!r}, {uncompared.from_output!r}"
-    )
-
-
-def _working_json(lines: Sequence[Asked]) -> str | None:
-    rows = [
-        [line.theme, line.question, line.from_source, line.from_output, line.similarity, line.left_out]
-        for line in lines
-    ]
-    return json.dumps({"qags": rows}, ensure_ascii=False) if rows else None
 
 
 def open_models(
@@ -397,12 +388,14 @@ def open_models(
     model that cannot be used, MissingExtra for a package that is not installed.
     """
     counts = {"beams": beams, "question_tokens": question_tokens, "input_tokens": input_tokens}
-    _check_counts(counts if batch_tokens is None else counts | {"batch_tokens": batch_tokens})
+    for name, value in (counts if batch_tokens is None else counts | {"batch_tokens": batch_tokens}).items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ConfigError(f"qags: {name} has to be a whole number from 1, not {value!r}")
     if not isinstance(null, bool):
         raise ConfigError(f"qags: null has to be true or false, not {null!r}")
     if device is not None and not isinstance(device, str):
         raise ConfigError(f"qags: device has to be a text such as cpu or cuda:0, not {device!r}")
-    runtime()  # what is not installed is said before anything is downloaded
+    runtime()  # reports missing packages before anything is downloaded
     cache_folder = None if cache is None else Path(cache)
     files = locate(GENERATOR, generator, cache_folder), locate(READER, reader, cache_folder)
     questions = Generator(
@@ -414,9 +407,3 @@ def open_models(
         progress=progress,
     )
     return questions, ExtractiveReader(files[1], null=null, device=device, batch_tokens=batch_tokens, progress=progress)
-
-
-def _check_counts(counts: dict[str, int]) -> None:
-    for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ConfigError(f"qags: {name} has to be a whole number from 1, not {value!r}")

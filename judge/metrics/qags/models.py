@@ -1,10 +1,9 @@
-"""The two models of the back end: found, checked and loaded.
+"""The back end `models` of QAGS, with two models of transformers.
 
-The part of a text around a theme that fits into a generator's input.
-
-Questions by a sequence-to-sequence model that was trained to ask for a given answer.
-
-Answers by a model that points at a span of the text (extractive question answering, as for SQuAD).
+- `locate`, `load`: find, check and load a model
+- `excerpt`: the part of a text around a theme that fits into the generator's input
+- `Generator`: questions by a sequence-to-sequence model trained to ask for a given answer
+- `ExtractiveReader`: answers by a model that selects a span of the text (as for SQuAD)
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _HEADS = {GENERATOR: "AutoModelForSeq2SeqLM", READER: "AutoModelForQuestionAnswe
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model on its device, ready to be read from."""
+    """A model on its device, ready for use."""
 
     files: huggingface.ModelFiles
     tokenizer: Any
@@ -39,30 +38,30 @@ class LoadedModel:
 
     @property
     def batch_tokens(self) -> int:
-        """How many tokens are worth reading together."""
+        """Return a good number of tokens for a batch."""
         return huggingface.batch_tokens(self.device.type)
 
     @property
     def pad(self) -> int:
-        """What fills up the shorter texts of a batch."""
+        """Return the token that pads the shorter texts of a batch."""
         return self.tokenizer.pad_token_id or 0
 
 
 def runtime() -> str:
-    """What computes, for signatures: other versions may word a question otherwise. Raises MissingExtra."""
+    """Return the library versions for signatures, as questions may differ between them. Raises MissingExtra."""
     return f"torch {huggingface.version('torch', 'qags')}|transformers {huggingface.version('transformers', 'qags')}"
 
 
 def locate(role: str, model: str, cache: Path | None = None) -> huggingface.ModelFiles:
-    """The files of a folder or of a name on the hub, downloaded where they are not on this machine yet.
+    """Return the files of a folder or of a name on the hub, downloading those that are missing.
 
-    Raises ConfigError for a model that cannot be had, is not whole, or, for a reader, was not made to answer.
+    Raises ConfigError for a model that is unavailable or incomplete, and for a reader that was not trained to answer.
     """
     if not isinstance(model, str) or not model.strip():
         raise ConfigError(f"qags: {role} has to be a folder or a name on the Hugging Face hub, not {model!r}")
     files = huggingface.resolve(model, who="qags", what=role, cache=cache)
     architectures = files.config().get("architectures") or []
-    # Said at once, as a reader is otherwise loaded only after all questions have been generated.
+    # Checked now, because a reader is loaded only after all questions have been generated.
     if role == READER and architectures and not any("QuestionAnswering" in str(kind) for kind in architectures):
         raise files.error(
             f"it is a {architectures[0]}, which was not made to answer questions: name a model trained for extractive "
@@ -72,9 +71,9 @@ def locate(role: str, model: str, cache: Path | None = None) -> huggingface.Mode
 
 
 def load(files: huggingface.ModelFiles, device: str | None) -> LoadedModel:
-    """The model, on the GPU where there is one and no other device was named.
+    """Load a model, on the GPU if there is one and `device` is None.
 
-    Raises ConfigError where it cannot be loaded, lacks weights or the device is not there.
+    Raises ConfigError if it cannot be loaded or lacks weights, or the device does not exist.
     """
     chosen = huggingface.device(device, who="qags")
     tokenizer, network = huggingface.load(files, _HEADS[files.what])
@@ -82,12 +81,12 @@ def load(files: huggingface.ModelFiles, device: str | None) -> LoadedModel:
 
 
 Span = tuple[int, int]
-_WORD = 30  # no word is longer: further on there is no white space to be waited for
+_WORD = 30  # longest distance, in characters, to look for white space to cut at
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A passage and where the theme is in it; where the theme is not in the text, `before` is the passage."""
+    """A passage split around the theme; if the theme is not in the text, `before` is the passage."""
 
     before: str
     marked: str
@@ -99,11 +98,11 @@ class Excerpt:
 
 
 def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt | None:
-    """The text if it fits; else the theme's sentence and as many around it as fit; else a part of that sentence.
+    """Return the text if it fits; else the theme's sentence and its neighbours that fit; else a part of the sentence.
 
-    None where not even the theme alone fits.
+    None if not even the theme alone fits.
     """
-    # Where the theme stands first, as words of their own if it does so anywhere; the text's end if nowhere.
+    # The first place of the theme, preferably as whole words; the end of the text if it does not occur.
     match = (
         re.search(rf"(?<!\w){re.escape(theme)}(?!\w)", whole)
         or re.search(re.escape(theme), whole)
@@ -138,12 +137,12 @@ def _sentence_of(spans: list[Span], place: int) -> int:
 
 
 def _extent(spans: list[Span], first: int, last: int, place: Span) -> Span:
-    """From one sentence's start to another's end; the theme's place is always within."""
+    """Return the range from one sentence's start to another's end; it always includes the theme."""
     return min(spans[first][0], place[0]), max(spans[last][1], place[1])
 
 
 def _widen(spans: list[Span], first: int, last: int, place: Span, fitting: Callable[[Span], bool]) -> Span:
-    """Neighbouring sentences added after and before in turn, each side until one does not fit."""
+    """Add neighbouring sentences after and before in turn, on each side until one does not fit."""
     sides = [1, -1]
     while sides:
         side = sides.pop(0)
@@ -155,7 +154,7 @@ def _widen(spans: list[Span], first: int, last: int, place: Span, fitting: Calla
 
 
 def _narrow(whole: str, sentence: Span, place: Span, fitting: Callable[[Span], bool]) -> Span | None:
-    """The most characters on both sides of the theme that fit, by halving; no word is cut in two."""
+    """Find the widest margin around the theme that fits, by bisection, without cutting words."""
 
     def margin(size: int) -> Span:
         return max(sentence[0], place[0] - size), min(sentence[1], place[1] + size)
@@ -179,9 +178,7 @@ def _narrow(whole: str, sentence: Span, place: Span, fitting: Callable[[Span], b
 TEMPLATE = "answer: {theme} context: {context}"
 _FIELD = re.compile(r"\{(theme|context|before|after)\}")
 _LABEL = re.compile(r"\s*question\s*[:：]", re.IGNORECASE)  # some models were trained to begin so
-_MIN_BATCH_TOKENS = (
-    8_192  # tokens of a batch with all beams: each step of writing costs as much for one text as for many
-)
+_MIN_BATCH_TOKENS = 8_192  # tokens of a batch with all beams: a decoding step costs the same for one text and for many
 _KEPT_SETTINGS = (
     "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "forced_bos_token_id",
     "forced_eos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens",
@@ -189,7 +186,7 @@ _KEPT_SETTINGS = (
 
 
 class Generator:
-    """Questions from a model: one for each distinct input, many at once, by beam search."""
+    """Questions by beam search: one for each distinct input, in batches."""
 
     def __init__(
         self,
@@ -227,26 +224,26 @@ class Generator:
 
     @cached_property
     def _limit(self) -> int:
-        """How many tokens of input: what was asked for, or less where the model has no room for it."""
+        """Return the tokens of input: the setting, or the model's limit if that is lower."""
         known = huggingface.limit(self._model.tokenizer, self._model.network.config, usual=self._input_tokens)
         return min(self._input_tokens, known)
 
     @cached_property
     def _special(self) -> re.Pattern[str] | None:
-        """Tokens such as the end of the text: a template may have them, in a theme or output they are letters."""
+        """Match special tokens: they work in a template, but in a theme or output they are plain text."""
         added = self._model.tokenizer.added_tokens_decoder.values()
         names = sorted({token.content for token in added if token.special}, key=len, reverse=True)
         return re.compile("|".join(map(re.escape, names))) if names else None
 
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        """For each (theme, output) a question; Trouble `NoQuestion` where the model wrote none or had no room."""
+        """Return a question for each (theme, output); ModelError `NoQuestion` if there is none or no room."""
         prompts = {request: self._prompt(*request) for request in dict.fromkeys(pairs)}
         inputs = list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None))
         written = self._written(inputs)
         return [_question(written[prompt] if (prompt := prompts[request]) is not None else None) for request in pairs]
 
     def _prompt(self, theme: str, output: str) -> str | None:
-        """The model's input, cut around the theme's sentence; None where the theme alone is too long for it."""
+        """Return the model's input, cut around the theme's sentence; None if the theme alone is too long."""
         theme, output = self._letters(theme), self._letters(output)
 
         def fits(part: Excerpt) -> bool:
@@ -272,7 +269,7 @@ class Generator:
         ids = [self._ids(prompt) for prompt in prompts]
         questions: dict[str, str] = {}
         most = (self._batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)) // self._beams
-        # Lengths are mixed, as padding is read but once.
+        # Mixed lengths are fine, because padding is encoded only once.
         for batch in huggingface.batches([len(row) for row in ids], most, mixed=True):
             texts = self._generated([ids[n] for n in batch])
             questions |= zip((prompts[n] for n in batch), texts, strict=True)
@@ -292,7 +289,7 @@ class Generator:
 
 
 def _generation_config(defaults: Any, beams: int, question_tokens: int) -> Any:
-    """Fresh settings with the model's own tokens: what it says is decided by these, no sampling, one question."""
+    """Return new settings with only the model's special tokens kept: no sampling, one question."""
     return import_module("transformers").GenerationConfig(
         **{name: getattr(defaults, name, None) for name in _KEPT_SETTINGS},
         num_beams=beams,
@@ -317,12 +314,12 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 WINDOW, STRIDE, SPAN = 384, 128, 30
-"""Tokens read at once, tokens that neighbouring windows share, tokens of the longest answer: as is usual for SQuAD."""
+"""Tokens of a window, tokens shared by neighbouring windows, tokens of the longest answer, as usual for SQuAD."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The special tokens before, between and after question and text, and the segment numbers of all five."""
+    """The special tokens before, between and after question and text, and the segment ids of all five parts."""
 
     before: list[int]
     between: list[int]
@@ -346,12 +343,12 @@ class _Tokens:
     ids: list[int]
     offsets: list[tuple[int, int]]
     has_text: list[bool]
-    """Whether a token says anything: no answer begins or ends with white space alone."""
+    """Whether a token is more than white space; only such tokens begin or end an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Tokens `start` to `stop` of the text of one of the pairs."""
+    """Tokens `start` to `stop` of the text of pair number `pair`."""
 
     pair: int
     start: int
@@ -360,7 +357,7 @@ class _Window:
 
 @dataclass(slots=True)
 class _BestSpan:
-    """The best span of a text so far, as places of tokens, and the best that speaks for its saying nothing."""
+    """The best span of a text so far, as token indices, and the lowest null score."""
 
     score: float = -math.inf
     first: int = 0
@@ -369,7 +366,7 @@ class _BestSpan:
 
 
 class ExtractiveReader:
-    """Answers from a model: each distinct (question, text) once, many at once, long texts in overlapping windows."""
+    """Answers by span selection: each distinct (question, text) once, in batches, long texts in overlapping windows."""
 
     def __init__(
         self,
@@ -408,18 +405,17 @@ class ExtractiveReader:
 
     @cached_property
     def _room(self) -> int:
-        """How many tokens of question and text are read at once."""
+        """Return the tokens of question and text that fit into a window."""
         return (
             min(self._longest, huggingface.limit(self._model.tokenizer, self._model.network.config)) - self._frame.size
         )
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        """For each (question, text) the span that answers, as it stands in the text, or UNANSWERABLE.
+        """Return the answering span of the text, or UNANSWERABLE, for each (question, text).
 
-        A span's score is the sum of its ends' logits, the best over all windows; the null score is that of [CLS], the
-        least over all windows, as each speaks for itself alone (SQuAD 2.0, Devlin et al. 2019, section 4.3). A text of
-        white space answers nothing. Trouble `NoQuestion` for a blank question, `QuestionTooLong` for one that would
-        take more than half of a window.
+        A span's score is the sum of the logits of its ends, the maximum over all windows; the null score is that of
+        [CLS], the minimum over all windows (SQuAD 2.0, Devlin et al. 2019, section 4.3). A blank text answers nothing.
+        ModelError `NoQuestion` for a blank question, `QuestionTooLong` for one of more than half a window.
         """
         distinct = list(dict.fromkeys(pairs))
         clean = [(records.whole(question).strip(), records.whole(text)) for question, text in distinct]
@@ -456,13 +452,13 @@ class ExtractiveReader:
 
     def _tokens(self, text: str) -> _Tokens:
         inside = huggingface.backend(self._model.tokenizer)
-        inside.encode_special_tokens = True  # a text that has [SEP] in it has the letters, and not the token
+        inside.encode_special_tokens = True  # [SEP] in a text is plain text, not the token
         encoded = inside.encode(text, add_special_tokens=False)
         offsets = list(encoded.offsets)
         return _Tokens(list(encoded.ids), offsets, [bool(text[start:stop].strip()) for start, stop in offsets])
 
     def _take(self, rows: Sequence[tuple[list[int], _Tokens, _Window]], bests: list[_BestSpan]) -> None:
-        """Read windows together, and keep of each what is better than what its text had."""
+        """Read a batch of windows and keep the best span of each text so far."""
         import numpy as np
 
         ids = [self._frame.ids(question, text.ids[w.start : w.stop]) for question, text, w in rows]
@@ -482,7 +478,7 @@ class ExtractiveReader:
                 best.null = min(best.null, float(starts[n, at] + ends[n, at]))
 
     def _logits(self, ids: Sequence[Sequence[int]], sizes: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:
-        """The model's start and end logits, both of shape (windows, longest window)."""
+        """Return the model's start and end logits, both of shape (windows, longest window)."""
         torch, model = import_module("torch"), self._model
         rows, mask = huggingface.padded(ids, model.pad)
         fields: dict[str, Any] = {"input_ids": rows, "attention_mask": mask}
@@ -507,7 +503,7 @@ class ExtractiveReader:
 
 
 def frame(tokenizer: Any) -> Frame:
-    """How a fast tokenizer of transformers puts a question and a text together."""
+    """Find out how a fast tokenizer of transformers joins a question and a text."""
     encoded = tokenizer("a", "b")
     ids, places = encoded["input_ids"], encoded.sequence_ids(0)
     types = encoded.get("token_type_ids")
@@ -524,7 +520,7 @@ def frame(tokenizer: Any) -> Frame:
 
 
 def windows_of(count: int, size: int, stride: int) -> list[tuple[int, int]]:
-    """Starts and stops of windows of `size` tokens over `count`; neighbours share `stride` tokens, half at most."""
+    """Return starts and stops of windows of `size` tokens over `count`; neighbours share `stride`, half at most."""
     step = size - min(stride, size // 2)
     starts = [0, *range(step, max(0, count - size) + step, step)] if count > size else [0]
     return [(start, min(start + size, count)) for start in starts]
@@ -533,10 +529,10 @@ def windows_of(count: int, size: int, stride: int) -> list[tuple[int, int]]:
 def best_spans(
     starts: Floats, ends: Floats, allowed: npt.NDArray[np.bool_], longest: int
 ) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Of each row the greatest start + end over spans of 1 to `longest` tokens with both ends allowed, and its ends.
+    """Return, for each row, the maximum start + end over spans of 1 to `longest` tokens, and the span's ends.
 
-    All arrays have the shape (rows, tokens). Of equal spans the shortest wins, of these the first. A row with nothing
-    allowed has the score -inf.
+    Both ends must be `allowed`. All arrays have the shape (rows, tokens). Of equal spans the shortest wins, then the
+    first. A row with nothing allowed has the score -inf.
     """
     import numpy as np
 

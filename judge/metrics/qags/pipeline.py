@@ -1,8 +1,6 @@
-"""The stages of QAGS: what each takes and gives. Back ends stand in `lexical`, `models` and `llm`.
+"""The pipeline of QAGS: themes of an output → a question for each → its answers from the source and from the output.
 
-themes of an output → a question for each → its answer from the source and from the output.
-
-From outputs and their sources to themes, questions and answers: everything distinct is asked once.
+The stages are protocols; the back ends `lexical`, `models` and `llm` implement them. No request is sent twice.
 """
 
 from __future__ import annotations
@@ -12,42 +10,42 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from judge.metrics.common import ModelError as ModelError  # what a stage gives in the place of what it cannot
+from judge.metrics.common import ModelError as ModelError  # a stage's result if it fails
 from judge.metrics.qags.answer_candidates import languages
 from judge.metrics.qags.similarity import Similarities, normalised
 
 UNANSWERABLE = ""
-"""The answer of a question that the text does not answer."""
+"""The answer if the text does not answer the question."""
 Tell = Callable[[int, int], None]
 
 
 class AnswerCandidates(Protocol):
-    """Answer candidates. `signature` names what makes them, for the column's signature."""
+    """Finds the themes of texts. `signature` goes into the column's signature."""
 
     signature: str
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
-        """For each text its themes in order of appearance, each once; an empty list where it has none."""
+        """Return each text's themes in order of appearance, each once; an empty list if it has none."""
         ...
 
 
 class Questions(Protocol):
-    """One question for a theme, which the text it was taken from answers with the theme."""
+    """Writes a question for a theme, which the text that has the theme should answer with it."""
 
     signature: str
 
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        """For each (theme, output) a question."""
+        """Return a question for each (theme, output)."""
         ...
 
 
 class Answers(Protocol):
-    """The answer that a text gives to a question."""
+    """Answers a question from a text."""
 
     signature: str
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        """For each distinct (question, text) an answer, or UNANSWERABLE."""
+        """Return an answer, or UNANSWERABLE, for each distinct (question, text)."""
         ...
 
 
@@ -70,11 +68,11 @@ class Asked:
 _Answer = str | ModelError
 NEITHER = "answered by neither"
 OTHERWISE = "the output answers otherwise"
-"""Why a line counts for nothing, where no stage had trouble with it."""
+"""Reasons for leaving a line out although no stage failed."""
 
 
 class Job(NamedTuple):
-    """An output and the source that it is checked against, neither of them blank."""
+    """An output and its source, neither of them blank."""
 
     output: str
     source: str
@@ -90,22 +88,22 @@ class Stages:
 
     @property
     def signature(self) -> str:
-        """`themes=…|questions=…|answers=…`, as the stages are signed after their calls."""
+        """Return `themes=…|questions=…|answers=…` with the signatures that the stages have after their calls."""
         named = (("themes", self.themes), ("questions", self.questions), ("answers", self.answers))
         return "|".join(f"{name}={_signed(name, stage.signature)}" for name, stage in named)
 
 
 def _signed(name: str, signature: str) -> str:
-    """A stage's signature in one part of the column's, and without its own name if it has that."""
+    """Fit a stage's signature into one part of the column's, without a leading name of its own."""
     key, equals, rest = signature.partition("=")
     return (rest if equals and key in (name, name[:-1]) else signature).replace("|", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an output: its working, or `trouble`, why there is no value (the working may be there as well).
+    """The result for an output: its lines, or `trouble`, the reason for no value (there may be lines as well).
 
-    The lines that count are `counted`; `note` says how many of the others there are, and why.
+    `counted` are the lines that count; `note` says how many others there are, and why.
     """
 
     asked: tuple[Asked, ...] = ()
@@ -118,7 +116,7 @@ class Outcome:
 
 
 class _Attempt(NamedTuple):
-    """A line of the working, and what went wrong with it."""
+    """A line and what went wrong with it."""
 
     asked: Asked
     trouble: ModelError | None = None
@@ -127,10 +125,10 @@ class _Attempt(NamedTuple):
 def ask(
     jobs: Sequence[Job], stages: Stages, alike: Similarities, *, most: int, consistent: bool, tell: Tell
 ) -> list[Outcome]:
-    """The outcome of each job, in order, of at most so many themes each, spread evenly over the output.
+    """Return the outcome of each job, in order. At most `most` themes of an output count, spread evenly over it.
 
-    `consistent` leaves out questions to which the output does not give its theme. `tell` is called after each of the
-    stages. Raises what the stages raise.
+    `consistent` leaves out questions that the output does not answer with the theme. `tell` is called after each stage.
+    Raises what the stages raise.
     """
     outputs = list(dict.fromkeys(job.output for job in jobs))
     candidates = dict(zip(outputs, stages.themes.themes(outputs), strict=True))
@@ -140,10 +138,16 @@ def ask(
     tell(1, 4)
     questions = _ask_distinct([(t, o) for o in outputs for t in themes[o]], stages.questions.questions)
     tell(2, 4)
-    answers = _ask_distinct(_questions_to_answer(jobs, themes, questions), stages.answers.answers)
+    to_answer = [
+        (question, text)
+        for job in jobs
+        for theme in themes[job.output]
+        if (question := questions[theme, job.output]) and not isinstance(question, ModelError)
+        for text in (job.source, job.output)
+    ]
+    answers = _ask_distinct(to_answer, stages.answers.answers)
     tell(3, 4)
     lines = [[_attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]] for job in jobs]
-    # The lines with the similarities of those that count.
     language_of = dict(zip(jobs, languages([job.source for job in jobs]), strict=True))
     attempted = ((job, line.asked) for job, listed in zip(jobs, lines, strict=True) for line in listed)
     counted = [(language_of[job], counted_line) for job, counted_line in attempted if not counted_line.left_out]
@@ -161,7 +165,7 @@ def ask(
 
 
 def spread(themes: Sequence[str], most: int) -> list[str]:
-    """At most so many of the themes: all, or those in the middle of so many equal parts of the list."""
+    """Return at most `most` themes: all, or the middle ones of `most` equal parts of the list."""
     if len(themes) <= most:
         return list(themes)
     return [themes[(2 * place + 1) * len(themes) // (2 * most)] for place in range(most)]
@@ -170,23 +174,11 @@ def spread(themes: Sequence[str], most: int) -> list[str]:
 def _ask_distinct(
     pairs: Sequence[tuple[str, str]], stage: Callable[[Sequence[tuple[str, str]]], list[_Answer]]
 ) -> dict[tuple[str, str], _Answer]:
-    """Each distinct pair with what the stage says of it; blank is nothing."""
+    """Ask a stage about each distinct pair; replies are stripped of white space."""
     distinct = list(dict.fromkeys(pairs))
     replies = stage(distinct) if distinct else []
     stripped = (reply if isinstance(reply, ModelError) else reply.strip() for reply in replies)
     return dict(zip(distinct, stripped, strict=True))
-
-
-def _questions_to_answer(
-    jobs: Sequence[Job], themes: Mapping[str, list[str]], questions: Mapping[tuple[str, str], _Answer]
-) -> list[tuple[str, str]]:
-    return [
-        (question, text)
-        for job in jobs
-        for theme in themes[job.output]
-        if (question := questions[theme, job.output]) and not isinstance(question, ModelError)
-        for text in (job.source, job.output)
-    ]
 
 
 def _attempt(
@@ -219,7 +211,7 @@ def _reason(trouble: ModelError) -> str:
 
 
 def kinds(lines: Iterable[Asked]) -> str:
-    """How many lines were left out by what kind of reason, in words: `1 NoQuestion, 2 answered by neither`."""
+    """Count the lines left out by kind of reason: `1 NoQuestion, 2 answered by neither`."""
     counts = Counter(line.left_out.partition(":")[0] for line in lines if line.left_out)
     return ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
 
@@ -239,7 +231,7 @@ def _outcome(themes: list[str] | ModelError, attempts: Sequence[_Attempt]) -> Ou
 
 
 def _trouble(attempts: Sequence[_Attempt], note: str | None) -> ModelError | None:
-    """Why an output has no value: a judge that failed it, or no line that counts."""
+    """Return why an output has no value: a failed judge, or no line that counts."""
     count = f"{len(attempts)} theme{'s' * (len(attempts) > 1)}"
     troubles = [attempt.trouble for attempt in attempts if attempt.trouble]
     if failed := [trouble for trouble in troubles if trouble.failed]:

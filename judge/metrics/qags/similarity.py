@@ -24,7 +24,7 @@ from judge.metrics.common import list_option
 
 NAMES = ("exact", "f1", "rouge1", "rougeL", "bertscore", "corrected")
 Pair = tuple[str, str]
-"""The answer from the source and the one from the output."""
+"""The answers from the source and from the output."""
 _ROUGE = ("rouge1", "rougeL")
 _BERT = ("bertscore", "corrected")
 _BERTSCORE_COLUMNS = {"bertscore": "bertscore", "bertscore_corrected": "corrected"}
@@ -64,7 +64,7 @@ def similarities(
 
 
 class Similarities:
-    """`similarities` with the options at hand, and what each name is signed with."""
+    """`similarities` with fixed options, and the signature of each name."""
 
     def __init__(
         self,
@@ -79,14 +79,14 @@ class Similarities:
         self._low, self._high = low, high
         bertscore.rescale_linear(1.0, low, high)  # raises unless low < high
         uses_bertscore = not set(_BERT).isdisjoint(self.names)
-        # What is not installed is said before anything is computed or paid.
+        # Created here to report missing packages before anything is computed or paid.
         options: dict[str, Any] = {**(bert or {}), "low": low, "high": high, "cache": cache}
         self._bert = bertscore.BertScore(**options) if uses_bertscore else None
         self._tokenizers: set[str] = set()
         self._signed_bert = ""
 
     def of(self, pairs: Sequence[Pair], languages: Sequence[str] | None = None) -> list[dict[str, float]]:
-        """As `similarities`."""
+        """Return the similarities of pairs, see `similarities`."""
         keys = [
             _Key(pair, self._tokenizer(pair, language))
             for pair, language in zip(pairs, languages or [""] * len(pairs), strict=True)
@@ -103,7 +103,7 @@ class Similarities:
         ]
 
     def signature(self, name: str) -> str:
-        """What made the similarity of this name in the calls of `of` so far."""
+        """Return what computed the similarity of this name in the calls of `of` so far."""
         if name in _BERT:
             span = f"low={self._low:g}|high={self._high:g}|" if name == "corrected" else ""
             return f"{name}|{span}{self._signed_bert or _initial_bertscore_signature(self._bert)}"
@@ -115,7 +115,7 @@ class Similarities:
         return f"{name}|tok={tokenizers}" if squad else f"{name}|f|stem|tok={tokenizers}"
 
     def _tokenizer(self, pair: Pair, language: str) -> str:
-        """By the answers' script, but Han alone may be of either language: a short answer does not tell."""
+        """Choose a tokenizer by script; a short answer in Han characters alone goes by the pair's language."""
         tokenizer = text.tokenizer_for(pair)
         tokenizer = (
             language if tokenizer != "en" and language in ("ja", "ko", "zh") and text.installed(language) else tokenizer
@@ -154,18 +154,18 @@ def _token_similarities(key: _Key) -> dict[str, float]:
 
 
 def _initial_bertscore_signature(bert: bertscore.BertScore | None) -> str:
-    """The signature of BERTScore before it has compared anything."""
+    """Return the signature of BERTScore before it has compared anything."""
     return _bertscore_signature(bert.score([]).columns[0].signature) if bert else ""
 
 
 def _bertscore_signature(signature: str) -> str:
-    """BERTScore's signature without what is not said of answers: the column's name and letter, and references."""
+    """Remove from BERTScore's signature what does not apply to answers: column name and letter, references."""
     parts = signature.split("|")[2:]
     return "|".join(part for part in parts if not part.startswith(("nrefs=", "refs=", "rescale=")))
 
 
 def checked(names: Any) -> tuple[str, ...]:
-    """The names of a list, or of a text with commas. Raises ConfigError."""
+    """Return the names in a list, or in a text with commas. Raises ConfigError."""
     chosen = list_option(names)
     if not isinstance(chosen, Sequence) or not all(isinstance(name, str) for name in chosen):
         raise ConfigError(f"similarity: one or more of {', '.join(NAMES)}, not {names!r}")
