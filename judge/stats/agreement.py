@@ -75,7 +75,7 @@ def _values_by_unit(table: Table, columns: Sequence[str]) -> tuple[list[str], Fl
 
 
 def unit_terms(values: Floats) -> Floats:
-    """What every unit adds to alpha: number of values, their sum, sum of squares, and number × variance."""
+    """The contribution of every unit to alpha: number of values, their sum, sum of squares, and number × variance."""
     number = (~np.isnan(values)).sum(axis=1)
     within = number * np.nanvar(values, axis=1, ddof=1)
     return np.stack([number, np.nansum(values, axis=1), np.nansum(values**2, axis=1), within], axis=1)
@@ -117,7 +117,7 @@ _METHODS: Mapping[Measure, str] = {
     "icc_2_1": "ICC(2,1), absolute agreement of one rater",
     "icc_2_k": "ICC(2,k), absolute agreement of the raters' mean",
 }
-_MAX_CATEGORIES = 100  # different values of which kappa, and alpha but with the interval distance, are made
+_MAX_CATEGORIES = 100  # different values for kappa, and for alpha with other than the interval distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,8 +306,7 @@ def repeats(table: Table, *, seed: int = 0) -> dict[tuple[str, str], Estimate]:
     """The standard deviation of the draws of one text (divisor draws − 1), its mean over texts, by system and column.
 
     In the units of the column's scale, for columns of which a text has two parsed draws or more; `n` counts these
-    texts. What the labels count is read from their text, and, where there are two, from the ends of the scale; a
-    column whose values that does not give has none.
+    texts. `label_values` gives the values of the labels; a column without any has no estimate.
     """
     columns = tuple(column for column in table.columns if column.kind == "criterion")
     values_of_labels = {column.name: label_values(column) for column in columns}

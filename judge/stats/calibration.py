@@ -59,9 +59,9 @@ class Calibration:
 
 
 def levels(column: Column) -> tuple[float, ...]:
-    """What the labels of a column's scale count, ascending; nothing where that is not known.
+    """The values of the labels of a column's scale, ascending; empty if unknown.
 
-    Of two labels they are the ends of the scale, else what they say as numbers.
+    Two labels are the ends of the scale; others are read as numbers.
     """
     if len(column.labels) == 2 and column.low is not None and column.high is not None:
         return column.low, column.high
@@ -226,7 +226,7 @@ def _judge_weight(ratings: Floats, scores: Floats, others: Floats) -> float:
 
 
 class _Part(NamedTuple):
-    """What a mean adds to the variance and to the third cumulant of a sum, and its degrees of freedom."""
+    """The contribution of a mean to the variance and third cumulant of a sum, and its degrees of freedom."""
 
     variance: float
     third: float
@@ -240,7 +240,7 @@ def _part(values: Floats, free: int) -> _Part:
 
 
 def _estimate_of_parts(name: str, value: float, parts: Sequence[_Part], n: int, method: str) -> Estimate:
-    """A value that errs by independent parts."""
+    """An estimate whose error is the sum of independent parts."""
     from scipy.special import stdtr, stdtrit
 
     variance = sum(part.variance for part in parts)
@@ -316,7 +316,7 @@ def _calibrated(table: Table, column: Column) -> Calibrated:
 
 
 def _note(rated_scores: _RatedScores, order: Sequence[int], differences: Sequence[Powered]) -> str:
-    """What could not be estimated, and why; and where the rated items do not look like the others."""
+    """Explain what could not be estimated, and warn if the rated items do not look like the others."""
     judged = ~np.isnan(rated_scores.scores)
     rated = judged & ~np.isnan(rated_scores.ratings)
     few = [name for place, name in enumerate(rated_scores.systems) if place not in order]
@@ -335,7 +335,7 @@ def _note(rated_scores: _RatedScores, order: Sequence[int], differences: Sequenc
 
 
 def _rated_items_differ(scores: Floats, rated: Bools) -> bool:
-    """Whether the judge's mean of the rated items is off that of the others by more than chance (Welch, p < .001)."""
+    """Return whether the judge's means of rated and other items differ significantly (Welch's test, p < .001)."""
     known = ~np.isnan(scores)
     number, of_rated = known.sum(axis=0), np.asarray(rated.any(axis=0))
     means = np.where(known, scores, 0.0).sum(axis=0) / np.maximum(number, 1)

@@ -121,7 +121,7 @@ class CorrelationWithRatings:
     def difference(
         self, values: Floats, other_values: Floats, level: Level, coefficient: Coefficient = "spearman"
     ) -> Estimate | None:
-        """The coefficient of `one` less that of `other`, on the texts that have all three; None where it is undefined.
+        """The coefficient of `values` less that of `other_values`, on texts with both and a rating; None if undefined.
 
         Also None between the means of fewer than five systems, of which an order says too little. At level `document`
         the mean over the items in which both are defined. Pearson's at the other levels has the p of Williams' test,
@@ -162,7 +162,7 @@ class CorrelationWithRatings:
         return mean_differences(changes[None, :], seed=self._bootstrap.seed)[0]
 
     def _drawn(self, pair: _Pair, key: Key) -> Resampled:
-        cache_key = pair[0].tobytes(), key  # which says what is missing as well
+        cache_key = pair[0].tobytes(), key  # the bytes show missing values as well
         if cache_key not in self._resampled:
             self._resampled[cache_key] = _resampled(self._bootstrap, _statistic([pair], key), [pair])
         return self._resampled[cache_key]
@@ -178,7 +178,7 @@ def change_in_agreement(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> tuple[dict[Level, Shift], str]:
-    """How two runs go with people's ratings in the column `rating`, on the texts that have a value in both.
+    """How well two runs correlate with people's ratings `rating`, on the texts that have a value in both.
 
     By level where both have a coefficient, and why one of them has none, if so. `seed` is that of resamples and tests,
     `confidence` that of resampled intervals.
@@ -199,7 +199,7 @@ def change_in_agreement(
 def human_ceiling(votes: Floats, bootstrap: Bootstrap = DEFAULT) -> Correlation:
     """One annotator against the mean of the others, averaged over the annotators (for `document`, in each item).
 
-    `votes` are annotators × items × systems, NaN where one did not rate. All else is as in `Against`.
+    `votes` are annotators × items × systems, NaN where one did not rate. All else is as in `CorrelationWithRatings`.
     """
     voted = ~np.isnan(votes)
     known = np.where(voted, votes, 0.0)
@@ -265,7 +265,7 @@ def _complete_texts(pairs: Sequence[_Pair]) -> Bools:
 
 
 def _reason_undefined(pairs: Sequence[_Pair], level: Level) -> str:
-    """Why a level has no coefficient; nothing where it has."""
+    """Return why a level has no coefficient, or nothing if it has one."""
     known = _complete_texts(pairs)
     if not known.any():
         return "no text has both a value and a rating"
@@ -368,7 +368,7 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
 
 
 class _CellArrays:
-    """What is known of every two columns: value, ends of the interval and number, NaN for what is not."""
+    """The cells of a matrix: value, ends of the interval and number of every two columns; NaN for unknown ones."""
 
     def __init__(self, columns: int) -> None:
         self.value, self.low, self.high = np.full((3, columns, columns), np.nan)
@@ -378,7 +378,7 @@ class _CellArrays:
 def _correlate(
     values: Floats, pairs: Sequence[_ColumnPair], bootstrap: Bootstrap, cells_by_key: Mapping[Key, _CellArrays]
 ) -> None:
-    """Write down what there is to say of pairs of columns that have the same texts in common."""
+    """Fill in the cells of pairs of columns that share the same texts."""
     used = sorted({place for pair in pairs for place in pair})
     known: Bools = np.asarray(~np.isnan(values[list(pairs[0])]).any(axis=0))
     columns = np.where(known, values[used], np.nan)
@@ -401,7 +401,7 @@ def _correlate(
 
 
 def _defined_coefficients(known: Bools, level: Level) -> list[Coefficient]:
-    """The coefficients that can be had at a level from so many texts and systems."""
+    """The coefficients that are defined at a level, given which texts have values."""
     systems = int(known.any(axis=0).sum())
     if (known.sum() if level == "item" else systems) < (2 if level == "document" else MIN_CORRELATION_ITEMS):
         return []
@@ -411,7 +411,10 @@ def _defined_coefficients(known: Bools, level: Level) -> list[Coefficient]:
 def _matrix_statistic(
     columns: Floats, first: Ints, second: Ints, level: Level, names: Sequence[Coefficient]
 ) -> tuple[Statistic, Ints]:
-    """Of pairs of places in columns × items × systems: from draws to resamples × coefficients × pairs, and n."""
+    """The statistic of pairs of columns (resamples × coefficients × pairs), and the n of each pair.
+
+    `columns` are columns × items × systems; `first` and `second` are the places of each pair's columns.
+    """
     known = ~np.isnan(columns[0])
     if level == "document":
         by_item = np.stack([between(columns, name)[:, first, second] for name in names], axis=1)
@@ -461,7 +464,7 @@ def _matrix(key: Key, names: tuple[str, ...], cells: _CellArrays, resampling: st
 
 
 def _reason_empty(known: Bools, key: Key) -> str:
-    """Why a matrix is empty, where it is."""
+    """Return why a matrix is empty, or nothing if it is not."""
     level, coefficient = key
     if coefficient in _defined_coefficients(known, level):
         return ""

@@ -158,7 +158,7 @@ def _location(sample: Sample) -> str:
 
 _ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L"}
 _CHANGED = ("alpha=", "stop=", "exc=", "preset=")
-"""What a signature of ROUGE has that is not the floor's."""
+"""Parts of a ROUGE signature that the floor does not have."""
 
 
 def baselines_without_judge(
@@ -239,9 +239,9 @@ def people(
 
 
 def of_run(table: Table, model: str, seed: int) -> tuple[Rated, ...]:
-    """What a run's own page shows: nothing where no criterion that a judge scored was rated.
+    """The comparison for a run's own page; empty if people rated no criterion that a judge scored.
 
-    Of very many texts with the floors that the run has measured, and no others: a run is not to wait for them.
+    For very many texts only floors that the run has measured are shown: measuring others would take too long.
     """
     judges = judges_of(table, model)
     rated = {name for sample in table.samples for name in sample.human}
@@ -334,7 +334,7 @@ def _count_items(values: Floats, ratings: Floats, level: Level) -> int:
 
 
 def _scorer(column: RatedColumn) -> str:
-    """Who made a column, by its signature: with --model heuristic a judge is a floor itself."""
+    """The scorer in a column's signature. With --model heuristic the judge itself is a floor."""
     return column.signature.partition("|")[2].partition("|")[0]
 
 
@@ -358,7 +358,7 @@ def _judge_row(
 
 
 def _other_scale(scale: Column | None, ratings: Floats) -> str:
-    """Why people's ratings cannot be on a judge's scale; nothing where they may be."""
+    """Return why people's ratings cannot be on a judge's scale, or nothing if they may be."""
     if scale is None or scale.low is None or scale.high is None or not scale.low < scale.high:
         return "its column has no scale"
     low, high = float(np.nanmin(ratings)), float(np.nanmax(ratings))
@@ -375,7 +375,7 @@ def _nearest(values: Floats, points: Sequence[float]) -> Floats:
 
 
 def _ceiling(samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap) -> tuple[Row | None, str]:
-    """What an annotator reaches, or why that is not known."""
+    """The agreement of one annotator with the others, or why it is unknown."""
     ratings = {(s.item, s.system): s.ratings[criterion] for s in samples if s.ratings.get(criterion)}
     if not any(sum(vote is not None for vote in each) > 1 for each in ratings.values()):
         shortage = "one rating for each text" if not ratings else "no text with the ratings of two annotators"

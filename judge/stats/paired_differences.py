@@ -49,7 +49,7 @@ def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> t
 
 
 def _share_of_all_flips(rows: Floats, observed: Floats) -> Floats:
-    """The share of all flips that reach what was found; one sign stays, for the other half is the mirror image."""
+    """Return the share of all flips that reach the observed sum. One sign stays: the other half is the mirror image."""
     places = np.argsort(rows == 0, axis=1, kind="stable")[:, :EXACT]
     values = np.take_along_axis(rows, places, axis=1)
     size = values.shape[1]
@@ -63,7 +63,7 @@ def _share_of_all_flips(rows: Floats, observed: Floats) -> Floats:
 
 
 def _count_drawn_flips(rows: Floats, observed: Floats, n_flips: int, seed: int) -> Floats:
-    """How many of the drawn flips reach what was found."""
+    """Count the drawn flips that reach the observed sum."""
     counts = np.zeros(len(rows))
     if not len(rows):
         return counts
@@ -166,7 +166,7 @@ def expanded_tail(tail: float, n: int) -> float:
 
 
 def cliffs_delta(first: Floats, second: Floats) -> float:
-    """Cliff's delta (1993), −1 to 1: how often a value of `one` is above one of `other`, less how often it is below.
+    """Cliff's delta (1993), −1 to 1: how often a value of `first` is above one of `second`, less how often it is below.
 
     Over all pairs of values, also of samples that are paired: it says how far the two distributions lie apart, and not
     in how many items one is ahead. Counted by rank, in n · log n.

@@ -36,9 +36,11 @@ class Verdict:
 
 
 def verdict(forward: Score | None, backward: Score | None) -> Verdict:
-    """The verdict on a pair of which `one` has the first text shown first and `other` the second: one may be missing.
+    """Combine the answers about one pair of texts, of which one may be missing.
 
-    The preference is the mean of `one`'s value and 1 − `other`'s.
+    `forward` is the answer with the first text shown first, `backward` with the second text shown first.
+
+    The preference is the mean of `forward`'s value and 1 − `backward`'s.
     """
     answers = [row for row in (forward, backward) if row is not None]
     for_first, for_second = (None if row is None else _snapped(row.value) for row in (forward, backward))
@@ -211,7 +213,7 @@ def _collect_pairs(rows: Iterable[Score | Failure], systems: Sequence[str], orde
         answers = asked.setdefault((row.item, earlier, later), [None, None])
         if isinstance(row, Score):
             answers[swapped] = row
-    # in the order of their names, so that the draws do not depend on that of the rows
+    # sorted by name, so that results do not depend on the order of the rows
     complete = {key: asked[key] for key in sorted(asked) if 2 - asked[key].count(None) >= orders}
     present = {name for _, *ends in complete for name in ends}
     names = tuple(name for name in systems if name in present)

@@ -1,4 +1,4 @@
-"""Which differences so many items can show, and how many items a difference takes."""
+"""Power of the paired tests: which differences a number of items can detect, and how many items one needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MIN_ITEMS = 6
 """Items of which all have to point one way before a sign-flip test gives p < .05 (2 / 2⁶), where it is the only test;
 fewer show nothing, and say little of how far differences scatter."""
 _ALL_CONSTANT = "between any two systems the difference is the same in every item that they share"
-_MAX_RATIO = 1e9  # whose square is more items than there are
+_MAX_RATIO = 1e9  # its square is more items than anyone has
 _NORMAL = NormalDist()
 
 

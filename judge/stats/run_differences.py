@@ -1,4 +1,4 @@
-"""Two runs on the same texts: what moved from the first to the second, by system and column and by item."""
+"""Compare two runs on the same texts: what moved, by system and column and by item."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _only(table: Table, other_table: Table) -> Apart:
 
 
 def _comparable_columns(before: Table, after: Table) -> tuple[list[Column], dict[str, str]]:
-    """The columns of both that are on one scale, as the second has them; and why others are not compared."""
+    """The columns of both runs on the same scale, as the second run has them, and why others are not compared."""
     had = {column.name: column for column in before.columns}
     both = [column for column in after.columns if column.name in had]
     refused = {}
@@ -232,7 +232,7 @@ def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[t
 def _moved_rows(
     columns: Sequence[_ColumnInBoth], systems: Sequence[str], n_resamples: int, seed: int
 ) -> Iterator[Moved]:
-    """The rows of every column that has values of texts."""
+    """The rows of every column with values of single texts."""
     several = len(systems) > 1
     rows = [row for both in columns for row in (*([_mean(both.differences)] if several else []), *both.differences)]
     if not rows:
@@ -253,7 +253,7 @@ def _moved_rows(
 
 
 def _mean(differences: Floats) -> Floats:
-    """Of each item, over the systems that have a difference."""
+    """The mean of each item over the systems that have a difference."""
     known = ~np.isnan(differences)
     with np.errstate(invalid="ignore"):
         means: Floats = np.where(known, differences, 0.0).sum(axis=0) / known.sum(axis=0)
@@ -277,7 +277,7 @@ def _moved_row(both: _ColumnInBoth, systems: Sequence[str], place: int, estimate
 
 
 def _adjusted(rows: Sequence[Moved]) -> dict[tuple[str, str], float]:
-    """p after Holm by column and system; a row without any difference is no test (p given the sizes is 1)."""
+    """p after Holm by column and system; a row without any difference is no test (its p is 1)."""
     tested = [row for row in rows if row.estimate.p is not None]
     tests = [row for row in tested if row.up or row.down]
     adjusted = holm([row.estimate.p for row in tests if row.estimate.p is not None])
@@ -302,7 +302,7 @@ def _corpus_rows(before: Table, after: Table, columns: Sequence[Column], systems
 
 
 def _items(columns: Sequence[_ColumnInBoth], shared: _SharedNames) -> tuple[Item, ...]:
-    """The items that moved furthest; those of which nothing moved are left out."""
+    """The items that moved furthest, without those that did not move."""
     varying = [both for both in columns if both.span > 0]
     if not varying or not shared.items:
         return ()

@@ -190,7 +190,10 @@ def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeature
 
 def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) -> list[Estimate]:
     """Each driver's correlation, the share that each explains, and the share that all do."""
-    moments = _moments(texts)
+    # For every item Σ v vᵀ over its texts, where v is 1, the score, the drivers.
+    rows = np.column_stack([np.ones(len(texts.item)), texts.values])
+    moments = np.zeros((texts.items, rows.shape[1], rows.shape[1]))
+    np.add.at(moments, np.unique(texts.item, return_inverse=True)[1], rows[:, :, None] * rows[:, None, :])
     values, size = _statistics(moments.sum(axis=0)).tolist(), len(texts.names)
     ends: list[tuple[float | None, float | None]] = [(None, None)] * len(values)
     interval = f"{len(moments)} items: too few for an interval"
@@ -211,17 +214,8 @@ def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) ->
     ]
 
 
-def _moments(texts: _Texts) -> Floats:
-    """For every item Σ v vᵀ over its texts, where v is 1, the score, the drivers."""
-    values = np.column_stack([np.ones(len(texts.item)), texts.values])
-    places = np.unique(texts.item, return_inverse=True)[1]
-    sums = np.zeros((texts.items, values.shape[1], values.shape[1]))
-    np.add.at(sums, places, values[:, :, None] * values[:, None, :])
-    return sums
-
-
 def _statistics(sums: Floats) -> Floats:
-    """From sums of `_moments` (… × k × k): r with each driver, r², and R² of all of them; NaN without variation."""
+    """r with each driver, r², and R² of all of them, from sums of moments (… × k × k); NaN without variation."""
     n = sums[..., :1, :1]
     spread = sums[..., 1:, 1:] / n - sums[..., 1:, :1] * sums[..., :1, 1:] / n**2
     variance = np.diagonal(spread, axis1=-2, axis2=-1)

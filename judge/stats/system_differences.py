@@ -1,4 +1,4 @@
-"""Systems against each other in every column: differences with tests, ranks, and which are not told apart."""
+"""Compare systems in every column: differences with tests, ranks, and which systems may be the best."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class _ColumnValues:
 
     @property
     def sign(self) -> int:
-        """What turns values so that more is better."""
+        """1 if larger values are better, −1 if smaller ones are."""
         return -1 if self.column.better == "lower" else 1
 
     @property
@@ -146,7 +146,7 @@ def _column_values(table: Table, column: Column) -> _ColumnValues:
 
 
 def _compare_columns(group: Sequence[_ColumnValues], n_resamples: int, seed: int) -> Iterator[Comparison]:
-    """Several columns by the same draws."""
+    """Compare the systems in several columns, on the same resamples."""
     rows = np.concatenate([differences(data.values, data.pairs) for data in group])
     flips = max(n_resamples, *(ceil(2 * data.tests / ALPHA) for data in group))  # else Holm's p could not be small
     estimates = mean_differences(rows, n_resamples=n_resamples, n_flips=flips, seed=seed)
@@ -188,7 +188,7 @@ def _test_differences(data: _ColumnValues, rows: Floats, estimates: Sequence[Est
 
 
 def _best_systems(data: _ColumnValues, tested: Sequence[Difference]) -> tuple[str, ...]:
-    """The first, and all that are not told to be worse, as are those that share no item with it."""
+    """The first system and all that are not significantly worse, such as those that share no item with it."""
     if data.constant or all(difference.adjusted is None for difference in tested):
         return ()
     first = data.systems[data.order[0]]
@@ -212,7 +212,7 @@ def _rank_systems(data: _ColumnValues, tested: Sequence[Difference]) -> Iterator
 
 
 def _note(data: _ColumnValues, tested: Sequence[Difference]) -> str:
-    """What could not be computed, and why."""
+    """Explain what could not be computed."""
     known = ~np.isnan(data.values[data.order])
     reasons_for_nothing = {
         "no text has a value": not data.order,
@@ -235,6 +235,6 @@ def _note(data: _ColumnValues, tested: Sequence[Difference]) -> str:
 
 
 def _too_few(data: _ColumnValues, tested: Sequence[Difference]) -> bool:
-    """Whether the smallest p that there can be is, after Holm, not below alpha."""
+    """Return whether even the smallest possible p, after Holm, is not below alpha."""
     sizes = [difference.estimate.n for difference in tested if difference.adjusted is not None]
     return bool(sizes) and data.tests * 2.0 ** (1 - max(sizes)) >= ALPHA

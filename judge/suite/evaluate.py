@@ -144,14 +144,14 @@ def _check_failures(context: CaseContext, outcome: CaseOutcome, limit: Limits) -
 
 
 def _decide(context: CaseContext) -> CaseOutcome:
-    """Raises Undecidable where there is nothing to decide from."""
+    """Decide a case. Raises Undecidable if there is nothing to decide from."""
     if not context.texts:
         raise Undecidable("the case is about no text")
     return expectations.for_case(context.case).decide(context, context.case.expected)
 
 
 def _baseline_value(context: CaseContext) -> str:
-    """What was found in the baseline; nothing where it has no such scores, as of texts that were compared."""
+    """The case's value in the baseline; nothing if it has no such scores, as for comparisons."""
     if context.baseline is None or context.pairwise or context.case.kind == "drift":
         return ""
     try:

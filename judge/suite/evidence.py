@@ -49,14 +49,14 @@ class ScoreEvidence:
 
 
 Parts = Sequence[tuple[float, ScoreEvidence]]
-"""What is added up to one number: each reading and what it is multiplied by."""
+"""The terms of a weighted sum: each score's factor and its evidence."""
 
 
 def counts(column: Column, info: Mapping[str, Any]) -> Mapping[str, float]:
-    """What each label of a column counts: as its criterion's header in a run's `info` says, else as the labels read.
+    """The value of each label of a column: from its criterion's header in a run's `info`, else from the labels.
 
-    Of two labels without a header it is not known which end is whose: `chance` does not depend on it. Nothing where it
-    cannot be known.
+    Without a header it is not known which of two labels has which end; `flip_probability` does not depend on it. Empty
+    if the labels are not numbers.
     """
     of_run = (info.get("criteria") or {}).get(column.criterion or column.name) or {}
     if declared := _values_in_header(next(iter((of_run.get("templates") or {}).values()), "")):
@@ -234,7 +234,7 @@ class MeanTest:
 
     @property
     def significant_direction(self) -> int:
-        """As `side`, but 0 also where a test was made and does not tell the mean apart from the limit."""
+        """As `direction`, but 0 also where a test was made and does not tell the mean apart from the limit."""
         p = self.estimate.p
         return 0 if p is not None and p >= ALPHA else self.direction
 
@@ -407,7 +407,7 @@ class CaseScores:
         return [(1 / len(scored), label_margin(score, label, rival)) for score, _ in scored]
 
     def lacking(self, rows: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
-        """What is said of rows without a score, and the first one's message and reply.
+        """Describe rows without a score, and return the first one's message and reply.
 
         Raises Undecidable for rows that nobody asked about: such a text is no failed judgment, and no limit on these
         covers it.

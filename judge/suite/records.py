@@ -1,4 +1,4 @@
-"""What a suite is, and what came of it. A case passes where the numbers show what it expects."""
+"""The data types of suites: cases and what they expect, limits, verdicts, outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a suite has judged: which texts by which criteria, and which texts each of its cases is about."""
+"""Collect the texts and criteria that a suite needs judged, and the texts that each case is about."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
 
 
 class _TextCollector:
-    """What was gathered from the cases so far."""
+    """Collects the texts of cases."""
 
     def __init__(self, data: Sequence[Sample]) -> None:
         self._data = {(sample.item, sample.system): sample for sample in data}
@@ -219,7 +219,7 @@ def _unknown_name(column: str, name: str, known: list[str]) -> str:
 
 
 def _name_clashes(suite: Suite, loaded: Mapping[str, Criterion]) -> list[tuple[int, str]]:
-    """Criteria whose columns would have one name: of a name, one may score texts and one compare them."""
+    """Criteria whose columns would share a name. One may score texts and one compare them, but no more."""
     first: dict[tuple[str, bool], Criterion] = {}
     wrong: dict[str, tuple[int, str]] = {}
     for case in suite.cases:

@@ -84,7 +84,7 @@ def _parse_name(value: Any) -> str:
 
 
 def _describe_scalar(value: Any) -> str:
-    """What YAML made of a word without quotes."""
+    """Describe what YAML made of a word without quotes."""
     return f"{str(value).lower()}, a truth value" if isinstance(value, bool) else f"a {type(value).__name__}"
 
 
@@ -357,7 +357,7 @@ def _terse(node: Any) -> Any:
     return fields
 
 
-_MAX_MISTAKES, _CLIP = 20, 60  # mistakes that are told, and characters of what was found
+_MAX_MISTAKES, _CLIP = 20, 60  # mistakes in one error, and characters of a quoted value
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,999})")
@@ -399,19 +399,19 @@ class YamlSource:
         return int(line) + 1
 
     def report(self, message: str, *loc: int | str) -> None:
-        """Keep a mistake for `settle`."""
+        """Keep a mistake for `raise_if_any`."""
         self.complain_at(message, self.line(*loc))
 
     def complain_at(self, message: str, line: int) -> None:
         self._found.append((line, message))
 
     def raise_if_any(self) -> None:
-        """Raises ConfigError where there were complaints."""
+        """Raise ConfigError if there are mistakes."""
         if self._found:
             raise self.error()
 
     def error(self) -> ConfigError:
-        """What there were complaints about."""
+        """An error with all reported mistakes."""
         return mistakes(self.path, self._found)
 
     def checked(self, model: type[M], values: Mapping[str, Any]) -> M | None:
@@ -460,7 +460,7 @@ def nearby(path: Path) -> str:
 
 
 def unknown_key(key: str) -> str:
-    """What to say of a key at the top that no suite has."""
+    """The message about an unknown key at the top of the file."""
     if key in Plan.model_fields:
         return f"{key} is for judge run and not for a suite; leave it out"
     return unknown_name_message("key", key, sorted({*OPTIONS, *Spec.model_fields}))

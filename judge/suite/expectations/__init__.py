@@ -1,4 +1,4 @@
-"""The kinds of cases: one module each, with all that is to be known of what such a case expects."""
+"""The kinds of cases: one module each, which checks, describes and decides the cases of its kind."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Expectation(Protocol):
 
     @property
     def UNDECIDED(self) -> Policy:  # noqa: N802
-        """What a case counts as whose numbers show neither that it holds nor that it does not."""
+        """How an undecided case counts: pass or fail."""
         ...
 
     def sentence(self, case: Case, expected: Any) -> str:
-        """What a case says, as its name."""
+        """The expectation as a sentence, the default name of a case."""
         ...
 
     def check(self, expected: Any, criterion: Criterion, texts: Sequence[Sample]) -> None:
@@ -28,11 +28,11 @@ class Expectation(Protocol):
         ...
 
     def expected(self, context: CaseContext, expected: Any) -> str:
-        """What is expected in short: `≥ 4`."""
+        """The expectation in short: `≥ 4`."""
         ...
 
     def decide(self, context: CaseContext, expected: Any) -> CaseOutcome:
-        """What the scores say of it. Raises Undecidable where there is nothing to decide from."""
+        """Decide the case from its scores. Raises Undecidable if there is nothing to decide from."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The judge goes with people's ratings at least so far."""
+"""Expect a minimal correlation of the judge with people's ratings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, CorrelationWit
 from judge.stats.power import MIN_ITEMS as FEWEST
 from judge.stats.power import items_needed
 from judge.suite.evidence import NEAR, Undecidable, criterion_name, format_estimate, would_take
-from judge.suite.expectations.context import CaseContext, CaseOutcome, about, display_name, joined, short
+from judge.suite.expectations.context import CaseContext, CaseOutcome, Decision, about, display_name, joined, short
 from judge.suite.records import Agreement, Case, Policy, Status
 
 PLACES = 2
@@ -59,25 +59,29 @@ def decide(context: CaseContext, agreement: Agreement) -> CaseOutcome:
     decisions = [_decide_coefficient(e, agreement.least[name], level, items) for name, e in estimates.items() if e]
     if len(decisions) < len(estimates):
         raise Undecidable("a coefficient is undefined on these texts", detail)
-    status: Status = next((s for s in ("failed", "undecided") if s in {reached for reached, _ in decisions}), "passed")
+    status: Status = next(
+        (s for s in ("failed", "undecided") if s in {decision.status for decision in decisions}), "passed"
+    )
     first = next(e for e in estimates.values() if e)
     parts = [f"{name} {format_estimate(e, PLACES)}" for name, e in estimates.items() if e]
     over = f"of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
-    remark = joined(*dict.fromkeys(sentence for _, sentence in decisions), f"{_OVER[level]}, {over}", lacking)
+    remark = joined(*dict.fromkeys(decision.remark for decision in decisions), f"{_OVER[level]}, {over}", lacking)
     return CaseOutcome(status, ", ".join(parts), remark, None, first, detail=detail)
 
 
-def _decide_coefficient(e: Estimate, least: float, level: Level, items: int) -> tuple[Status, str]:
+def _decide_coefficient(e: Estimate, least: float, level: Level, items: int) -> Decision:
     if e.n < FEWEST:
-        return "undecided", f"too few {UNITS[level]}s to tell: {FEWEST} or more"
+        return Decision("undecided", f"too few {UNITS[level]}s to tell: {FEWEST} or more")
     if (
         e.low is None or e.high is None or items < MIN_CORRELATION_ITEMS
     ):  # of two, drawn anew, there are three different resamples
-        return "undecided", f"too few items to tell: {MIN_CORRELATION_ITEMS} or more"
+        return Decision("undecided", f"too few items to tell: {MIN_CORRELATION_ITEMS} or more")
     if e.low >= least - NEAR:
-        return "passed", ""
+        return Decision("passed")
     if e.high < least - NEAR:
-        return "failed", f"{e.name} below {short(least)}"
+        return Decision("failed", f"{e.name} below {short(least)}")
     n, unit = (items, "item") if level == "system" else (e.n, UNITS[level])  # what is drawn anew are items
     margin = replace(e, value=e.value - least, low=e.low - least, high=e.high - least, n=n)
-    return "undecided", f"{e.name} not told apart from {short(least)}{would_take(items_needed(margin), n, unit)}"
+    return Decision(
+        "undecided", f"{e.name} not told apart from {short(least)}{would_take(items_needed(margin), n, unit)}"
+    )

@@ -31,7 +31,7 @@ from judge.suite.evidence import (
     would_take,
 )
 from judge.suite.expectations.agreement import PLACES
-from judge.suite.expectations.context import display_name, joined, places, short
+from judge.suite.expectations.context import Decision, display_name, joined, places, short
 from judge.suite.records import Drift, Status, Suite, Verdict
 
 _REMAKE = "make the baseline anew with --update-baseline"
@@ -51,7 +51,7 @@ class PairedRuns:
     scored_after: int
 
     def items(self) -> list[Parts]:
-        """Of each item the difference, after less before, mean over its systems."""
+        """The difference of each item, after less before, as a mean over its systems."""
         by_item: dict[str, list[Parts]] = {}
         for text in self.texts:
             sides = [(1, self.after.parts(*text)), (-1, self.before.parts(*text))]
@@ -70,7 +70,7 @@ class PairedRuns:
         )
 
     def mean_before(self) -> float:
-        """Of the items' means."""
+        """The mean of the items' means in the baseline."""
         by_item: dict[str, list[float]] = {}
         for text in self.texts:
             by_item.setdefault(text[0], []).extend(score.value for score in [self.before.score(*text)] if score)
@@ -179,7 +179,7 @@ def agreement_change(
 
 
 def _agreement_verdict(criterion: str, line: int, agreement: AgreementChange, p: float | None, moved: str) -> Verdict:
-    """Not met only where the scores are told to go worse with people; `moved` says what became of the scores.
+    """Not met only if the scores correlate significantly worse with people; `moved` describes how the scores moved.
 
     `p` is after Holm. Without a test, as over all texts, the interval decides.
     """
@@ -212,7 +212,7 @@ def _agreement_verdict(criterion: str, line: int, agreement: AgreementChange, p:
 
 
 def _unchecked_agreement(criterion: str, line: int, moved: str) -> Verdict:
-    """What is said where people rated the texts, and too few, or all scores alike, give no coefficient."""
+    """The verdict if people rated texts, but too few, or all scores are alike, so that there is no coefficient."""
     return Verdict(
         f"{criterion} against the baseline",
         line,
@@ -291,7 +291,7 @@ def compare_with_baseline(
 
 
 def _bounded_criteria(suite: Suite | None) -> set[str]:
-    """The criteria of which a drift case says how far the mean over all texts may move."""
+    """The criteria for which a drift case limits how far the mean over all texts may move."""
     bounded = set()
     for case in suite.cases if suite else ():
         over = case.expected if not (case.items or case.systems or case.texts) else None
@@ -331,34 +331,35 @@ def _score_verdict(criterion: str, line: int, change: _MeanChange | Undecidable,
         )
     runs, test = change.runs, change.test
     column = runs.after.column
-    status, remark = _decide_change(runs, test, p, -1 if column.better == "lower" else 1)
+    decision = _decide_change(runs, test, p, -1 if column.better == "lower" else 1)
     decimals, alike = places(column), test.alike if test.estimate.value else ""
     return Verdict(
         title,
         line,
         "baseline",
         criterion,
-        status,
-        status != "failed",
+        decision.status,
+        decision.status != "failed",
         _EXPECTED_SCORES,
         format_change(test.estimate, decimals),
-        joined(remark, alike, runs.some),
+        joined(decision.remark, alike, runs.some),
         estimate=test.estimate,
         before=number(runs.mean_before(), decimals),
     )
 
 
-def _decide_change(runs: PairedRuns, test: MeanTest, p: float | None, sign: int) -> tuple[Status, str]:
+def _decide_change(runs: PairedRuns, test: MeanTest, p: float | None, sign: int) -> Decision:
     """Without a test, as of probabilities that were all seen, a move counts where likeliest labels flipped."""
     e, changed = test.estimate, runs.changed()
     if not e.value and e.low == e.high and not (changed and test.too_few_reason):
-        return "passed", f"mean the same; {changed}" if changed else "the same"
+        return Decision("passed", f"mean the same; {changed}" if changed else "the same")
     few = test.unit == "draw" and p is None
     if test.direction and (p is None or p < ALPHA) and (not few or "flipped" in changed) and not test.too_few_reason:
         tested = "" if p is None else f" ({format_p(p)})"
-        return ("passed", f"better{tested}") if test.direction == sign else ("failed", f"worse{tested}")
+        better = test.direction == sign
+        return Decision("passed", f"better{tested}") if better else Decision("failed", f"worse{tested}")
     if test.too_few_reason:
-        return "undecided", joined(test.too_few_reason, changed)
+        return Decision("undecided", joined(test.too_few_reason, changed))
     if few:
-        return "undecided", joined(f"no test on fewer than {MIN_ITEMS} items", changed)
-    return "passed", "not told apart" + test.items_needed
+        return Decision("undecided", joined(f"no test on fewer than {MIN_ITEMS} items", changed))
+    return Decision("passed", "not told apart" + test.items_needed)

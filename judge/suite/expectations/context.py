@@ -1,4 +1,4 @@
-"""What is asked of a case, what comes back, and how its numbers are written."""
+"""The context and outcome of a case, and the format of its numbers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CaseContext:
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """What a kind of case makes of its scores: the fields of a verdict that depend on them."""
+    """The fields of a verdict that a kind of case computes from the scores."""
 
     status: Status
     found: str
@@ -62,6 +62,14 @@ class CaseOutcome:
     estimate: Estimate | None = None
     before: str = ""
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether an expectation is met, and the remark that says why."""
+
+    status: Status
+    remark: str = ""
 
 
 def about(case: Case) -> str:
@@ -105,7 +113,7 @@ def of_items(scored: CaseScores, by_item: dict[str, list[str]]) -> tuple[list[Pa
 def missing(
     scored: CaseScores, lost: Sequence[tuple[str, str, str]], scored_items: Sequence[object]
 ) -> tuple[str, str]:
-    """What is said of rows without a score, and the first failure. Raises Undecidable where nothing was found."""
+    """Describe rows without a score, and the first failure. Raises Undecidable if there are no scored items."""
     message, detail = scored.lacking(lost) if lost else ("", "")
     if not scored_items:
         raise Undecidable(message if len(lost) > 1 else detail.partition(":")[0], detail)
@@ -118,7 +126,7 @@ def flaky(odds: float) -> bool:
 
 
 def joined(*parts: str) -> str:
-    """The parts that say something."""
+    """Join the parts that are not empty."""
     return "; ".join(part for part in parts if part)
 
 

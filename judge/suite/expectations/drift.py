@@ -1,8 +1,9 @@
-"""How far the scores have moved from those of a baseline run."""
+"""Limit how far the scores may move from those of a baseline run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from judge.core.messages import number, percent
 from judge.core.records import Criterion, Sample
@@ -12,6 +13,7 @@ from judge.suite.expectations.baseline import format_change, pair_runs
 from judge.suite.expectations.context import (
     CaseContext,
     CaseOutcome,
+    Decision,
     about,
     display_name,
     joined,
@@ -25,8 +27,15 @@ from judge.suite.records import Case, Drift, Policy, Status
 
 UNDECIDED: Policy = "pass"
 _WORST: tuple[Status, ...] = ("failed", "undecided", "passed")
-_Limit = tuple[int, float, str]
-"""1 for a move down and −1 for one up, the most that is allowed, and what a larger one is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """A limit on a move: `sign` is 1 for a move down and −1 for one up, `verb` names a larger one."""
+
+    sign: int
+    most: float
+    verb: str
 
 
 def sentence(case: Case, drift: Drift) -> str:
@@ -51,50 +60,48 @@ def decide(context: CaseContext, drift: Drift) -> CaseOutcome:
     lost = [(*text, "") for text in context.texts if scored.score(*text) is None]
     lacking, detail = missing(scored, lost, [text for text in context.texts if scored.score(*text)])
     both = pair_runs(context.baseline, scored, context.case.criterion, context.texts)
-    limits, at = [*_limits(drift, scored.column.better == "lower")], places(scored.column)
-    still, *means = mean(both.items(), 0.0, *(-sign * end for sign, end, _ in limits), seed=context.seed)
-    rows = [_check_limit(test, limit) for test, limit in zip(means, limits, strict=True)]
+    limits: list[_Limit] = []
+    if drift.max_shift is not None:
+        limits += [_Limit(1, drift.max_shift, "moved"), _Limit(-1, drift.max_shift, "moved")]
+    if drift.max_drop is not None:
+        limits.append(_Limit(-1 if scored.column.better == "lower" else 1, drift.max_drop, "fell"))
+    decimals = places(scored.column)
+    still, *means = mean(both.items(), 0.0, *(-limit.sign * limit.most for limit in limits), seed=context.seed)
+    decisions = [_check_limit(test, limit) for test, limit in zip(means, limits, strict=True)]
     flips = None if drift.max_flips is None else both.flips()
     if flips is not None:
-        rows.append(_check_flips(flips, len(both.texts), drift.max_flips or 0.0))
+        decisions.append(_check_flips(flips, len(both.texts), drift.max_flips or 0.0))
     single = "one reply each" if still.single and not still.too_few_reason else ""
-    remark = [*dict.fromkeys(remark for _, remark in rows), *([single, still.alike] if limits else [])]
+    remark = [*dict.fromkeys(decision.remark for decision in decisions), *([single, still.alike] if limits else [])]
     move = still.estimate if limits else None
     n = len(both.texts)
-    parts = [] if move is None else [format_change(move, at)]
+    parts = [] if move is None else [format_change(move, decimals)]
     parts += [] if flips is None else [f"{len(flips):,} of {n:,} flipped ({percent(len(flips) / n)})"]
     return CaseOutcome(
-        min((status for status, _ in rows), key=_WORST.index),
+        min((decision.status for decision in decisions), key=_WORST.index),
         ", ".join(parts),
         joined(*remark, both.some, lacking),
         estimate=still.estimate if limits else wilson(len(flips or ()), len(both.texts)),
-        before=number(both.mean_before(), at),
+        before=number(both.mean_before(), decimals),
         detail=detail,
     )
 
 
-def _limits(drift: Drift, lower: bool) -> Iterator[_Limit]:
-    """`lower`: the lower end of the scale is the good one, and a drop goes up."""
-    if drift.max_shift is not None:
-        yield from ((1, drift.max_shift, "moved"), (-1, drift.max_shift, "moved"))
-    if drift.max_drop is not None:
-        yield -1 if lower else 1, drift.max_drop, "fell"
-
-
-def _check_limit(test: MeanTest, limit: _Limit) -> tuple[Status, str]:
-    sign, end, verb = limit
+def _check_limit(test: MeanTest, limit: _Limit) -> Decision:
     if test.too_few_reason:
-        return "undecided", test.too_few_reason
-    if test.significant_direction == -sign:
-        return "failed", f"{verb} by more than {short(end)}{test.tested}"
+        return Decision("undecided", test.too_few_reason)
+    if test.significant_direction == -limit.sign:
+        return Decision("failed", f"{limit.verb} by more than {short(limit.most)}{test.tested}")
     e = test.estimate
-    if min(sign * (e.value if x is None else x) for x in (e.low, e.high)) < -NEAR:
-        return "undecided", f"not told apart from a move by {short(-sign * end)}{test.items_needed}"
-    return "passed", ""
+    if min(limit.sign * (e.value if x is None else x) for x in (e.low, e.high)) < -NEAR:
+        return Decision(
+            "undecided", f"not told apart from a move by {short(-limit.sign * limit.most)}{test.items_needed}"
+        )
+    return Decision("passed")
 
 
-def _check_flips(flips: Sequence[Text], n: int, limit: float) -> tuple[Status, str]:
+def _check_flips(flips: Sequence[Text], n: int, limit: float) -> Decision:
     if len(flips) <= limit * n + NEAR:
-        return "passed", ""
+        return Decision("passed")
     named = most(f"{display_name(item)} ({display_name(system)})" for item, system in flips)
-    return "failed", f"more than {share(limit)} flipped: {named}"
+    return Decision("failed", f"more than {share(limit)} flipped: {named}")

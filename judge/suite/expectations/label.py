@@ -1,4 +1,4 @@
-"""The likeliest label of a text, or of how many texts it is this one."""
+"""Expect the likeliest label of a text, or of a share of several texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One system's texts are better than another's: by their scores' difference, or by comparing them."""
+"""Expect one system's texts to be better than another's, by their scores or by pairwise comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text's score, or the mean over texts, lies in a band."""
+"""Expect a text's score, or the mean over texts, to lie in a band."""
 
 from __future__ import annotations
 
@@ -18,8 +18,18 @@ from judge.suite.evidence import (
     mean,
     within,
 )
-from judge.suite.expectations.context import CaseContext, CaseOutcome, about, flaky, joined, of_items, places, short
-from judge.suite.records import Band, Case, Policy, Status
+from judge.suite.expectations.context import (
+    CaseContext,
+    CaseOutcome,
+    Decision,
+    about,
+    flaky,
+    joined,
+    of_items,
+    places,
+    short,
+)
+from judge.suite.records import Band, Case, Policy
 
 UNDECIDED: Policy = "fail"
 
@@ -57,13 +67,13 @@ def decide(context: CaseContext, band: Band) -> CaseOutcome:
     ends = [end for end in (band.low, band.high) if end is not None]
     means = mean(items, *ends, seed=context.seed)
     estimate = _clip_to_scale(means[0].moved(ends[0]), scored.column)
-    status, remark = _status_of_band(means, band)
+    decision = _decide_band(means, band)
     odds = _share_turned(scored, lone, band, estimate) if lone else None
     return CaseOutcome(
-        status,
+        decision.status,
         format_estimate(estimate, places(scored.column)),
         joined(
-            remark,
+            decision.remark,
             "" if not means[0].single else "one reply" if lone else "one reply each",
             means[0].alike,
             _describe_flakiness(odds, band, estimate),
@@ -75,7 +85,7 @@ def decide(context: CaseContext, band: Band) -> CaseOutcome:
     )
 
 
-def _status_of_band(means: Sequence[MeanTest], band: Band) -> tuple[Status, str]:
+def _decide_band(means: Sequence[MeanTest], band: Band) -> Decision:
     """Inside where every end holds; what is said is of the end that does not, or not for certain."""
     ends = [(end, sign) for end, sign in ((band.low, 1), (band.high, -1)) if end is not None]
     doubt = ""
@@ -83,10 +93,10 @@ def _status_of_band(means: Sequence[MeanTest], band: Band) -> tuple[Status, str]
         e = test.estimate
         least = min(sign * (e.value if x is None else x) for x in (e.low, e.high))
         if test.significant_direction == -sign:
-            return "failed", f"{'below' if sign > 0 else 'above'} {short(end)}{test.tested}"
+            return Decision("failed", f"{'below' if sign > 0 else 'above'} {short(end)}{test.tested}")
         if least < -NEAR:
             doubt = doubt or f"not told apart from {short(end)}{test.items_needed}"
-    return ("undecided", doubt) if doubt else ("passed", "")
+    return Decision("undecided", doubt) if doubt else Decision("passed")
 
 
 def _clip_to_scale(e: Estimate, column: Column) -> Estimate:
