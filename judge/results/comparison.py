@@ -1,7 +1,4 @@
-"""What judge.compare gives: two runs on the same texts, and what moved between them.
-
-What judge.diff gives: two wordings of a criterion, their prompts and their scores.
-"""
+"""The results of `judge.compare` (two runs on the same texts) and `judge.diff` (two wordings of a criterion)."""
 
 from __future__ import annotations
 
@@ -19,6 +16,9 @@ from judge.stats.power import ALPHA
 from judge.stats.run_differences import Runs
 
 FORMATS = ("console", "markdown", "html", "json")
+DIFF_FORMATS = ("console", "markdown", "json")
+PLACES = 3
+"""Decimals of a correlation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,6 @@ def check(format: str) -> None:
     """Raises ConfigError for a format that there is not."""
     if format not in FORMATS:
         raise ConfigError(plugins.unknown_name_message("format", format, list(FORMATS)))
-
-
-DIFF_FORMATS = ("console", "markdown", "json")
-
-
-PLACES = 3
-"""Decimals of a correlation."""
 
 
 @dataclass(frozen=True, slots=True)

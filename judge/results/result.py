@@ -1,9 +1,4 @@
-"""What a run ends with: the table, what it supports, and how it came to be.
-
-A result's scores as columns of the frame that was judged.
-
-A finished run's rows of some of its texts, with all that they support made anew.
-"""
+"""The result of a run, and what can be done with it: save and load it, join it to a frame, filter its texts."""
 
 from __future__ import annotations
 
@@ -182,11 +177,11 @@ class Result:
 
 
 def load(folder: str | Path) -> Result:
-    """The result stored in a run folder; of a run that was killed, what its journal holds, marked "partial".
+    """Load the result of a run folder; of a run that was killed, what its journal holds, marked "partial".
 
-    Where a killed run left a journal beside an earlier run's result, the one with more in it is shown.
+    If a killed run left a journal beside the result of an earlier run, the one with more values is returned.
 
-    Raises StorageError where there is neither, and where a file is damaged, of another run or of a newer judge.
+    Raises StorageError if there is neither, and if a file is damaged, of another run or of a newer judge.
     """
     folder = Path(folder)
     journal = (folder / JOURNAL).exists()
@@ -208,9 +203,8 @@ def _size(result: Result) -> int:
 
 
 def _partial(folder: Path) -> Result:
-
     table, journal_info = recover(folder)
-    # What it had asked and paid for when it was killed, nobody has written down.
+    # The journal was begun before the run ended: what it says of requests, cost and time is not the run's total.
     unknown = ("usage", "requests", "cost", "seconds", "slowest", "budget")
     info = {name: value for name, value in journal_info.items() if name not in unknown}
     plan = info.get("plan") or {}
@@ -234,7 +228,7 @@ def _run_file(result: Result) -> bytes:
         "estimates": _estimate_rows(result.estimates),
         "agreement": {name: asdict(estimate) for name, estimate in result.agreement.items()},
         "rankings": [asdict(ranking) for ranking in result.rankings],
-        "drivers": [asdict(moved) for moved in result.drivers],
+        "drivers": [asdict(drivers) for drivers in result.drivers],
         "comparisons": [asdict(comparison) for comparison in result.comparisons],
         "overall": result.overall and asdict(result.overall),
         "repeats": _estimate_rows(result.repeats),
@@ -260,7 +254,7 @@ def _reject_constant(constant: str) -> float:
 
 
 def _read_run(folder: Path) -> Result:
-    """The result of a whole run. Raises StorageError."""
+    """Read the result of a finished run. Raises StorageError."""
     path = folder / RUN
     info: dict[str, Any] = {}
     try:
@@ -268,26 +262,23 @@ def _read_run(folder: Path) -> Result:
         info = run["info"]
         if run.get("format", _FORMAT) > _FORMAT or run.keys() - _KEYS:
             raise StorageError(_newer(path, info))
-        columns = tuple(_column(c) for c in run.get("columns", ()))
+        columns = tuple(Column(**{**c, "labels": tuple(c["labels"])}) for c in run.get("columns", ()))
         estimates = _by_column(run["estimates"])
         streamed = info.get("streamed") or {}
         table = Table.load(folder, streamed.get("shown"))
         _check_same_run(folder, table, columns or table.columns, {} if streamed else estimates)
-        agreement = {name: Estimate(**e) for name, e in run.get("agreement", {}).items()}
-        ranked = tuple(_ranking(r) for r in run.get("rankings", ()))
-        drivers = tuple(map(_drivers, run.get("drivers", ())))
         return Result(
             table,
             estimates,
             _info_with_note(run, table),
-            agreement,
-            ranked,
-            drivers,
-            comparisons=tuple(map(_comparison, run.get("comparisons", ()))),
+            agreement={name: Estimate(**e) for name, e in run.get("agreement", {}).items()},
+            rankings=tuple(map(_read_ranking, run.get("rankings", ()))),
+            drivers=tuple(map(_read_drivers, run.get("drivers", ()))),
+            comparisons=tuple(map(_read_comparison, run.get("comparisons", ()))),
             overall=Overall(**overall) if (overall := run.get("overall")) else None,
             repeats=_by_column(run.get("repeats", ())),
-            calibrated=tuple(map(_calibrated, run.get("calibrated", ()))),
-            matrices=tuple(map(_matrix, run.get("matrices", ()))),
+            calibrated=tuple(map(_read_calibrated, run.get("calibrated", ()))),
+            matrices=tuple(map(_read_matrix, run.get("matrices", ()))),
             rated=tuple(map(read, run.get("rated", ()))),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -297,19 +288,14 @@ def _read_run(folder: Path) -> Result:
 
 
 def _newer(path: Path, info: Mapping[str, Any]) -> str:
-    """What to say of a run of which this version knows less than the one that wrote it."""
     version = info.get("judge_version", "unknown")
     return f"{path}: written by a newer judge (version {version}, this is {__version__}): update judge, or run again"
-
-
-def _column(stored: dict[str, Any]) -> Column:
-    return Column(**{**stored, "labels": tuple(stored["labels"])})
 
 
 def _check_same_run(
     folder: Path, table: Table, columns: tuple[Column, ...], estimates: Mapping[tuple[str, str], Estimate]
 ) -> None:
-    """Raises StorageError for tables that are of another run than run.json, which has these columns and estimates."""
+    """Raise StorageError if the tables belong to another run than run.json with these columns and estimates."""
     others = "{} belongs to another run than {} beside it ({}): put its own back, or run again"
     if lacking := {system for system, _ in estimates} - set(table.systems):
         raise StorageError(others.format(folder / SAMPLES, RUN, f"it has no text of {min(lacking)!r}"))
@@ -323,14 +309,12 @@ def _check_same_run(
         whole = not row.item and set(sides) <= set(table.systems)
         if row.column not in names or not (whole or {(row.item, name) for name in sides} <= texts):
             wrong = SAMPLES if _has_means(table, estimates) else SCORES
-            mismatch_text = (
-                f"there is a score of {row.column!r} for item {row.item!r} of {row.system!r}, and no such text"
-            )
-            raise StorageError(others.format(folder / wrong, "the files", mismatch_text))
+            mismatch = f"there is a score of {row.column!r} for item {row.item!r} of {row.system!r}, and no such text"
+            raise StorageError(others.format(folder / wrong, "the files", mismatch))
 
 
 def _has_means(table: Table, estimates: Mapping[tuple[str, str], Estimate]) -> bool:
-    """Whether these are the means of a table's scores."""
+    """Return whether the estimates are the means of the table's scores."""
     values: dict[tuple[str, str], list[float]] = {}
     for score in table.scores:
         values.setdefault((score.system, score.column), []).append(score.value)
@@ -339,21 +323,19 @@ def _has_means(table: Table, estimates: Mapping[tuple[str, str], Estimate]) -> b
 
 
 def _info_with_note(run: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """How the run went; of one whose systems were not tested against each other, that."""
+    """Return the run's info, with a note if an old version did not test its systems against each other."""
     info: dict[str, Any] = run["info"]
-    known = (
-        all("ranks" in comparison for comparison in run["comparisons"])
-        if "comparisons" in run
-        else bool(run.get("rankings"))
-    )
-    if known or "streamed" in info:
+    tested = bool(run.get("rankings"))
+    if "comparisons" in run:
+        tested = all("ranks" in comparison for comparison in run["comparisons"])
+    if tested or "streamed" in info:
         return info
     command = "run" if any(column.kind == "criterion" for column in table.columns) else "score"
     note = _UNTESTED.format(version=info.get("judge_version", "unknown"), command=command)
     return {**info, "notes": [*info.get("notes", ()), note]}
 
 
-def _ranking(stored: dict[str, Any]) -> Ranking:
+def _read_ranking(stored: dict[str, Any]) -> Ranking:
     lists = {
         "systems": tuple(stored["systems"]),
         "standings": tuple(Standing(**standing) for standing in stored["standings"]),
@@ -363,7 +345,7 @@ def _ranking(stored: dict[str, Any]) -> Ranking:
     return Ranking(**{**stored, **lists})
 
 
-def _comparison(stored: dict[str, Any]) -> Comparison:
+def _read_comparison(stored: dict[str, Any]) -> Comparison:
     differences = tuple(
         Difference(**{**difference, "estimate": Estimate(**difference["estimate"])})
         for difference in stored.pop("differences")
@@ -372,21 +354,23 @@ def _comparison(stored: dict[str, Any]) -> Comparison:
     return Comparison(**{**stored, "differences": differences, "ranks": ranks, "best": tuple(stored["best"])})
 
 
-def _matrix(stored: dict[str, Any]) -> Matrix:
+def _read_matrix(stored: dict[str, Any]) -> Matrix:
     cells = {name: tuple(map(tuple, stored[name])) for name in ("values", "low", "high", "n")}
     return Matrix(**{**stored, **cells, "names": tuple(stored["names"])})
 
 
-def _calibrated(stored: dict[str, Any]) -> Calibrated:
-    lists = {name: tuple(map(_powered, stored[name])) for name in ("means", "differences")}
-    return Calibrated(**{**stored, **lists})
+def _read_calibrated(stored: dict[str, Any]) -> Calibrated:
+    means, differences = (
+        tuple(
+            Powered(**{**powered, **{name: Estimate(**powered[name]) for name in ("estimate", "people")}})
+            for powered in stored[group]
+        )
+        for group in ("means", "differences")
+    )
+    return Calibrated(**{**stored, "means": means, "differences": differences})
 
 
-def _powered(stored: dict[str, Any]) -> Powered:
-    return Powered(**{**stored, **{name: Estimate(**stored[name]) for name in ("estimate", "people")}})
-
-
-def _drivers(stored: dict[str, Any]) -> Drivers:
+def _read_drivers(stored: dict[str, Any]) -> Drivers:
     each = tuple(
         Driver(driver["name"], Estimate(**driver["correlation"]), Estimate(**driver["explained"]))
         for driver in stored["each"]
@@ -396,7 +380,7 @@ def _drivers(stored: dict[str, Any]) -> Drivers:
 
 
 def join_frame(result: Result, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
-    """What `Result.join` promises."""
+    """Add the scores to the frame that was judged, as `Result.join` says."""
     import pandas as pd
 
     if result.rankings or any(score.rival for score in result.table.scores):
@@ -425,7 +409,10 @@ def join_frame(result: Result, frame: pd.DataFrame, prefix: str = "") -> pd.Data
 def _keys_of_frame_rows(
     frame: Any, plan: dict[str, Any], systems: tuple[str, ...], result: Result
 ) -> list[list[tuple[str, str]] | None]:
-    """Which texts each row has, None for a row that the run left out. Raises DataError for a frame of other texts."""
+    """Return the item and system of each text of a row, None for a row that the run left out.
+
+    Raises DataError for a frame of other texts.
+    """
     texts = {(s.item, s.system): s.output for s in result.table.samples}
     read = samples.load(frame, mapping=plan.get("map") or {}, systems=systems)
     each = max(len(systems), 1)
@@ -450,9 +437,9 @@ def _keys_of_frame_rows(
 
 
 def filter_texts(result: Result, values: samples.Values) -> Result:
-    """The result of the texts that are wanted alone; nothing is asked or measured again, but for floors.
+    """Return the result of the texts that have these values; only floors are measured again.
 
-    Values of all a system's texts together stand only for systems that keep all of theirs. Raises ConfigError for a run
+    Corpus-level values remain only for systems that keep all their texts. Raises ConfigError for a run
     that holds no texts, DataError for a column or a value that no text has.
     """
     if not values:
@@ -462,7 +449,10 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     table, plan = result.table, result.info.get("plan") or {}
     matching = samples.filter_rows(table.samples, values, plan.get("map") or {})
     rows = list(_remaining_rows(result, matching))
-    columns = _remaining_columns(result, rows)
+    # A panel's column has no rows yet: `analyze` computes its means from those of its judges.
+    columns_with_rows = {row.column for row in rows}
+    panels = {column.criterion for column in result.table.columns if column.judge and column.name in columns_with_rows}
+    columns = [column for column in result.table.columns if column.name in columns_with_rows | panels]
     known = {column.name for column in columns}
     orders = plan.get("orders") if result.rankings else None
     judged = orders is None and any(column.kind == "criterion" and column.weight for column in columns)
@@ -484,36 +474,25 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
 
 
 def _remaining_rows(result: Result, matching: list[Sample]) -> Iterator[Score | Failure]:
-    """The rows of these texts, and those of whole systems; a panel's means are made anew."""
+    """Yield the rows of these texts, and the corpus-level rows of systems that keep all their texts."""
     texts = {(sample.item, sample.system) for sample in matching}
+    panels = {column.criterion for column in result.table.columns if column.judge}  # computed anew from their judges
     incomplete = {sample.system for sample in result.table.samples if (sample.item, sample.system) not in texts}
     systems = {system for _, system in texts} - incomplete
     for row in result.table.rows():
         sides = [name for name in (row.system, row.rival) if name]
-        if not row.item:
-            matches = all(name in systems for name in sides)
-        else:
+        if row.item:
             matches = all((row.item, name) in texts for name in sides)
-        if matches and not _of_panel(row, result):
+        else:
+            matches = all(name in systems for name in sides)
+        if matches and row.column not in panels:
             yield row
-
-
-def _of_panel(row: Score | Failure, result: Result) -> bool:
-    """Whether this row is a panel's, which follows from those of its judges."""
-    return any(row.column == column.criterion for column in result.table.columns if column.judge)
-
-
-def _remaining_columns(result: Result, rows: list[Score | Failure]) -> list[Column]:
-    """The columns that still have rows, and a panel's."""
-    columns_with_rows = {row.column for row in rows}
-    panels = {column.criterion for column in result.table.columns if column.judge and column.name in columns_with_rows}
-    return [column for column in result.table.columns if column.name in columns_with_rows | panels]
 
 
 def _filtered_info(
     result: Result, matching: list[Sample], values: samples.Values, dropped: list[str]
 ) -> dict[str, Any]:
-    """How the run went, and which of its texts are shown."""
+    """Return the run's info with a note that says which of its texts are shown."""
     notes = [
         f"Shown are the texts with {samples.describe_filter(values)} alone, {len(matching):,} of "
         f"{plural(len(result.table.samples), 'text')}: all means, intervals and tests are of these; requests, tokens, "

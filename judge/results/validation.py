@@ -1,11 +1,11 @@
-"""A criterion that was held against people's ratings, as JSON has it: without keys of several parts.
+"""The result of `judge.validate`, and the records that JSON and run.json hold of each rated criterion.
 
-A judge against people, as every format shows it: its columns, the floors below them and the ceiling above.
+JSON has no keys of several parts: `flat` turns a criterion into records, `read` turns them back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,8 @@ from judge.stats.calibration import Bin, Calibrated, Calibration
 from judge.stats.coefficients import Coefficient
 from judge.stats.correlation import LEVELS, Correlation, Level
 from judge.stats.human_agreement import Rated, Row, Versus
+
+FORMATS = ("console", "markdown", "json", "csv", "latex")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,10 @@ class Criterion:
 
 
 def flat(rated: Rated) -> Criterion:
-    """A criterion as JSON has it."""
+    """Return the records of a criterion."""
+    coefficients: list[tuple[Versus, Coefficient, Estimate | None]] = []
+    for versus in rated.versus:
+        coefficients += [(versus, "spearman", versus.spearman), (versus, "pearson", versus.pearson)]
     return Criterion(
         rated.criterion,
         rated.texts,
@@ -123,16 +128,10 @@ def flat(rated: Rated) -> Criterion:
         ),
         tuple(
             Beside(versus.judge, versus.other, versus.level, coefficient, **_numbers(estimate), p=estimate.p)
-            for versus in rated.versus
-            for coefficient, estimate in _coefficients(versus)
+            for versus, coefficient, estimate in coefficients
+            if estimate is not None
         ),
     )
-
-
-def _coefficients(versus: Versus) -> Iterator[tuple[Coefficient, Estimate]]:
-    yield "spearman", versus.spearman
-    if versus.pearson is not None:
-        yield "pearson", versus.pearson
 
 
 def _held(row: Row) -> Held:
@@ -157,7 +156,7 @@ def _numbers(estimate: Estimate) -> dict[str, Any]:
 
 
 def read(stored: Mapping[str, Any]) -> Rated:
-    """The criterion of which `asdict(flat(…))` was stored. Raises KeyError or TypeError for anything else."""
+    """Restore a criterion from `asdict(flat(…))`. Raises KeyError or TypeError for anything else."""
     rows = [_row(row) for row in stored["rows"]]
     spearman = {(entry["judge"], entry["other"], entry["level"]): entry for entry in stored["versus"]}
     pearson = {key: entry for key, entry in spearman.items() if entry["coefficient"] == "pearson"}
@@ -208,9 +207,6 @@ def _calibration(stored: Mapping[str, Any]) -> Calibration:
 def _estimate(name: str, stored: Mapping[str, Any]) -> Estimate:
     numbers = {key: stored[key] for key in ("value", "low", "high", "n", "method")}
     return Estimate(name, **numbers, p=stored.get("p"))
-
-
-FORMATS = ("console", "markdown", "json", "csv", "latex")
 
 
 @dataclass(frozen=True, repr=False)

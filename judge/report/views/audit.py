@@ -1,4 +1,4 @@
-"""A card as every format shows it: matrices of changes by criteria, biases in rows, what was left out."""
+"""The layout of a judge card that all formats share: matrices of perturbations by criteria, biases, label use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from judge.report.charts import geometry
 from judge.stats.pairwise import TIE
 
 SEEN, UNSEEN = "●", "○"
-"""Before a cell of the criterion's own damage: half of the texts or more are shown to fall; or not."""
+"""Before a cell of the criterion's own damage: at least half of the texts fall significantly, or not."""
 TOLD, OPEN = "≠", "?"
 """After a number: significant; or so in half of the texts or more, of which there are too few to test."""
 LEGEND = (
@@ -88,7 +88,7 @@ class ShownCell:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Changes by criteria; None where a criterion was not asked about a change. `told` says what the marks mean."""
+    """Perturbations by criteria, None for a pair that was not judged; `caption` explains the marks."""
 
     title: str
     criteria: tuple[str, ...]
@@ -113,7 +113,7 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A finding."""
+    """One bias of one criterion."""
 
     criterion: str
     value: str
@@ -127,7 +127,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One number of all criteria, on one axis."""
+    """One measure of a probe for all criteria, on one axis."""
 
     measure: str
     axis: geometry.Axis
@@ -136,7 +136,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """What was found by one probe."""
+    """The findings of one probe."""
 
     probe: str
     groups: tuple[Group, ...]
@@ -156,7 +156,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All that there is to show, in the order in which it is shown."""
+    """Everything that is shown, in display order."""
 
     title: str
     verdicts: tuple[str, ...]
@@ -176,40 +176,35 @@ class Layout:
 
 def layout(card: JudgeCard) -> Layout:
     """Lay a card out."""
-    columns = _criterion_columns(card)
-    own_damage = [cell for cell in card.cells if cell.own]
-    findings = [finding for finding in card.findings if not _is_label_use(finding)]
+    columns = {
+        name: Column(
+            name, "criterion", "", criterion.get("low"), criterion.get("high"), better=criterion.get("better", "higher")
+        )
+        for name, criterion in (card.info.get("criteria") or {}).items()
+    }
+    controls = [cell.change for cell in card.attacks if cell.control]
+    attack_caption = ATTACKED.format(control=one_line(controls[0])) if controls else ""
+    label_use: list[BiasFinding] = []
+    biases: list[BiasFinding] = []
+    for finding in card.findings:
+        is_label_use = finding.probe == "scale use" and finding.what.startswith(LABEL)
+        (label_use if is_label_use else biases).append(finding)
     return Layout(
         title=one_line(card.title),
         verdicts=tuple(map(one_line, card.verdicts)),
         notes=tuple(map(one_line, card.notes)),
         facts=tuple(_facts(card)),
         sensitivity=_matrix("Sensitivity", card.cells, columns, OWN),
-        own_damage=tuple(_detail(cell, columns) for cell in own_damage),
-        injection=_matrix("Injection", card.attacks, columns, _attack_caption(card)),
+        own_damage=tuple(_detail(cell, columns) for cell in card.cells if cell.own),
+        injection=_matrix("Injection", card.attacks, columns, attack_caption),
         attacks=tuple(_detail(cell, columns) for cell in card.attacks),
-        biases=tuple(_biases(findings, columns)),
-        use=tuple(_label_use(card.findings)),
+        biases=tuple(_biases(biases, columns)),
+        use=tuple(_label_use(label_use)),
         left_out=tuple((one_line(name), one_line(why)) for name, why in card.left_out.items()),
         failures=tuple((one_line(name), f"{n:,}") for name, n in card.failures.items()),
         legend=LEGEND,
         biases_legend=_BIASES,
     )
-
-
-def _criterion_columns(card: JudgeCard) -> dict[str, Column]:
-    """What is known of the criteria's scales."""
-    known = card.info.get("criteria") or {}
-    return {
-        name: Column(
-            name, "criterion", "", criterion.get("low"), criterion.get("high"), better=criterion.get("better", "higher")
-        )
-        for name, criterion in known.items()
-    }
-
-
-def _attack_caption(card: JudgeCard) -> str:
-    return next((ATTACKED.format(control=one_line(cell.change)) for cell in card.attacks if cell.control), "")
 
 
 def _facts(card: JudgeCard) -> Iterator[tuple[str, str]]:
@@ -218,6 +213,8 @@ def _facts(card: JudgeCard) -> Iterator[tuple[str, str]]:
     digest = f", SHA-256 {data['sha256'][:16]}" if data.get("sha256") else ""
     changed = sum((info.get("texts_by_change") or {}).values()) - texts
     failed = f", {info['failed']:,} without a score" if info.get("failed") else ""
+    spent = info.get("spent") or {}
+    usd = "no price known" if spent.get("usd") is None else f"${number(spent['usd'], 4)}"
     facts = {
         "Judge": " at ".join(filter(None, [info.get("model"), info.get("endpoint")])),
         "Date": info.get("date"),
@@ -228,17 +225,10 @@ def _facts(card: JudgeCard) -> Iterator[tuple[str, str]]:
         "Language": info.get("language"),
         **{name.capitalize(): str(value) for name, value in (info.get("settings") or {}).items()},
         **{f"Criterion {name}": _criterion_fact(criterion) for name, criterion in (info.get("criteria") or {}).items()},
-        "Spent": _spent_fact(info.get("spent") or {}),
+        "Spent": spent.get("requests") and f"{plural(spent['requests'], 'request')}, {spent['tokens']:,} tokens, {usd}",
         "Made by": info.get("version") and f"judge {info['version']}, seed {info.get('seed', 0)}",
     }
     return ((one_line(name), one_line(str(value))) for name, value in facts.items() if value)
-
-
-def _spent_fact(spent: Mapping[str, Any]) -> str:
-    if not spent.get("requests"):
-        return ""
-    usd = "no price known" if spent.get("usd") is None else f"${number(spent['usd'], 4)}"
-    return f"{plural(spent['requests'], 'request')}, {spent['tokens']:,} tokens, {usd}"
 
 
 def _criterion_fact(criterion: Mapping[str, Any]) -> str:
@@ -333,16 +323,20 @@ def _biases(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> I
     for finding in findings:
         by_probe[finding.probe][finding.what].append(finding)
     for probe in sorted(by_probe, key=lambda name: _PROBES.index(name) if name in _PROBES else len(_PROBES)):
-        points = _points_axis(
-            [finding for same_measure in by_probe[probe].values() for finding in same_measure], columns
-        )
-        yield Bias(
-            one_line(probe), tuple(_group(same_measure, columns, points) for same_measure in by_probe[probe].values())
-        )
+        by_measure = by_probe[probe]
+        points = _points_axis([finding for same_measure in by_measure.values() for finding in same_measure], columns)
+        groups = []
+        for same_measure in by_measure.values():
+            first = same_measure[0]
+            measure = one_line(first.what) + (f" ({one_line(first.unit)})" if first.unit not in _PLAIN else "")
+            axis = {"share": _SHARES, "r": _CORRELATIONS}.get(first.unit, points)
+            rows = [_row(finding, columns.get(finding.criterion), measure, axis) for finding in same_measure]
+            groups.append(Group(measure, axis, tuple(rows)))
+        yield Bias(one_line(probe), tuple(groups))
 
 
 def _points_axis(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> geometry.Axis:
-    """The same to either side of 0, and as far as the furthest end of all that is in points, or the scale is long."""
+    """Return a symmetric axis for all findings in points: the largest absolute end, at most the length of the scale."""
     estimates = [finding.estimate for finding in findings if finding.unit not in {"share", "r"}]
     furthest = max((abs(end) for e in estimates for end in (e.value, e.low, e.high) if end is not None), default=0.0)
     limit = next((step for step in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if step >= furthest), furthest)
@@ -350,15 +344,6 @@ def _points_axis(findings: Sequence[BiasFinding], columns: Mapping[str, Column])
     spans = [c.high - c.low if c and c.high is not None and c.low is not None else limit for c in scales]
     limit = max(furthest, min(limit, max(spans, default=limit)))
     return geometry.even(-limit, limit, limit)
-
-
-def _group(findings: Sequence[BiasFinding], columns: Mapping[str, Column], points: geometry.Axis) -> Group:
-    first = findings[0]
-    measure = one_line(first.what) + (f" ({one_line(first.unit)})" if first.unit not in _PLAIN else "")
-    axis = {"share": _SHARES, "r": _CORRELATIONS}.get(first.unit, points)
-    return Group(
-        measure, axis, tuple(_row(finding, columns.get(finding.criterion), measure, axis) for finding in findings)
-    )
 
 
 def _row(finding: BiasFinding, column: Column | None, measure: str, axis: geometry.Axis) -> Row:
@@ -378,15 +363,10 @@ def _row(finding: BiasFinding, column: Column | None, measure: str, axis: geomet
     return Row(name, value, beside, _p_text(estimate), n, mark, one_line(finding.said), bar)
 
 
-def _is_label_use(finding: BiasFinding) -> bool:
-    return finding.probe == "scale use" and finding.what.startswith(LABEL)
-
-
 def _label_use(findings: Sequence[BiasFinding]) -> Iterator[Use]:
     by_criterion = defaultdict[str, list[BiasFinding]](list)
     for finding in findings:
-        if _is_label_use(finding):
-            by_criterion[finding.criterion].append(finding)
+        by_criterion[finding.criterion].append(finding)
     for name, label_findings in by_criterion.items():
         tallest = max(finding.estimate.value for finding in label_findings) or 1.0
         bins = [

@@ -1,4 +1,4 @@
-"""Two runs side by side as every format shows them: what is different about how they were made, and what moved."""
+"""The layout of a comparison of two runs that all formats share: changed settings, changed means, changed items."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from math import floor, log10
 from typing import Literal
 
 from judge.core.messages import decimals, escape_controls, format_interval, number, one_line, plural, signed
-from judge.core.records import Column, Failure, Score
+from judge.core.records import Column, Failure
 from judge.report.charts import geometry
 from judge.results.comparison import Change, RunComparison
-from judge.results.result import Result
 from judge.stats.analyze import NAME as OVERALL
-from judge.stats.run_differences import Item, Moved, Runs, Shift
+from judge.stats.run_differences import Moved, Runs, Shift
 
 EVERY = "all systems"
 _MAX_ROWS, _MAX_NAMED = 12, 8  # systems of a column, and names of a list, where not all of them are shown
@@ -24,9 +23,6 @@ LEGEND = (
     "all systems and columns in which any value differs. ≠: p below .05. ↑ = ↓: texts of which the value rose, stayed "
     "or fell."
 )
-
-
-# Laid out
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +85,7 @@ class ItemChanges:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All that there is to show, in the order in which it is shown."""
+    """Everything that is shown, in display order."""
 
     title: str
     sentences: tuple[str, ...]
@@ -109,22 +105,24 @@ def layout(comparison: RunComparison, *, every: bool = False) -> Layout:
         columns.setdefault(row.column, []).append(row)
     differ = {name: rows for name, rows in columns.items() if any(row.up or row.down for row in rows)}
     equal = [one_line(name) for name in columns if name not in differ]
+    # Intervals of different columns may use different methods: the legend names the most common one.
+    methods = Counter(row.estimate.method for row in comparison.runs.moved if row.estimate.low != row.estimate.high)
+    method = methods.most_common(1)[0][0] if methods else "none, for nothing differs on two items or more"
+    titles = [
+        f"{change.what} of {_listed([one_line(name) for name in change.columns])}" if change.columns else change.what
+        for change in comparison.changes
+    ]
     return Layout(
         title=f"{one_line(comparison.names[0])} → {one_line(comparison.names[1])}",
         sentences=tuple(_sentences(comparison.runs, differ)),
         notes=(*map(one_line, comparison.notes), *_left_out(comparison)),
-        changes=tuple((_title(change), change) for change in comparison.changes),
+        changes=tuple(zip(titles, comparison.changes, strict=True)),
         sections=tuple(_section(comparison.columns.get(name), rows, every=every) for name, rows in differ.items()),
         unchanged=f"No value differs in {_listed(equal)}." if equal else "",
         failed=(*_failed("appeared", comparison.runs.appeared), *_failed("vanished", comparison.runs.vanished)),
         items=tuple(_item_changes(comparison)),
-        legend=LEGEND.format(method=_method(comparison.runs)),
+        legend=LEGEND.format(method=method),
     )
-
-
-def _title(change: Change) -> str:
-    columns = f" of {_listed([one_line(name) for name in change.columns])}" if change.columns else ""
-    return f"{change.what}{columns}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -133,7 +131,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _sentences(runs: Runs, differ: Mapping[str, Sequence[Moved]]) -> Iterator[str]:
-    """The answer, in sentences."""
+    """Say how many texts, means and failures changed."""
     yield f"In both runs: {plural(runs.texts, 'text')} of {plural(runs.items, 'item')}."
     if not differ:
         yield "Where both have values, none differs."
@@ -165,20 +163,14 @@ def _overall_change(row: Moved) -> str:
     return f"{one_line(row.column)} {'rose' if e.value > 0 else 'fell'} by {number(abs(e.value), places)}{interval}"
 
 
-def _method(runs: Runs) -> str:
-    """How the intervals were made, as most of them say it."""
-    known = Counter(row.estimate.method for row in runs.moved if row.estimate.low != row.estimate.high)
-    return known.most_common(1)[0][0] if known else "none, for nothing differs on two items or more"
-
-
 def _left_out(comparison: RunComparison) -> Iterator[str]:
-    """What is not compared."""
+    """Say which columns, systems and texts are not compared."""
     runs = comparison.runs
     known = {row.column for row in runs.moved} | dict(runs.incomparable).keys()
     had = {column.name for column in comparison.before.table.columns}
     if bare := [one_line(name) for name in comparison.columns if name in had and name not in known]:
         yield f"No text has a value in both runs of {_listed(bare)}."
-    for lacking, columns in _unscored(runs, comparison).items():
+    for lacking, columns in _columns_by_unscored_systems(comparison).items():
         yield f"No text of {_listed(lacking)} has a value in both runs of {_listed(columns)}."
     for name, why in runs.incomparable:
         yield f"{one_line(name)} is not compared: {why}."
@@ -194,11 +186,11 @@ def _left_out(comparison: RunComparison) -> Iterator[str]:
         yield f"{lost:,} values of the first run were not asked for in the second, {won:,} the other way round."
 
 
-def _unscored(runs: Runs, comparison: RunComparison) -> dict[tuple[str, ...], list[str]]:
-    """By the systems of both runs that have no row in it, the columns that have rows."""
+def _columns_by_unscored_systems(comparison: RunComparison) -> dict[tuple[str, ...], list[str]]:
+    """Group columns by the systems of both runs that have no value in them."""
     both = [name for name in comparison.before.table.systems if name in comparison.after.table.systems]
     rows: dict[str, set[str]] = {}
-    for row in runs.moved:
+    for row in comparison.runs.moved:
         rows.setdefault(row.column, set()).add(row.system)
     lacking: dict[tuple[str, ...], list[str]] = {}
     for name, systems in rows.items():
@@ -215,28 +207,18 @@ def _section(column: Column | None, rows: Sequence[Moved], *, every: bool) -> Se
     )
     places = 3 if name == OVERALL else places
     ends = [abs(end) for row in rows for e in [row.estimate] for end in (e.value, e.low, e.high) if end is not None]
-    limit = _round_up(max(ends))
+    furthest = max(ends)
+    power = 10.0 ** floor(log10(furthest)) if furthest > 0 else 1.0
+    limit = next(m * power for m in (1, 2, 5, 10) if m * power >= furthest)
     axis = geometry.even(-limit, limit, limit)
-    shown_rows = rows if every or len(rows) <= _MAX_ROWS else _largest_changes(rows)
-    more = (
-        f"{plural(len(rows) - len(shown_rows), 'system')} that moved less are left out"
-        if len(shown_rows) < len(rows)
-        else ""
-    )
+    shown_rows, more = rows, ""
+    if not every and len(rows) > _MAX_ROWS:
+        # The row of all systems together always stays.
+        largest = sorted(rows, key=lambda row: (bool(row.system), -abs(row.estimate.value)))[:_MAX_ROWS]
+        shown_rows = [row for row in rows if row in largest]
+        more = f"{plural(len(rows) - len(shown_rows), 'system')} that moved less are left out"
     lower = " (lower is better)" if column and column.better == "lower" else ""
     return Section(one_line(name) + lower, axis, tuple(_row(row, axis, places) for row in shown_rows), more)
-
-
-def _round_up(value: float) -> float:
-    """1, 2 or 5 times a power of ten."""
-    power = 10.0 ** floor(log10(value)) if value > 0 else 1.0
-    return next(m * power for m in (1, 2, 5, 10) if m * power >= value)
-
-
-def _largest_changes(rows: Sequence[Moved]) -> list[Moved]:
-    """All systems together, and those that moved furthest, in their order."""
-    largest = sorted(rows, key=lambda row: (bool(row.system), -abs(row.estimate.value)))[:_MAX_ROWS]
-    return [row for row in rows if row in largest]
 
 
 def _row(row: Moved, axis: geometry.Axis, places: int) -> Row:
@@ -264,39 +246,34 @@ def _failed(where: Literal["appeared", "vanished"], rows: Iterable[Failure]) -> 
 
 
 def _item_changes(comparison: RunComparison) -> Iterator[ItemChanges]:
-    """The items that moved, with what the judge said of them in both runs."""
+    """Lay out the items that moved, with the judge's reason or reply for each value in both runs."""
     keys = {(shift.item, shift.system, shift.column) for item in comparison.runs.items_moved for shift in item.shifts}
-    words = [_judge_texts(result, keys) for result in (comparison.before, comparison.after)]
+    texts_before, texts_after = (
+        {
+            key: escape_controls((score.provenance.reason or score.provenance.raw or "")[:_MAX_TEXT])
+            for score in result.table.scores
+            if (key := (score.item, score.system, score.column)) in keys
+        }
+        for result in (comparison.before, comparison.after)
+    )
     outputs = {(s.item, s.system): s.output for s in comparison.after.table.samples}
     for item in comparison.runs.items_moved:
-        yield ItemChanges(
-            one_line(item.item), f"{100 * item.size:.0f}%", tuple(_value_changes(comparison, item, words, outputs))
-        )
-
-
-def _judge_texts(result: Result, keys: set[tuple[str, str, str]]) -> dict[tuple[str, str, str], str]:
-    """The reasons, or else the replies, of these values."""
-    return {
-        score_key: escape_controls((score.provenance.reason or score.provenance.raw or "")[:_MAX_TEXT])
-        for score in result.table.scores
-        if isinstance(score, Score) and (score_key := (score.item, score.system, score.column)) in keys
-    }
-
-
-def _value_changes(
-    comparison: RunComparison,
-    item: Item,
-    words: Sequence[Mapping[tuple[str, str, str], str]],
-    outputs: Mapping[tuple[str, str], str],
-) -> Iterator[ValueChange]:
-    for shift in item.shifts:
-        key = shift.item, shift.system, shift.column
-        places = _places(comparison.columns.get(shift.column), shift)
-        had, has = number(shift.before, places), number(shift.after, places)
-        change = signed(shift.after - shift.before, places)
-        output = escape_controls(outputs.get((shift.item, shift.system), "")[:_MAX_TEXT])
-        texts = words[0].get(key, ""), words[1].get(key, "")
-        yield ValueChange(one_line(shift.system), one_line(shift.column), had, has, change, output, texts)
+        values = []
+        for shift in item.shifts:
+            key = shift.item, shift.system, shift.column
+            places = _places(comparison.columns.get(shift.column), shift)
+            values.append(
+                ValueChange(
+                    one_line(shift.system),
+                    one_line(shift.column),
+                    number(shift.before, places),
+                    number(shift.after, places),
+                    signed(shift.after - shift.before, places),
+                    escape_controls(outputs.get((shift.item, shift.system), "")[:_MAX_TEXT]),
+                    (texts_before.get(key, ""), texts_after.get(key, "")),
+                )
+            )
+        yield ItemChanges(one_line(item.item), f"{100 * item.size:.0f}%", tuple(values))
 
 
 def _places(column: Column | None, shift: Shift) -> int:

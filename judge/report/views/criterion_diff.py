@@ -1,4 +1,4 @@
-"""Two wordings of a criterion side by side, as every format shows them: their texts, their prompts, their scores."""
+"""Sentences about two wordings of a criterion: their agreement with people, their scores, prompts and tokens."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from judge.stats.power import items_needed
 _MAX_ITEMS = 100_000  # items, beyond which no one would go
 
 
-# What is said
-
-
 def diff_sentences(diff: CriterionDiff) -> Iterator[str]:
     """The answer in sentences, the most important first."""
     if diff.judged is not None:
         yield from _agreement_sentence(diff.judged)
         yield from _score_sentence(diff.judged)
-        yield from _failure_sentence(diff.judged)
+        if any(diff.judged.failed):
+            (total_before, total_after), (failed_before, failed_after) = diff.judged.judgments, diff.judged.failed
+            yield (
+                f"{failed_before:,} of {plural(total_before, 'judgment')} failed before, {failed_after:,} of "
+                f"{total_after:,} after."
+            )
     if diff.prompts is not None:
         yield _prompt_sentence(diff.prompts)
         yield _token_sentence(diff.prompts)
@@ -67,7 +69,10 @@ def _score_sentence(judged: Judged) -> Iterator[str]:
 
 
 def _p_and_items_needed(estimate: Estimate, p: float | None, unit: str) -> str:
-    """` (p = 0.080, would take n ≈ 400 items)`; of these what is known, and no n at which the test has said no."""
+    """Return ` (p = 0.080, would take n ≈ 400 items)`, without the parts that are unknown.
+
+    No number of items is named if the estimate already has that many.
+    """
     parts, items = [] if p is None else [format_p(p)], items_needed(estimate)
     if items is not None and items > estimate.n:
         so_many = (
@@ -75,12 +80,6 @@ def _p_and_items_needed(estimate: Estimate, p: float | None, unit: str) -> str:
         )
         parts.append(f"would take {so_many} {unit}s")
     return f" ({', '.join(parts)})" if parts else ""
-
-
-def _failure_sentence(judged: Judged) -> Iterator[str]:
-    if any(judged.failed):
-        (had, has), (lost, loses) = judged.judgments, judged.failed
-        yield f"{lost:,} of {plural(had, 'judgment')} failed before, {loses:,} of {has:,} after."
 
 
 def _prompt_sentence(prompts: Prompts) -> str:
@@ -95,17 +94,13 @@ def _prompt_sentence(prompts: Prompts) -> str:
 
 
 def _token_sentence(prompts: Prompts) -> str:
-    read, reads = prompts.tokens
-    share = 100 * (reads / read - 1)
+    before, after = prompts.tokens
+    share = 100 * (after / before - 1)
     change = f"{signed(share, 1)}%" if round(share, 1) else "no change"
-    sentence = f"A prompt has about {read:,.0f} tokens before and {reads:,.0f} after ({change})"
+    sentence = f"A prompt has about {before:,.0f} tokens before and {after:,.0f} after ({change})"
     if prompts.cost is not None:
-        had, has = map(_dollars, prompts.cost)
-        sentence += f"; 1,000 judgments cost about {had} before and {has} after ({prompts.priced})"
+        dollars = [f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.2g}" for cost in prompts.cost]
+        sentence += f"; 1,000 judgments cost about {dollars[0]} before and {dollars[1]} after ({prompts.priced})"
     elif prompts.priced:
         sentence += f"; what they cost is not known ({prompts.priced})"
     return f"{sentence}."
-
-
-def _dollars(amount: float) -> str:
-    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.2g}"

@@ -1,11 +1,8 @@
-"""How the columns go with one another, as a heat map for every level.
-
-Every system against every other, column by column: the differences as a matrix, told apart or not.
-"""
+"""Matrices: correlations between columns, one per level, and differences between systems, one per column."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,17 +11,18 @@ from judge.core.records import Column
 from judge.report.views.columns import compared_columns
 from judge.report.views.leaderboard import Leaderboard, Standing, standing
 from judge.results.result import Result
-from judge.stats.correlation import Matrix
+from judge.stats.correlation import Level, Matrix
 from judge.stats.paired_differences import MOST
 from judge.stats.power import ALPHA
 from judge.stats.system_differences import Comparison, Difference
 
-_LEVELS = {"item": "Item level", "document": "Document level", "system": "System level"}
+_LEVELS: Mapping[Level, str] = {"item": "Item level", "document": "Document level", "system": "System level"}
 _SCOPES = {
     "item": "over all texts",
     "document": "between the systems of an item, mean over items",
     "system": "between the systems' means",
 }
+_MAX_ROWS = 100  # if there are so many systems that each is compared only with the best one
 _UNITS = {"item": "texts", "document": "items", "system": "systems"}
 
 
@@ -49,7 +47,7 @@ class CorrelationCell:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """One level: `cells` are rows and columns in the order of `names`, `told` says what the numbers are."""
+    """One level: `cells` are rows and columns in the order of `names`, `caption` explains the numbers."""
 
     level: str
     names: tuple[str, ...]
@@ -59,25 +57,27 @@ class Heat:
 
 def heats(result: Result) -> tuple[Heat, ...]:
     """Spearman's rho at each level that has any."""
-    matrices = {m.level: m for m in result.matrices if m.coefficient == "spearman"}
-    return tuple(_heat(matrices[level]) for level in _LEVELS if level in matrices and _has_values(matrices[level]))
-
-
-def _has_values(matrix: Matrix) -> bool:
-    """Whether two different columns have a value."""
-    return any(v is not None for i, row in enumerate(matrix.values) for j, v in enumerate(row) if i != j)
-
-
-def _heat(matrix: Matrix) -> Heat:
-    size = range(len(matrix.names))
-    note = f" {matrix.note[0].upper()}{matrix.note[1:]}." if matrix.note else ""
-    return Heat(
-        _LEVELS[matrix.level],
-        matrix.names,
-        tuple(tuple(_correlation_cell(matrix, row, column) for column in size) for row in size),
-        f"Spearman's rho {_SCOPES[matrix.level]}: 1 where two columns rank alike, −1 where they rank the other way "
-        f"round. Point at a cell for its interval.{note}",
-    )
+    matrices = {matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"}
+    heat_maps = []
+    for level, title in _LEVELS.items():
+        matrix = matrices.get(level)
+        # The diagonal has values even if no two columns can be compared.
+        if matrix is None or not any(
+            value is not None for i, row in enumerate(matrix.values) for j, value in enumerate(row) if i != j
+        ):
+            continue
+        size = range(len(matrix.names))
+        note = f" {matrix.note[0].upper()}{matrix.note[1:]}." if matrix.note else ""
+        heat_maps.append(
+            Heat(
+                title,
+                matrix.names,
+                tuple(tuple(_correlation_cell(matrix, row, column) for column in size) for row in size),
+                f"Spearman's rho {_SCOPES[level]}: 1 where two columns rank alike, −1 where they rank the other way "
+                f"round. Point at a cell for its interval.{note}",
+            )
+        )
+    return tuple(heat_maps)
 
 
 def _correlation_cell(matrix: Matrix, row: int, column: int) -> CorrelationCell:
@@ -89,9 +89,6 @@ def _correlation_cell(matrix: Matrix, row: int, column: int) -> CorrelationCell:
     return CorrelationCell(
         value, text, f"{text} {ends}".rstrip() + f", {matrix.n[row][column]:,} {_UNITS[matrix.level]}"
     )
-
-
-_MAX_ROWS = 100  # rows, where the systems are so many that each is compared with the best one only
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +110,8 @@ class DifferenceCell:
 class Wins:
     """One column's matrix: `rows` and `columns` are systems, the best first, cells None where two share no item.
 
-    `label` and `part` are the column's as in the table of means, `ranks` the rows' places; `told` says what the numbers
-    are, and what could not be computed.
+    `label` and `part` are the column's as in the table of means, `ranks` the rows' places; `caption` explains the
+    numbers and says what could not be computed.
     """
 
     label: str
@@ -163,9 +160,11 @@ def _wins(comparison: Comparison, column: Column, places: int, label: tuple[str,
 
 
 def _difference_cell(difference: Difference, column: Column, places: int, sign: Literal[1, -1]) -> DifferenceCell:
-    """The difference as it stands, or, with `turn` -1, that of the other system less the first."""
+    """Lay out a difference; with `sign` -1 that of the other system less the first."""
     e = difference.estimate
-    low, high = (e.low, e.high) if sign > 0 else (_negated(e.high), _negated(e.low))
+    low, high = e.low, e.high
+    if sign < 0:
+        low, high = (None if end is None else -end for end in (e.high, e.low))
     value, better = sign * e.value, -1 if column.better == "lower" else 1
     wins, losses = (difference.wins, difference.losses)[::sign]
     tests = [format_p(difference.adjusted)] if difference.adjusted is not None else []
@@ -174,10 +173,6 @@ def _difference_cell(difference: Difference, column: Column, places: int, sign: 
     record = f"{wins:,}/{difference.ties:,}/{losses:,}"
     interval = format_interval(low, high, places)
     return DifferenceCell(signed(value, places), interval, record, side, ", ".join(tests))
-
-
-def _negated(end: float | None) -> float | None:
-    return None if end is None else -end
 
 
 def _wins_notes(comparison: Comparison, column: Column, places: int, systems: int) -> Iterator[str]:

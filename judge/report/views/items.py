@@ -249,9 +249,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two systems' texts on one item. `verdicts` are those with `one` and with `other` shown first.
+    """Two systems' texts on one item. `verdicts` are those with the `first` and with the `second` system shown first.
 
-    `value` is the mean preference for `one` (0–1), "–" where an order lacks its answer.
+    `value` is the mean preference for the `first` (0–1), "–" if an order lacks its answer.
     """
 
     first: str
@@ -343,7 +343,7 @@ class Judged:
 class Output:
     """One system's text with its findings, judgments before metrics. `others` are the further columns judged by.
 
-    `asked` are the questions and answers behind a value of QAGS, `runs` where the text repeats its source.
+    `qags` are the questions and answers behind a value of QAGS, `runs` where the text repeats its source.
     """
 
     sample: Sample
@@ -497,7 +497,12 @@ def _output(
         elif column.kind == "metric" and isinstance(row, Failure):
             lacking.setdefault((row.error, row.message), []).append(row)
         elif row is not None:
-            judgments.append(_judged(column, row, labels[column.name], max(2, board.places[column.name])))
+            whose = labels[column.name]
+            places = max(2, board.places[column.name])
+            name, judge, place = whose
+            judgments.append(
+                Judged(name, judge, len(column.labels) or 5, build_score_detail(row, column.labels, places), place)
+            )
     judgments += map(_judged_without_value, lacking.values())
     return Output(sample, others, tuple(judgments), tuple(metrics), qags)
 
@@ -507,8 +512,3 @@ def _judged_without_value(rows: Sequence[Failure]) -> Judged:
     more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
     detail = build_score_detail(replace(rows[0], raw=""), (), 2)
     return Judged(rows[0].column + more, "", 5, replace(detail, abstained=rows[0].error == ABSTAINED))
-
-
-def _judged(column: Column, row: Score | Failure, whose: tuple[str, str, int | None], places: int) -> Judged:
-    name, judge, place = whose
-    return Judged(name, judge, len(column.labels) or 5, build_score_detail(row, column.labels, places), place)

@@ -1,17 +1,15 @@
-"""What the numbers support, in one or two sentences.
-
-The means as every format shows them, laid out once: columns in order, cells with their marks, agreement.
-"""
+"""The verdict of a result in one or two sentences, and the table of means that all formats share."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.core.messages import format_interval, format_p, number, one_line, plural
 from judge.core.records import Column, Estimate
 from judge.report.views.columns import (
+    ARROWS,
     Agreed,
     Group,
     agreement,
@@ -27,25 +25,30 @@ from judge.stats.power import ALPHA, MIN_ITEMS, items_needed
 from judge.stats.system_differences import TOO_FEW, Comparison, Difference, Rank
 
 _NO_JUDGE = "No judge has compared these systems: the columns are those of an offline baseline."
-_MAX_NAMED = 3  # systems or criteria that are named; of more, how many there are
+_MAX_NAMED = 3  # systems or criteria in a sentence; if there are more, only their number is given
+_MAX_COLUMNS_NAMED = 4  # columns in a note of the caption
 _MAX_NAME = 60  # characters of a name
-_MAX_ITEMS = 100_000  # items, beyond which no one would go
+_MAX_ITEMS = 100_000  # a larger number of items is given as "more than"
 
 
 def verdict(result: Result) -> str:
-    """Which system is best, by how much and how sure; or that none is, and how many items it would take to tell.
+    """Say which system is best and by how much, or that none is and how many items it would take to tell.
 
-    Of a run that compares texts, from its win rates; of one whose judgments all failed, that. Nothing where nothing was
-    tested.
+    A run that compares texts is summed up by its win rates. Returns "" if nothing was tested.
     """
     judged = [column for column in result.table.columns if column.kind == "criterion"]
     if judged and not any(column.weight for column in judged):
         return _NO_JUDGE
     if result.rankings:
+        # A panel's ranking counts, not those of its single judges.
         whole = {column.name for column in result.table.columns if not column.judge}
         sentences = _ranking_sentences([contest for contest in build_ranking(result).contests if contest.name in whole])
+    elif (comparison := lead_column(result)) is None:
+        sentences = []
+    elif not comparison.best:
+        sentences = [f"On {one_line(comparison.column, _MAX_NAME)} no system is best ({comparison.note})."]
     else:
-        sentences = _mean_sentences(result)
+        sentences = (_best if len(comparison.best) == 1 else _tied)(result, comparison)
     if not (lost := _all_failed(result, {column.name for column in judged if column.weight})):
         return " ".join(sentences)
     if not sentences:
@@ -54,7 +57,7 @@ def verdict(result: Result) -> str:
 
 
 def _all_failed(result: Result, judged: set[str]) -> str:
-    """That all judgments failed, or where there was no judge all values, and how; nothing where any did not."""
+    """Say that all judgments failed (without a judge: all values) and with which errors; "" if any succeeded."""
     names, noun = (judged, "judgment") if judged else ({c.name for c in result.table.columns}, "value")
     if names & ({score.column for score in result.table.scores} | {column for _, column in result.estimates}):
         return ""
@@ -68,18 +71,8 @@ def _all_failed(result: Result, judged: set[str]) -> str:
     return f"{f'all {n:,} {noun}s' if (n := kinds.total()) > 1 else f'the only {noun}'} failed ({breakdown})"
 
 
-def _mean_sentences(result: Result) -> list[str]:
-    """What the means of a run that scores texts support."""
-    comparison = lead_column(result)
-    if comparison is None:
-        return []
-    if not comparison.best:
-        return [f"On {one_line(comparison.column, _MAX_NAME)} no system is best ({comparison.note})."]
-    return (_best if len(comparison.best) == 1 else _tied)(result, comparison)
-
-
 def _best(result: Result, comparison: Comparison) -> list[str]:
-    """A system that is told apart from all others."""
+    """Name the system that differs significantly from all others."""
     first, *_ = comparison.best
     to_next = next(d for d in comparison.differences if d.system == first)
     sentences = [
@@ -92,16 +85,17 @@ def _best(result: Result, comparison: Comparison) -> list[str]:
 
 
 def _tied(result: Result, comparison: Comparison) -> list[str]:
-    """Several systems of which none is told apart from the first; those with an equal mean are none of them first."""
+    """Name the systems that do not differ significantly from the first; systems with an equal mean share its place."""
     first, *others = comparison.best
     mean, column = _mean(result, comparison, first), _column_label(result, comparison)
     leaders = [first, *(rank.system for rank in comparison.ranks if rank.rank == 1 and rank.system in others)]
     rest = [name for name in others if name not in leaders]
-    names, most = _names(leaders, "system"), f"{_superlative(result, comparison)} {column.removeprefix('the ')}, {mean}"
+    names = _names(leaders, "system")
+    most = "lowest" if _compared_column(result, comparison).better == "lower" else "highest"
     if len(leaders) == len(comparison.ranks):
         sentence = f"{names} are level on {column}, with {mean}"
     else:
-        sentence = f"{names} {'share' if len(leaders) > 1 else 'has'} the {most}"
+        sentence = f"{names} {'share' if len(leaders) > 1 else 'has'} the {most} {column.removeprefix('the ')}, {mean}"
     if rest:
         every = len(rest) > 1 and 1 + len(rest) == len(comparison.ranks)
         not_ = "no system is" if every else f"{_names(rest, 'system')} {'is' if len(rest) == 1 else 'are'} not"
@@ -130,12 +124,13 @@ def _items_needed_sentence(result: Result, comparison: Comparison, closest: Diff
         return [f"{subject} is not told from none by the test ({format_p(closest.estimate.p or 0.0)})."]
     if items <= closest.estimate.n:
         return [f"{subject} does not outlast the correction for {plural(len(comparison.differences), 'comparison')}."]
-    so_many = f"more than {_MAX_ITEMS:,}" if items > _MAX_ITEMS else f"about {_round(items):,}"
+    rounded = round(items, -max(0, len(str(items)) - 2))  # two digits: it is only an estimate
+    so_many = f"more than {_MAX_ITEMS:,}" if items > _MAX_ITEMS else f"about {rounded:,}"
     return [f"{subject} would take {so_many} items to show, if it is real."]
 
 
 def _other_criteria(result: Result, lead: Comparison, first: str) -> list[str]:
-    """How the best system by one column does on the criteria that make it up."""
+    """Say on which of the other criteria the best system is best, tied or behind."""
     names = [c.name for c in result.table.columns if c.kind == "criterion" and not c.judge and c.name != lead.column]
     tests = [comparison for name, comparison in compared_columns(result).items() if name in names and comparison.best]
     if not tests:
@@ -161,10 +156,6 @@ def _compared_column(result: Result, comparison: Comparison) -> Column:
     return next(c for group in in_display_order(result) for c in group.columns if c.name == comparison.column)
 
 
-def _superlative(result: Result, comparison: Comparison) -> str:
-    return "lowest" if _compared_column(result, comparison).better == "lower" else "highest"
-
-
 def _mean(result: Result, comparison: Comparison, system: str) -> str:
     return number(
         result.estimates[system, comparison.column].value, decimal_places(result, _compared_column(result, comparison))
@@ -172,7 +163,7 @@ def _mean(result: Result, comparison: Comparison, system: str) -> str:
 
 
 def _difference(result: Result, comparison: Comparison, difference: Difference) -> str:
-    """`0.12 [0.03, 0.21]`, the better one's lead."""
+    """Return `0.12 [0.03, 0.21]`, the lead of the better system."""
     e, places = difference.estimate, decimal_places(result, _compared_column(result, comparison))
     ends = (e.low, e.high)
     if e.value < 0:
@@ -180,14 +171,8 @@ def _difference(result: Result, comparison: Comparison, difference: Difference) 
     return f"{number(abs(e.value), places)} {format_interval(*ends, places)}".rstrip()
 
 
-def _round(items: int) -> int:
-    """Two digits: it is no more than an estimate."""
-    digits = max(0, len(str(items)) - 2)
-    return round(items, -digits)
-
-
 def _ranking_sentences(contests: Sequence[Contest]) -> list[str]:
-    """Who comes first on the first criterion, and of more criteria on how many."""
+    """Say who comes first on the first criterion, and on which others."""
     ranked = [
         (contest.criterion, placed)
         for contest in contests
@@ -205,9 +190,16 @@ def _ranking_sentences(contests: Sequence[Contest]) -> list[str]:
         return [_level_sentence(criterion, placed), *alone]
     first, second, *_ = placed
     rates = [f"{place.win_rate} {place.interval}".rstrip() for place in (first, second)]
+    low = first.standing.low if first.standing else None
+    high = second.standing.high if second.standing else None
+    overlap = ""
+    if low is not None and high is not None:
+        overlap = (
+            "; the intervals do not overlap" if low > high else ": the intervals overlap, the two are not told apart"
+        )
     sentences = [
         f"{_name(first.system)} ranks first on {one_line(criterion, _MAX_NAME)} with a win rate of {rates[0]}, against "
-        f"{rates[1]} for {_name(second.system)}, the next one{_overlap(first, second)}."
+        f"{rates[1]} for {_name(second.system)}, the next one{overlap}."
     ]
     if others:
         same = elsewhere.get(first.system)
@@ -218,7 +210,7 @@ def _ranking_sentences(contests: Sequence[Contest]) -> list[str]:
 
 
 def _level_sentence(criterion: str, placed: Sequence[StandingCells]) -> str:
-    """That several come first with one win rate."""
+    """Say that several systems come first with the same win rate."""
     level = _level(placed)
     intervals = {place.interval for place in level}
     rate = f"{level[0].win_rate} {intervals.pop() if len(intervals) == 1 else ''}".rstrip()
@@ -228,16 +220,8 @@ def _level_sentence(criterion: str, placed: Sequence[StandingCells]) -> str:
 
 
 def _level(placed: Sequence[StandingCells]) -> list[StandingCells]:
-    """The places whose win rate reads like that of the first."""
+    """Return the places whose win rate, as shown, equals that of the first."""
     return [place for place in placed if place.win_rate == placed[0].win_rate]
-
-
-def _overlap(first: StandingCells, second: StandingCells) -> str:
-    low = first.standing.low if first.standing else None
-    high = second.standing.high if second.standing else None
-    if low is None or high is None:
-        return ""
-    return "; the intervals do not overlap" if low > high else ": the intervals overlap, the two are not told apart"
 
 
 def _name(system: str) -> str:
@@ -245,7 +229,7 @@ def _name(system: str) -> str:
 
 
 def _names(names: Sequence[str], kind: str) -> str:
-    """The names, or how many there are."""
+    """List the names, or say how many there are."""
     if len(names) <= _MAX_NAMED:
         return _listed([_name(name) for name in names])
     return f"{len(names)} {'criteria' if kind == 'criterion' else 'systems'}"
@@ -254,9 +238,6 @@ def _names(names: Sequence[str], kind: str) -> str:
 def _listed(parts: Sequence[str]) -> str:
     *most, last = parts
     return f"{', '.join(most)} and {last}" if most else last
-
-
-_NAME_of_leaderboard, _MAX_COLUMNS_NAMED = 60, 4  # characters of a column's name, and how many are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,15 +305,24 @@ class Leaderboard:
 
 
 def build_leaderboard(result: Result) -> Leaderboard:
-    """Lay a result out for showing."""
+    """Lay out a result that scores texts."""
     column_groups, first = in_display_order(result), lead_column(result)
     columns = tuple(column for group in column_groups for column in group.columns)
     decimals = {c.name: decimal_places(result, c) for c in columns}
     cells = _cells(result, decimals)
     provenance = build_provenance(result)
     ranks = {rank.system: standing(rank) for rank in first.ranks} if first else {}
+    notes = []
+    if len(set(count_texts(result).values())) > 1:
+        notes.append("Not every system has a text for every item: means over different items do not compare well.")
+    # A panel's mean is computed from its judges' scores, so no row of its own is missing.
+    not_per_text = {group.name for group in column_groups if group.judged} | result.table.corpus_columns
+    missing = len(result.table.samples) * sum(column.name not in not_per_text for column in result.table.columns)
+    missing -= sum(row.column not in not_per_text for row in result.table.rows())
+    if missing > 0:
+        notes.append(f"{plural(missing, 'value')} of the table missing: not asked for, or without an answer yet.")
     return Leaderboard(
-        about=replace(provenance, banners=(*provenance.banners, *_missing_notes(result, column_groups))),
+        about=replace(provenance, banners=(*provenance.banners, *notes)),
         verdict=verdict(result),
         lead=first.column if first else "",
         ranks=ranks,
@@ -348,13 +338,13 @@ def build_leaderboard(result: Result) -> Leaderboard:
 
 
 def count_texts(result: Result) -> Counter[str]:
-    """How many texts each system has, also those of data too large to be held."""
+    """Count the texts of each system, including those of streamed data."""
     streamed = result.info.get("streamed")
     return Counter(streamed["texts"]) if streamed else Counter(s.system for s in result.table.samples)
 
 
 def failures(result: Result) -> Counter[tuple[str, str]]:
-    """How many failures there are by system and column."""
+    """Count the failures by system and column."""
     counts = Counter[tuple[str, str]]()
     if streamed := result.info.get("streamed"):
         for kind in streamed["failures"]:
@@ -365,7 +355,7 @@ def failures(result: Result) -> Counter[tuple[str, str]]:
 
 
 def standing(rank: Rank) -> Standing:
-    """A rank laid out."""
+    """Lay out a rank and its interval."""
     return Standing(rank.rank, f"{rank.low}–{rank.high}" if rank.low < rank.high else "")
 
 
@@ -404,7 +394,11 @@ def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], column_group
         parts.append("; ".join(others))
     parts += _corpus_notes(result)
     columns = [column for group in column_groups for column in group.columns]
-    parts += _direction_notes(columns) if any(column.better for column in columns) else ()
+    directions = {column.better for column in columns}
+    if arrows := [f"{arrow} {end}" for end, arrow in ARROWS.items() if end and end in directions]:
+        parts.append(f"{', '.join(arrows)} is better")
+        if "" in directions:
+            parts.append("Without an arrow neither end is, and nothing is marked")
     parts += _mark_notes(result, cells)
     if any(cell.coverage for cell in cells.values()):
         parts.append("a/b: scored a of b texts")
@@ -414,7 +408,7 @@ def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], column_group
 
 
 def _mark_notes(result: Result, cells: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
-    """What the marks mean, where there are any."""
+    """Explain the marks in use, and why a column has none although others do."""
     best = {column for (_, column), cell in cells.items() if cell.best}
     marked = best | {column for (_, column), cell in cells.items() if cell.same}
     if best:
@@ -422,37 +416,17 @@ def _mark_notes(result: Result, cells: Mapping[tuple[str, str], Cell]) -> Iterat
     if marked - best:
         yield "≈ not told apart from the best"
     if marked:
-        yield from _unmarked_notes(result, marked)
-
-
-def _unmarked_notes(result: Result, marked: set[str]) -> Iterator[str]:
-    """Why columns have no mark where others do, but for those without a better end."""
-    reasons: dict[str, list[str]] = {}
-    for name, comparison in compared_columns(result).items():
-        if name not in marked and comparison.note:
-            reasons.setdefault(comparison.note, []).append(one_line(name, _NAME_of_leaderboard))
-    for why, names in reasons.items():
-        columns = ", ".join(names) if len(names) <= _MAX_COLUMNS_NAMED else plural(len(names), "column")
-        yield f"No mark in {columns}: {why}"
-
-
-def _direction_notes(columns: Iterable[Column]) -> Iterator[str]:
-    """What the arrows mean, and a column without one."""
-    directions = {column.better for column in columns}
-    both = {"higher", "lower"} <= directions
-    yield (
-        "↑ higher, ↓ lower is better"
-        if both
-        else "↓ lower is better"
-        if "lower" in directions
-        else "↑ higher is better"
-    )
-    if "" in directions:
-        yield "Without an arrow neither end is, and nothing is marked"
+        reasons: dict[str, list[str]] = {}
+        for name, comparison in compared_columns(result).items():
+            if name not in marked and comparison.note:
+                reasons.setdefault(comparison.note, []).append(one_line(name, _MAX_NAME))
+        for why, names in reasons.items():
+            columns = ", ".join(names) if len(names) <= _MAX_COLUMNS_NAMED else plural(len(names), "column")
+            yield f"No mark in {columns}: {why}"
 
 
 def _corpus_notes(result: Result) -> Iterator[str]:
-    """What there is to say of columns with values of all texts together: of how many, and whose interval."""
+    """Say how many texts a value of a corpus-level column covers, and how its interval was computed."""
     columns = [column.name for column in result.table.columns if column.name in result.table.corpus_columns]
     if not columns:
         return
@@ -463,17 +437,3 @@ def _corpus_notes(result: Result) -> Iterator[str]:
         methods = {e.method for (_, column), e in result.estimates.items() if column == name and e.low is not None}
         if methods:
             yield f"{name}: {', '.join(sorted(methods))}"
-
-
-def _missing_notes(result: Result, columns: tuple[Group, ...]) -> tuple[str, ...]:
-    """What is missing in the table of means. A panel's own come from its judges' scores, and are not asked for."""
-    means = {group.name for group in columns if group.judged}
-    notes = []
-    if len(set(count_texts(result).values())) > 1:
-        notes.append("Not every system has a text for every item: means over different items do not compare well.")
-    not_per_text = means | result.table.corpus_columns
-    missing = len(result.table.samples) * sum(column.name not in not_per_text for column in result.table.columns)
-    missing -= sum(row.column not in not_per_text for row in result.table.rows())
-    if missing > 0:
-        notes.append(f"{plural(missing, 'value')} of the table missing: not asked for, or without an answer yet.")
-    return tuple(notes)

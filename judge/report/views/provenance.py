@@ -1,12 +1,12 @@
-"""What a judge's server refused or ignored, in plain words.
+"""How a run came to its numbers: title, banners, failures by kind, facts, judges and signatures.
 
-How a run came to its numbers, laid out once: title, banners, failures by kind, facts, judges, signatures.
+Also says in plain words which parameters a judge's server refused or ignored.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -23,12 +23,19 @@ _PHRASES = {
     "reasoning": "told not to reason, the price of its token probabilities",
     "n": "sends fewer replies at a time than asked for",
 }
-# Fewer replies at a time are asked for again: the scores are none the worse for it.
+_MIN_MASS = 0.9  # a banner counts the scores with less of the probability on the scale
+_MIN_SECONDS, _MAX_REQUESTS = 1.0, 3  # only slower requests are listed, at most so many
+_STATUS = {
+    "interrupted": "This run was interrupted. What had come back is shown; run the same command again to go on.",
+    "stopped": "This run was stopped by an error. What had come back is shown.",
+    "partial": "This run did not finish. Shown is what its journal holds; run the same command again to go on.",
+}
+# judge then requests the missing replies again, so the scores do not suffer.
 _HARMLESS = "n"
 
 
 def refusals(judge: Mapping[str, Any]) -> tuple[str, ...]:
-    """What one judge of `info["judges"]` did not do, or not as asked: a phrase for each parameter."""
+    """Describe each parameter that one judge of `info["judges"]` refused, ignored or limited."""
     unmet, accepted = dict(judge.get("unmet") or {}), dict(judge.get("learned") or {})
     accepted.pop("reasoning_effort", None)  # said by "reasoning"
     dropped = accepted.pop("dropped", None) or ()
@@ -39,7 +46,7 @@ def refusals(judge: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def warnings(info: Mapping[str, Any]) -> tuple[str, ...]:
-    """A sentence for each judge that did not honour what its scores were to be made with."""
+    """Return a sentence for each judge whose server did not honour a parameter that affects its scores."""
     sentences = []
     for name, judge in (info.get("judges") or {}).items():
         unmet = {parameter: n for parameter, n in (judge.get("unmet") or {}).items() if parameter != _HARMLESS}
@@ -57,7 +64,7 @@ def _phrase(name: str, answers: int, accepted: Mapping[str, Any]) -> str:
 
 
 def _fact(name: str, value: Any) -> str:
-    """What the server turned out to accept."""
+    """Say what the server turned out to accept."""
     if name == "n":
         return "takes one reply a request" if value == 1 else f"takes n ≤ {value}"
     if name == "top_logprobs":
@@ -110,23 +117,34 @@ class Provenance:
 
     @property
     def all_banners(self) -> tuple[str, ...]:
-        """All that the reader has to know beforehand."""
+        """Everything that the reader has to know before the numbers."""
         return (*self.notices, *self.banners)
 
 
 def build_provenance(result: Result) -> Provenance:
     """Lay out how a result came to be."""
+    info, failures = result.info, _failures(result)
+    banners = [_STATUS[info["status"]]] if info.get("status") in _STATUS else []
+    notices = tuple(dict.fromkeys(one_line(str(notice)) for notice in info.get("notices") or ()))
+    banners += [text for note in info.get("notes") or () if (text := one_line(str(note))) not in notices]
+    banners += warnings(info)
+    if low_mass := _low_mass_banner(result):
+        banners.append(low_mass)
+    methods = _methods_by_column(result)
+    columns = sorted(result.table.columns, key=lambda c: c.kind != "criterion")  # stable: else the table's order
     return Provenance(
         title=_title(result),
-        notices=_notices(result.info),
-        banners=(*_banners(result.info), *_low_mass_banners(result)),
-        lost=sum(kind.count for kind in _failures(result)) - result.abstained,
+        notices=notices,
+        banners=tuple(banners),
+        lost=sum(kind.count for kind in failures) - result.abstained,
         abstained=result.abstained,
-        failures=_failures(result),
+        failures=failures,
         facts=_facts(result),
-        usage=_usage(result.info),
-        judges=_judges(result.info),
-        signed=_signatures(result),
+        usage=_usage(info),
+        judges=_judges(info),
+        signed=tuple(
+            SignedColumn(c.name, c.signature, _method_counts(methods.get(c.name, Counter()))) for c in columns
+        ),
     )
 
 
@@ -139,74 +157,51 @@ def _title(result: Result) -> str:
     return f"{name}, judged by {one_line(str(model))}" if model else name
 
 
-_MIN_MASS = 0.9  # of a token's probability, below which a score is said to rest on little
-_MIN_SECONDS, _MAX_REQUESTS = 1.0, 3  # seconds, and how many requests are named
-_STATUS = {
-    "interrupted": "This run was interrupted. What had come back is shown; run the same command again to go on.",
-    "stopped": "This run was stopped by an error. What had come back is shown.",
-    "partial": "This run did not finish. Shown is what its journal holds; run the same command again to go on.",
-}
-
-
-def _banners(info: Mapping[str, Any]) -> tuple[str, ...]:
-    banners = [_STATUS[info["status"]]] if info.get("status") in _STATUS else []
-    banners += [text for note in info.get("notes") or () if (text := one_line(str(note))) not in _notices(info)]
-    return (*banners, *warnings(info))
-
-
-def _notices(info: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one_line(str(notice)) for notice in info.get("notices") or ()))
-
-
-def _low_mass_banners(result: Result) -> tuple[str, ...]:
-    """How many scores rest on token probabilities of which much is not on the scale."""
+def _low_mass_banner(result: Result) -> str:
+    """Say how many scores rest on token probabilities of which much is not on the scale."""
     methods = ("logprobs", "decisions")
     masses = [s.provenance.mass for s in result.table.scores if s.provenance.method in methods]
     known = [mass for mass in masses if mass is not None]
     if not (thin := [mass for mass in known if mass < _MIN_MASS]):
-        return ()
+        return ""
     return (
         f"{len(thin):,} of {plural(len(known), 'score')} by token probabilities have less than {_MIN_MASS:.0%} of the "
-        f"probability on the scale, the least {min(thin):.0%}.",
+        f"probability on the scale, the least {min(thin):.0%}."
     )
 
 
 def failed(row: Score | Failure | None) -> bool:
-    """Whether a row is a failure of its own; a panel's follows from its judges'."""
+    """Return whether a row is a failure. A failure of a panel is not counted: it follows from its judges'."""
     return isinstance(row, Failure) and row.stage != "panel"
 
 
 def abstained(column: Column, row: Score | Failure | None) -> bool:
-    """Whether a metric declined to give a value. What stands in a judge's place has failed instead."""
+    """Return whether a metric declined to give a value. A heuristic that replaces a judge has failed instead."""
     return column.kind == "metric" and isinstance(row, Failure) and row.error == ABSTAINED
 
 
 def _failures(result: Result) -> tuple[FailureKind, ...]:
-    if streamed := result.info.get("streamed"):
-        return _streamed_failures(streamed["failures"])
-    by_kind: dict[tuple[str, str], list[Failure]] = {}
-    for failure in filter(failed, result.failures):
-        by_kind.setdefault((failure.stage, failure.error), []).append(failure)
-    kinds = [
-        FailureKind(stage, error, len(rows), tuple(dict.fromkeys(f.column for f in rows)), _example(rows[0]))
-        for (stage, error), rows in by_kind.items()
-    ]
+    """Count the failures by stage and error, the most common first."""
+    if streamed := result.info.get("streamed"):  # such a run counts its failures while it reads the data
+        kinds = [
+            FailureKind(
+                kind["stage"],
+                kind["error"],
+                sum(n for _, _, n in kind["counts"]),
+                tuple(dict.fromkeys(column for _, column, _ in kind["counts"])),
+                _example(Failure(**kind["example"])),
+            )
+            for kind in streamed["failures"]
+        ]
+    else:
+        by_kind: dict[tuple[str, str], list[Failure]] = {}
+        for failure in filter(failed, result.failures):
+            by_kind.setdefault((failure.stage, failure.error), []).append(failure)
+        kinds = [
+            FailureKind(stage, error, len(rows), tuple(dict.fromkeys(f.column for f in rows)), _example(rows[0]))
+            for (stage, error), rows in by_kind.items()
+        ]
     return tuple(sorted(kinds, key=lambda kind: -kind.count))
-
-
-def _streamed_failures(kinds: Sequence[Mapping[str, Any]]) -> tuple[FailureKind, ...]:
-    """The failures of data too large to be held."""
-    failure_kinds = [
-        FailureKind(
-            kind["stage"],
-            kind["error"],
-            sum(n for _, _, n in kind["counts"]),
-            tuple(dict.fromkeys(column for _, column, _ in kind["counts"])),
-            _example(Failure(**kind["example"])),
-        )
-        for kind in kinds
-    ]
-    return tuple(sorted(failure_kinds, key=lambda kind: -kind.count))
 
 
 def _example(failure: Failure) -> str:
@@ -227,36 +222,37 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
     shards = f"{data['files']:,} files" if data.get("files") else ""
     place, panel = info.get("base_url") or info.get("provider"), len(info.get("judges") or ()) > 1
     where = "" if panel else f"at {place}" if place and info.get("model") else place
+    slow = [request for request in info.get("slowest") or () if request["seconds"] >= _MIN_SECONDS][:_MAX_REQUESTS]
+    slowest = []
+    for request in slow:
+        subject = [one_line(request[key]) for key in ("item", "system", "criterion") if request[key]]
+        slowest.append(f"{seconds(request['seconds'])} {', '.join(subject)}")
+    total = sum(_methods_by_column(result).values(), Counter[str]())
+    duration = info.get("seconds")
+    took = f"took\u00a0{seconds(duration)}" if isinstance(duration, int | float) else ""
     facts = {
         "Data": _joined(data.get("path"), shards, digest),
         "Texts": size,
         "Judges" if panel else "Judge": _joined(info.get("model"), where, sep=" "),
         "Language": _joined(language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "),
-        "Weighting": _joined(info.get("weighting"), _method_totals(result), sep=": "),
-        "Started": _joined(_timestamp(info.get("started")), _duration_text(info.get("seconds"))),
+        "Weighting": _joined(
+            info.get("weighting"),
+            _method_counts(Counter({method: n for method, n in total.items() if method not in ("panel", IDENTICAL)})),
+            sep=": ",
+        ),
+        "Started": _joined(_timestamp(info.get("started")), took),
         "Status": _joined(
             info.get("status"), f"{lost:,} failed" if lost else "", f"{abstained:,} abstained" if abstained else ""
         ),
-        "Slowest": _slowest(info.get("slowest") or ()),
+        "Slowest": "; ".join(slowest),
         "Budget": _budget(info.get("budget") or {}),
         "Version": _joined(f"judge {info['judge_version']}" if info.get("judge_version") else ""),
     }
     return tuple((name, text) for name, text in facts.items() if text)
 
 
-def _slowest(requests: Sequence[Mapping[str, Any]]) -> str:
-    """The requests that took longest, where anybody had to wait for them."""
-    slow = [request for request in requests if request["seconds"] >= _MIN_SECONDS][:_MAX_REQUESTS]
-    named = (
-        (seconds(request["seconds"]), (request["item"], request["system"], request["criterion"])) for request in slow
-    )
-    return "; ".join(
-        f"{duration} {', '.join(one_line(part) for part in subject if part)}" for duration, subject in named
-    )
-
-
 def _budget(budget: Mapping[str, Any]) -> str:
-    """What of a budget was spent, at the most."""
+    """Return how much of the budget was spent, at most."""
     if not budget:
         return ""
     amounts = (budget["spent"], budget["amount"])
@@ -265,18 +261,8 @@ def _budget(budget: Mapping[str, Any]) -> str:
     return "{:,.0f} of {:,.0f} tokens spent".format(*amounts)
 
 
-def _duration_text(duration: Any) -> str:
-    return f"took\u00a0{seconds(duration)}" if isinstance(duration, int | float) else ""
-
-
-def _method_totals(result: Result) -> str:
-    """How many judgments each way of making a score gave: `logprobs 78, samples 2`."""
-    total = sum(_methods_by_column(result).values(), Counter[str]())
-    return _method_counts(Counter({method: n for method, n in total.items() if method not in ("panel", IDENTICAL)}))
-
-
 def _methods_by_column(result: Result) -> dict[str, Counter[str]]:
-    """How many scores each way of making them gave, by criterion column."""
+    """Count the scores of each criterion column by method."""
     counts = {column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"}
     for score in result.table.scores:
         if score.column in counts:
@@ -285,17 +271,12 @@ def _methods_by_column(result: Result) -> dict[str, Counter[str]]:
 
 
 def _method_counts(methods: Counter[str]) -> str:
+    """Return `logprobs 78, samples 2`."""
     return ", ".join(f"{one_line(method)} {n:,}" for method, n in methods.most_common())
 
 
-def _signatures(result: Result) -> tuple[SignedColumn, ...]:
-    methods = _methods_by_column(result)
-    columns = sorted(result.table.columns, key=lambda c: c.kind != "criterion")  # stable: else the table's order
-    return tuple(SignedColumn(c.name, c.signature, _method_counts(methods.get(c.name, Counter()))) for c in columns)
-
-
 def _judges(info: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What each judge refused or ignored; of several, also what each was asked and cost."""
+    """Describe what each judge refused or ignored; for a panel also each judge's endpoint, requests and cost."""
     judges = info.get("judges") or {}
     lines = []
     for name, judge in judges.items():
@@ -307,7 +288,7 @@ def _judges(info: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _timestamp(started: Any) -> str:
-    """`2027-01-05 09:30 UTC` for an ISO moment, anything else as it is."""
+    """Format an ISO time as `2027-01-05 09:30 UTC`; return anything else unchanged."""
     try:
         return f"{datetime.fromisoformat(str(started)):%Y-%m-%d %H:%M %Z}".rstrip()
     except ValueError:
@@ -315,12 +296,12 @@ def _timestamp(started: Any) -> str:
 
 
 def _joined(*parts: Any, sep: str = ", ") -> str:
-    """The parts that say something, each on one line; a no-break space stays one."""
+    """Join the non-empty parts, each on one line; keep no-break spaces."""
     return sep.join("\u00a0".join(map(one_line, str(part).split("\u00a0"))) for part in parts if part)
 
 
 def _usage(info: Mapping[str, Any]) -> str:
-    """Requests, tokens and cost in one line."""
+    """Summarise requests, tokens and cost in one line."""
     requests, usage, cost = info.get("requests") or {}, info.get("usage") or {}, info.get("cost") or {}
     parts = []
     if requests:

@@ -76,11 +76,9 @@ def _line(stored: list[Any]) -> Line:
     if not all(isinstance(text, str) for text in (*texts, left_out)) or not isinstance(alike, dict):
         raise TypeError("not a line of a working")
     scores = ", ".join(f"{name} {number(value, 2)}" for name, value in alike.items())
-    return Line(theme, question, source or "–", output or "–", scores or _left_out(left_out))
-
-
-def _left_out(reason: str) -> str:
-    return f"left out: {reason}" if reason else "left out"
+    return Line(
+        theme, question, source or "–", output or "–", scores or (f"left out: {left_out}" if left_out else "left out")
+    )
 
 
 def qags_tables(result: Result, samples: Sequence[Sample]) -> Iterator[tuple[str, tuple[Line, ...]]]:

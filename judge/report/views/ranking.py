@@ -1,4 +1,4 @@
-"""A ranking as every format shows it, laid out once: standings, the matrix of win rates, and both in words."""
+"""The layout of a ranking that all formats share: standings, the matrix of win rates, and sentences."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PairCell:
 class Contest:
     """One column's ranking. `places` and the rows and columns of `matrix` are in the same order, the best first.
 
-    `part` says whose it is where a panel judged: the panel's or one judge's. `told` are sentences.
+    `part` says whose it is where a panel judged: the panel's or one judge's. `sentences` describe it.
     """
 
     name: str
@@ -106,12 +106,24 @@ def _contest(result: Result, ranking: Ranking, criterion: str, part: str) -> Con
     order = [standing.system for standing in ranking.standings]
     order += [system for system in ranking.systems if system not in order]
     standings = {standing.system: standing for standing in ranking.standings}
+    index = {system: place for place, system in enumerate(ranking.systems)}
+
+    def cell(row: str, column: str) -> PairCell:
+        share, n = ranking.win_rate[index[row]][index[column]], ranking.n[index[row]][index[column]]
+        if row == column:
+            return PairCell("", None, "")
+        if share is None:
+            return PairCell("–", None, f"{row} never met {column}")
+        return PairCell(
+            number(100 * share, 1), share, f"{row} against {column}: {percent(share)} of {plural(n, 'pair')}"
+        )
+
     return Contest(
         name=ranking.column,
         criterion=criterion,
         part=part,
         places=tuple(_standing_cells(system, standings.get(system)) for system in order),
-        matrix=_matrix(ranking, order),
+        matrix=tuple(tuple(cell(row, column) for column in order) for row in order),
         sentences=_sentences(result, ranking),
         ranking=ranking,
     )
@@ -136,25 +148,15 @@ def _standing_cells(system: str, standing: Standing | None) -> StandingCells:
     )
 
 
-def _matrix(ranking: Ranking, order: list[str]) -> tuple[tuple[PairCell, ...], ...]:
-    index = {system: place for place, system in enumerate(ranking.systems)}
-
-    def cell(row: str, column: str) -> PairCell:
-        share, n = ranking.win_rate[index[row]][index[column]], ranking.n[index[row]][index[column]]
-        if row == column:
-            return PairCell("", None, "")
-        if share is None:
-            return PairCell("–", None, f"{row} never met {column}")
-        return PairCell(
-            number(100 * share, 1), share, f"{row} against {column}: {percent(share)} of {plural(n, 'pair')}"
-        )
-
-    return tuple(tuple(cell(row, column) for column in order) for row in order)
-
-
 def _sentences(result: Result, ranking: Ranking) -> tuple[str, ...]:
-    """What was compared and how far the order of showing mattered, for someone who has not seen a ranking before."""
-    identical = _count_identical(result, ranking.column)
+    """Say what was compared and how far the order of the texts mattered."""
+    # Both orders of a pair have a score: they count once.
+    identical_pairs = {
+        (score.item, frozenset((score.system, score.rival)))
+        for score in result.table.column_scores(ranking.column)
+        if score.provenance.method == IDENTICAL
+    }
+    identical = len(identical_pairs)
     sentences = [f"{plural(ranking.pairs, 'pair')} of texts compared."]
     if identical:
         sentences.append(f"In {identical:,} of them the texts are identical: a tie, about which no judge was asked.")
@@ -176,17 +178,6 @@ def _sentences(result: Result, ranking: Ranking) -> tuple[str, ...]:
     elif ranking.pairs > identical:
         sentences.append("Each pair was shown in one order only: what the order does to the verdict is not known.")
     return tuple(sentences)
-
-
-def _count_identical(result: Result, column: str) -> int:
-    """Pairs of texts that are equal, whatever the order."""
-    return len(
-        {
-            (score.item, frozenset((score.system, score.rival)))
-            for score in result.table.column_scores(column)
-            if score.provenance.method == IDENTICAL
-        }
-    )
 
 
 def _caption(contests: tuple[Contest, ...]) -> str:

@@ -1,8 +1,8 @@
-"""What moves the judge, as every format shows it."""
+"""What the judge's scores correlate with: length, copying and position, laid out for all formats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from judge.core.messages import format_interval, one_line, signed
@@ -31,10 +31,16 @@ _SCOPES = {
     frozenset({_POOLED}): "Over all texts, as most items have only one.",
 }
 _MORE = {"length": "longer texts", "copying": "texts that copy more", "position": "texts that copy from further down"}
-_MIN_SHARE = 0.25  # of the differences explained, from which the console says so
+_MIN_SHARE = 0.25  # drivers that explain a smaller share of the differences get no sentence
 
-_CriterionDrivers = tuple[Group, list[Drivers], Drivers | None]
-"""A criterion, what moves its judges' columns, what moves people's ratings of it."""
+
+@dataclass(frozen=True, slots=True)
+class _CriterionDrivers:
+    """A criterion with the drivers of its judges' columns, and of people's ratings of it."""
+
+    group: Group
+    judged: list[Drivers]
+    rated: Drivers | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ class Row:
 class JudgeDrivers:
     """The rows of every criterion, people's last; `heads` are the drivers that any row has.
 
-    All bars are on one axis. `lead` says what the numbers mean and what they do not, `how` what they are.
+    All bars are on one axis. `lead` says what the numbers mean and do not mean, `legend` how they are computed.
     """
 
     criteria: tuple[tuple[Row, ...], ...]
@@ -81,30 +87,40 @@ class JudgeDrivers:
 
 
 def build_judge_drivers(result: Result) -> JudgeDrivers | None:
-    """What moves the judges, laid out; None where too little is known to say."""
-    criteria_drivers = list(_by_criterion(result))
-    rows = [drivers for _, judged, rated in criteria_drivers for drivers in (*judged, *([rated] if rated else ()))]
-    if not any(drivers.each for drivers in rows if not drivers.people):
+    """Lay out what the judges' scores correlate with; None if too little is known."""
+    by_criterion = list(_by_criterion(result))
+    every = [
+        drivers
+        for criterion in by_criterion
+        for drivers in (*criterion.judged, *([criterion.rated] if criterion.rated else ()))
+    ]
+    if not any(drivers.each for drivers in every if not drivers.people):
         return None
-    scopes = frozenset(_scope(drivers) for drivers in rows if drivers.each)
-    axis, scoped = _axis(rows), len(scopes) > 1
-    criteria = tuple(tuple(_rows(criterion, axis, scoped)) for criterion in criteria_drivers)
-    heads = tuple(name for name in NAMES if any(name == driver.name for drivers in rows for driver in drivers.each))
-    lead = LEAD + (_COMPARE_PEOPLE if any(drivers.people and drivers.each for drivers in rows) else "")
-    bounded = {driver.correlation.low is not None for drivers in rows for driver in drivers.each}
+    bars = [driver for drivers in every for driver in drivers.each]
+    scopes = frozenset(_scope(drivers) for drivers in every if drivers.each)
+    ends = [abs(end) for bar in bars for e in [bar.correlation] for end in (e.value, e.low, e.high) if end is not None]
+    limit = 0.5 if max(ends) <= 0.5 else 1
+    axis, scoped = geometry.even(-limit, limit, limit), len(scopes) > 1
+    criteria = []
+    for criterion in by_criterion:
+        name, parts = criterion.group.name, criterion.group.parts
+        rows = [_row(name, parts[drivers.column], drivers, axis, scoped) for drivers in criterion.judged]
+        if criterion.rated:
+            rows.append(_row(name, PEOPLE, criterion.rated, axis, scoped))
+        criteria.append(tuple(rows))
+    names = {bar.name for bar in bars}
+    has_people = any(drivers.people and drivers.each for drivers in every)
+    bounded = {bar.correlation.low is not None for bar in bars}
     interval = "".join(
         wording for wording, has_interval in ((_BOUNDED, True), (_BARE, False)) if has_interval in bounded
     )
     return JudgeDrivers(
-        criteria, heads, axis, lead, " ".join(filter(None, (_HOW.format(interval=interval), _SCOPES.get(scopes))))
+        criteria=tuple(criteria),
+        heads=tuple(name for name in NAMES if name in names),
+        axis=axis,
+        lead=LEAD + (_COMPARE_PEOPLE if has_people else ""),
+        legend=" ".join(filter(None, (_HOW.format(interval=interval), _SCOPES.get(scopes)))),
     )
-
-
-def _axis(rows: Iterable[Drivers]) -> geometry.Axis:
-    """From −0.5 to 0.5 where that holds everything, else from −1 to 1."""
-    drawn = [driver.correlation for row in rows for driver in row.each]
-    ends = [abs(end) for e in drawn for end in (e.value, e.low, e.high) if end is not None]
-    return geometry.even(-0.5, 0.5, 0.5) if max(ends) <= 0.5 else geometry.even(-1, 1, 1)
 
 
 def _scope(drivers: Drivers) -> str:
@@ -112,13 +128,14 @@ def _scope(drivers: Drivers) -> str:
 
 
 def drivers_sentence(result: Result) -> str:
-    """One sentence on the columns of which the drivers explain a quarter or more, and surely more than chance would.
+    """Name the columns in which drivers explain at least a quarter of the differences, clearly more than chance.
 
-    Nothing where there are none.
+    Returns "" if there are none.
     """
     parts, names = [], set[str]()
-    for _, judged, rated in _by_criterion(result):
-        for drivers in judged:
+    for criterion in _by_criterion(result):
+        rated = criterion.rated
+        for drivers in criterion.judged:
             share = drivers.together
             if share is None or share.value < _MIN_SHARE or (share.low or 0.0) <= (drivers.chance or 0.0):
                 continue
@@ -134,21 +151,12 @@ def drivers_sentence(result: Result) -> str:
     return f"What moves the judge: {explain} {', '.join(parts)}."
 
 
-def _rows(criterion: _CriterionDrivers, axis: geometry.Axis, scoped: bool) -> Iterator[Row]:
-    group, judged, rated = criterion
-    for drivers in judged:
-        yield _row(group.name, group.parts[drivers.column], drivers, axis, scoped)
-    if rated:
-        yield _row(group.name, PEOPLE, rated, axis, scoped)
-
-
 def _by_criterion(result: Result) -> Iterator[_CriterionDrivers]:
-    """Every criterion with what moves its judges' columns, and what moves people's ratings of it."""
     known = {(drivers.column, drivers.people): drivers for drivers in result.drivers}
     for group in groups(result):
         judged = [known[column.name, False] for column in group.columns if (column.name, False) in known]
         if judged:
-            yield group, judged, known.get((group.name, True))
+            yield _CriterionDrivers(group, judged, known.get((group.name, True)))
 
 
 def _row(name: str, part: str, drivers: Drivers, axis: geometry.Axis, scoped: bool) -> Row:

@@ -1,4 +1,4 @@
-"""Outcomes laid out once for every format: what needs attention in a sentence, and each verdict in words."""
+"""The layout of a suite's outcome that all formats share: a summary sentence, and a row for each verdict."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from judge.report.views.comparison import Layout, layout
 from judge.results.comparison import Change
 from judge.suite.records import Kind, Outcome, Status, Verdict
 
-_MAX_NAMED, _MAX_NAME, _MAX_SENTENCE, _MAX_REPLY, _MAX_DIFF_LINES = 8, 80, 500, 1_000, 200
-_SUITE_KINDS = ("limit", "baseline")  # kinds that are no case's
+_MAX_NAMED, _MAX_DIFF_LINES = 8, 200
+_MAX_NAME, _MAX_SENTENCE, _MAX_REPLY = 80, 500, 1_000  # characters
+_SUITE_KINDS = ("limit", "baseline")  # verdicts on the whole suite, not on a case
 _WORDS: dict[Status, str] = {
     "passed": "passed",
     "failed": "failed",
@@ -41,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class SuiteView:
-    """A suite: `told` is its sentence, `flaky` names such cases, `compared` is laid out beside the baseline."""
+    """A suite: `summary` is one sentence, `flaky` lists flaky cases, `compared` compares with the baseline."""
 
     name: str
     path: str
@@ -62,13 +63,17 @@ class SuiteView:
 def suite_view(outcome: Outcome) -> SuiteView:
     """Lay an outcome out; all its text is safe to print and on one line, but `detail` and diffs, which have several."""
     path = _path(outcome.suite.path)
+    flaky = [(verdict.flaky, verdict.name) for verdict in outcome.verdicts if verdict.flaky is not None]
+    flaky_cases = [
+        f"{one_line(name, _MAX_NAME)} ({share:.0%})" for share, name in sorted(flaky, key=lambda case: -case[0])
+    ]
     return SuiteView(
         one_line(outcome.suite.name, _MAX_NAME),
         path,
         suite_summary([outcome]),
         outcome.passed,
         tuple(_row(verdict, path) for verdict in outcome.verdicts),
-        _flaky(outcome.verdicts),
+        _listed(flaky_cases),
         tuple(one_line(note, _MAX_SENTENCE) for note in outcome.notes),
         escape_controls(outcome.trouble),
         layout(outcome.comparison) if outcome.comparison else None,
@@ -77,7 +82,7 @@ def suite_view(outcome: Outcome) -> SuiteView:
 
 
 def _path(path: Path) -> str:
-    """As short as it can be written from here."""
+    """Shorten a path to one relative to the working directory, if it lies below."""
     try:
         return one_line(str(path.absolute().relative_to(Path.cwd())))
     except ValueError:
@@ -104,17 +109,8 @@ def _row(verdict: Verdict, path: str) -> Row:
     )
 
 
-def _flaky(verdicts: Sequence[Verdict]) -> str:
-    """`a (35%), b (12%)`: the cases that single replies would have turned, the most likely first."""
-    flaky_cases = sorted(
-        (verdict for verdict in verdicts if verdict.flaky is not None), key=lambda verdict: -(verdict.flaky or 0.0)
-    )
-    named = [f"{one_line(verdict.name, _MAX_NAME)} ({verdict.flaky:.0%})" for verdict in flaky_cases[:_MAX_NAMED]]
-    return ", ".join(named) + (f" and {len(flaky_cases) - _MAX_NAMED:,} more" if len(flaky_cases) > _MAX_NAMED else "")
-
-
 def suite_summary(outcomes: Sequence[Outcome]) -> str:
-    """What needs attention, first: `3 of 12 cases not met: 1 failed, 1 undecided, 1 without a score.`"""
+    """Summarise outcomes, worst news first: `3 of 12 cases not met: 1 failed, 1 undecided, 1 without a score.`"""
     return " ".join(_sentences(outcomes))
 
 
@@ -149,20 +145,22 @@ def _sentences(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _names(names: Iterator[str] | Sequence[str]) -> str:
-    unique = list(dict.fromkeys(one_line(name, _MAX_NAME) for name in names))
-    return ", ".join(unique[:_MAX_NAMED]) + (
-        f" and {len(unique) - _MAX_NAMED:,} more" if len(unique) > _MAX_NAMED else ""
-    )
+    return _listed(list(dict.fromkeys(one_line(name, _MAX_NAME) for name in names)))
+
+
+def _listed(parts: Sequence[str]) -> str:
+    more = f" and {len(parts) - _MAX_NAMED:,} more" if len(parts) > _MAX_NAMED else ""
+    return ", ".join(parts[:_MAX_NAMED]) + more
 
 
 def totals(outcomes: Sequence[Outcome]) -> str:
-    """The summary over several suites, with how many there are."""
+    """Summarise several suites, and say how many there are."""
     many = f"{plural(len(outcomes), 'suite')}: " if len(outcomes) > 1 else ""
     return f"{many}{suite_summary(outcomes)}"
 
 
 def changed(change: Change) -> list[str]:
-    """The lines of two prompts that differ, safe to print; of many the first, and how many more there are."""
+    """Return the first changed lines of two prompts, safe to print, and say how many more there are."""
     lines = [escape_controls(line).replace("\n", " ") for line in change.diff[:_MAX_DIFF_LINES]]
     more = len(change.diff) - _MAX_DIFF_LINES
     return [*lines, f"… {plural(more, 'more line')}"] if more > 0 else lines

@@ -1,13 +1,12 @@
-"""Prediction-powered estimates as every format shows them: by criterion the systems' means, then their differences.
+"""Judges against human ratings, laid out for all formats.
 
-A judge against people laid out for reading: tables, and the sentences that the numbers support.
-
-The page's view of the judges against people: tables, sentences, and a calibration curve for each judge.
+First the prediction-powered means on people's scale, then correlations, agreement and calibration of each criterion,
+then the calibration curves of the HTML page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import median
@@ -22,7 +21,7 @@ from judge.core.records import Column, Estimate
 from judge.report.charts import geometry
 from judge.results.result import Result
 from judge.stats.agreement import MEASURES, TITLES
-from judge.stats.calibration import Bin, Calibrated, Calibration, Powered
+from judge.stats.calibration import Calibrated, Calibration, Powered
 from judge.stats.coefficients import COEFFICIENTS
 from judge.stats.correlation import CONCLUSIVE, UNITS, Level
 from judge.stats.human_agreement import Rated, Row, Versus
@@ -40,15 +39,13 @@ _DIFFER = (
     "above it."
 )
 _APART = "≠ told apart: p < .05 after Holm over the criterion's pairs."
-_NOTE = 300  # characters of what could not be estimated
-_MAX_DIFFERENCES = (
-    6  # pairs of systems; of more, a format that is read from top to bottom shows those with the best one
-)
+_NOTE = 300  # characters of the note on what could not be estimated
+_MAX_DIFFERENCES = 6  # if there are more pairs of systems, only those with the best one are shown
 _MEANS = ("system", "with the judge", "ratings alone", "rated", "judged", "λ", "worth")
 _DIFFERENCES = ("difference", "with the judge", "ratings alone", "rated", "judged", "λ", "worth", "p")
 
 CalibrationCell = tuple[str, str]
-"""A value, and its interval where it has one."""
+"""A value and its interval, or "" if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBlock:
-    """One criterion laid out; `told` are the sentences below its tables."""
+    """One criterion; `sentences` stand below its tables."""
 
     name: str
     grids: tuple[Grid, ...]
@@ -69,22 +66,42 @@ class CalibrationBlock:
 
 
 def blocks(criteria: Sequence[Calibrated], *, every: bool = False) -> tuple[CalibrationBlock, ...]:
-    """Every criterion laid out, with every difference or, where they are many, those from the best system."""
-    return tuple(
-        _calibration_block(calibrated, calibrated.differences if every else _differences_with_best(calibrated))
-        for calibrated in criteria
-    )
+    """Lay out every criterion, with `every` difference or, if there are many, those with the best system."""
+    laid_out = []
+    for calibrated in criteria:
+        differences = calibrated.differences
+        if not every and len(differences) > _MAX_DIFFERENCES:
+            best = calibrated.means[0].system
+            differences = tuple(difference for difference in differences if difference.system == best)
+        places = decimals([mean.estimate.value for mean in calibrated.means])
+        grids = []
+        if calibrated.means:
+            rows = [((one_line(mean.system), ""), *_cells(mean, places)) for mean in calibrated.means]
+            grids.append(Grid(_MEANS, tuple(rows)))
+        if differences:
+            rows = [
+                (
+                    (f"{one_line(powered.system)} {'≠' if powered.apart else '−'} {one_line(powered.other)}", ""),
+                    *_cells(powered, places),
+                    (_p_cell(powered), ""),
+                )
+                for powered in differences
+            ]
+            grids.append(Grid(_DIFFERENCES, tuple(rows)))
+        sentences = tuple(_calibrated_sentences(calibrated, len(differences)))
+        laid_out.append(CalibrationBlock(one_line(calibrated.column), tuple(grids), sentences))
+    return tuple(laid_out)
 
 
 def calibration_note(criteria: Sequence[Calibrated]) -> str:
-    """What the numbers are."""
+    """Explain the method, and the marks in use."""
     marked = any(difference.apart for calibrated in criteria for difference in calibrated.differences)
     differ = any(calibrated.differences for calibrated in criteria)
     return " ".join([_METHOD, *[_DIFFER] * differ, *[_APART] * marked])
 
 
 def show(console: Console, criteria: Sequence[Calibrated]) -> None:
-    """Print all of them; nothing where there are none."""
+    """Print all criteria; nothing if there are none."""
     for block in blocks(criteria):
         console.print(Text(f"\n{TITLE}: {block.name}", "bold"))
         for grid in block.grids:
@@ -96,7 +113,7 @@ def show(console: Console, criteria: Sequence[Calibrated]) -> None:
 
 
 def table(grid: Grid) -> Table:
-    """A grid for a terminal, intervals below their values."""
+    """Return a grid for a terminal, with intervals below their values."""
     rich_table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
     for place, head in enumerate(grid.heads):
         folded = Text(head.replace(" ", "\n") if place else head)
@@ -106,51 +123,19 @@ def table(grid: Grid) -> Table:
     return rich_table
 
 
-def _differences_with_best(calibrated: Calibrated) -> tuple[Powered, ...]:
-    if len(calibrated.differences) <= _MAX_DIFFERENCES:
-        return calibrated.differences
-    return tuple(difference for difference in calibrated.differences if difference.system == calibrated.means[0].system)
-
-
-def _calibration_block(calibrated: Calibrated, differences: Sequence[Powered]) -> CalibrationBlock:
-    return CalibrationBlock(
-        one_line(calibrated.column),
-        tuple(_grids(calibrated, differences)),
-        tuple(_calibrated_sentences(calibrated, len(differences))),
-    )
-
-
-def _grids(calibrated: Calibrated, differences: Sequence[Powered]) -> Iterator[Grid]:
-    places = decimals([powered.estimate.value for powered in calibrated.means])
-    if calibrated.means:
-        yield Grid(
-            _MEANS, tuple(((one_line(powered.system), ""), *_cells(powered, places)) for powered in calibrated.means)
-        )
-    if differences:
-        yield Grid(
-            _DIFFERENCES,
-            tuple((_pair(powered), *_cells(powered, places), (_p_cell(powered), "")) for powered in differences),
-        )
-
-
-def _pair(powered: Powered) -> CalibrationCell:
-    return f"{one_line(powered.system)} {'≠' if powered.apart else '−'} {one_line(powered.other)}", ""
-
-
 def _cells(powered: Powered, places: int) -> tuple[CalibrationCell, ...]:
     counts = f"{powered.estimate.n:,}", f"{powered.judged:,}", number(powered.weight, 2)
     worth = "–" if powered.effective_ratings is None else f"{powered.effective_ratings:,}"
     format_value = signed if powered.other else number
-    ends = [_value_cell(estimate, format_value, places) for estimate in (powered.estimate, powered.people)]
+    ends = [
+        (format_value(estimate.value, places), format_interval(estimate.low, estimate.high, places))
+        for estimate in (powered.estimate, powered.people)
+    ]
     return (*ends, *((text, "") for text in (*counts, worth)))
 
 
-def _value_cell(estimate: Estimate, format_value: Callable[[float, int], str], places: int) -> CalibrationCell:
-    return format_value(estimate.value, places), format_interval(estimate.low, estimate.high, places)
-
-
 def _p_cell(powered: Powered) -> str:
-    """p after Holm, without the 0 before the point."""
+    """Return p after Holm's correction, without the 0 before the point."""
     if powered.adjusted is None:
         return "–"
     return "<.001" if powered.adjusted < 0.001 else number(powered.adjusted, 3).removeprefix("0")
@@ -186,7 +171,7 @@ FEW = MEASURES[:4]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row as text: its coefficients, what they are over, and of how many texts."""
+    """A row as text: its coefficients, the number of units they cover, and the number of texts."""
 
     label: str
     kind: str
@@ -197,7 +182,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A judge's calibration: what it comes to, and its bins."""
+    """A judge's calibration: a summary, and its bins."""
 
     judge: str
     summary: str
@@ -212,7 +197,7 @@ class Curve:
 class ValidationBlock:
     """A criterion as text, at the level that could be shown.
 
-    `told` says what the correlations support. `agreement` has a row for each judge and for the annotators, None where
+    `sentences` say what the correlations support. `agreement` has a row for each judge and for the annotators, None if
     there are neither; `curves` are the calibration of each judge that has one; `notes` say what is missing.
     """
 
@@ -227,11 +212,14 @@ class ValidationBlock:
 
 
 def block(rated: Rated, level: Level) -> ValidationBlock:
-    """Lay a criterion out at a level, or over all texts where that has nothing."""
+    """Lay out a criterion at a level, or over all texts if that level has no values."""
     usable = _usable(rated, level)
     notes = []
     if usable != level:
-        notes.append(f"Nothing at level {level}: {_reason(rated, level)}. Shown is what there is {_LEVELS[usable]}.")
+        # A row that has texts gives the better reason.
+        rows = sorted((row.correlation for row in rated.rows), key=lambda correlation: not correlation.texts)
+        reason = next(correlation.lacking[level] for correlation in rows if level in correlation.lacking)
+        notes.append(f"Nothing at level {level}: {reason}. Shown is what there is {_LEVELS[usable]}.")
     return ValidationBlock(
         title=f"{one_line(rated.criterion)}: {plural(rated.texts, 'text')} rated by people",
         over=f"Correlation {_LEVELS[usable]}",
@@ -240,25 +228,17 @@ def block(rated: Rated, level: Level) -> ValidationBlock:
         sentences=tuple(correlation_sentences(rated, usable)),
         agreement=_agreement(rated),
         curves=tuple(_curve(row.name, row.calibration) for row in rated.judges if row.calibration),
-        notes=(*notes, *_missing_notes(rated, usable), *_scale_notes(rated)),
+        notes=(*notes, *_missing_notes(rated, usable)),
     )
 
 
 def _usable(rated: Rated, level: Level) -> Level:
-    """The level, or that of all texts together where it has nothing and that has."""
-    levels: tuple[Level, ...] = (level, "item")
-    has = [
-        candidate
-        for candidate in levels
-        if any((candidate, "spearman") in row.correlation.estimates for row in rated.rows)
-    ]
-    return has[0] if has else level
-
-
-def _reason(rated: Rated, level: Level) -> str:
-    """Why no row has a value: what holds of one that has texts, if any has."""
-    rows = sorted((row.correlation for row in rated.rows), key=lambda correlation: not correlation.texts)
-    return next(correlation.lacking[level] for correlation in rows if level in correlation.lacking)
+    """Return the level, or "item" if only that has values."""
+    candidates: tuple[Level, ...] = (level, "item")
+    for candidate in candidates:
+        if any((candidate, "spearman") in row.correlation.estimates for row in rated.rows):
+            return candidate
+    return level
 
 
 def _line(row: Row, level: Level) -> Line:
@@ -269,15 +249,13 @@ def _line(row: Row, level: Level) -> Line:
 
 
 def _cell_or_dash(estimate: Estimate | None, places: int = _PLACES) -> CalibrationCell:
-    return (
-        ("–", "")
-        if estimate is None
-        else (number(estimate.value, places), format_interval(estimate.low, estimate.high, places))
-    )
+    if estimate is None:
+        return "–", ""
+    return number(estimate.value, places), format_interval(estimate.low, estimate.high, places)
 
 
 def _missing_notes(rated: Rated, level: Level) -> Iterator[str]:
-    """Why rows have no value, or are no floors, rows of one reason together."""
+    """Say why rows have no value, are no floors or have no calibration."""
     reasons: dict[str, list[str]] = {}
     few: dict[str, list[str]] = {}
     for row in rated.rows:
@@ -289,9 +267,6 @@ def _missing_notes(rated: Rated, level: Level) -> Iterator[str]:
         yield f"No value for {', '.join(map(one_line, names))}: {reason}."
     for reason, names in few.items():
         yield f"Left out as a floor: {', '.join(map(one_line, names))}: {reason}."
-
-
-def _scale_notes(rated: Rated) -> Iterator[str]:
     for row in rated.judges:
         if row.no_calibration and row.correlation.texts:
             yield f"No agreement and calibration for {one_line(row.name)}: {row.no_calibration}."
@@ -301,11 +276,14 @@ def _scale_notes(rated: Rated) -> Iterator[str]:
 
 
 def correlation_sentences(rated: Rated, level: Level) -> Iterator[str]:
-    """What the differences support: a sentence for each judge on the floors, then of the best on each other judge."""
+    """Compare each judge with the floors and the ceiling, then the best judge with each other one."""
     if not rated.judges:
         yield f"No judge scored {one_line(rated.criterion)}: the floors stand alone."
-    if few := _too_few_systems(rated, level):
-        yield few
+    estimates = [row.correlation.estimates.get((level, "spearman")) for row in rated.rows]
+    n_systems = max((e.n for e in estimates if e is not None), default=CONCLUSIVE)
+    if level == "system" and n_systems < CONCLUSIVE:
+        needed = f"it takes {CONCLUSIVE} or more"
+        yield f"{plural(n_systems, 'system')} are too few for a verdict between their means: {needed}."
         return
     for judge in rated.judges:
         if level in judge.correlation.lacking:
@@ -323,12 +301,12 @@ def correlation_sentences(rated: Rated, level: Level) -> Iterator[str]:
 
 
 def _counted(rated: Rated, level: Level) -> list[Row]:
-    """The floors that have values for enough of the items."""
+    """Return the floors that have values for enough of the items."""
     return [floor for floor in rated.floors if level not in floor.few]
 
 
 def _over_ceiling(judge: Row, ceiling: Row | None, level: Level) -> str:
-    """What it means that a judge goes with people better than one of them does; nothing where it does not."""
+    """Explain a correlation above the ceiling, which looks as if the judge were better than people; else ""."""
     estimate = judge.correlation.estimates.get((level, "spearman"))
     ceiling_estimate = None if ceiling is None else ceiling.correlation.estimates.get((level, "spearman"))
     if (
@@ -345,21 +323,12 @@ def _over_ceiling(judge: Row, ceiling: Row | None, level: Level) -> str:
     )
 
 
-def _too_few_systems(rated: Rated, level: Level) -> str:
-    """That there are too few systems for a verdict between their means; nothing where there are enough."""
-    estimates = [row.correlation.estimates.get((level, "spearman")) for row in rated.rows]
-    most = max((e.n for e in estimates if e is not None), default=CONCLUSIVE)
-    if level != "system" or most >= CONCLUSIVE:
-        return ""
-    return f"{plural(most, 'system')} are too few for a verdict between their means: it takes {CONCLUSIVE} or more."
-
-
 def _floors_sentence(floors: Mapping[str, Estimate | None]) -> str:
-    """Which floors are beaten, and which not."""
+    """Say which floors the judge beats, and which not."""
     against = {name: estimate for name, estimate in floors.items() if estimate is not None}
     if not against:
         return "could not be compared with a floor."
-    # by the ends as they are shown: +0.072 [0.000, 0.147] beats nothing
+    # Compare the ends as they are shown: +0.072 [0.000, 0.147] beats nothing.
     beaten = {name: e for name, e in against.items() if e.low is not None and round(e.low, _PLACES) > 0}
     if len(beaten) == len(against):
         name, nearest = min(against.items(), key=lambda pair: pair[1].value)
@@ -384,7 +353,7 @@ def _difference(estimate: Estimate) -> str:
 
 
 def _best_judge_sentences(rated: Rated, level: Level) -> Iterator[str]:
-    """The judge that goes with people best against every other one."""
+    """Compare the judge that correlates best with people with every other one."""
     estimates = {row.name: row.correlation.estimates.get((level, "spearman")) for row in rated.judges}
     values = {name: estimate.value for name, estimate in estimates.items() if estimate is not None}
     if len(values) < 2:
@@ -392,42 +361,33 @@ def _best_judge_sentences(rated: Rated, level: Level) -> Iterator[str]:
     best = max(values, key=lambda name: values[name])
     for versus in rated.versus:
         if versus.level == level and best in (versus.judge, versus.other):
-            yield _versus_sentence(versus, best, _williams_test(rated, versus))
+            yield _versus_sentence(rated, versus, best)
 
 
-def _versus_sentence(versus: Versus, best: str, williams: Estimate | None) -> str:
+def _versus_sentence(rated: Rated, versus: Versus, best: str) -> str:
     sign, rival = (1, versus.other) if versus.judge == best else (-1, versus.judge)
     e = versus.spearman
     ends = (e.low, e.high) if sign > 0 else (e.high and -e.high, e.low and -e.low)
     turned = Estimate(e.name, sign * e.value, *ends, e.n, e.method)
     apart = turned.low is not None and round(turned.low, _PLACES) > 0
-    over = _LEVELS["item" if versus.level == "document" else versus.level]
-    tested = f"; Williams' test of Pearson {over}: {_p_equation(williams)}" if williams else ""
+    # There is no Williams' test at level document: quote the one over all texts.
+    level = "item" if versus.level == "document" else versus.level
+    tested = ""
+    for other in rated.versus:
+        same_pair = (other.judge, other.other, other.level) == (versus.judge, versus.other, level)
+        if same_pair and other.pearson is not None and other.pearson.p is not None:
+            p = other.pearson.p
+            equation = "p < .001" if p < 0.001 else f"p = {number(p, 3).removeprefix('0')}"
+            tested = f"; Williams' test of Pearson {_LEVELS[level]}: {equation}"
     verdict = "goes with people better than" if apart else "is not told apart from"
     return f"{one_line(best)} {verdict} {one_line(rival)}: {_difference(turned)} in Spearman{tested}."
-
-
-def _williams_test(rated: Rated, versus: Versus) -> Estimate | None:
-    level = "item" if versus.level == "document" else versus.level
-    at_level = next(
-        (v for v in rated.versus if (v.judge, v.other, v.level) == (versus.judge, versus.other, level)), None
-    )
-    return (
-        at_level.pearson
-        if at_level is not None and at_level.pearson is not None and at_level.pearson.p is not None
-        else None
-    )
-
-
-def _p_equation(estimate: Estimate) -> str:
-    return "p < .001" if (estimate.p or 0.0) < 0.001 else f"p = {number(estimate.p or 0.0, 3).removeprefix('0')}"
 
 
 # Agreement and calibration
 
 
 def _agreement(rated: Rated) -> Grid | None:
-    """The judges with people's mean, the annotators with one another, in the measures that any of them has."""
+    """Tabulate the agreement of the judges with people's mean, and of the annotators with one another."""
     rows = [(one_line(row.name), row.agreement) for row in rated.judges]
     rows += [(rated.ceiling.signature, rated.ceiling.agreement)] if rated.ceiling else []
     rows = [(name, agreement) for name, agreement in rows if agreement.estimates]
@@ -469,29 +429,32 @@ def _curve(name: str, calibration: Calibration) -> Curve:
 
 
 def brief(criteria: Sequence[Rated], level: Level) -> Grid:
-    """A row for each judge of each criterion: its Spearman, the floor that comes highest, the ceiling."""
-    return Grid(
-        ("criterion", "judge", "Spearman", "highest floor", "ceiling", "texts"),
-        tuple(row for rated in criteria for row in _brief(rated, _usable(rated, level))),
-    )
-
-
-def _brief(rated: Rated, level: Level) -> Iterator[tuple[CalibrationCell, ...]]:
-    floors = [(floor.name, floor.correlation.estimates.get((level, "spearman"))) for floor in _counted(rated, level)]
-    name, highest = max(floors, key=lambda pair: -2.0 if pair[1] is None else pair[1].value, default=("", None))
-    ceiling = rated.ceiling.correlation.estimates.get((level, "spearman")) if rated.ceiling else None
-    best = "–" if highest is None else f"{number(highest.value, _PLACES)} ({one_line(name)})"
-    for row in rated.judges:
-        cells = (
-            _cell_or_dash(row.correlation.estimates.get((level, "spearman"))),
-            (best, ""),
-            (_cell_or_dash(ceiling)[0], ""),
-        )
-        yield (one_line(rated.criterion), ""), (one_line(row.name), ""), *cells, (f"{row.correlation.texts:,}", "")
+    """Tabulate each judge of each criterion: its Spearman, the highest floor, the ceiling."""
+    rows: list[tuple[CalibrationCell, ...]] = []
+    for rated in criteria:
+        usable = _usable(rated, level)
+        floors = [
+            (floor.name, floor.correlation.estimates.get((usable, "spearman"))) for floor in _counted(rated, usable)
+        ]
+        name, highest = max(floors, key=lambda pair: -2.0 if pair[1] is None else pair[1].value, default=("", None))
+        best = "–" if highest is None else f"{number(highest.value, _PLACES)} ({one_line(name)})"
+        ceiling = rated.ceiling.correlation.estimates.get((usable, "spearman")) if rated.ceiling else None
+        rows += [
+            (
+                (one_line(rated.criterion), ""),
+                (one_line(row.name), ""),
+                _cell_or_dash(row.correlation.estimates.get((usable, "spearman"))),
+                (best, ""),
+                (_cell_or_dash(ceiling)[0], ""),
+                (f"{row.correlation.texts:,}", ""),
+            )
+            for row in rated.judges
+        ]
+    return Grid(("criterion", "judge", "Spearman", "highest floor", "ceiling", "texts"), tuple(rows))
 
 
 def closing(rated: Sequence[Rated], level: Level) -> Iterator[str]:
-    """What floors, ceiling, agreement and calibration are, and how the intervals were made."""
+    """Explain floors, ceiling, agreement, calibration and the intervals."""
     yield "Floors need no judge: one that does not beat them adds nothing to them."
     if any(criterion.ceiling for criterion in rated):
         yield "Ceiling: one annotator against the mean of the others, averaged over the annotators."
@@ -504,20 +467,6 @@ def closing(rated: Sequence[Rated], level: Level) -> Iterator[str]:
     levels = {_usable(criterion, level) for criterion in rated}
     if "document" in levels:
         yield "An item counts in which both the values and the ratings differ between texts."
-    yield from _measure_notes(rated)
-    estimates = [
-        row.correlation.estimates.get((at, "spearman"))
-        for criterion in rated
-        for row in criterion.rows
-        for at in levels
-    ]
-    bounded = dict.fromkeys(e.method.rpartition("; ")[2] for e in estimates if e is not None and e.low is not None)
-    paired = "; differences are on the texts that both have, from the same resamples"
-    for method in bounded:
-        yield f"[low, high]: {method}{paired if any(criterion.differences for criterion in rated) else ''}."
-
-
-def _measure_notes(rated: Sequence[Rated]) -> Iterator[str]:
     rows = [row for criterion in rated for row in criterion.rows]
     kinds = {row.kind for row in rows if row.agreement.estimates}
     if kinds:
@@ -533,15 +482,25 @@ def _measure_notes(rated: Sequence[Rated]) -> Iterator[str]:
         )
     if any(len(criterion.judges) > 2 for criterion in rated):
         yield "The best judge is held against each other one without a correction for their number."
+    estimates = [
+        row.correlation.estimates.get((at, "spearman"))
+        for criterion in rated
+        for row in criterion.rows
+        for at in levels
+    ]
+    bounded = dict.fromkeys(e.method.rpartition("; ")[2] for e in estimates if e is not None and e.low is not None)
+    paired = "; differences are on the texts that both have, from the same resamples"
+    for method in bounded:
+        yield f"[low, high]: {method}{paired if any(criterion.differences for criterion in rated) else ''}."
 
 
 LEVEL: Level = "document"
-_LARGEST = 7.0  # radius of the point that has most texts
+_LARGEST = 7.0  # radius of the point with the most texts
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """A bin: the judge's mean to the right, people's up, with its interval, in percent; `title` says it in words."""
+    """A bin in percent of the axes: `x` is the judge's mean, `y` people's with its interval."""
 
     x: float
     y: float
@@ -567,43 +526,37 @@ class CurvePlot:
 
 @dataclass(frozen=True, slots=True)
 class RatedCriterion:
-    """A criterion."""
+    """A criterion, with a plot for each calibration curve."""
 
     block: ValidationBlock
     curves: tuple[CurvePlot, ...]
 
 
 def people(result: Result) -> tuple[RatedCriterion, ...]:
-    """Every criterion that people rated, of a run with judges."""
-    return tuple(_rated_criterion(rated) for rated in result.rated)
+    """Lay out every criterion that people rated, of a run with judges."""
+    criteria = []
+    for rated in result.rated:
+        text_block = block(rated, LEVEL)
+        calibrations = [row.calibration for row in rated.judges if row.calibration]
+        plots = [_plot(curve, calibration) for curve, calibration in zip(text_block.curves, calibrations, strict=True)]
+        criteria.append(RatedCriterion(text_block, tuple(plots)))
+    return tuple(criteria)
 
 
 def curve_note(result: Result) -> str:
-    """What the numbers are."""
+    """Explain the numbers; "" if nothing was rated."""
     return " ".join(closing(result.rated, LEVEL)) if result.rated else ""
 
 
-def _rated_criterion(rated: Rated) -> RatedCriterion:
-    text_block = block(rated, LEVEL)
-    drawn = [row.calibration for row in rated.judges if row.calibration]
-    return RatedCriterion(
-        text_block,
-        tuple(_curve_plot(curve, calibration) for curve, calibration in zip(text_block.curves, drawn, strict=True)),
-    )
-
-
-def _curve_plot(curve: Curve, calibration: Calibration) -> CurvePlot:
+def _plot(curve: Curve, calibration: Calibration) -> CurvePlot:
     axis = geometry.axis(Column("", "criterion", "", calibration.low, calibration.high), [])
     most = max(bin.people.n for bin in calibration.bins)
     places = decimals([calibration.low, calibration.high])
-    points = tuple(_point(bin, axis, sqrt(bin.people.n / most), places) for bin in calibration.bins)
-    return CurvePlot(curve.judge, f"{curve.summary[0].upper()}{curve.summary[1:]}.", axis, points)
-
-
-def _point(bin: Bin, axis: geometry.Axis, size: float, places: int) -> CurvePoint:
-    rated = bin.people
-    low, high = (None if end is None else round(100 - axis.at(end), 2) for end in (rated.low, rated.high))
-    title = f"judge {number(bin.value, places)}, people {number(rated.value, places)}, {plural(rated.n, 'text')}"
-    return CurvePoint(
-        axis.at(bin.value), round(100 - axis.at(rated.value), 2), low, high, round(_LARGEST * size, 1), title
-    )
+    points = []
+    for bin in calibration.bins:
+        rated = bin.people
+        low, high = (None if end is None else round(100 - axis.at(end), 2) for end in (rated.low, rated.high))
+        radius = round(_LARGEST * sqrt(rated.n / most), 1)
+        title = f"judge {number(bin.value, places)}, people {number(rated.value, places)}, {plural(rated.n, 'text')}"
+        points.append(CurvePoint(axis.at(bin.value), round(100 - axis.at(rated.value), 2), low, high, radius, title))
+    return CurvePlot(curve.judge, f"{curve.summary[0].upper()}{curve.summary[1:]}.", axis, tuple(points))
