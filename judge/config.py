@@ -1,4 +1,4 @@
-"""YAML and command line → one frozen `Plan`. Errors name the file, the line and the key."""
+"""`Plan`: the settings of a run, from YAML and options. Errors name the file, the line and the key."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _PATHS = ("data", "out", "cache", "replay", "record")
 _OPTION_PATHS = ("stopwords", "exceptions", "baseline", "model", "bertscore_model", "questions", "answers")
 
 
-def _variable(given: str) -> str:
-    """The name of an environment variable: a key itself, which may have been meant, would be written into run.json."""
-    if not re.fullmatch(r"[A-Za-z_]\w*", given):
+def _check_variable(name: str) -> str:
+    """Refuse what cannot be a variable's name: it may be the key itself, which would then be written into run.json."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
         raise ValueError("names the environment variable that holds the key, such as OPENAI_API_KEY, and not the key")
-    return given
+    return name
 
 
-Variable = Annotated[str, AfterValidator(_variable)]
+Variable = Annotated[str, AfterValidator(_check_variable)]
 Value = str | int | float | bool
 
 
@@ -45,10 +45,10 @@ class Judge(BaseModel):
     key_env: Variable | None = None
 
 
-def _judges(given: Any) -> Any:
-    """One name, one mapping, or a list of either."""
-    listed = given if isinstance(given, list | tuple) else [given]
-    return tuple({"name": one} if isinstance(one, str) else one for one in listed)
+def _as_judges(value: Any) -> Any:
+    """Accept one name, one mapping, or a list of either."""
+    listed = value if isinstance(value, list | tuple) else [value]
+    return tuple({"name": judge} if isinstance(judge, str) else judge for judge in listed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,55 +65,55 @@ class Budget:
         return cents if round(self.amount, 2) == self.amount else f"${self.amount:,.10f}".rstrip("0")
 
     def lacking(self, most: float) -> str:
-        """What to do where one request can cost more than all there is: `most`, which is rounded up to two digits."""
+        """Advise to raise the budget above `most`, the price of one request, rounded up to two digits."""
         step = 10.0 ** (math.floor(math.log10(most)) - 1)
         return f"raise {option('budget')} above {Budget(math.ceil(most / step) * step, self.unit)}"
 
 
-def _columns(given: Any) -> Any:
-    """A column's name, or those of several annotators."""
-    names = given if isinstance(given, list | tuple) else [given]
+def _columns(value: Any) -> Any:
+    """Accept a column's name, or those of several annotators."""
+    names = value if isinstance(value, list | tuple) else [value]
     if not names or not all(isinstance(name, str) and name for name in names):
         raise ValueError("write the name of a column")
     if len(set(names)) < len(names):
         raise ValueError("a column stands here twice")
-    return given if isinstance(given, str) else tuple(names)
+    return value if isinstance(value, str) else tuple(names)
 
 
-def _mapped(given: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
-    """Refuses several columns for what can have only one."""
-    for field, columns in given.items():
+def _check_mapping(mapping: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
+    """Refuse several columns for a field that can have only one."""
+    for field, columns in mapping.items():
         if not isinstance(columns, str) and not field.startswith("human."):
             raise ValueError(
                 f"{field} is to be {' and '.join(columns)}: name one column; people's ratings alone (human.CRITERION) "
                 "may have several, one for each annotator"
             )
-    return given
+    return mapping
 
 
-def _either(given: Any) -> Any:
-    """The values of which a column has to have one; a value alone is one."""
-    values = tuple(given) if isinstance(given, list | tuple | set | frozenset) else (given,)
-    if not values or not all(isinstance(one, str | int | float) for one in values):
+def _alternatives(value: Any) -> Any:
+    """Accept one value, or a list of alternatives."""
+    values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
+    if not values or not all(isinstance(alternative, str | int | float) for alternative in values):
         raise ValueError("write a value, such as lang: ja, or a list of values")
     return values
 
 
-def _seconds(given: Any) -> Any:
-    """A number, for which `1h` is none."""
+def _seconds(value: Any) -> Any:
+    """Accept a number of seconds, with a better message than pydantic's for `1h`."""
     try:
-        return None if given is None else float(given)
+        return None if value is None else float(value)
     except (TypeError, ValueError):
         raise ValueError("write a number of seconds, such as 3600") from None
 
 
-def _cache(given: Any) -> Any:
-    if isinstance(given, Path) and is_redis_url(str(given), bare=False):  # which has lost one of its slashes
+def _cache(value: Any) -> Any:
+    if isinstance(value, Path) and is_redis_url(str(value), bare=False):  # a Path drops one of its slashes
         raise ValueError("an address is a text, not a Path")
-    if isinstance(given, str | RedisUrl):
-        return parse_cache_location(given)
-    if given is None or given is False or isinstance(given, Path):
-        return given
+    if isinstance(value, str | RedisUrl):
+        return parse_cache_location(value)
+    if value is None or value is False or isinstance(value, Path):
+        return value
     raise ValueError("write a folder or an address such as redis://HOST:6379/0, or false for none")
 
 
@@ -121,14 +121,14 @@ _BUDGET = re.compile(r"(?:\$ ?(\d[\d,_]*(?:\.\d+)?)|(\d[\d,_]*(?:\.\d+)?) ?(usd|
 _TIMES = {"k": 1e3, "m": 1e6}
 
 
-def _budget(given: Any) -> Any:
-    """`5usd`, `$5`, `200000tokens`, `2mtokens`."""
-    if given is None or isinstance(given, Budget):
-        return given
-    found = _BUDGET.fullmatch(str(given).strip())
-    if not found:
+def _budget(value: Any) -> Any:
+    """Parse `5usd`, `$5`, `200000tokens` or `2mtokens`."""
+    if value is None or isinstance(value, Budget):
+        return value
+    match = _BUDGET.fullmatch(str(value).strip())
+    if not match:
         raise ValueError("write an amount with its unit, such as 5usd or 200000tokens")
-    dollars, amount, unit = found.groups()
+    dollars, amount, unit = match.groups()
     number = float(re.sub("[,_]", "", dollars or amount))
     if number <= 0:
         raise ValueError("must be more than 0")
@@ -161,11 +161,11 @@ class Plan(BaseModel):
     data: Path | None = None
     mapping: Annotated[
         dict[str, Annotated[str | tuple[str, ...], BeforeValidator(_columns, json_schema_input_type=str | list[str])]],
-        AfterValidator(_mapped),
+        AfterValidator(_check_mapping),
     ] = Field(default_factory=dict, alias="map")
     systems: tuple[str, ...] = ()
     where: dict[
-        str, Annotated[tuple[Value, ...], BeforeValidator(_either, json_schema_input_type=Value | list[Value])]
+        str, Annotated[tuple[Value, ...], BeforeValidator(_alternatives, json_schema_input_type=Value | list[Value])]
     ] = Field(default_factory=dict)
     limit: int | None = Field(None, ge=1)
     criteria: tuple[str, ...] = DEFAULT_CRITERIA
@@ -173,7 +173,7 @@ class Plan(BaseModel):
     set: dict[str, dict[str, Any]] = Field(default_factory=dict)
     workers: int = Field(1, ge=1)
     language: Literal["en", "ja", "ko", "zh"] | None = None
-    model: Annotated[tuple[Judge, ...], BeforeValidator(_judges)] = ()
+    model: Annotated[tuple[Judge, ...], BeforeValidator(_as_judges)] = ()
     base_url: str | None = None
     key_env: Variable = "OPENAI_API_KEY"
     weighting: Literal["auto", "logprobs", "decisions", "samples", "single"] = "auto"
@@ -215,177 +215,175 @@ class RankPlan(Plan):
 
 
 def plan(file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> Plan:
-    """The plan of a YAML file (or none), overridden by what was given on the command line or as arguments.
+    """Return the plan of a YAML file, if any, overridden by the options of `given`.
 
     Paths in the file are relative to the file. Raises ConfigError.
     """
-    return _made(Plan, file, given)
+    return _build(Plan, file, given)
 
 
 def rank_plan(file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> RankPlan:
     """`plan` for a ranking."""
-    return _made(RankPlan, file, given)
+    return _build(RankPlan, file, given)
 
 
 P = TypeVar("P", bound=Plan)
 
 
-def _made(kind: type[P], file: str | Path | None, given: Mapping[str, Any] | None) -> P:
-    values, lines = _read(Path(file)) if file is not None else ({}, {})
-    given = {key: _listed(key, value) for key, value in (given or {}).items() if value is not None}
-    if isinstance(given.get("set"), Mapping) and isinstance(values.get("set"), Mapping):
-        given["set"] = _over(values["set"], given["set"])
-    values |= given
+def _build(kind: type[P], file: str | Path | None, overrides: Mapping[str, Any] | None) -> P:
+    values, lines = _read_yaml(Path(file)) if file is not None else ({}, {})
+    overrides = {key: _split_list(key, value) for key, value in (overrides or {}).items() if value is not None}
+    if isinstance(overrides.get("set"), Mapping) and isinstance(values.get("set"), Mapping):
+        # Override single options of a metric, not all of its options.
+        in_file, given = values["set"], overrides["set"]
+        merged = {
+            metric: {**in_file[metric], **given[metric]}
+            for metric in in_file.keys() & given.keys()
+            if isinstance(in_file[metric], dict) and isinstance(given[metric], dict)
+        }
+        overrides["set"] = {**in_file, **given, **merged}
+    values |= overrides
     try:
         return kind.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         key, *inner = map(str, first["loc"] or ("",))
-        from_file = key in lines and key not in given
+        from_file = key in lines and key not in overrides
         where = f"{file}:{lines[key]}: {key}" if from_file else option(key)
         within = [part for part in inner if not part.isdigit()]
-        keys = list(Judge.model_fields) if within else _keys(kind)
+        keys = [field.alias or name for name, field in (Judge if within else kind).model_fields.items()]
         inside = "".join(f" {part}:" for part in within)
-        raise ConfigError(f"{where}:{inside} {_reason(first, within[-1] if within else key, keys)}") from error
+        raise ConfigError(f"{where}:{inside} {_error_text(first, within[-1] if within else key, keys)}") from error
 
 
-def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Options by metric, those of `above` in the place of those below."""
-    both = below.keys() & above.keys()
-    merged = {n: {**below[n], **above[n]} for n in both if isinstance(below[n], dict) and isinstance(above[n], dict)}
-    return {**below, **above, **merged}
-
-
-def _reason(first: Any, key: str, keys: list[str]) -> str:
+def _error_text(first: Any, key: str, keys: list[str]) -> str:
     if first["type"] == "extra_forbidden":
         if key in RankPlan.model_fields:
             return f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"
         return unknown_name_message("key", key, sorted(keys))
     secret = key == "key_env" or (key == "cache" and isinstance(first["input"], str | Path))
     got = "" if secret or isinstance(first["input"], dict) else f", not {first['input']!r}"
-    said = first["msg"].removeprefix("Value error, ")
-    return f"{said[0].lower()}{said[1:]}{got}"
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{message[0].lower()}{message[1:]}{got}"
 
 
-def _keys(kind: type[Plan]) -> list[str]:
-    return [field.alias or name for name, field in kind.model_fields.items()]
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
-    """The file's values by key, and the line each key stands on."""
+def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return the file's values and lines by key."""
     try:
-        found = yaml_lines.keys(path.read_text(encoding="utf-8"))
+        document = yaml_lines.keys(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text") from error
     except yaml_lines.Malformed as error:
         raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {error}") from error
-    if found is None:
+    if document is None:
         raise ConfigError(f"{path}: expected lines of the form key: value, such as data: summaries.jsonl")
-    return {str(k): _from_file(str(k), v, path.parent) for k, v in found.values.items()}, found.lines
+    return {str(k): _resolve_value(str(k), v, path.parent) for k, v in document.values.items()}, document.lines
 
 
-def _from_file(key: str, value: Any, folder: Path) -> Any:
-    """A value as the plan wants it: paths start from the file's folder."""
-    value = _listed(key, value)
+def _resolve_value(key: str, value: Any, folder: Path) -> Any:
+    """Make the paths in a value relative to the file's folder, and split lists."""
+    value = _split_list(key, value)
     if key in _PATHS and isinstance(value, str) and not is_redis_url(value):
         return folder / value
     if key == "criteria" and isinstance(value, list):
         return [str(folder / name) if str(name).endswith(".jinja") else name for name in value]
     if key == "set" and isinstance(value, dict):
-        return {name: _options_beside(options, folder) for name, options in value.items()}
+        return {name: _resolve_option_paths(options, folder) for name, options in value.items()}
     if key == "model":
-        return [_judge_beside(one, folder) for one in (value if isinstance(value, list) else [value])]
+        return [_resolve_judge_path(judge, folder) for judge in (value if isinstance(value, list) else [value])]
     return value
 
 
-def _options_beside(options: Any, folder: Path) -> Any:
-    """A metric's options as the file names them; those that are paths start from the file's folder."""
+def _resolve_option_paths(options: Any, folder: Path) -> Any:
+    """Make the paths in a metric's options relative to the file's folder."""
     if not isinstance(options, dict):
         return options
 
-    def beside(value: Any) -> Any:  # what is not there may be a model's name
+    def beside(value: Any) -> Any:  # if no such file exists, it may be a model's name
         if isinstance(value, list):
-            return [beside(one) for one in value]
+            return [beside(path) for path in value]
         return str(folder / value) if isinstance(value, str) and value.strip() and (folder / value).exists() else value
 
     return {name: beside(value) if name in _OPTION_PATHS else value for name, value in options.items()}
 
 
-def _judge_beside(model: Any, folder: Path) -> Any:
-    """A judge as the file names it; the path of a script, or of a model's folder, starts from the file's folder."""
+def _resolve_judge_path(model: Any, folder: Path) -> Any:
+    """Make the path of a judge's script or model folder relative to the file's folder."""
     if isinstance(model, dict) and isinstance(model.get("name"), str):
-        return {**model, "name": _judge_beside(model["name"], folder)}
+        return {**model, "name": _resolve_judge_path(model["name"], folder)}
     if isinstance(model, str) and script_of(model) is not None:
         return script_beside(model, folder)
-    own = folder / model.removeprefix("local/") if isinstance(model, str) and model.startswith("local/") else None
-    if own is not None and own.is_dir():  # else a name on the hub
-        return f"local/{own}"
+    model_folder = (
+        folder / model.removeprefix("local/") if isinstance(model, str) and model.startswith("local/") else None
+    )
+    if model_folder is not None and model_folder.is_dir():  # else a name on the hub
+        return f"local/{model_folder}"
     return model
 
 
 def script_of(model: str) -> Path | None:
-    """The file of replies that a judge's name says, None of any other judge."""
+    """Return the path of a scripted judge's replies, None for any other judge."""
     return Path(model.removeprefix(_SCRIPTED)) if model.startswith(_SCRIPTED) else None
 
 
 def script_beside(model: str, folder: Path) -> str:
-    """A judge's name with the path of its script from this folder on; any other name as it is."""
+    """Make the path in the name of a scripted judge relative to a folder; return any other name unchanged."""
     script = script_of(model)
     return model if script is None else f"{_SCRIPTED}{folder / script}"
 
 
-def _listed(key: str, value: Any) -> Any:
-    """Lists may be written as one text with commas."""
+def _split_list(key: str, value: Any) -> Any:
+    """Split a list that is written as one text with commas."""
     return split(value) if key in ("criteria", "metrics", "systems") and isinstance(value, str) else value
 
 
 def split(text: str) -> list[str]:
-    """The parts of a comma-separated list; `none` is the empty list."""
+    """Split a comma-separated list; `none` is the empty list."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     return [] if parts == ["none"] else parts
 
 
 def settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """`["rouge.stem=false", ...]` as options by metric, values read as YAML. Raises ConfigError."""
-    found: dict[str, dict[str, Any]] = {}
+    """Parse `["rouge.stem=false", ...]` to options by metric; values are YAML. Raises ConfigError."""
+    options_by_metric: dict[str, dict[str, Any]] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         metric, dot, option = name.strip().partition(".")
         if not (equals and dot and metric and option):
             raise ConfigError(f"--set {text!r}: write METRIC.OPTION=VALUE, for example rouge.stem=false")
         try:
-            found.setdefault(metric, {})[option] = yaml_lines.values(value)
+            options_by_metric.setdefault(metric, {})[option] = yaml_lines.values(value)
         except yaml_lines.Malformed as error:
             raise ConfigError(f"--set {text!r}: the value is not YAML; put quotes around a text") from error
-    return found
+    return options_by_metric
 
 
 def pairs(text: str) -> dict[str, str | list[str]]:
-    """`item=doc_id,output=summary` as a dict; what stands there several times has a list. Raises ConfigError."""
-    found: dict[str, str | list[str]] = {}
+    """Parse `item=doc_id,output=summary` to a dict; a repeated field has a list. Raises ConfigError."""
+    mapping: dict[str, str | list[str]] = {}
     for part in split(text):
         name, equals, column = (piece.strip() for piece in part.partition("="))
         if not (equals and name and column):
             raise ConfigError(f"--map {part!r}: write FIELD=COLUMN, for example output=summary")
-        before = found.get(name, [])
-        found[name] = [*([before] if isinstance(before, str) else before), column] if name in found else column
-    return found
+        before = mapping.get(name, [])
+        mapping[name] = [*([before] if isinstance(before, str) else before), column] if name in mapping else column
+    return mapping
 
 
 _NEXT = re.compile(r",(?=[^,=]+=)")
 
 
-def wanted(text: str) -> dict[str, list[str]]:
-    """`lang=ja,channel=email` as the values by column; a column that stands there twice has either. Raises ConfigError.
+def where_values(text: str) -> dict[str, list[str]]:
+    """Parse `lang=ja,channel=email` to values by column; the values of a repeated column are alternatives.
 
-    A comma belongs to the value where no COLUMN= follows it.
+    A comma belongs to the value unless COLUMN= follows it. Raises ConfigError.
     """
-    found: dict[str, list[str]] = {}
+    values_by_column: dict[str, list[str]] = {}
     for part in _NEXT.split(text):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not (equals and name and value):
             raise ConfigError(f"--where {part!r}: write COLUMN=VALUE, for example lang=ja")
-        found.setdefault(name, []).append(value)
-    return found
+        values_by_column.setdefault(name, []).append(value)
+    return values_by_column

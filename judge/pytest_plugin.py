@@ -1,7 +1,7 @@
 """The pytest plugin: `*.judge.yaml` suites are tests, and the fixture `judge` scores and compares texts in tests.
 
-Offline by default: a server is asked only where `--judge-model` was typed on the command line. Importing this loads
-nothing else of judge; the rest is imported by the first test that judges.
+It is offline by default: a test asks a server only if `--judge-model` was typed on the command line. Importing this
+module loads nothing else of judge; the first test that judges imports the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judge.commands.pytest_support import JudgeFixture, SuiteOutcome, SuiteSession
-    from judge.suite.records import Verdict
 
 _SUITE, _MODEL, _ADDRESS, _SCRIPTED = ".judge.yaml", "--judge-model", "--judge-base-url", "scripted/"
 _SHARED = pytest.StashKey[str]()
@@ -27,7 +26,7 @@ _MARKER = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The judge to ask, and recordings: on the command line, and in the ini file what costs nothing."""
+    """Add the options: judge and recordings on the command line; in the ini file only what costs nothing."""
     group = parser.getgroup("judge", "judging texts with a language model")
     group.addoption(
         _MODEL,
@@ -57,7 +56,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a worker of pytest-xdist where all of them keep what one has found out."""
+    """Tell a worker of pytest-xdist the folder in which all workers share the outcomes of suites."""
     from tempfile import mkdtemp
 
     stash = node.config.stash
@@ -75,25 +74,25 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile 
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the tests that use the fixture, and not those whose `judge` is another fixture or a parameter."""
+    """Mark the tests that use the fixture, but not those whose `judge` is another fixture or a parameter."""
     defined = [*getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).get("judge", ())]
-    while defined and "judge" in defined[-1].argnames:  # one that is made from the one it overrides
+    while defined and "judge" in defined[-1].argnames:  # an override that uses the fixture it overrides
         defined.pop()
     if defined and getattr(defined[-1].func, "__module__", "") == __name__:
         item.add_marker("judge")
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """What a score was made of, behind the comparison that failed (all that a short summary shows) and below it."""
+    """Explain a score behind the failed comparison, which the short summary shows, and in the lines below it."""
     if "judge.commands.pytest_support" not in sys.modules:
         return None
     from judge.commands.pytest_support import JudgedScore
 
-    found = [one for one in (left, right) if isinstance(one, JudgedScore)]
-    if not found:
+    scores = [score for score in (left, right) if isinstance(score, JudgedScore)]
+    if not scores:
         return None
-    why = "; ".join(one.short for one in found)
-    return [f"{left!r} {op} {right!r} ({why})", *(line for one in found for line in one.explained)]
+    why = "; ".join(score.short for score in scores)
+    return [f"{left!r} {op} {right!r} ({why})", *(line for score in scores for line in score.explained)]
 
 
 @pytest.fixture
@@ -105,22 +104,22 @@ def judge(request: pytest.FixtureRequest) -> JudgeFixture:
     from judge.commands.pytest_support import JudgeFixture
     from judge.core.errors import ConfigError
 
-    own: dict[str, Any] = {}
+    run_options: dict[str, Any] = {}
     for mark in request.node.iter_markers("judge"):
         if mark.args:
             pytest.fail(f"@pytest.mark.judge takes keywords, such as model={mark.args[0]!r}", pytrace=False)
-        own = {**mark.kwargs, **own}
+        run_options = {**mark.kwargs, **run_options}
     try:
-        return JudgeFixture(_session(request.config), own, request.path.parent)
+        return JudgeFixture(_session(request.config), run_options, request.path.parent)
     except ConfigError as error:
-        said = str(error)
-    pytest.fail(said, pytrace=False)
+        message = str(error)
+    pytest.fail(message, pytrace=False)
 
 
 def _typed(config: pytest.Config, option: str) -> list[str]:
-    """What somebody typed for an option: what an ini file or the environment adds to a command is no leave to pay."""
+    """Return what somebody typed for an option: `addopts` and PYTEST_ADDOPTS are no permission to spend money."""
     args = [str(arg) for arg in config.invocation_params.args]
-    pairs = [(one.partition("="), following) for one, following in zip(args, [*args[1:], ""], strict=True)]
+    pairs = [(arg.partition("="), following) for arg, following in zip(args, [*args[1:], ""], strict=True)]
     return [value or ("" if mark else following) for (name, mark, value), following in pairs if name == option]
 
 
@@ -129,30 +128,30 @@ def _session(config: pytest.Config) -> SuiteSession:
 
     typed = _typed(config, _MODEL)
     start, shared = config.invocation_params.dir, getattr(config, "workerinput", {}).get("judge_shared", "")
-    given: dict[str, Any] = {
+    command: dict[str, Any] = {
         "model": typed or config.getoption("judge_model"),
         "base_url": config.getoption("judge_base_url"),
     }
-    given |= {name: start / path for name in ("replay", "record") if (path := config.getoption(f"judge_{name}"))}
+    command |= {name: start / path for name in ("replay", "record") if (path := config.getoption(f"judge_{name}"))}
     ini: dict[str, Any] = {"model": config.getini("judge_model")}
     folder = config.inipath.parent if config.inipath else config.rootpath
     if path := config.getini("judge_replay"):
         ini["replay"] = folder / path
     if ini["model"].startswith(_SCRIPTED):
         ini["model"] = f"{_SCRIPTED}{folder / ini['model'].removeprefix(_SCRIPTED)}"
-    command, ini = ({name: value for name, value in one.items() if value} for one in (given, ini))
+    command, ini = ({name: value for name, value in layer.items() if value} for layer in (command, ini))
     return SuiteSession(command, ini, typed, Path(shared) if shared and Path(shared).is_dir() else None)
 
 
 class SuiteFile(pytest.File):
-    """A suite: a test for each of its cases, one for its limits and one for its baseline."""
+    """A suite: one test for each of its cases, one for its limits and one for its baseline."""
 
-    _found: SuiteOutcome | None = None
-    told: SuiteItem | None = None
-    """The test that said why the suite could not be run."""
+    _outcome: SuiteOutcome | None = None
+    first_to_fail: SuiteItem | None = None
+    """The test that reported why the suite could not be run."""
 
     def collect(self) -> Iterator[SuiteItem]:
-        """Reads the suite; asks nobody."""
+        """Read the suite; ask nobody."""
         from judge.core.errors import JudgeError
         from judge.core.messages import one_line
         from judge.suite import load
@@ -162,57 +161,60 @@ class SuiteFile(pytest.File):
         except JudgeError as error:
             raise self.CollectError(str(error)) from None
         for case in self.suite.cases:
-            yield SuiteItem.from_parent(self, name=one_line(case.name), what=case.name, line=case.line)
-        for what, key in (("limit", "limits"), *([("baseline", "baseline")] if self.suite.baseline else [])):
-            yield SuiteItem.from_parent(self, name=f"({key})", what=what, line=self.suite.lines.get(key, 1), whole=True)
+            yield SuiteItem.from_parent(self, name=one_line(case.name), target=case.name, line=case.line)
+        for target, key in (("limit", "limits"), *([("baseline", "baseline")] if self.suite.baseline else [])):
+            yield SuiteItem.from_parent(
+                self, name=f"({key})", target=target, line=self.suite.lines.get(key, 1), whole=True
+            )
 
-    def found(self) -> SuiteOutcome:
-        """What came of the cases that run here; the suite is run by the first test that asks."""
-        if self._found is None:
+    def outcome(self) -> SuiteOutcome:
+        """Return the outcome of the cases that run here. The first test that asks runs the suite."""
+        if self._outcome is None:
             from judge.commands.pytest_support import run_suite_once
 
-            here = [one for one in self.session.items if isinstance(one, SuiteItem) and one.parent is self]
-            self._found = run_suite_once(
-                self.suite, _session(self.config), frozenset(o.what for o in here if not o.whole)
+            here = [item for item in self.session.items if isinstance(item, SuiteItem) and item.parent is self]
+            self._outcome = run_suite_once(
+                self.suite, _session(self.config), frozenset(o.target for o in here if not o.whole)
             )
-        return self._found
+        return self._outcome
 
 
 class Unmet(Exception):
-    """What a suite expects and the numbers do not show; it says so itself, without a traceback."""
+    """An expectation of a suite that is not met. Its message says it all, without a traceback."""
 
 
 class SuiteItem(pytest.Item):
-    """A case of a suite, or what is about the `whole` of it: the limits, the baseline."""
+    """A case of a suite (`target` is its name), or its limits or baseline, which are about the `whole` suite."""
 
     parent: SuiteFile
 
-    def __init__(self, *, what: str, line: int, whole: bool = False, **given: Any) -> None:
-        super().__init__(**given)
-        self.what, self.line, self.whole = what, line, whole
+    def __init__(self, *, target: str, line: int, whole: bool = False, **pytest_options: Any) -> None:
+        super().__init__(**pytest_options)
+        self.target, self.line, self.whole = target, line, whole
         self.add_marker("judge")
 
     def runtest(self) -> None:
-        """Raises Unmet where a verdict on it is not met, or where the suite could not be run."""
+        """Raise Unmet if a verdict on the target is not met, or if the suite could not be run."""
         from judge.commands.pytest_support import unmet_failures
 
-        found = self.parent.found()
-        if found.trouble:
-            first, self.parent.told = self.parent.told or self, self.parent.told or self
-            why = found.trouble if first is self else f"the suite could not be run: see {first.name}"
+        outcome = self.parent.outcome()
+        if outcome.trouble:
+            first, self.parent.first_to_fail = self.parent.first_to_fail or self, self.parent.first_to_fail or self
+            why = outcome.trouble if first is self else f"the suite could not be run: see {first.name}"
             raise Unmet(f"{why}\n\n{self.path}:{self.line}")
-        mine = [one for one in found.verdicts if self._is(one)]
-        self.user_properties += [("judge", f"{one.found} {one.said}".strip()) for one in mine]
-        if said := unmet_failures(mine):
-            raise Unmet("\n".join([*said, "", f"{self.path}:{self.line}"]))
-        if self.what == "baseline" and self.whole and not mine:
-            pytest.skip("; ".join(found.warnings) or "nothing was compared with the baseline")
+        mine = [
+            verdict
+            for verdict in outcome.verdicts
+            if (verdict.kind in ("limit", "baseline")) == self.whole
+            and self.target == (verdict.kind if self.whole else verdict.name)
+        ]
+        self.user_properties += [("judge", f"{verdict.found} {verdict.said}".strip()) for verdict in mine]
+        if failures := unmet_failures(mine):
+            raise Unmet("\n".join([*failures, "", f"{self.path}:{self.line}"]))
+        if self.target == "baseline" and self.whole and not mine:
+            pytest.skip("; ".join(outcome.warnings) or "nothing was compared with the baseline")
         if not (mine or self.whole):
             raise Unmet(f"no verdict on this case\n\n{self.path}:{self.line}")
-
-    def _is(self, verdict: Verdict) -> bool:
-        whole = verdict.kind in ("limit", "baseline")
-        return whole == self.whole and self.what == (verdict.kind if whole else verdict.name)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         return str(excinfo.value) if isinstance(excinfo.value, Unmet) else super().repr_failure(excinfo, style)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from judge.config import DEFAULT_CRITERIA, Plan, pairs, plan, settings, split, wanted
+from judge.config import DEFAULT_CRITERIA, Plan, pairs, plan, settings, split, where_values
 from judge.core.errors import ConfigError
 
 
@@ -154,12 +154,12 @@ def test_a_rating_named_twice_has_both_columns_and_any_other_field_is_refused() 
 
 
 def test_conditions_are_read_with_their_commas() -> None:
-    assert wanted("lang=ja, title=a, b,lang=ko") == {"lang": ["ja", "ko"], "title": ["a, b"]}
+    assert where_values("lang=ja, title=a, b,lang=ko") == {"lang": ["ja", "ko"], "title": ["a, b"]}
     assert plan(given={"where": {"lang": "ja", "year": [2020, 2021]}}).where == {
         "lang": ("ja",), "year": (2020, 2021),
     }  # fmt: skip
     for text in ("lang", "=ja", "lang="):
         with pytest.raises(ConfigError, match="write COLUMN=VALUE"):
-            wanted(text)
+            where_values(text)
     with pytest.raises(ConfigError, match="write a value, such as lang: ja"):
         plan(given={"where": {"lang": None}})

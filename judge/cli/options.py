@@ -257,9 +257,9 @@ def metric_only(metric: str, params: Mapping[str, Any], **short_options: str | N
 
 def parse_option(options: Mapping[str, Any]) -> dict[str, Any]:
     """What was given, as a plan has it; lists and mappings whether given at once with commas or one by one."""
-    from judge.config import pairs, settings, split, wanted
+    from judge.config import pairs, settings, split, where_values
 
-    readers = {"criteria": split, "metrics": split, "systems": split, "map": pairs, "where": wanted}
+    readers = {"criteria": split, "metrics": split, "systems": split, "map": pairs, "where": where_values}
     values = {name.rstrip("_"): value for name, value in options.items() if value not in (None, (), [])}
     if values.pop("no_cache", False):
         values["cache"] = False

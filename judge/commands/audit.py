@@ -16,7 +16,7 @@ from judge.audits.card import PROBES, AuditData, JudgeCard, Probe
 from judge.commands import judge_models, judge_run, prompt_language
 from judge.commands.cost_estimate import dollars, duration, estimate_cost
 from judge.commands.evaluate import Criteria, JudgeOptions, reject_run_only_settings, reject_unsupported, to_config
-from judge.commands.pipeline import Showing, run_sequentially
+from judge.commands.pipeline import Display, run_sequentially
 from judge.commands.preparation import PreparedRun, check_output_dir, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import async_public_api, public_api, run_sync
@@ -163,7 +163,9 @@ def plan_audit(
     scales = _criterion_scales(base_plan, judges, custom_criteria or {})
     texts = perturb(rows, scales, chosen_probes, items=items, language=language, seed=plan.seed)
     main_plan = base_plan.model_copy(update={"out": plan.out / "changed"} if plan.out is not None else {})
-    main = prepare(main_plan, list(texts.changed), providers=judges, own=custom_criteria, wanted=texts.wanted)
+    main = prepare(
+        main_plan, list(texts.changed), providers=judges, loaded_criteria=custom_criteria, wanted_texts=texts.wanted
+    )
     if len(main.judges) > 1:
         raise ConfigError(f"the recording has several judges: name one of {', '.join(main.judges)} with --model")
     model = main.baseline or next(iter(main.judges))
@@ -246,7 +248,7 @@ def _prepare_run(
     judges = list(audit_plan.runs[MAIN].judges.values())
     if not judges:
         return prepare(plan, list(rows))
-    return prepare(plan.model_copy(update={"replay": None}), list(rows), providers=judges, own=by_name)
+    return prepare(plan.model_copy(update={"replay": None}), list(rows), providers=judges, loaded_criteria=by_name)
 
 
 def _prepare_pairs(audit_plan: AuditPlan) -> PreparedRun:
@@ -264,7 +266,7 @@ def _prepare_pairs(audit_plan: AuditPlan) -> PreparedRun:
         raise ConfigError(f"no criterion that compares two texts is called {' or '.join(names)}")
     plan = RankPlan(**{**dict(audit_plan.plan), "replay": None, "out": None, "criteria": tuple(pairwise)})
     rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
-    return prepare(plan, rows, providers=list(main.judges.values()), own=pairwise)
+    return prepare(plan, rows, providers=list(main.judges.values()), loaded_criteria=pairwise)
 
 
 def audit_estimate(audit_plan: AuditPlan) -> str:
@@ -292,7 +294,7 @@ def _three_digits(number: int) -> str:
 
 
 async def run_audit(
-    audit_plan: AuditPlan, progress: Progress | None = None, display: Showing = lambda *_: nullcontext()
+    audit_plan: AuditPlan, progress: Progress | None = None, display: Display = lambda *_: nullcontext()
 ) -> JudgeCard:
     """Make all runs within one budget and one deadline, and return the card. Saves it if the plan has `out`.
 

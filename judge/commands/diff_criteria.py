@@ -236,7 +236,7 @@ def _prepare_runs(
     plan = plan.model_copy(update={**used_up, "criteria": (rating,), "metrics": (), "set": {}, "out": None})
     unrated = [replace(row, human={}, ratings={}) for row in rows]
     first, second = (
-        prepare(plan, unrated, providers=judges, own={rating: replace(side, name=rating)}) for side in sides
+        prepare(plan, unrated, providers=judges, loaded_criteria={rating: replace(side, name=rating)}) for side in sides
     )
     return first, second
 

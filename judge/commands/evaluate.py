@@ -164,7 +164,7 @@ async def _run(
 ) -> Result:
     plan, providers, custom_criteria = to_config(make, data, criteria, model, options)
     async with displayed(progress) as counts:
-        return await run_pipeline(prepare(plan, data, providers=providers, own=custom_criteria), counts)
+        return await run_pipeline(prepare(plan, data, providers=providers, loaded_criteria=custom_criteria), counts)
 
 
 class ParsedArguments(NamedTuple):

@@ -1,15 +1,16 @@
-"""The judges of a plan: who is meant by `--model`, and what there is to say about them."""
+"""The judges of a plan: find the provider that `--model` names, open it, and note what reports must say about it."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from judge import config
 from judge.cache import local_dir, metrics_folder
-from judge.config import Judge, Plan, RankPlan, plan
+from judge.config import Judge, Plan, RankPlan
 from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.messages import command, in_python, option
@@ -32,149 +33,160 @@ _METRICS = "\n  --criteria none                metrics alone"
 _HEURISTIC = (
     "\n  --model heuristic              a baseline of surface features: no language model, and no judge to publish"
 )
-_ALIKE = 0.8
-_KEYED = ("openai", "decisions")
-"""Providers that insist on a key, unless they are told not to."""
+_SIMILARITY = 0.8
+_KEY_REQUIRED = ("openai", "decisions")
+"""Providers that insist on a key unless `needs_key` is False."""
 UNKNOWN = "https://AZURE_OPENAI_ENDPOINT.openai.azure.com"
-"""In the place of an address at Azure that is not set: enough to find a price, and nobody's."""
-_OF_THE_ADDRESS = ("base_url", "key_env")
-_OF_ASKING = (
-    *_OF_THE_ADDRESS, "weighting", "draws", "min_mass", "reply", "structured", "merge_criteria", "temperature",
+"""Placeholder for an Azure address that is not set: enough to find a price."""
+_ADDRESS_KEYS = ("base_url", "key_env")
+_REQUEST_KEYS = (
+    *_ADDRESS_KEYS, "weighting", "draws", "min_mass", "reply", "structured", "merge_criteria", "temperature",
     "max_tokens", "max_concurrency", "timeout", "retries", "rpm", "tpm", "deadline", "budget", "engine",
     "ray_workers",
 )  # fmt: skip
 
 
 def requested_judges(
-    made: Plan, given: Sequence[Judge | Provider]
+    plan: Plan, judges: Sequence[Judge | Provider]
 ) -> tuple[list[Judge | Provider], dict[str, Any] | None]:
-    """The judges that are asked, and the heuristic's options where it is among those given.
+    """Return the judges to ask, and the heuristic's options if it is among `judges`.
 
-    As the only judge it stands in the criteria's places; beside a judge it is a metric. Raises ConfigError.
+    As the only judge it scores the criteria; beside a judge it is a metric. Raises ConfigError.
     """
-    others = [one for one in given if not (isinstance(one, Judge) and one.name == HEURISTIC)]
-    if len(others) == len(given):
-        return others, None
-    if isinstance(made, RankPlan):
+    models = [judge for judge in judges if not (isinstance(judge, Judge) and judge.name == HEURISTIC)]
+    if len(models) == len(judges):
+        return models, None
+    if isinstance(plan, RankPlan):
         raise ConfigError(
             f"{option('model', HEURISTIC)}: it scores texts one by one and compares none; {command('run')} takes it"
         )
-    if any(isinstance(one, Judge) and one.name == HEURISTIC and (one.base_url or one.key_env) for one in given):
+    if any(
+        isinstance(judge, Judge) and judge.name == HEURISTIC and (judge.base_url or judge.key_env) for judge in judges
+    ):
         raise ConfigError(f"{option('model', HEURISTIC)}: it asks no server, and has neither base_url nor key_env")
-    alone = not others and made.replay is None
-    return others, {"criteria": list(made.criteria), "prefix": ""} if alone else {}
+    alone = not models and plan.replay is None
+    return models, {"criteria": list(plan.criteria), "prefix": ""} if alone else {}
 
 
-def unused_setting_notes(made: Plan, given: Sequence[Judge | Provider], *, alone: bool) -> list[str]:
-    """What was said of asking where nobody is asked: of the heuristic, `alone` in a judge's place, or a recording."""
-    if not alone and made.replay is None:
+def unused_setting_notes(plan: Plan, judges: Sequence[Judge | Provider], *, alone: bool) -> list[str]:
+    """Name settings without effect: of requests if the heuristic is `alone`, of the server in a replay."""
+    if not alone and plan.replay is None:
         return []
-    said = made.model_fields_set | {
-        name for one in given if isinstance(one, Judge) for name in _OF_THE_ADDRESS if getattr(one, name)
+    set_keys = plan.model_fields_set | {
+        name for judge in judges if isinstance(judge, Judge) for name in _ADDRESS_KEYS if getattr(judge, name)
     }
-    names = [option(name) for name in (_OF_ASKING if alone else _OF_THE_ADDRESS) if name in said]
+    names = [option(name) for name in (_REQUEST_KEYS if alone else _ADDRESS_KEYS) if name in set_keys]
     who = "The heuristic asks no model" if alone else "Recorded replies come from no server"
     return [f"{who}: {', '.join(names)} had no effect."] if names else []
 
 
-def open_providers(made: Plan, given: Sequence[Judge | Provider]) -> dict[str, Provider]:
-    """The providers of a plan's judges, by the names that a panel's columns have. Raises ConfigError and DataError."""
-    if not given and made.replay is None:
-        more = ("" if made.metrics == () else _METRICS) + _HEURISTIC  # a suite has no metrics
-        raise ConfigError(_HOW_TO_JUDGE.format(more="" if isinstance(made, RankPlan) else more))
-    found: list[Provider]
-    if made.replay is None:
-        found = [open_judge(made, one) if isinstance(one, Judge) else one for one in given]
+def open_providers(plan: Plan, judges: Sequence[Judge | Provider]) -> dict[str, Provider]:
+    """Open the judges of a plan, by the names they have in a panel's columns. Raises ConfigError and DataError."""
+    if not judges and plan.replay is None:
+        more = ("" if plan.metrics == () else _METRICS) + _HEURISTIC  # a suite has no metrics
+        raise ConfigError(_HOW_TO_JUDGE.format(more="" if isinstance(plan, RankPlan) else more))
+    providers: list[Provider]
+    if plan.replay is None:
+        providers = [open_judge(plan, judge) if isinstance(judge, Judge) else judge for judge in judges]
     else:
-        found = [*_replayed(made, made.replay, given)]
-    # By the model alone; where that is not enough, with its provider, then with its address.
-    names = [one.model for one in found]
+        providers = [*_replay_providers(plan, plan.replay, judges)]
+    # The model alone names a judge. If that is ambiguous, add its provider, then its address.
+    names = [provider.model for provider in providers]
     if len(set(names)) < len(names):
-        names = [f"{one.name}/{one.model}" for one in found]
+        names = [f"{provider.name}/{provider.model}" for provider in providers]
     if len(set(names)) < len(names):
-        names = [f"{name}@{one.endpoint.partition('//')[2]}" for name, one in zip(names, found, strict=True)]
+        names = [
+            f"{name}@{provider.endpoint.partition('//')[2]}" for name, provider in zip(names, providers, strict=True)
+        ]
     if len(set(names)) < len(names):
         twin = max(names, key=names.count)
         raise ConfigError(
             f"two judges are both {twin!r}: a panel's judges differ in their model or address; "
             "a ScriptedProvider takes its name as model="
         )
-    return dict(zip(names, found, strict=True))
+    return dict(zip(names, providers, strict=True))
 
 
-def open_offline(made: Plan) -> list[Judge | Provider]:
-    """The judges of a plan that sends nothing, to be prepared: opened though keys are not set. Raises ConfigError."""
-    if made.replay is not None:
-        return [*made.model]
-    return [one if one.name == HEURISTIC else open_judge(made, one, sends=False) for one in made.model]
+def open_offline(plan: Plan) -> list[Judge | Provider]:
+    """Open the judges of a plan that sends nothing, even if keys are not set. Raises ConfigError."""
+    if plan.replay is not None:
+        return [*plan.model]
+    return [judge if judge.name == HEURISTIC else open_judge(plan, judge, sends=False) for judge in plan.model]
 
 
-def open_judge(made: Plan, judge: Judge, *, sends: bool = True) -> Provider:
-    """The provider of one judge of a plan; one that sends nothing needs no key. Raises ConfigError."""
-    made = _own(made, judge)
-    name, model = _provider_of(made, judge)
-    if "," in model and (name in _KEYED or name not in plugins.names("providers")):
+def open_judge(plan: Plan, judge: Judge, *, sends: bool = True) -> Provider:
+    """Open the provider of one judge of a plan. If it `sends` nothing, it needs no key. Raises ConfigError."""
+    plan = _plan_of_judge(plan, judge)
+    name, model = _provider_of(plan, judge)
+    if "," in model and (name in _KEY_REQUIRED or name not in plugins.names("providers")):
         names = [part.strip() for part in judge.name.split(",") if part.strip()]
-        each = option("model", names) if in_python() else " ".join(option("model", one) for one in names)
+        each = option("model", names) if in_python() else " ".join(option("model", part) for part in names)
         raise ConfigError(f"{option('model', judge.name)}: this would be one model of that name; for several: {each}")
-    if name == "openai" and not (made.base_url or os.environ.get("OPENAI_BASE_URL")):
-        _refuse_strange(model)
+    if name == "openai" and not (plan.base_url or os.environ.get("OPENAI_BASE_URL")):
+        _check_openai_name(model)
     if name not in plugins.names("providers"):
         vendor = VENDORS[name]
-        # With an address, and no variable named for it, a vendor insists on no key.
-        return vendor.open(model, made if sends else plan(given={"base_url": made.base_url or _address(vendor)}))
+        # With an address and the default key variable, a vendor needs no key.
+        return vendor.open(model, plan if sends else config.plan(given={"base_url": plan.base_url or _address(vendor)}))
     kind = plugins.load("providers", name)
-    keyless = name in _KEYED and not sends
-    kept = {"keep": _kept(made)} if getattr(kind, "keeps", False) else {}
+    keyless = name in _KEY_REQUIRED and not sends
+    folder = None if plan.cache is False else metrics_folder(local_dir(plan.cache))
+    kept = {"keep": folder} if getattr(kind, "keeps", False) else {}
     provider: Provider = (
-        kind(model, base_url=made.base_url, needs_key=False) if keyless else kind.open(model, made, **kept)
+        kind(model, base_url=plan.base_url, needs_key=False) if keyless else kind.open(model, plan, **kept)
     )
     return provider
 
 
-def _kept(made: Plan) -> Path | None:
-    """Where a provider may keep what took it time to find out."""
-    return None if made.cache is False else metrics_folder(local_dir(made.cache))
-
-
 def _address(vendor: Vendor) -> str:
-    """The vendor's address, or what stands in its place where its variable is not set."""
+    """Return the vendor's address, or a placeholder if its variable is not set."""
     try:
         return vendor.address
     except ConfigError:
         return f"{UNKNOWN}{vendor.url}"
 
 
-def judge_notes(made: Plan, metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> list[str]:
-    """What every report must say of these judges."""
-    told = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
-    if made.merge_criteria and judges and all(provider.decides for provider in judges.values()):
-        told.append(f"Typed questions on one text go together in any case: {option('merge_criteria')} had no effect.")
-    if made.ray_workers is not None and judges and made.engine != "ray":
-        told.append(
-            f"There are no workers with {option('engine', made.engine)}: {option('ray_workers')} had no effect."
+def judge_notes(plan: Plan, metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> list[str]:
+    """Return what every report must say about these judges."""
+    notes = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
+    if plan.merge_criteria and judges and all(provider.decides for provider in judges.values()):
+        notes.append(f"Typed questions on one text go together in any case: {option('merge_criteria')} had no effect.")
+    if plan.ray_workers is not None and judges and plan.engine != "ray":
+        notes.append(
+            f"There are no workers with {option('engine', plan.engine)}: {option('ray_workers')} had no effect."
         )
-    return [*told, *_about_asking(metrics, list(judges)), *_about_draws(made, judges.values())]
+    asking_metrics = [name for name, metric in metrics.items() if asks_judge(metric)]
+    if asking_metrics and len(judges) > 1:
+        notes.append(f"Of the panel {', '.join(asking_metrics)} asks {next(iter(judges))} alone.")
+    if judges and plan.weighting == "samples" and plan.temperature == 0:
+        notes.append(
+            "Replies were drawn at temperature 0: where they differ, it is because the server does not repeat itself."
+        )
+    recorded = max((judge.draws for judge in judges.values() if isinstance(judge, ReplayProvider)), default=0)
+    if 1 < recorded < plan.draws and plan.weighting in ("auto", "samples"):
+        expected = f"not the {plan.draws} asked for"
+        notes.append(f"The recording holds {recorded} draws of a prompt, {expected}: scores are of {recorded}.")
+    return notes
 
 
-def _own(made: Plan, judge: Judge) -> Plan:
-    """The plan with the judge's own address and key's variable in the place of the run's."""
-    own = {name: value for name in _OF_THE_ADDRESS if (value := getattr(judge, name))}
-    return made.model_copy(update=own)
+def _plan_of_judge(plan: Plan, judge: Judge) -> Plan:
+    """Return the plan with the address and key variable of this judge."""
+    address = {name: value for name in _ADDRESS_KEYS if (value := getattr(judge, name))}
+    return plan.model_copy(update=address)
 
 
-def _provider_of(made: Plan, judge: Judge) -> tuple[str, str]:
-    """The provider's or the vendor's name, and the model's."""
+def _provider_of(plan: Plan, judge: Judge) -> tuple[str, str]:
+    """Return the name of the provider or vendor, and that of the model."""
     prefix, slash, rest = judge.name.partition("/")
     if slash and prefix in plugins.names("providers"):
-        whole = prefix == "openai" and made.base_url is not None  # to other servers, the model's name is openai/gpt-4o
+        whole = prefix == "openai" and plan.base_url is not None  # to other servers, the model's name is openai/gpt-4o
     else:
-        whole = not slash or prefix not in VENDORS or host_of_another(prefix, made.base_url)
+        whole = not slash or prefix not in VENDORS or host_of_another(prefix, plan.base_url)
     return ("openai", judge.name) if whole else (prefix, rest)
 
 
-def _refuse_strange(model: str) -> None:
-    """Refuses a name that OpenAI's models do not have, before it is asked for a key."""
+def _check_openai_name(model: str) -> None:
+    """Raise ConfigError for a name that no OpenAI model has, before a key is asked for."""
     prefix, slash, _ = model.partition("/")
     if slash:
         known = [*VENDORS, *plugins.names("providers")]
@@ -184,43 +196,25 @@ def _refuse_strange(model: str) -> None:
         )
     if model == HEURISTIC:
         raise ConfigError(f"{option('model', HEURISTIC)}: it scores texts and writes none; name a model that does")
-    if difflib.get_close_matches(model.lower(), [HEURISTIC], cutoff=_ALIKE):
+    if difflib.get_close_matches(model.lower(), [HEURISTIC], cutoff=_SIMILARITY):
         raise ConfigError(
             f"{option('model', model)}: the baseline of surface features is called {HEURISTIC!r}; "
             f"a model of that name on a server of your own takes {option('base_url')}"
         )
 
 
-def _replayed(made: Plan, path: Path, given: Sequence[Judge | Provider]) -> list[ReplayProvider]:
-    """The providers of recorded replies, of which the models are called as they were recorded."""
-    if not all(isinstance(one, Judge) for one in given):
+def _replay_providers(plan: Plan, path: Path, judges: Sequence[Judge | Provider]) -> list[ReplayProvider]:
+    """Open the recording as one provider for each judge, under the model names that were recorded."""
+    if not all(isinstance(judge, Judge) for judge in judges):
         raise ConfigError(
             f"{option('replay')} answers in the place of models named in text; leave out the provider object"
         )
-    meant = [one for one in given if isinstance(one, Judge)]
-    names = [_provider_of(_own(made, one), one)[1] for one in meant]
-    whole = [one.name for one in meant]
+    named_judges = [judge for judge in judges if isinstance(judge, Judge)]
+    names = [_provider_of(_plan_of_judge(plan, judge), judge)[1] for judge in named_judges]
+    whole = [judge.name for judge in named_judges]
     try:
         return replayed(path, names)
     except ConfigError:
         if names == whole:
             raise
         return replayed(path, whole)  # recorded from a gateway, where the vendor is part of the name
-
-
-def _about_draws(made: Plan, judges: Collection[Provider]) -> list[str]:
-    told = []
-    if judges and made.weighting == "samples" and made.temperature == 0:
-        told.append(
-            "Replies were drawn at temperature 0: where they differ, it is because the server does not repeat itself."
-        )
-    held = max((judge.draws for judge in judges if isinstance(judge, ReplayProvider)), default=0)
-    if 1 < held < made.draws and made.weighting in ("auto", "samples"):
-        wanted = f"not the {made.draws} asked for"
-        told.append(f"The recording holds {held} draws of a prompt, {wanted}: scores are of {held}.")
-    return told
-
-
-def _about_asking(metrics: Mapping[str, Metric], judges: Sequence[str]) -> list[str]:
-    asking = [name for name, metric in metrics.items() if asks_judge(metric)]
-    return [f"Of the panel {', '.join(asking)} asks {judges[0]} alone."] if asking and len(judges) > 1 else []

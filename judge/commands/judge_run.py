@@ -1,11 +1,4 @@
-"""Data larger than memory: samples are read, judged, measured and written part by part.
-
-`--retry-failed`: the scores of an earlier run stand, and only what it lacks is asked.
-
-What a run asks its judges, and how.
-
-A recording that lacks a reply is no failed judgment: nothing is held against what came of such a run.
-"""
+"""Ask the judges of a run: all samples at once, in windows if the data exceeds memory, or only what failed before."""
 
 from __future__ import annotations
 
@@ -17,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice, tee
 from math import sqrt
 from statistics import NormalDist
-from typing import Any
+from typing import Any, ParamSpec
 
 from judge.cache import Cache, open_cache
 from judge.commands.metric_setup import reject_non_finite, validate_result
@@ -43,14 +36,18 @@ from judge.stats.analyze import Analysis
 from judge.table import JOURNAL, RUN, Journal, StreamingWriter, Table
 
 SHOWN = 2_000
-"""Texts that the reports show; all of them are in the files."""
+"""Most texts that the reports of a streamed run show; the files have all of them."""
 _WINDOW = 20_000
-"""Texts that are judged at once."""
+"""Texts that are judged at once in a streamed run."""
 _NOTE = (
     "{texts:,} texts were {done} as they were read: means are over all, the first {shown:,} are shown, and differences "
     "between systems are not tested (of fewer texts they are: --limit)."
 )
 _Z = NormalDist().inv_cdf(0.975)
+P = ParamSpec("P")
+
+
+# Data larger than memory
 
 
 @dataclass(slots=True)
@@ -76,9 +73,10 @@ class _Moments:
 
 @dataclass(slots=True)
 class _Seen:
-    """What is kept of all texts: the first ones with their rows, and counts and moments of all.
+    """What a streamed run keeps in memory: the first texts with their rows, and counts and moments of all.
 
-    `texts` counts by system; `failed` by stage and error, then by system and column, with an example of each kind.
+    `texts` counts by system, `failed` by stage and error, then by system and column. `examples` has the first failure
+    of each kind.
     """
 
     samples: list[Sample] = field(default_factory=list)
@@ -101,34 +99,56 @@ class _Seen:
                 self.examples.setdefault(kind, row)
                 self.failed.setdefault(kind, Counter())[row.system, row.column] += 1
 
+    def analysis(self, columns: Sequence[Column]) -> Analysis:
+        """Return the table of the first texts with the means of all."""
+        scores = tuple(row for row in self.rows if isinstance(row, Score))
+        failures = tuple(row for row in self.rows if isinstance(row, Failure))
+        table = Table(tuple(self.samples), tuple(columns), scores, failures)
+        return Analysis(table, {key: moments.estimate() for key, moments in self.moments.items()})
+
+    def counts(self) -> dict[str, Any]:
+        """Return counts of all texts for the reports, which have only the rows of the first ones."""
+        failures = [
+            {"stage": stage, "error": error, "example": asdict(self.examples[stage, error]), "counts": [
+                [system, column, n] for (system, column), n in counts.items()
+            ]}
+            for (stage, error), counts in self.failed.items()
+        ]  # fmt: skip
+        return {"shown": len(self.samples), "texts": dict(self.texts), "failures": failures}
+
 
 Judge = Callable[[Sequence[Sample]], MetricResult]
-"""Judges texts: a row for each of them and each criterion, in their order. Called in a thread."""
+"""Judge texts: return a row for each text and criterion, in their order. Called in a thread."""
 
 
 def run_streamed(prepared: PreparedRun, judge: Judge | None = None) -> tuple[Analysis, dict[str, Any]]:
     """Judge and measure `prepared.samples` and then `prepared.rest`, and write the table's files into `plan.out`.
 
-    Returns the table of the first texts with the means of all of them, and what the reports have to know: `streamed`.
-    Intervals are normal ones, which at this size are a bootstrap's. What is kept in memory does not grow with the data
-    but for what guards against two rows of one item and system. An error leaves no files.
+    Return the table of the first texts with the means of all, and the counts of all (`streamed` in run.json).
+    Intervals are normal ones; at this size they equal a bootstrap's. Memory does not grow with the data, except for
+    the check that no item and system come twice. An error leaves no files.
     """
     seen = _Seen()
     names = ["the judge"] * bool(judge) + list(prepared.metrics)
-    found: list[list[MetricResult]] = [[] for _ in names]
+    results_by_metric: list[list[MetricResult]] = [[] for _ in names]
     writer = StreamingWriter(prepared.plan.out) if prepared.plan.out is not None else None
     try:
-        for samples, results in _measured(prepared, judge):
+        for samples, results in _score_parts(prepared, judge):
             for name, result in zip(names, results, strict=True):
                 validate_result(name, result, samples)
-            rows = list(_rows(samples, results))
+            rows = [
+                reject_non_finite(row)
+                for place in range(len(samples))  # table order: all rows of a sample stand together
+                for result in results
+                for row in result.rows[place * len(result.columns) : (place + 1) * len(result.columns)]
+            ]
             seen.add(samples, rows)
-            for so_far, result in zip(found, results, strict=True):
-                so_far.append(replace(result, rows=()))
+            for parts_of_metric, result in zip(results_by_metric, results, strict=True):
+                parts_of_metric.append(replace(result, rows=()))
             if writer:
                 writer.add(samples, rows)
             prepared.measured(seen.texts.total(), 0)
-        whole = [parallel.merge_results(results) for results in found]
+        whole = [parallel.merge_results(results) for results in results_by_metric]
         columns = [column for result in whole for column in result.columns]
         reject_duplicate_columns([column.name for column in columns])
         if writer:
@@ -142,20 +162,24 @@ def run_streamed(prepared: PreparedRun, judge: Judge | None = None) -> tuple[Ana
         _NOTE.format(texts=seen.texts.total(), shown=len(seen.samples), done="judged" if judge else "measured")
     )
     prepared.data["rows"] = seen.texts.total()
-    return _concluded(seen, columns), _streamed(seen)
+    return seen.analysis(columns), seen.counts()
 
 
-def _measured(prepared: PreparedRun, judge: Judge | None) -> Iterator[tuple[Sequence[Sample], Sequence[MetricResult]]]:
-    """Parts of the samples, each with the judge's result, if there is one, and every metric's."""
+def _score_parts(
+    prepared: PreparedRun, judge: Judge | None
+) -> Iterator[tuple[Sequence[Sample], Sequence[MetricResult]]]:
+    """Yield parts of the samples, each with the result of the judge, if any, and of every metric."""
     samples = chain(prepared.samples, prepared.rest or ())
-    each, copy = tee(_judged(samples, judge))
+    each, copy = tee(_judge_in_windows(samples, judge))
     with parallel.worker_pool(list(prepared.metrics.values()), prepared.plan.workers) as scored:
         for (part, judged), measured in zip(each, scored(part for part, _ in copy), strict=True):
             yield part, [*judged, *measured]
 
 
-def _judged(samples: Iterator[Sample], judge: Judge | None) -> Iterator[tuple[Sequence[Sample], list[MetricResult]]]:
-    """Parts of the samples, each with the judge's result. Many parts are judged at once: a judge takes them so."""
+def _judge_in_windows(
+    samples: Iterator[Sample], judge: Judge | None
+) -> Iterator[tuple[Sequence[Sample], list[MetricResult]]]:
+    """Yield parts of the samples, each with the judge's result. A window of many parts is judged at once."""
     for window in iter(lambda: list(islice(samples, _WINDOW if judge else parallel.PART)), []):
         whole = judge(window) if judge else None
         for first in range(0, len(window), parallel.PART):
@@ -167,37 +191,13 @@ def _judged(samples: Iterator[Sample], judge: Judge | None) -> Iterator[tuple[Se
             yield part, [replace(whole, rows=whole.rows[first * size : (first + len(part)) * size])]
 
 
-def _rows(samples: Sequence[Sample], results: Sequence[MetricResult]) -> Iterator[Row]:
-    """The rows of all metrics in table order: those of the first sample, then those of the second."""
-    for place in range(len(samples)):
-        for result in results:
-            size = len(result.columns)
-            yield from map(reject_non_finite, result.rows[place * size : (place + 1) * size])
-
-
-def _concluded(seen: _Seen, columns: Sequence[Column]) -> Analysis:
-    scores = tuple(row for row in seen.rows if isinstance(row, Score))
-    failures = tuple(row for row in seen.rows if isinstance(row, Failure))
-    table = Table(tuple(seen.samples), tuple(columns), scores, failures)
-    return Analysis(table, {key: moments.estimate() for key, moments in seen.moments.items()})
-
-
-def _streamed(seen: _Seen) -> dict[str, Any]:
-    """Counts of all texts, for the reports, which have the rows of the first ones only."""
-    failures = [
-        {"stage": stage, "error": error, "example": asdict(seen.examples[stage, error]), "counts": [
-            [system, column, n] for (system, column), n in counts.items()
-        ]}
-        for (stage, error), counts in seen.failed.items()
-    ]  # fmt: skip
-    return {"shown": len(seen.samples), "texts": dict(seen.texts), "failures": failures}
-
+# Going on with an earlier run: --retry-failed
 
 _OPTION = "retry_failed"
 
 
 def load_previous(prepared: PreparedRun) -> Result:
-    """The run in the plan's folder. Raises ConfigError where there is none, StorageError where it cannot be read."""
+    """Load the run in the plan's folder. Raises ConfigError if there is none, StorageError if it cannot be read."""
     out = prepared.plan.out
     if out is None:
         raise ConfigError(f"{option(_OPTION)}: name the folder of the run to go on with: {option('out', 'DIR')}")
@@ -211,35 +211,40 @@ def load_previous(prepared: PreparedRun) -> Result:
 
 
 def reusable_scores(prepared: PreparedRun, earlier: Result, columns: Sequence[Column]) -> list[Score]:
-    """The judges' scores of an earlier run. Raises ConfigError where it is not one of the same texts and `columns`."""
+    """Return the judges' scores of an earlier run. Raises ConfigError if its texts or columns differ."""
     where = str(prepared.plan.out)
     _check_columns(earlier.table.columns, columns, where)
     _check_texts(earlier.table.samples, prepared.samples, where)
-    asked = {one.name for one in columns if one.judge or len(prepared.judges) == 1}
-    kept = [s for s in earlier.table.scores if s.column in asked and s.provenance.method != IDENTICAL]
-    gone = sum(failure.column in asked for failure in earlier.failures)
+    judge_columns = {column.name for column in columns if column.judge or len(prepared.judges) == 1}
+    scores = [s for s in earlier.table.scores if s.column in judge_columns and s.provenance.method != IDENTICAL]
+    failed = sum(failure.column in judge_columns for failure in earlier.failures)
     prepared.notes.append(
-        f"{len(kept):,} scores are those of an earlier run in this folder; its {gone:,} failed judgments were asked "
-        "again. Requests, tokens and cost are of the last run alone."
+        f"{len(scores):,} scores are those of an earlier run in this folder; its {failed:,} failed judgments were "
+        "asked again. Requests, tokens and cost are of the last run alone."
     )
-    return kept
+    return scores
 
 
 def restore_counters(earlier: Result, progress: Progress) -> None:
-    """Have the counts know what an earlier run found that servers would not do: it is in the signatures."""
-    told = earlier.info.get("judges") or {}
+    """Carry over which parameters the servers refused in an earlier run: the signatures depend on them."""
+    judges = earlier.info.get("judges") or {}
     for name, counts in progress.judges.items():
-        counts.unmet.update(dict.fromkeys(told.get(name, {}).get("unmet") or (), 0))
+        counts.unmet.update(dict.fromkeys(judges.get(name, {}).get("unmet") or (), 0))
 
 
-def remaining_judgments(judgments: Iterable[Judgment], kept: Iterable[Score], suffix: str) -> list[Judgment]:
-    """The judgments of one judge, in whose columns' names `suffix` is, that have no score yet."""
-    have = {(score.item, score.system, score.rival, score.column) for score in kept}
+def remaining_judgments(judgments: Iterable[Judgment], earlier_scores: Iterable[Score], suffix: str) -> list[Judgment]:
+    """Return the judgments of one judge that have no score yet; `suffix` ends the names of its columns."""
+    scored = {(score.item, score.system, score.rival, score.column) for score in earlier_scores}
     return [
-        one
-        for one in judgments
-        if (one.sample.item, one.sample.system, one.rival.system if one.rival else "", one.criterion.name + suffix)
-        not in have
+        judgment
+        for judgment in judgments
+        if (
+            judgment.sample.item,
+            judgment.sample.system,
+            judgment.rival.system if judgment.rival else "",
+            judgment.criterion.name + suffix,
+        )
+        not in scored
     ]
 
 
@@ -253,27 +258,26 @@ def _check_columns(earlier: Iterable[Column], now: Iterable[Column], where: str)
         if column.name not in signatures:
             raise ConfigError(f"{_OPTION}: the run in {where} has a column {column.name!r}, and this one would not")
         if signatures[column.name] != column.signature:
+            before, after = column.signature.split("|"), signatures[column.name].split("|")
+            removed = [part for part in before if part not in after]
+            added = [part for part in after if part not in before]
             raise ConfigError(
                 f"{_OPTION}: {column.name} was asked in another way in {where}: "
-                f"{_differences(column.signature, signatures[column.name])}. Name another folder, or run without"
+                f"{', '.join(removed) or 'nothing'} then, {', '.join(added) or 'nothing'} now. "
+                "Name another folder, or run without"
             )
 
 
-def _differences(was: str, now: str) -> str:
-    before, after = was.split("|"), now.split("|")
-    gone = [part for part in before if part not in after]
-    new = [part for part in after if part not in before]
-    return f"{', '.join(gone) or 'nothing'} then, {', '.join(new) or 'nothing'} now"
-
-
 def _check_texts(earlier: Sequence[Sample], now: Sequence[Sample], where: str) -> None:
-    texts: Mapping[tuple[str, str], Sample] = {(whole(one.item), whole(one.system)): one for one in now}
-    for one in earlier:
-        there = texts.get((one.item, one.system))
-        name = f"item {one.item}, system {one.system}"
-        if there is None:
+    current_samples: Mapping[tuple[str, str], Sample] = {
+        (whole(sample.item), whole(sample.system)): sample for sample in now
+    }
+    for earlier_sample in earlier:
+        current = current_samples.get((earlier_sample.item, earlier_sample.system))
+        name = f"item {earlier_sample.item}, system {earlier_sample.system}"
+        if current is None:
             raise ConfigError(f"{_OPTION}: the run in {where} is of other data: {name} is not in this run's")
-        if _text(one) != _text(there):
+        if _text(earlier_sample) != _text(current):
             raise ConfigError(f"{_OPTION}: the run in {where} is of other data: the text of {name} has changed")
 
 
@@ -282,30 +286,33 @@ def _text(sample: Sample) -> tuple[str | None, ...]:
     return (whole(sample.output), source, *map(whole, sample.references))
 
 
+# Asking the judges
+
+
 def make_retriers(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> dict[str, Retrier]:
     """Give each judge a rate limiter of its own; budget and deadline are shared. Raises ConfigError."""
-    made = prepared.plan
-    until = None if made.deadline is None else asyncio.get_running_loop().time() + made.deadline
+    plan = prepared.plan
+    deadline = None if plan.deadline is None else asyncio.get_running_loop().time() + plan.deadline
     return {
         name: Retrier(
-            Policy(attempts=made.retries + 1),
-            RateLimiter(made.max_concurrency, made.rpm, made.tpm, steady=Capabilities.of(provider).full_distribution),
-            ledger if ledger.covers(provider) else None, counts=progress.judges[name], deadline=until,
+            Policy(attempts=plan.retries + 1),
+            RateLimiter(plan.max_concurrency, plan.rpm, plan.tpm, steady=Capabilities.of(provider).full_distribution),
+            ledger if ledger.covers(provider) else None, counts=progress.judges[name], deadline=deadline,
         )
         for name, provider in prepared.judges.items()
     }  # fmt: skip
 
 
 def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
-    """The columns of the judgments: of a panel, each criterion's mean, then its judges'."""
-    found: list[Column] = []
+    """Return the columns of the judgments; for a panel, each criterion's mean and then its judges."""
+    columns_of_run: list[Column] = []
     for criterion in prepared.criteria:
         of_judges = [
             signed_column(criterion, name, provider, prepared, progress.judges[name])
             for name, provider in prepared.judges.items()
         ]
-        found += [analyze.mean_column(of_judges), *of_judges] if len(of_judges) > 1 else of_judges
-    return found
+        columns_of_run += [analyze.mean_column(of_judges), *of_judges] if len(of_judges) > 1 else of_judges
+    return columns_of_run
 
 
 async def run_judges(
@@ -315,42 +322,44 @@ async def run_judges(
     emit: Callable[[Row], None],
     info: dict[str, Any],
     *,
-    kept: Sequence[Score],
+    earlier_scores: Sequence[Score],
 ) -> None:
-    """Every judge on every judgment but those whose scores are `kept`, all judges at once."""
-    made = prepared.plan
+    """Run all judges concurrently on every judgment that `earlier_scores` lacks."""
+    plan = prepared.plan
     if not prepared.judges or not prepared.criteria:
         return
     async with AsyncExitStack() as closing:
         cache: Cache = _cache(prepared)
         closing.callback(cache.close)
-        found = columns(prepared, progress)
+        table_columns = columns(prepared, progress)
         keep, flush = emit, prepared.recording.flush if prepared.recording else lambda: None
-        if made.out is not None:
-            journal = Journal(made.out, Table(tuple(prepared.samples), tuple(found), ()), info)
+        if plan.out is not None:
+            journal = Journal(plan.out, Table(tuple(prepared.samples), tuple(table_columns), ()), info)
             closing.callback(journal.close)
-            keep, flush = _both(emit, journal.add), _both_of(journal.flush, flush)
-        for score in kept:
+            keep, flush = _in_turn(emit, journal.add), _in_turn(journal.flush, flush)
+        for score in earlier_scores:
             keep(score)
         if prepared.pairs is not None:
-            for tie in prepared.pairs.ties([c.name for c in found if c.judge or len(prepared.judges) == 1]):
-                if _wanted(prepared, tie, found):
+            judge_columns = {c.name: c.criterion for c in table_columns if c.judge or len(prepared.judges) == 1}
+            wanted = prepared.wanted_texts
+            for tie in prepared.pairs.ties([*judge_columns]):
+                if wanted is None or (tie.item, tie.system) in wanted.get(judge_columns[tie.column], ()):
                     keep(tie)
         runs = []
         for name, retrier in retriers.items():
-            left = remaining_judgments(judgments(prepared, name), kept, column_suffix(prepared, name))
+            remaining = remaining_judgments(judgments(prepared, name), earlier_scores, column_suffix(prepared, name))
             engine = await closing.enter_async_context(_engine(prepared, name, retrier))
-            runs.append(_run(prepared, name, left, retrier, engine, cache=cache, emit=keep, flush=flush))
+            runs.append(_run(prepared, name, remaining, retrier, engine, cache=cache, emit=keep, flush=flush))
         try:
             async with asyncio.TaskGroup() as group:
-                for name, one in zip(retriers, runs, strict=True):
-                    group.create_task(_named(name, one) if len(runs) > 1 else one())
+                for name, judge_run in zip(retriers, runs, strict=True):
+                    group.create_task(_naming_judge(name, judge_run) if len(runs) > 1 else judge_run())
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
 
 
-async def _named(judge: str, run: JudgeRun) -> None:
-    """The run of one judge of a panel, which is named where it ends all of them."""
+async def _naming_judge(judge: str, run: JudgeRun) -> None:
+    """Run one judge of a panel, and name it in an error that stops all of them."""
     try:
         await run()
     except ProviderError as error:
@@ -362,7 +371,7 @@ async def _named(judge: str, run: JudgeRun) -> None:
 async def windowed_judge(
     prepared: PreparedRun, retriers: Mapping[str, Retrier], progress: Progress
 ) -> AsyncIterator[Judge | None]:
-    """What judges some texts at a time, called in a thread while this loop runs; None where nothing is judged."""
+    """Give a judge of windows of texts, to be called in a thread while this loop runs; None if nothing is judged."""
     if not prepared.judges or not prepared.criteria:
         yield None
         return
@@ -375,14 +384,16 @@ async def windowed_judge(
         engine = await closing.enter_async_context(_engine(prepared, name, retrier))
 
         async def judged(samples: Sequence[Sample]) -> MetricResult:
-            """Every criterion's row for each of these texts, in their order."""
+            """Return every criterion's row for each of these texts, in their order."""
             rows: dict[tuple[str, str, str], Row] = {}
-            asked = [Judgment(sample, criterion) for sample in samples for criterion in _asked_by(prepared, name)]
+            judgments_of_window = [
+                Judgment(sample, criterion) for sample in samples for criterion in _criteria_of_judge(prepared, name)
+            ]
 
             def emit(row: Row) -> None:
                 rows[row.item, row.system, row.column] = row
 
-            run = _run(prepared, name, asked, retrier, engine, cache=cache, emit=emit, flush=flush)
+            run = _run(prepared, name, judgments_of_window, retrier, engine, cache=cache, emit=emit, flush=flush)
             under_way.add(task := asyncio.ensure_future(run()))
             try:
                 await task
@@ -390,8 +401,10 @@ async def windowed_judge(
                 under_way.discard(task)
             if progress.stopping:
                 raise asyncio.CancelledError
-            found = columns(prepared, progress)
-            return MetricResult(tuple(found), tuple(rows[s.item, s.system, c.name] for s in samples for c in found))
+            table_columns = columns(prepared, progress)
+            return MetricResult(
+                tuple(table_columns), tuple(rows[s.item, s.system, c.name] for s in samples for c in table_columns)
+            )
 
         try:
             yield lambda samples: asyncio.run_coroutine_threadsafe(judged(samples), loop).result()
@@ -404,7 +417,7 @@ async def windowed_judge(
 def _run(
     prepared: PreparedRun,
     judge: str,
-    asked: Sequence[Judgment],
+    judgments_to_make: Sequence[Judgment],
     retrier: Retrier,
     engine: Engine,
     *,
@@ -413,16 +426,16 @@ def _run(
     flush: Callable[[], None],
 ) -> JudgeRun:
     return JudgeRun(
-        asked, prepared.judges[judge], prepared.settings,
+        judgments_to_make, prepared.judges[judge], prepared.settings,
         cache=cache, retrier=retrier, emit=emit, flush=flush, counts=retrier.counts,
         concurrency=prepared.plan.max_concurrency, suffix=column_suffix(prepared, judge), recording=prepared.recording,
-        engine=engine, criteria=_asked_by(prepared, judge),
+        engine=engine, criteria=_criteria_of_judge(prepared, judge),
     )  # fmt: skip
 
 
 @asynccontextmanager
 async def _engine(prepared: PreparedRun, judge: str, retrier: Retrier) -> AsyncIterator[Engine]:
-    """The engine of one judge, for all its rounds and windows. Raises ConfigError."""
+    """Open the engine of one judge for the whole run. Raises ConfigError."""
     context = engine_context(prepared.plan, prepared.judges[judge])
     context = replace(context, counts=retrier.counts, ledger=retrier.ledger, deadline=retrier.deadline)
     engine = engines.create_engine(prepared.plan.engine, context)
@@ -433,39 +446,24 @@ async def _engine(prepared: PreparedRun, judge: str, retrier: Retrier) -> AsyncI
             await close()
 
 
-def _both(emit: Callable[[Row], None], add: Callable[[Row], None]) -> Callable[[Row], None]:
-    def keep(row: Row) -> None:
-        emit(row)
-        add(row)
+def _in_turn(first: Callable[P, None], second: Callable[P, None]) -> Callable[P, None]:
+    def call(*args: P.args, **kwargs: P.kwargs) -> None:
+        first(*args, **kwargs)
+        second(*args, **kwargs)
 
-    return keep
-
-
-def _both_of(one: Callable[[], None], other: Callable[[], None]) -> Callable[[], None]:
-    def do() -> None:
-        one()
-        other()
-
-    return do
+    return call
 
 
-def _asked_by(prepared: PreparedRun, judge: str) -> list[Criterion]:
+def _criteria_of_judge(prepared: PreparedRun, judge: str) -> list[Criterion]:
     return [criterion_for(criterion, prepared.judges[judge]) for criterion in prepared.criteria]
 
 
-def _wanted(prepared: PreparedRun, tie: Score, columns: Sequence[Column]) -> bool:
-    if prepared.wanted is None:
-        return True
-    criterion = next(column.criterion for column in columns if column.name == tie.column)
-    return (tie.item, tie.system) in prepared.wanted.get(criterion, ())
-
-
 def judgments(prepared: PreparedRun, judge: str) -> Sequence[Judgment]:
-    """What one judge is asked: of texts or pairs, those that are wanted."""
-    criteria = _asked_by(prepared, judge)
+    """Return what one judge is asked: the wanted texts, or the wanted pairs."""
+    criteria = _criteria_of_judge(prepared, judge)
     if prepared.pairs is not None:
-        every = prepared.pairs.judgments(criteria)
-        return [one for one in every if is_wanted(prepared, one.sample, one.criterion)]
+        all_judgments = prepared.pairs.judgments(criteria)
+        return [judgment for judgment in all_judgments if is_wanted(prepared, judgment.sample, judgment.criterion)]
     return [
         Judgment(sample, criterion)
         for sample in prepared.samples
@@ -478,17 +476,17 @@ def judgments(prepared: PreparedRun, judge: str) -> Sequence[Judgment]:
 async def open_metric_client(
     prepared: PreparedRun, progress: Progress, retriers: Mapping[str, Retrier]
 ) -> AsyncIterator[None]:
-    """While this lasts, metrics can ask the first of the judges."""
+    """Let metrics ask the first judge while this context is open."""
     if prepared.ask is None or not any(asks_judge(metric) for metric in prepared.metrics.values()):
         yield
         return
-    made, (name, provider) = prepared.plan, next(iter(prepared.judges.items()))
+    plan, (name, provider) = prepared.plan, next(iter(prepared.judges.items()))
     with ExitStack() as stack:
         cache: Cache = _cache(prepared)
         stack.callback(cache.close)
         asker = MetricClient(
             provider, cache=cache, retrier=retriers[name], counts=progress.judges[name],
-            concurrency=made.max_concurrency, max_tokens=made.max_tokens, recording=prepared.recording,
+            concurrency=plan.max_concurrency, max_tokens=plan.max_tokens, recording=prepared.recording,
         )  # fmt: skip
         async with asker:
             prepared.ask.to = from_thread(asker, asyncio.get_running_loop())
@@ -500,16 +498,16 @@ async def open_metric_client(
 
 
 def _cache(prepared: PreparedRun) -> Cache:
-    """The plan's cache, with what there is to say of it in the notes."""
+    """Open the plan's cache; what it reports goes into the notes."""
     return open_cache(prepared.plan.cache, prepared.notes)
 
 
 def require_all_recorded(*results: Result | None) -> None:
-    """Raises Unrecorded where judgments failed for that, with their number and the first one."""
-    found = [row for one in results if one for row in one.failures if row.error == Unrecorded.__name__]
-    if found:
-        first = found[0]
+    """Raise Unrecorded if a recording lacks replies: such judgments must not count as failed ones."""
+    unrecorded = [row for result in results if result for row in result.failures if row.error == Unrecorded.__name__]
+    if unrecorded:
+        first = unrecorded[0]
         where = f"{one_line(first.item, 60)} ({one_line(first.system, 60)}), {one_line(first.column, 60)}"
         raise Unrecorded(
-            f"{plural(len(found), 'judgment')} not in the recording; the first is {where}: {first.message}"
+            f"{plural(len(unrecorded), 'judgment')} not in the recording; the first is {where}: {first.message}"
         )

@@ -1,13 +1,10 @@
-"""Run what was prepared; what was scored is kept however it ends.
-
-Several runs that are one: asked one after the other, from one budget and within one deadline.
-"""
+"""Carry out prepared runs, alone or several in turn. Scores are saved however a run ends."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import copy_context
@@ -25,7 +22,7 @@ from judge.core.records import Column, Score
 from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Row
 from judge.execution.progress import JudgeProgress, Progress
-from judge.metrics import MetricResult, parallel
+from judge.metrics import parallel
 from judge.report.views import items
 from judge.results.result import Result
 from judge.stats import human_agreement
@@ -39,52 +36,65 @@ T = TypeVar("T")
 async def run_pipeline(
     prepared: PreparedRun, progress: Progress | None = None, ledger: BudgetLedger | None = None
 ) -> Result:
-    """Carry out a prepared run. What was scored is saved (with `out`) however the run ends.
+    """Carry out a prepared run. With `out`, what was scored is saved however the run ends.
 
-    One cut short does not replace an earlier one that had more: its rows then stay in the journal beside that. `ledger`
-    pays for several runs that have one budget.
+    A run cut short does not replace an earlier one that had more rows: its own rows then stay in the journal beside it.
+    Pass a `ledger` if several runs share one budget.
 
-    Raises what `runner.Run` raises, and CancelledError when it is interrupted.
+    Raises what `JudgeRun` raises, and CancelledError when it is interrupted.
     """
     progress = progress if progress is not None else Progress()
     progress.judges = {name: JudgeProgress() for name in prepared.judges}
     progress.measured = prepared.measured
     ledger = ledger if ledger is not None else BudgetLedger(prepared.plan.budget)
-    return await (_held if prepared.rest is None else _stream)(prepared, progress, ledger)
+    return await (_run_in_memory if prepared.rest is None else _run_streamed)(prepared, progress, ledger)
 
 
-async def _held(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Result:
-    """A run over samples that are all in memory."""
+async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Result:
+    """Run over samples that are all in memory."""
     retriers = judge_run.make_retriers(prepared, progress, ledger)
     about = metadata_factory(prepared, progress, ledger)
     rows: list[Row] = []
     measured: list[Column] = []
-    kept: list[Score] = []
+    earlier_scores: list[Score] = []
     if prepared.plan.retry_failed:
         earlier = judge_run.load_previous(prepared)
         judge_run.restore_counters(earlier, progress)
-        kept = judge_run.reusable_scores(prepared, earlier, judge_run.columns(prepared, progress))
+        earlier_scores = judge_run.reusable_scores(prepared, earlier, judge_run.columns(prepared, progress))
 
     def finish(status: str) -> Result:
-        result = _result(prepared, progress, rows, measured, about(status))
-        if prepared.plan.out is not None:
-            _store(result, prepared.plan.out, whole=status == "complete", empty=not rows)
+        result = _build_result(prepared, progress, rows, measured, about(status))
+        if (out := prepared.plan.out) is not None:
+            # A run cut short must not replace an earlier one that has more rows.
+            if status == "complete" or len(result.table.scores) + len(result.failures) > _saved_row_count(out):
+                result.save(out, overwrite=True)
+            elif not rows:
+                delete_journal(out)
         return result
 
     status = "stopped"
-    with _ending(prepared, progress):
+    with _closing_run(prepared, progress):
         try:
-            await judge_run.run_judges(prepared, retriers, progress, rows.append, about("partial"), kept=kept)
+            await judge_run.run_judges(
+                prepared, retriers, progress, rows.append, about("partial"), earlier_scores=earlier_scores
+            )
             if progress.stopping:
                 raise asyncio.CancelledError
             async with judge_run.open_metric_client(prepared, progress, retriers):
-                async for found in _measured(prepared, progress):
-                    reject_duplicate_columns(
-                        [c.name for c in [*judge_run.columns(prepared, progress), *measured, *found.columns]]
+                for name, metric in prepared.metrics.items():
+                    progress.stage = name
+                    prepared.measured(0, len(prepared.samples))
+                    score = partial(parallel.score_in_parallel, metric, prepared.samples)
+                    metric_result = await _run_in_thread(
+                        partial(score, workers=prepared.plan.workers, tell=prepared.measured)
                     )
-                    measured.extend(found.columns)
-                    rows.extend(map(metric_setup.reject_non_finite, found.rows))
-                    prepared.notes.extend(map(str, found.notes))
+                    metric_setup.validate_result(name, metric_result, prepared.samples)
+                    reject_duplicate_columns(
+                        [c.name for c in [*judge_run.columns(prepared, progress), *measured, *metric_result.columns]]
+                    )
+                    measured.extend(metric_result.columns)
+                    rows.extend(map(metric_setup.reject_non_finite, metric_result.rows))
+                    prepared.notes.extend(map(str, metric_result.notes))
             progress.stage = "done"
             status = "complete"
         except asyncio.CancelledError:
@@ -96,100 +106,92 @@ async def _held(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger)
 
 
 @contextmanager
-def _ending(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
-    """However this ends, metrics end too, the recording is closed, and what stopped it says how to go on."""
+def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
+    """Stop the metrics and close the recording however the run ends; tell in an error how to resume."""
     try:
         yield
-    except (asyncio.CancelledError, CancelledError):  # the latter from the thread of a run that is streamed
+    except (asyncio.CancelledError, CancelledError):  # the latter from the thread of a streamed run
         prepared.measured.stopped = True
         raise asyncio.CancelledError from None
     except (Reached, ProviderError, StorageError) as error:
-        _tell(error, prepared, progress)
+        _add_resume_note(error, prepared, progress)
         raise
     finally:
         if prepared.recording is not None:
             prepared.recording.close()
 
 
-def _tell(error: JudgeError, prepared: PreparedRun, progress: Progress) -> None:
-    """Add to what stopped a run what it has, and how to go on. Where it made nothing there is nothing to add."""
+def _add_resume_note(error: JudgeError, prepared: PreparedRun, progress: Progress) -> None:
+    """Add to an error how many judgments were made, if any, and how to resume."""
     if not progress.done and not isinstance(error, Reached):
         return
     out, streamed = prepared.plan.out, prepared.rest is not None
-    said = (
+    progress_text = (
         f"{progress.done:,} judgments are made"
         if streamed
         else f"{progress.done:,} of {progress.total:,} judgments are made"
     )
-    said += f" and kept in {out}." if out is not None and progress.done and not streamed else "."
-    said += f" A run this large writes {out} when it is done." if out is not None and streamed else ""
+    progress_text += f" and kept in {out}." if out is not None and progress.done and not streamed else "."
+    progress_text += f" A run this large writes {out} when it is done." if out is not None and streamed else ""
     if prepared.plan.cache is False:
-        error.add_note(f"{said} Without a cache ({option('cache', False)}) a new run pays for all of them again.")
+        error.add_note(
+            f"{progress_text} Without a cache ({option('cache', False)}) a new run pays for all of them again."
+        )
     else:
         again = "Make the same call again" if in_python() else "Start the same command again"
-        error.add_note(f"{said} {again} to go on: what is in the cache is not asked or paid again.")
+        error.add_note(f"{progress_text} {again} to go on: what is in the cache is not asked or paid again.")
 
 
-async def _measured(prepared: PreparedRun, progress: Progress) -> AsyncIterator[MetricResult]:
-    """One metric after the other."""
-    for name, metric in prepared.metrics.items():
-        progress.stage = name
-        prepared.measured(0, len(prepared.samples))
-        score = partial(parallel.score_in_parallel, metric, prepared.samples)
-        found = await _beside(partial(score, workers=prepared.plan.workers, tell=prepared.measured))
-        yield metric_setup.validate_result(name, found, prepared.samples)
-
-
-async def _stream(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Result:
-    """A run over data that is not held in memory."""
+async def _run_streamed(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Result:
+    """Run over data that is not held in memory."""
     retriers = judge_run.make_retriers(prepared, progress, ledger)
     about = metadata_factory(prepared, progress, ledger)
     if not retriers:
         progress.stage = ", ".join(prepared.metrics)
-    with _ending(prepared, progress):
+    with _closing_run(prepared, progress):
         async with judge_run.windowed_judge(prepared, retriers, progress) as judge:
-            found, counts = await _beside(partial(judge_run.run_streamed, prepared, judge))
+            analysis, counts = await _run_in_thread(partial(judge_run.run_streamed, prepared, judge))
     result = Result(
-        found.table, found.estimates, _about(prepared, about("complete"), found.table.columns, streamed=counts)
+        analysis.table,
+        analysis.estimates,
+        _complete_info(prepared, about("complete"), analysis.table.columns, streamed=counts),
     )
     if prepared.plan.out is not None:
         result.save(prepared.plan.out, overwrite=True)
     return result
 
 
-def _about(prepared: PreparedRun, info: dict[str, Any], columns: Sequence[Column], **more: Any) -> dict[str, Any]:
-    """What there is to know of a run, with the prompts of a finished one."""
+def _complete_info(
+    prepared: PreparedRun, info: dict[str, Any], columns: Sequence[Column], **more: Any
+) -> dict[str, Any]:
+    """Add the signatures to the metadata of a run, and the prompts if it is complete."""
     info = info | {"signatures": {c.name: c.signature for c in columns}} | more
     if info["status"] == "complete" and prepared.criteria:
-        asked = {column_suffix(prepared, name): judge_run.judgments(prepared, name) for name in prepared.judges}
-        info |= {"prompts": run_metadata.prompt_skeletons(asked, items.first(prepared.samples))}
+        judgments_by_suffix = {
+            column_suffix(prepared, name): judge_run.judgments(prepared, name) for name in prepared.judges
+        }
+        info |= {"prompts": run_metadata.prompt_skeletons(judgments_by_suffix, items.first(prepared.samples))}
     return info
 
 
-def _result(
+def _build_result(
     prepared: PreparedRun, progress: Progress, rows: list[Row], measured: list[Column], info: dict[str, Any]
 ) -> Result:
-    """All rows, and what they support."""
+    """Analyse the rows."""
     columns = [*judge_run.columns(prepared, progress), *measured]
     plan = prepared.plan
     orders = plan.orders if isinstance(plan, RankPlan) else None
     judged = orders is None and bool(prepared.criteria)
     looks = looks_of(prepared.samples) if judged and info["status"] == "complete" else None
-    found = analyze(prepared.samples, columns, rows, orders=orders, seed=plan.seed, looks=looks, people=plan.calibrate)
-    rated = human_agreement.of_run(found.table, info["model"], plan.seed) if looks is not None else ()
-    return Result.of(found, _about(prepared, info, columns), rated)
+    analysis = analyze(
+        prepared.samples, columns, rows, orders=orders, seed=plan.seed, looks=looks, people=plan.calibrate
+    )
+    rated = human_agreement.of_run(analysis.table, info["model"], plan.seed) if looks is not None else ()
+    return Result.of(analysis, _complete_info(prepared, info, columns), rated)
 
 
-def _store(result: Result, out: Path, *, whole: bool, empty: bool) -> None:
-    """Save what is whole or has more rows than an earlier run left there; of an `empty` one no journal stays."""
-    if whole or len(result.table.scores) + len(result.failures) > _stored_rows(out):
-        result.save(out, overwrite=True)
-    elif empty:
-        delete_journal(out)
-
-
-def _stored_rows(out: Path) -> int:
-    """How many rows an earlier run left in this folder."""
+def _saved_row_count(out: Path) -> int:
+    """Count the rows that an earlier run saved in this folder."""
     from pyarrow import ArrowException, parquet
 
     try:
@@ -198,43 +200,43 @@ def _stored_rows(out: Path) -> int:
         return 0
 
 
-async def _beside(work: Callable[[], T]) -> T:
-    """Run in a thread that nobody waits for once this is cancelled: Ctrl-C does not sit out a slow metric."""
+async def _run_in_thread(work: Callable[[], T]) -> T:
+    """Run in a daemon thread, so that Ctrl-C does not wait for a slow metric."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
+    future: asyncio.Future[T] = loop.create_future()
 
-    def tell(say: Callable[[Any], None], what: Any) -> None:
-        if not done.cancelled():
-            say(what)
+    def tell(settle: Callable[[Any], None], outcome: Any) -> None:
+        if not future.cancelled():
+            settle(outcome)
 
     def in_thread() -> None:
         try:
-            told: tuple[Callable[[Any], None], Any] = done.set_result, work()
+            settling: tuple[Callable[[Any], None], Any] = future.set_result, work()
         except BaseException as error:  # noqa: BLE001  (raised again where it is awaited)
-            told = done.set_exception, error
+            settling = future.set_exception, error
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(tell, *told)
+            loop.call_soon_threadsafe(tell, *settling)
 
     threading.Thread(target=copy_context().run, args=(in_thread,), name="judge-metric", daemon=True).start()
-    return await done
+    return await future
 
 
-Showing = Callable[[str, PreparedRun], AbstractContextManager[Any]]
-"""What shows one of the runs, by its name, while it goes."""
+Display = Callable[[str, PreparedRun], AbstractContextManager[Any]]
+"""Shows a run, given its name, while the context is open."""
 
 
 async def run_sequentially(
-    runs: Mapping[str, PreparedRun], plan: Plan, progress: Progress | None, shown: Showing
+    runs: Mapping[str, PreparedRun], plan: Plan, progress: Progress | None, display: Display
 ) -> dict[str, Result]:
-    """What each run brings; budget and deadline are those of the plan. Raises what `stages.run` raises."""
+    """Run one after the other; all share the budget and deadline of the plan. Raises what `run_pipeline` raises."""
     progress = progress if progress is not None else Progress()
     ledger, results = BudgetLedger(plan.budget), dict[str, Result]()
     now = asyncio.get_running_loop().time
-    until = None if plan.deadline is None else now() + plan.deadline
-    for name, one in runs.items():
-        if until is not None:
-            one.plan = one.plan.model_copy(update={"deadline": until - now()})
+    deadline = None if plan.deadline is None else now() + plan.deadline
+    for name, prepared in runs.items():
+        if deadline is not None:
+            prepared.plan = prepared.plan.model_copy(update={"deadline": deadline - now()})
         progress.stage = "judging"
-        with shown(name, one):
-            results[name] = await run_pipeline(one, progress, ledger)
+        with display(name, prepared):
+            results[name] = await run_pipeline(prepared, progress, ledger)
     return results

@@ -1,4 +1,4 @@
-"""A forecast as it is shown: on a terminal, in a notebook, to a program."""
+"""`judge.plan`, and its forecast on a terminal, in a notebook or as JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from judge.commands.evaluate import Data
 
 FORMATS = ("console", "json")
-_HEADS = ("judgments", "equal", "cached", "requests", "tokens in", "out", "prefix")
+_HEADINGS = ("judgments", "equal", "cached", "requests", "tokens in", "out", "prefix")
 _GO_ON = "the run then stops, and goes on from there with the same command"
 _PREFIX = "prefix: of the tokens in, what a provider's cache can serve, as the same text was begun with before"
 
@@ -73,144 +73,134 @@ def plan(
     Or, with `items`, of so many items like these. Sends nothing, and needs no key. What the cache holds already is not
     counted. Raises JudgeError.
     """
-    given: Mapping[str, Any] = {name: value for name, value in options.items() if name not in ("out", "record")}
-    made, judges, own = to_config(config.rank_plan if rank else config.plan, data, criteria, model, given)
-    made = made.model_copy(update={"retry_failed": False})
-    opened = judges if judges is None else _opened(made, judges)
-    ready = prepare(made, data, providers=open_offline(made) if opened is None else opened, own=own)
-    found = estimate_cost(ready, items=items)
-    return Forecast(**{one.name: getattr(found, one.name) for one in fields(found)})
+    run_options: Mapping[str, Any] = {name: value for name, value in options.items() if name not in ("out", "record")}
+    run_plan, judges, loaded_criteria = to_config(
+        config.rank_plan if rank else config.plan, data, criteria, model, run_options
+    )
+    run_plan = run_plan.model_copy(update={"retry_failed": False})
+    providers = open_offline(run_plan)
+    if judges is not None:  # providers that the caller made keep their places between those of the plan
+        named = iter(providers)
+        providers = [next(named) if isinstance(judge, Judge) else judge for judge in judges]
+    prepared = prepare(run_plan, data, providers=providers, loaded_criteria=loaded_criteria)
+    estimate = estimate_cost(prepared, items=items)
+    return Forecast(**{field.name: getattr(estimate, field.name) for field in fields(estimate)})
 
 
-def _opened(made: config.Plan, judges: list[Any]) -> list[Any]:
-    """The judges in their order; those of the plan as ones that send nothing."""
-    named = iter(open_offline(made))
-    return [next(named) if isinstance(one, Judge) else one for one in judges]
-
-
-def _html(found: RunForecast) -> Iterator[str]:
-    for one in found.judges:
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(one))
-        heads = "".join(f"<th>{head}</th>" for head in ("", *_HEADS))
-        yield f"<p><b>{escape(one.ahead.judge)}</b> {escape(one.endpoint)}</p>"
+def _html(forecast: RunForecast) -> Iterator[str]:
+    for judge in forecast.judges:
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(judge))
+        heads = "".join(f"<th>{head}</th>" for head in ("", *_HEADINGS))
+        yield f"<p><b>{escape(judge.ahead.judge)}</b> {escape(judge.endpoint)}</p>"
         yield f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-        yield f"<p>{'<br>'.join(f'{name}: {escape(fact)}' for name, fact in _told(one))}</p>"
-    if not found.judges:
+        yield f"<p>{'<br>'.join(f'{name}: {escape(fact)}' for name, fact in _judge_facts(judge))}</p>"
+    if not forecast.judges:
         yield "<p>No judge is asked to score anything.</p>"
-    said = [*(_limits(found) if found.requests else ()), *found.notes]
-    notes = "".join(f"<p>{escape(note)}</p>" for note in said)
+    remarks = [*(_limits(forecast) if forecast.requests else ()), *forecast.notes]
+    notes = "".join(f"<p>{escape(note)}</p>" for note in remarks)
     yield f"<details><summary>On what this rests</summary>{notes}</details>"
 
 
-def _rows(one: JudgeForecast) -> Iterator[list[str]]:
-    lines = one.ahead.lines
-    for line in [*lines, one.ahead.total] if len(lines) > 1 else lines:
+def _rows(judge: JudgeForecast) -> Iterator[list[str]]:
+    lines = judge.ahead.lines
+    for line in [*lines, judge.ahead.total] if len(lines) > 1 else lines:
         counts = (line.judgments, line.equal, line.cached, line.requests, line.read, line.written)
         share = f"{line.shared / line.read:.0%}" if line.read else "–"
         yield [line.criterion, *(f"{number:,.0f}" for number in counts), share]
 
 
-def show(screen: Console, found: RunForecast) -> None:
+def show(screen: Console, forecast: RunForecast) -> None:
     """Print a forecast."""
-    for one in found.judges:
-        screen.print(Text.assemble((one.ahead.judge, "bold"), (f"  {one.endpoint}", "dim")))
-        screen.print(_table(one))
-        _facts(screen, one)
+    for judge in forecast.judges:
+        screen.print(Text.assemble((judge.ahead.judge, "bold"), (f"  {judge.endpoint}", "dim")))
+        screen.print(_table(judge))
+        facts = Table.grid(padding=(0, 2))
+        facts.add_column(style="bold", no_wrap=True)
+        facts.add_column(overflow="fold")
+        for name, fact in _judge_facts(judge):
+            facts.add_row(name, fact)
+        if judge.ahead.total.requests:
+            facts.add_row("rests on", judge.rests)
+        screen.print(facts)
         screen.print()
-    if not found.judges:
+    if not forecast.judges:
         screen.print("No judge is asked to score anything.")
-    if len(found.judges) > 1:
-        screen.print(Text(f"all judges  {found.requests:,} requests, {_price(found.price)}", "bold"))
-    for said in _limits(found) if found.requests else ():
-        screen.print(Text(said, "bold"))
-    for note in [*([_PREFIX] if found.requests else []), *found.notes]:
+    if len(forecast.judges) > 1:
+        screen.print(Text(f"all judges  {forecast.requests:,} requests, {_price(forecast.price)}", "bold"))
+    for remark in _limits(forecast) if forecast.requests else ():
+        screen.print(Text(remark, "bold"))
+    for note in [*([_PREFIX] if forecast.requests else []), *forecast.notes]:
         screen.print(Text(note, "dim"))
 
 
-def _table(one: JudgeForecast) -> Table:
+def _table(judge: JudgeForecast) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("", overflow="fold")
-    for head in _HEADS:
+    for head in _HEADINGS:
         table.add_column(head, justify="right", no_wrap=True)
-    for row in _rows(one):
-        table.add_row(*row, style="bold" if row[0] == "all" and len(one.ahead.lines) > 1 else "")
+    for row in _rows(judge):
+        table.add_row(*row, style="bold" if row[0] == "all" and len(judge.ahead.lines) > 1 else "")
     return table
 
 
-def _facts(screen: Console, one: JudgeForecast) -> None:
-    """Price, time and what they rest on, each on lines of its own under a word."""
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="bold", no_wrap=True)
-    facts.add_column(overflow="fold")
-    for name, fact in _told(one):
-        facts.add_row(name, fact)
-    if one.ahead.total.requests:
-        facts.add_row("rests on", one.rests)
-    screen.print(facts)
-
-
-def _told(one: JudgeForecast) -> Iterator[tuple[str, str]]:
-    """How the judge is asked, what that costs and would cost otherwise, and how long it takes."""
-    if one.way:
-        yield "way", one.way
-    yield "price", _money(one)
-    if one.single is not None:
-        price = "" if one.single.price is None else f"{dollars(one.single.price)}, "
-        many = f"{one.single.requests:,} request{'s' * (one.single.requests != 1)}"
+def _judge_facts(judge: JudgeForecast) -> Iterator[tuple[str, str]]:
+    """Yield name and text: how the judge is asked, the price, the price of single replies, and the time."""
+    if judge.way:
+        yield "way", judge.way
+    yield "price", _describe_cost(judge)
+    if judge.single is not None:
+        price = "" if judge.single.price is None else f"{dollars(judge.single.price)}, "
+        many = f"{judge.single.requests:,} request{'s' * (judge.single.requests != 1)}"
         yield "single", f"{price}{many} with {option('weighting', 'single')}: one reply for each judgment"
-    yield "time", _time(one)
+    seconds = judge.time.seconds
+    yield "time", judge.time.why if seconds is None else f"about {duration(seconds)} ({judge.time.why})"
 
 
-def _money(one: JudgeForecast) -> str:
-    money = one.money
+def _describe_cost(judge: JudgeForecast) -> str:
+    money = judge.money
     if money.price is None:
         return f"unknown ({money.why})"
-    if not money.why or one.ahead.total.requests == 0:
+    if not money.why or judge.ahead.total.requests == 0:
         return "nothing: no request is sent"
     if money.price == 0:
         return f"nothing: {money.why}"
     rate = "" if money.rate is None else f": {_rate(money.rate[0])} in, {_rate(money.rate[1])} out for a million tokens"
-    said = f"{dollars(money.price)} ({money.why}{rate})"
+    words = f"{dollars(money.price)} ({money.why}{rate})"
     if money.cached is not None and round(money.cached, 6) < round(money.price, 6):
-        said += f"; {dollars(money.cached)} where the provider's cache serves every shared prefix"
-    return said
+        words += f"; {dollars(money.cached)} where the provider's cache serves every shared prefix"
+    return words
 
 
 def _rate(amount: float) -> str:
-    """`$0.75`, `$15.00`; below a cent two digits that count."""
+    """Format a price per million tokens: `$0.75`; below a cent with two significant digits."""
     return f"${amount:,.2f}" if amount >= 0.01 or not amount else dollars(amount)
-
-
-def _time(one: JudgeForecast) -> str:
-    seconds = one.time.seconds
-    return one.time.why if seconds is None else f"about {duration(seconds)} ({one.time.why})"
 
 
 def _price(price: float | None) -> str:
     return "price unknown" if price is None else dollars(price)
 
 
-def _limits(found: RunForecast) -> Iterator[str]:
-    """What a budget is enough for, and what a deadline leaves time for."""
-    if found.budget is not None:
-        yield f"{option('budget', str(found.budget))}: {_budget(found, found.budget)}"
-    if found.deadline is not None:
-        yield f"{option('deadline')} {found.deadline:g} s: {_in_time(found)}"
+def _limits(forecast: RunForecast) -> Iterator[str]:
+    """Yield how far the budget and the deadline reach."""
+    if forecast.budget is not None:
+        yield f"{option('budget', str(forecast.budget))}: {_describe_budget(forecast, forecast.budget)}"
+    if forecast.deadline is not None:
+        yield f"{option('deadline')} {forecast.deadline:g} s: {_describe_deadline(forecast)}"
 
 
-def _budget(found: RunForecast, budget: Budget) -> str:
-    if found.fits is None:
+def _describe_budget(forecast: RunForecast, budget: Budget) -> str:
+    if forecast.fits is None:
         return "the price is not known, so a run stops at once; give tokens: 200000tokens"
-    if found.fits >= found.requests:
-        return f"all {found.requests:,} requests fit"
-    if not found.fits:
-        return f"no request fits, as one goes only when the most it can cost is left; {budget.lacking(found.room)}"
-    return f"about {found.fits:,} of {found.requests:,} requests fit; {_GO_ON}"
+    if forecast.fits >= forecast.requests:
+        return f"all {forecast.requests:,} requests fit"
+    if not forecast.fits:
+        return f"no request fits, as one goes only when the most it can cost is left; {budget.lacking(forecast.room)}"
+    return f"about {forecast.fits:,} of {forecast.requests:,} requests fit; {_GO_ON}"
 
 
-def _in_time(found: RunForecast) -> str:
-    if found.in_time is None:
+def _describe_deadline(forecast: RunForecast) -> str:
+    if forecast.in_time is None:
         return "a batch that is under way then goes on without the run, and the same command fetches what it brings"
-    if found.in_time >= found.requests:
-        return f"all {found.requests:,} requests are in time"
-    return f"about {found.in_time:,} of {found.requests:,} requests are in time; {_GO_ON}"
+    if forecast.in_time >= forecast.requests:
+        return f"all {forecast.requests:,} requests are in time"
+    return f"about {forecast.in_time:,} of {forecast.requests:,} requests are in time; {_GO_ON}"

@@ -1,9 +1,4 @@
-"""Which texts are compared with which, and in which order they are shown.
-
-A finished run in the folder that a new one is going to write into.
-
-Everything a run needs, read and checked before the first request.
-"""
+"""Read and check everything a run needs before its first request: data, criteria, metrics, judges and pairs."""
 
 from __future__ import annotations
 
@@ -16,12 +11,11 @@ from itertools import chain, combinations, islice
 from pathlib import Path
 from typing import Any
 
+from judge import config, text
 from judge import criteria as criteria_module
-from judge import text
 from judge.cache import check_reachable, local_dir
-from judge.commands import judge_models as of_plan
-from judge.commands import metric_setup, prompt_language
-from judge.config import Judge, Plan, RankPlan, plan
+from judge.commands import judge_models, metric_setup, prompt_language
+from judge.config import Judge, Plan, RankPlan
 from judge.core import plugins
 from judge.core.errors import ConfigError, StorageError
 from judge.core.messages import command, in_python, option
@@ -41,15 +35,15 @@ from judge.stats.human_agreement import out_of_scale, unknown_criteria
 from judge.table import RUN
 
 Pair = tuple[Sample, Sample]
-_EQUAL = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked")
+_TIE = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked")
 
 
 @dataclass(frozen=True, slots=True)
 class PairPlan:
-    """The pairs of texts of a ranking, each as it is shown: two orders are two entries.
+    """The pairs of texts of a ranking in the order they are shown: two orders are two entries.
 
-    `compared` are asked about, `equal` are ties without a question. `possible` counts the pairs that there are,
-    `chosen` those that were taken, and `alone` the pairs of systems and items for which one text is missing.
+    A judge is asked about `compared`; `equal` texts tie without a question. `possible` counts all pairs, `chosen` the
+    sampled ones, and `alone` the pairs of systems and items with only one text or none.
     """
 
     compared: tuple[Pair, ...]
@@ -59,22 +53,31 @@ class PairPlan:
     alone: int
 
     def judgments(self, criteria: Sequence[Criterion]) -> list[Judgment]:
-        """What a judge is asked."""
+        """Return what a judge is asked."""
         return [Judgment(first, criterion, second) for first, second in self.compared for criterion in criteria]
 
     def ties(self, columns: Sequence[str]) -> Iterator[Score]:
-        """The rows of equal texts."""
+        """Yield the rows of equal texts."""
         for first, second in self.equal:
             for column in columns:
-                yield Score(first.item, first.system, column, 0.5, _EQUAL, second.system)
+                yield Score(first.item, first.system, column, 0.5, _TIE, second.system)
+
+    def notes(self) -> list[str]:
+        """Return what reports say about pairs that are not compared."""
+        notes = []
+        if self.chosen < self.possible:
+            notes.append(f"A sample: {self.chosen:,} of {self.possible:,} pairs of texts are compared.")
+        if self.alone:
+            notes.append(f"{self.alone:,} pairs of systems and items have only one text or none, and are not compared.")
+        return notes
 
 
 def choose_pairs(samples: Sequence[Sample], *, orders: int, budget: int | None, seed: int) -> PairPlan:
-    """Every pair of two systems' texts for one item, or a sample of `budget` of them.
+    """Pair the texts of every two systems for each item; with a `budget`, sample as many pairs.
 
     A sample takes the pairs of systems in turn, each time with an item drawn by `seed`, so that all are compared about
-    equally often. With one order, a hash of seed, item and systems says which text is shown first. Raises ConfigError
-    where nothing can be compared.
+    equally often. With one order, a hash of seed, item and systems decides which text is shown first. Raises
+    ConfigError if nothing can be compared.
     """
     systems = list(dict.fromkeys(s.system for s in samples))
     items = list(dict.fromkeys(s.item for s in samples))
@@ -83,37 +86,37 @@ def choose_pairs(samples: Sequence[Sample], *, orders: int, budget: int | None, 
         [(texts[item, a], texts[item, b]) for item in items if (item, a) in texts and (item, b) in texts]
         for a, b in combinations(systems, 2)
     ]
-    every = [pair for item in zip(*_padded(by_systems), strict=True) for pair in item if pair is not None]
-    if not every:
+    all_pairs = [pair for item in zip(*_padded(by_systems), strict=True) for pair in item if pair is not None]
+    if not all_pairs:
         raise ConfigError(
             f"nothing to compare: no item has texts of two systems (systems: {', '.join(systems[:10])}); name the "
             "column of the systems with --map system=COLUMN, or those of their texts with --systems A,B"
         )
-    chosen = every if budget is None or budget >= len(every) else _sampled(by_systems, budget, seed)
-    shown = [shown for pair in chosen for shown in _shown(pair, orders, seed)]
+    chosen = all_pairs if budget is None or budget >= len(all_pairs) else _sample_pairs(by_systems, budget, seed)
+    ordered_pairs = [ordered_pairs for pair in chosen for ordered_pairs in _in_order(pair, orders, seed)]
     return PairPlan(
-        compared=tuple(pair for pair in shown if pair[0].output != pair[1].output),
-        equal=tuple(pair for pair in shown if pair[0].output == pair[1].output),
-        possible=len(every),
+        compared=tuple(pair for pair in ordered_pairs if pair[0].output != pair[1].output),
+        equal=tuple(pair for pair in ordered_pairs if pair[0].output == pair[1].output),
+        possible=len(all_pairs),
         chosen=len(chosen),
-        alone=len(by_systems) * len(items) - len(every),
+        alone=len(by_systems) * len(items) - len(all_pairs),
     )
 
 
 def _padded(lists: Sequence[Sequence[Pair]]) -> list[list[Pair | None]]:
     longest = max(map(len, lists), default=0)
-    return [[*one, *[None] * (longest - len(one))] for one in lists]
+    return [[*pairs, *[None] * (longest - len(pairs))] for pairs in lists]
 
 
-def _sampled(by_systems: Sequence[Sequence[Pair]], budget: int, seed: int) -> list[Pair]:
-    draw = random.Random(seed)  # noqa: S311  (a sample; no secret)
-    shuffled = [draw.sample(one, len(one)) for one in by_systems]
-    draw.shuffle(shuffled)
+def _sample_pairs(by_systems: Sequence[Sequence[Pair]], budget: int, seed: int) -> list[Pair]:
+    rng = random.Random(seed)  # noqa: S311  (a sample; no secret)
+    shuffled = [rng.sample(pairs, len(pairs)) for pairs in by_systems]
+    rng.shuffle(shuffled)
     in_turn = (pair for turn in zip(*_padded(shuffled), strict=True) for pair in turn if pair is not None)
     return list(islice(in_turn, budget))
 
 
-def _shown(pair: Pair, orders: int, seed: int) -> Sequence[Pair]:
+def _in_order(pair: Pair, orders: int, seed: int) -> Sequence[Pair]:
     first, second = pair
     if orders == 2:
         return (pair, (second, first))
@@ -122,28 +125,28 @@ def _shown(pair: Pair, orders: int, seed: int) -> Sequence[Pair]:
     return ((second, first) if swapped else pair,)
 
 
-_HOW = {
+_EXECUTION_KEYS = {
     "out", "cache", "replay", "record", "workers", "key_env", "base_url", "max_concurrency", "timeout", "retries",
     "rpm", "tpm", "deadline", "budget", "engine", "ray_workers", "retry_failed",
 }  # fmt: skip
-"""Keys of a plan that change how a run goes, and not what it finds out."""
+"""Keys of a plan that change how a run is carried out but not its scores."""
 
 
-def overwrite_warning(made: Plan) -> str:
-    """That the run in a plan's folder, which asked something else, is replaced; nothing where there is none."""
-    if made.out is None or (found := _finished(made.out)) is None:
+def overwrite_warning(plan: Plan) -> str:
+    """Warn that the output folder has a finished run with other settings; "" if it has none."""
+    if plan.out is None or (info := _info_of_finished_run(plan.out)) is None:
         return ""
-    had, has = found.get("plan") or {}, made.model_dump(mode="json", by_alias=True, exclude_none=True)
-    keys = [key for key in {**has, **had} if key not in _HOW and had.get(key) != has.get(key)]
+    had, has = info.get("plan") or {}, plan.model_dump(mode="json", by_alias=True, exclude_none=True)
+    keys = [key for key in {**has, **had} if key not in _EXECUTION_KEYS and had.get(key) != has.get(key)]
     if not keys:
         return ""
-    when = str(found.get("started") or "")[:16].replace("T", " ")
-    of = f" of {when}" if when else ""
-    return f"{made.out} has a finished run{of} with other {', '.join(keys)}, which this one replaces."
+    when = str(info.get("started") or "")[:16].replace("T", " ")
+    since = f" of {when}" if when else ""
+    return f"{plan.out} has a finished run{since} with other {', '.join(keys)}, which this one replaces."
 
 
-def _finished(folder: Path) -> dict[str, Any] | None:
-    """What a finished run in a folder says of itself; None where none is there, or none that can be read."""
+def _info_of_finished_run(folder: Path) -> dict[str, Any] | None:
+    """Return the metadata of the finished run in a folder; None if there is none or it cannot be read."""
     try:
         info = json.loads((folder / RUN).read_bytes())["info"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -155,23 +158,23 @@ _NO_REFERENCES = (
     " (the data has no column `references`, without which there are no default metrics; {named} names "
     "yours, and distinct, self_bleu and source_bleu need none)"
 )
-_MOST_HELD, _MOST_JUDGED = 50_000, 100_000
-"""Texts in memory at once: of more the rest is read later, where metrics alone measure, and where a judge is asked."""
+_MAX_IN_MEMORY, _MAX_IN_MEMORY_JUDGED = 50_000, 100_000
+"""Most texts in memory, without and with a judge. The rest is streamed."""
 
 
 WantedTexts = Mapping[str, Collection[tuple[str, str]]]
+"""By criterion, the texts (item, system) that it is asked about."""
 
 
 @dataclass(slots=True)
 class PreparedRun:
     """Everything a run needs, checked; nothing has been sent or paid yet.
 
-    `judges` are the providers by the name a panel's columns have; a panel is two or more. `pairs` are what a ranking
-    compares, `measured` what the metrics tell how far they are. `rest` are the samples that have not been
-    read yet, where a run of metrics alone need not hold all of them; `ask` is what metrics ask a judge by. `recording`
-    takes down replies, `baseline` is the heuristic's name where it stands in the place of a judge. `merged` are the
-    criteria that share requests. `wanted` are, by criterion, the texts (item, system) that it is asked about, where
-    that is not all of them.
+    `judges` are the providers by the name they have in a panel's columns; a panel has two or more. `pairs` are what a
+    ranking compares. Metrics report their progress to `measured` and ask a judge through `ask`. `rest` are samples
+    still unread, if the data exceed memory. `recording` stores the replies. `baseline` is the heuristic's name if it
+    scores in place of a judge. `merged` are the criteria that share requests. `wanted_texts` limits what is judged;
+    None means all texts.
     """
 
     plan: Plan
@@ -190,69 +193,67 @@ class PreparedRun:
     recording: Recorder | None = None
     baseline: str = ""
     merged: Sequence[Sequence[Criterion]] = ()
-    wanted: WantedTexts | None = None
+    wanted_texts: WantedTexts | None = None
 
 
 def prepare(
-    made: Plan,
+    plan: Plan,
     data: Any = None,
     *,
     providers: Sequence[Judge | Provider] | None = None,
-    own: Mapping[str, Criterion] | None = None,
-    wanted: WantedTexts | None = None,
+    loaded_criteria: Mapping[str, Criterion] | None = None,
+    wanted_texts: WantedTexts | None = None,
 ) -> PreparedRun:
     """Read and check everything that can be checked before the first request. Raises JudgeError.
 
-    `providers` are the judges where they are not all in the plan, `own` criteria that are not read from files, `wanted`
-    the texts by criterion that are to be judged, where not all are.
+    `providers` replaces the plan's judges, `loaded_criteria` has criteria that are not to be read from files.
     """
-    source = _source(made, data)
-    check_output_dir(made.out)
-    rows, rest = _read(made, source)
-    given = made.model if providers is None else providers
-    asked, floor = of_plan.requested_judges(made, given)
-    alone = floor is not None and not asked and made.replay is None
-    named, spoken = prompt_language.choose_prompt_language(made, rows, judged=bool(made.criteria) and not alone)
-    chosen = [] if alone else _criteria(made, rows, named["name"], own or {}, wanted)
-    if made.calibrate:
-        _check_calibrated(made, rows, chosen, alone=alone)
+    source = data if data is not None else plan.data
+    if source is None:
+        raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
+    check_output_dir(plan.out)
+    rows, rest = _read_samples(plan, source)
+    judges_to_open = plan.model if providers is None else providers
+    models, heuristic_options = judge_models.requested_judges(plan, judges_to_open)
+    alone = heuristic_options is not None and not models and plan.replay is None
+    language, language_notes = prompt_language.choose_prompt_language(
+        plan, rows, judged=bool(plan.criteria) and not alone
+    )
+    chosen = [] if alone else _load_criteria(plan, rows, language["name"], loaded_criteria or {}, wanted_texts)
+    if plan.calibrate:
+        _check_calibration(plan, rows, chosen, alone=alone)
     measured = MetricProgress()
-    ask = DeferredClient() if asked or made.replay else None
-    metrics, notes = _metrics(made, rows, measured, ask, alone=not chosen, floor=floor)
+    ask = DeferredClient() if models or plan.replay else None
+    metrics, notes = _build_metrics(plan, rows, measured, ask, alone=not chosen, heuristic_options=heuristic_options)
     metric_setup.precheck(metrics, rows)
-    settings = SamplingOptions(made.weighting, made.min_mass, made.temperature, made.max_tokens, made.draws)
-    judges = _opened(made, asked, settings, judging=bool(chosen), metrics=metrics)
-    if rest is not None and not _row_by_row(metrics, judges):
+    settings = SamplingOptions(plan.weighting, plan.min_mass, plan.temperature, plan.max_tokens, plan.draws)
+    judges = _open_judges(plan, models, settings, judging=bool(chosen), metrics=metrics)
+    # A panel, and metrics that compare texts or ask a judge, need all texts at once.
+    if rest is not None and not (
+        len(judges) < 2 and all(is_rowwise(metric) and not asks_judge(metric) for metric in metrics.values())
+    ):
         rows, rest = [*rows, *rest], None
-    notes += [*of_plan.judge_notes(made, metrics, judges), *of_plan.unused_setting_notes(made, given, alone=alone)]
-    notes += [*_about_rows(made, rows, chosen), *spoken]
-    if (pairs := _pairs(made, rows)) is not None:
-        notes += _about_pairs(pairs)
-    read = {**_about_data(made.data), "rows": len(rows)}
-    record = None if made.record is None else _recording(made, made.record, judges.values())
+    notes += [
+        *judge_models.judge_notes(plan, metrics, judges),
+        *judge_models.unused_setting_notes(plan, judges_to_open, alone=alone),
+    ]
+    notes += [*_row_notes(plan, rows, chosen), *language_notes]
+    pairs = None
+    if isinstance(plan, RankPlan):
+        pairs = choose_pairs(rows, orders=plan.orders, budget=plan.pairs, seed=plan.seed)
+        notes += pairs.notes()
     return PreparedRun(
-        made, rows, chosen, metrics, judges, settings, named, read, notes, pairs, measured, rest, ask, record,
-        heuristic.NAME if alone else "", _merged(made, chosen, rows, judges, notes), wanted,
+        plan=plan, samples=rows, rest=rest, criteria=chosen, metrics=metrics, judges=judges, settings=settings,
+        language=language, data={**_describe_data(plan.data), "rows": len(rows)}, notes=notes, pairs=pairs,
+        measured=measured, ask=ask,
+        recording=None if plan.record is None else _open_recorder(plan, plan.record, judges.values()),
+        baseline=heuristic.NAME if alone else "", merged=_group_merged(plan, chosen, rows, judges, notes),
+        wanted_texts=wanted_texts,
     )  # fmt: skip
 
 
-def _source(made: Plan, data: Any) -> Any:
-    """The data that were given, or else the plan's. Raises ConfigError where there are none."""
-    source = data if data is not None else made.data
-    if source is None:
-        raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
-    return source
-
-
-def _pairs(made: Plan, rows: Sequence[Sample]) -> PairPlan | None:
-    """Which texts a ranking compares, None of any other run."""
-    if not isinstance(made, RankPlan):
-        return None
-    return choose_pairs(rows, orders=made.orders, budget=made.pairs, seed=made.seed)
-
-
-def _about_data(data: Path | None) -> dict[str, Any]:
-    """What a run says of its data: where they are, what they hold, and of shards how many they are."""
+def _describe_data(data: Path | None) -> dict[str, Any]:
+    """Return path and hash of the data, and the number of files if there are several."""
     if data is None:
         return {}
     number = len(samples.files(data))
@@ -260,47 +261,43 @@ def _about_data(data: Path | None) -> dict[str, Any]:
     return {"path": str(data), "sha256": samples.content_hash(data), **shards}
 
 
-def _opened(
-    made: Plan,
-    asked: Sequence[Judge | Provider],
+def _open_judges(
+    plan: Plan,
+    models: Sequence[Judge | Provider],
     settings: SamplingOptions,
     *,
     judging: bool,
     metrics: Mapping[str, Metric],
 ) -> dict[str, Provider]:
-    """The judges that criteria or metrics ask, which can be asked so, with a cache in reach. Raises ConfigError."""
+    """Open the judges that criteria or metrics ask, and check sampling, engine and cache. Raises ConfigError."""
     if not judging and not any(asks_judge(metric) for metric in metrics.values()):
         return {}
-    judges = of_plan.open_providers(made, asked)
+    judges = judge_models.open_providers(plan, models)
     for provider in judges.values():
         strategies.strategies_for(settings, provider.decides)
         if judging:
-            engines.create_engine(made.engine, engine_context(made, provider))
+            engines.create_engine(plan.engine, engine_context(plan, provider))
     if judges:
-        check_reachable(made.cache)
+        check_reachable(plan.cache)
     return judges
 
 
-def _row_by_row(metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> bool:
-    """Whether nothing has to see all texts at once."""
-    by_row = (is_rowwise(one) and not asks_judge(one) for one in metrics.values())
-    return all(by_row) and len(judges) < 2
-
-
-def _about_rows(made: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
-    """What there is to say of the rows that were read, their ratings by people, and the run whose place this takes."""
-    notes = [f"These are the rows with {samples.describe_filter(made.where)} alone."] if made.where else []
-    scales = {one.name: (one.scale.low, one.scale.high) for one in chosen if not one.pairwise}
+def _row_notes(plan: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
+    """Return notes on the filter, on human ratings, and on a finished run that this one replaces."""
+    notes = [f"These are the rows with {samples.describe_filter(plan.where)} alone."] if plan.where else []
+    scales = {
+        criterion.name: (criterion.scale.low, criterion.scale.high) for criterion in chosen if not criterion.pairwise
+    }
     notes += [*out_of_scale(rows, scales), *filter(None, [unknown_criteria(rows, list(scales))])]
-    if in_python() and not made.retry_failed:  # on the command line it is said before the run
-        notes += filter(None, [overwrite_warning(made)])
+    if in_python() and not plan.retry_failed:  # on the command line it is said before the run
+        notes += filter(None, [overwrite_warning(plan)])
     return notes
 
 
-def _check_calibrated(made: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion], *, alone: bool) -> None:
-    """Refuses `calibrate` where there is nothing to calibrate, or nothing to do it by."""
-    names = list(made.criteria) if alone else [criterion.name for criterion in chosen]
-    if isinstance(made, RankPlan) or not names:
+def _check_calibration(plan: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion], *, alone: bool) -> None:
+    """Raise ConfigError if there is nothing to calibrate or no rating to calibrate to."""
+    names = list(plan.criteria) if alone else [criterion.name for criterion in chosen]
+    if isinstance(plan, RankPlan) or not names:
         raise ConfigError(
             f"{option('calibrate')}: it brings a judge's scores to people's scale, and this run makes none"
         )
@@ -311,47 +308,47 @@ def _check_calibrated(made: Plan, rows: Sequence[Sample], chosen: Sequence[Crite
         )
 
 
-def _metrics(
-    made: Plan,
+def _build_metrics(
+    plan: Plan,
     rows: Sequence[Sample],
     measured: MetricProgress,
     ask: DeferredClient | None,
     *,
     alone: bool,
-    floor: dict[str, Any] | None,
+    heuristic_options: dict[str, Any] | None,
 ) -> tuple[dict[str, Metric], list[str]]:
-    """The metrics and what there is to say about them. Raises ConfigError where there is nothing else and none."""
-    names, notes = metric_setup.default_metrics(made, rows)
-    if floor is not None:
-        names = (of_plan.HEURISTIC, *(name for name in names if name != of_plan.HEURISTIC))
-        given = made.set.get(of_plan.HEURISTIC, {})
-        if "prefix" in given:
+    """Build the metrics, with notes about them. Raises ConfigError if there are neither criteria nor metrics."""
+    names, notes = metric_setup.default_metrics(plan, rows)
+    if heuristic_options is not None:
+        names = (judge_models.HEURISTIC, *(name for name in names if name != judge_models.HEURISTIC))
+        user_options = plan.set.get(judge_models.HEURISTIC, {})
+        if "prefix" in user_options:
             raise ConfigError("--set heuristic.prefix: columns are called by --model heuristic or --metrics heuristic")
-        made = made.model_copy(update={"set": {**made.set, of_plan.HEURISTIC: given | floor}})
+        plan = plan.model_copy(update={"set": {**plan.set, judge_models.HEURISTIC: user_options | heuristic_options}})
     if alone and not names:
         lacking = (
             ""
-            if any(s.references for s in rows) or made.metrics is not None
+            if any(s.references for s in rows) or plan.metrics is not None
             else _NO_REFERENCES.format(named=option("map", {"references": "COLUMN"}))
         )
         raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")
-    return metric_setup.build_metric(made, names, measured, ask), notes
+    return metric_setup.build_metrics(plan, names, measured, ask), notes
 
 
-def _read(made: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
-    """The samples, and those beyond the first ones unread, where nothing needs all of them at once."""
-    found = samples.stream(source, mapping=made.mapping, systems=made.systems, where=made.where)
-    reader = islice(found, made.limit)
-    if isinstance(made, RankPlan) or made.calibrate or made.retry_failed:
+def _read_samples(plan: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
+    """Read the samples; if they exceed the limit and the run can stream them, return the rest unread."""
+    stream = samples.stream(source, mapping=plan.mapping, systems=plan.systems, where=plan.where)
+    reader = islice(stream, plan.limit)
+    if isinstance(plan, RankPlan) or plan.calibrate or plan.retry_failed:
         return list(reader), None
-    most = _MOST_JUDGED if made.criteria else _MOST_HELD
-    rows = list(islice(reader, most))
-    following = next(reader, None) if len(rows) == most else None
+    limit = _MAX_IN_MEMORY_JUDGED if plan.criteria else _MAX_IN_MEMORY
+    rows = list(islice(reader, limit))
+    following = next(reader, None) if len(rows) == limit else None
     return rows, chain([following], reader) if following is not None else None
 
 
 def samples_of_item(rows: Sequence[Sample], item: str | None, system: str | None = None) -> list[Sample]:
-    """The samples of one item, the first there is if none is named, and of one system or all. Raises ConfigError."""
+    """Return the samples of one item (by default the first) and of one system or all. Raises ConfigError."""
     first = _first(rows, item=item, system=system)
     return [sample for sample in rows if sample.item == first.item and system in (None, sample.system)]
 
@@ -369,11 +366,11 @@ def prompt(
 
     What is not named is the first there is. Raises JudgeError.
     """
-    made = plan(given={**options, "criteria": [criterion]})
-    rows = samples.load(data, mapping=made.mapping, systems=made.systems, where=made.where)
-    language = made.language or text.language_of(rows)
+    plan = config.plan(given={**options, "criteria": [criterion]})
+    rows = samples.load(data, mapping=plan.mapping, systems=plan.systems, where=plan.where)
+    language = plan.language or text.language_of(rows)
     either = criteria_module.load(criterion, language=language, pairwise=None)
-    (chosen,) = _criteria(made, rows, language, {criterion: either}, None)
+    (chosen,) = _load_criteria(plan, rows, language, {criterion: either}, None)
     first = _first(rows, item=item, system=system)
     renderer = Renderer(chosen, criteria_module.template_bodies(chosen))
     if not chosen.pairwise:
@@ -383,37 +380,37 @@ def prompt(
 
 
 def _first(rows: Sequence[Sample], *, item: str | None, system: str | None) -> Sample:
-    """The first sample of an item and a system, as far as they are named. Raises ConfigError."""
-    of_item = [s for s in rows if item in (None, s.item)]
-    if not of_item:
+    """Return the first sample of an item and a system, either of which may be None. Raises ConfigError."""
+    samples_of_this_item = [s for s in rows if item in (None, s.item)]
+    if not samples_of_this_item:
         raise ConfigError(plugins.unknown_name_message("item", item or "", sorted({s.item for s in rows})[:20]))
-    found = next((s for s in of_item if system in (None, s.system)), None)
-    if found is None:
+    sample = next((s for s in samples_of_this_item if system in (None, s.system)), None)
+    if sample is None:
         raise ConfigError(
-            plugins.unknown_name_message("system", system or "", sorted({s.system for s in of_item})[:20])
+            plugins.unknown_name_message("system", system or "", sorted({s.system for s in samples_of_this_item})[:20])
         )
-    return found
+    return sample
 
 
-def engine_context(made: Plan, provider: Provider) -> engines.EngineContext:
-    """Where a plan has the requests to a judge run."""
-    folder = None if made.cache is False else local_dir(made.cache)
-    return engines.EngineContext(provider, folder, JudgeProgress(), workers=made.ray_workers)
+def engine_context(plan: Plan, provider: Provider) -> engines.EngineContext:
+    """Return the context in which the plan's engine runs requests to a judge."""
+    folder = None if plan.cache is False else local_dir(plan.cache)
+    return engines.EngineContext(provider, folder, JudgeProgress(), workers=plan.ray_workers)
 
 
 def criterion_for(criterion: Criterion, provider: Provider) -> Criterion:
-    """The criterion as this provider is asked it."""
+    """Return the criterion in the form that this provider is asked."""
     return replace(criterion, form="decision", merged=False) if provider.decides else criterion
 
 
 def is_wanted(prepared: PreparedRun, sample: Sample, criterion: Criterion) -> bool:
-    """Whether the run wants a judgment of this text on this criterion."""
-    wanted = prepared.wanted
-    return wanted is None or (sample.item, sample.system) in wanted.get(criterion.name, ())
+    """Return whether the run judges this text on this criterion."""
+    wanted_texts = prepared.wanted_texts
+    return wanted_texts is None or (sample.item, sample.system) in wanted_texts.get(criterion.name, ())
 
 
 def reject_duplicate_columns(names: Sequence[str]) -> None:
-    """Raises ConfigError where two columns would have one name."""
+    """Raise ConfigError if two columns would have the same name."""
     twins = sorted({name for name in names if list(names).count(name) > 1})
     if twins:
         raise ConfigError(
@@ -422,7 +419,7 @@ def reject_duplicate_columns(names: Sequence[str]) -> None:
 
 
 def check_output_dir(out: Path | None) -> None:
-    """Refuses a folder that cannot be one, or whose report is somebody else's."""
+    """Raise StorageError if the path is a file, or holds a report that judge did not write."""
     if out is None:
         return
     if out.exists() and not out.is_dir():
@@ -431,69 +428,60 @@ def check_output_dir(out: Path | None) -> None:
         raise StorageError(f"{option('out', str(out))}: holds a report that is not from judge; name another folder")
 
 
-def _criteria(
-    made: Plan, rows: Sequence[Sample], language: str, own: Mapping[str, Criterion], wanted: WantedTexts | None
+def _load_criteria(
+    plan: Plan,
+    rows: Sequence[Sample],
+    language: str,
+    loaded_criteria: Mapping[str, Criterion],
+    wanted_texts: WantedTexts | None,
 ) -> list[Criterion]:
-    """The criteria of a plan in the form it wants them, checked against the texts that they are asked about."""
+    """Load the criteria of a plan, apply its options, and check them against the texts they judge."""
     chosen = []
-    for name in made.criteria:
-        criterion = own.get(name) or criteria_module.load(name, language=language, pairwise=isinstance(made, RankPlan))
-        form = "json" if made.structured else criterion.form
-        own_kind = made.reply or criterion.reply
-        chosen.append(replace(criterion, reply=own_kind, form=form, merged=made.merge_criteria))
-        texts = None if wanted is None else wanted.get(criterion.name, ())
+    for name in plan.criteria:
+        criterion = loaded_criteria.get(name) or criteria_module.load(
+            name, language=language, pairwise=isinstance(plan, RankPlan)
+        )
+        form = "json" if plan.structured else criterion.form
+        reply_kind = plan.reply or criterion.reply
+        chosen.append(replace(criterion, reply=reply_kind, form=form, merged=plan.merge_criteria))
+        texts = None if wanted_texts is None else wanted_texts.get(criterion.name, ())
         criteria_module.check_samples(chosen[-1], [s for s in rows if texts is None or (s.item, s.system) in texts])
     reject_duplicate_columns([c.name for c in chosen])
-    if made.merge_criteria:
-        _check_merged(chosen)
+    if plan.merge_criteria:
+        if any(criterion.pairwise for criterion in chosen):
+            raise ConfigError(
+                f"{option('merge_criteria')}: it is for criteria that judge one text; leave it out of {command('rank')}"
+            )
+        if len(chosen) < 2:
+            raise ConfigError(f"{option('merge_criteria')}: it takes two criteria or more; leave it out")
+        if wordy := [criterion.name for criterion in chosen if criterion.reply != "score"]:
+            raise ConfigError(
+                f"{option('merge_criteria')}: it takes criteria whose reply is a score alone, and {wordy[0]} asks for "
+                f"a reason; add {option('reply', 'score')}"
+            )
     return chosen
 
 
-def _check_merged(chosen: Sequence[Criterion]) -> None:
-    """Refuses to merge what has no one short reply."""
-    if any(criterion.pairwise for criterion in chosen):
-        raise ConfigError(
-            f"{option('merge_criteria')}: it is for criteria that judge one text; leave it out of {command('rank')}"
-        )
-    if len(chosen) < 2:
-        raise ConfigError(f"{option('merge_criteria')}: it takes two criteria or more; leave it out")
-    if wordy := [criterion.name for criterion in chosen if criterion.reply != "score"]:
-        raise ConfigError(
-            f"{option('merge_criteria')}: it takes criteria whose reply is a score alone, and {wordy[0]} asks for a "
-            "reason; "
-            f"add {option('reply', 'score')}"
-        )
-
-
-def _merged(
-    made: Plan, chosen: Sequence[Criterion], rows: Sequence[Sample], judges: Mapping[str, Provider], notes: list[str]
+def _group_merged(
+    plan: Plan, chosen: Sequence[Criterion], rows: Sequence[Sample], judges: Mapping[str, Provider], notes: list[str]
 ) -> Sequence[Sequence[Criterion]]:
-    """The criteria that share requests, with a note where they should and none does."""
-    if not made.merge_criteria or all(provider.decides for provider in judges.values()):
+    """Group the criteria that share requests; add a note if merging was requested but is impossible."""
+    if not plan.merge_criteria or all(provider.decides for provider in judges.values()):
         return ()
-    if not (found := multi_criteria.group_criteria(chosen, rows)):
+    if not (groups := multi_criteria.group_criteria(chosen, rows)):
         notes.append(f"No two criteria show the same texts: {option('merge_criteria')} had no effect.")
-    return found
+    return groups
 
 
-def _recording(made: Plan, path: Path, judges: Iterable[Provider]) -> Recorder:
-    """What the replies are taken down in, with what every report of these judges' must say. Raises JudgeError."""
+def _open_recorder(plan: Plan, path: Path, judges: Iterable[Provider]) -> Recorder:
+    """Open the recording, which repeats the notices of these judges. Raises JudgeError."""
     if not judges:
         raise ConfigError(
             f"{option('record', str(path))}: no model is asked in this run, so there are no replies to record"
         )
-    if path == made.replay:
+    if path == plan.replay:
         raise ConfigError(
             f"{option('record', str(path))}: this is the recording that is replayed; name another file, "
             f"or a model that is asked in its place: {option('model')}"
         )
     return Recorder(path, " ".join(dict.fromkeys(judge.notice for judge in judges if judge.notice)))
-
-
-def _about_pairs(pairs: PairPlan) -> list[str]:
-    notes = []
-    if pairs.chosen < pairs.possible:
-        notes.append(f"A sample: {pairs.chosen:,} of {pairs.possible:,} pairs of texts are compared.")
-    if pairs.alone:
-        notes.append(f"{pairs.alone:,} pairs of systems and items have only one text or none, and are not compared.")
-    return notes

@@ -1,4 +1,4 @@
-"""How far a run is, shown where a program wants it: in a notebook one output that changes, in a terminal a line."""
+"""Show the progress of a run that a program started: a bar in a notebook, a line in a terminal."""
 
 from __future__ import annotations
 
@@ -7,29 +7,36 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from judge.core.errors import ConfigError
 from judge.execution.progress import Progress
 
 Watch = Progress | Callable[[Progress], object] | bool | None
-"""True: shown here. A Progress is kept up to date; a function is called with one, now and then and at the end."""
-_TICK, _PLAIN = 0.25, 10.0
-"""Seconds from one look to the next, and between two lines where they stay."""
+"""True shows it here. A Progress is kept up to date. A function is called with one regularly and at the end."""
+_REFRESH_SECONDS, _LINE_SECONDS = 0.25, 10.0
+"""Seconds between updates, and between lines if they cannot be overwritten."""
 
 
 @asynccontextmanager
 async def displayed(watch: Watch) -> AsyncIterator[Progress]:
-    """The Progress of what runs in this block, shown as is wanted. Raises ConfigError for what cannot show it."""
+    """Give the Progress of what runs in this block and show it. Raises ConfigError for an unsuitable `watch`."""
     if isinstance(watch, Progress) or watch is None or watch is False:
         yield watch if isinstance(watch, Progress) else Progress()
         return
     if watch is not True and not callable(watch):
         raise ConfigError("progress is True, a Progress, or a function that is called with one")
     progress = Progress()
-    show: Callable[[Progress], object] = _shown() if watch is True else watch
-    task = asyncio.create_task(_look(progress, show))
+    show: Callable[[Progress], object] = watch if watch is not True else _Cell() if _in_notebook() else _Line()
+
+    async def refresh() -> None:
+        while True:
+            await asyncio.sleep(_REFRESH_SECONDS)
+            show(progress)
+
+    task = asyncio.create_task(refresh())
     try:
         yield progress
     finally:
@@ -37,32 +44,31 @@ async def displayed(watch: Watch) -> AsyncIterator[Progress]:
         with suppress(asyncio.CancelledError):
             await task
         show(progress)
-        end = getattr(show, "end", None)
-        if end is not None:
-            end()
+        if isinstance(show, _Closable):
+            show.end()
 
 
-async def _look(progress: Progress, show: Callable[[Progress], object]) -> None:
-    while True:
-        await asyncio.sleep(_TICK)
-        show(progress)
+@runtime_checkable
+class _Closable(Protocol):
+    """A display that has to finish its line."""
+
+    def end(self) -> None: ...
 
 
-def _shown() -> Callable[[Progress], object]:
-    """What shows a run here."""
+def _in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    return _Cell() if hasattr(shell, "kernel") else _Line()
+    return hasattr(shell, "kernel")
 
 
 class _Clock:
-    """The words for how far a run is, by when it began."""
+    """Describes the progress and the time left since it was created."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
 
-    def words(self, progress: Progress) -> tuple[int, int, str]:
-        """How many are done of how many, and that in a line."""
+    def status(self, progress: Progress) -> _Status:
+        """Return the progress until now."""
         measuring = progress.stage not in ("judging", "done")
         counts = progress.measured if measuring else progress
         done, total = counts.done, counts.total
@@ -74,51 +80,53 @@ class _Clock:
             parts.append(f"{seconds:.0f} s")
         elif done and not measuring:
             parts.append(f"about {seconds / done * (total - done):.0f} s left")
-        return done, total, f"{progress.stage}: {', '.join(parts)}"
+        return _Status(done, total, f"{progress.stage}: {', '.join(parts)}")
+
+
+@dataclass(frozen=True, repr=False, slots=True)
+class _Status:
+    """How many are done, and a line that says so; a progress bar in a notebook."""
+
+    done: int
+    total: int
+    line: str
+
+    def __repr__(self) -> str:
+        return self.line
+
+    def _repr_html_(self) -> str:
+        value = f' value="{self.done}" max="{self.total}"' if self.total else ""
+        return f"<progress{value}></progress> {escape(self.line)}"
 
 
 class _Line:
-    """One line on standard error that is written over; where that is no terminal, a line now and then."""
+    """One line on standard error that is overwritten; if that is no terminal, a new line every ten seconds."""
 
     def __init__(self) -> None:
-        self._clock, self._over, self._last, self._width = _Clock(), sys.stderr.isatty(), time.monotonic(), 0
-        self._said = ""
+        self._clock, self._overwrites = _Clock(), sys.stderr.isatty()
+        self._line, self._last_written = "", time.monotonic()
 
     def __call__(self, progress: Progress) -> None:
-        _, _, said = self._clock.words(progress)
-        self._said = said
-        if self._over:
-            sys.stderr.write(f"\r{said.ljust(self._width)}")
+        previous, self._line = self._line, self._clock.status(progress).line
+        if self._overwrites:
+            sys.stderr.write(f"\r{self._line.ljust(len(previous))}")
             sys.stderr.flush()
-            self._width = len(said)
-        elif time.monotonic() - self._last >= _PLAIN:
-            self._last = time.monotonic()
-            sys.stderr.write(f"{said}\n")
+        elif time.monotonic() - self._last_written >= _LINE_SECONDS:
+            self._last_written = time.monotonic()
+            sys.stderr.write(f"{self._line}\n")
 
     def end(self) -> None:
-        sys.stderr.write("\n" if self._over else f"{self._said}\n")
+        sys.stderr.write("\n" if self._overwrites else f"{self._line}\n")
 
 
 class _Cell:
-    """A bar in the output of a notebook's cell."""
+    """A bar in the output of a notebook cell."""
 
     def __init__(self) -> None:
         from IPython.display import display
 
         self._clock = _Clock()
-        self._handle: Any = display(_Bar(0, 0, "judging"), display_id=True)  # type: ignore[no-untyped-call]
+        self._handle: Any = display(_Status(0, 0, "judging"), display_id=True)  # type: ignore[no-untyped-call]
 
     def __call__(self, progress: Progress) -> None:
-        self._handle.update(_Bar(*self._clock.words(progress)))
-
-
-class _Bar:
-    def __init__(self, done: int, total: int, said: str) -> None:
-        self._done, self._total, self._said = done, total, said
-
-    def __repr__(self) -> str:
-        return self._said
-
-    def _repr_html_(self) -> str:
-        value = f' value="{self._done}" max="{self._total}"' if self._total else ""
-        return f"<progress{value}></progress> {escape(self._said)}"
+        self._handle.update(self._clock.status(progress))

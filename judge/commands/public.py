@@ -1,9 +1,4 @@
-"""Where sync meets async.
-
-The options of what a program calls: the keys of `config.Plan`, each with a line on what it is.
-
-Where a Python program comes in: options that `help` lists, messages in Python's words, errors without our frames.
-"""
+"""Decorators of public functions: options listed in `help`, messages in Python's terms, errors without our frames."""
 
 from __future__ import annotations
 
@@ -25,27 +20,27 @@ T = TypeVar("T")
 
 
 def run_sync(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run in a loop of its own: here, or in a thread where this thread's loop is running already (a notebook)."""
+    """Run in a new event loop: here, or in another thread if this one has a running loop (a notebook)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work())
-    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
+    tasks: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
 
-    async def noted() -> T:
+    async def run_and_note() -> T:
         task = asyncio.ensure_future(work())
-        started.append((asyncio.get_running_loop(), task))
+        tasks.append((asyncio.get_running_loop(), task))
         return await task
 
     interrupted = False
     with ThreadPoolExecutor(1, "judge") as thread:
-        future = thread.submit(copy_context().run, lambda: asyncio.run(noted()))
+        future = thread.submit(copy_context().run, lambda: asyncio.run(run_and_note()))
         while not future.done():
             try:
                 wait([future])
             except KeyboardInterrupt:
                 interrupted = True
-                for loop, task in started:
+                for loop, task in tasks:
                     loop.call_soon_threadsafe(task.cancel)
     if interrupted:
         raise KeyboardInterrupt
@@ -98,26 +93,25 @@ LINES: Mapping[str, str] = {
     "undecided": "what a case counts as that the numbers leave open",
 }
 _HIDDEN = ("mapping",)
-"""Another name for `map`."""
+"""Alias of `map`."""
 
 
 def parameters(options: type, plan: type | None = None) -> Iterator[Parameter]:
-    """The keys of a TypedDict as keyword arguments; their defaults are those of the plan, None for all others."""
+    """Yield the keys of a TypedDict as keyword arguments, with the defaults of the plan, or None."""
     of_plan: type[Plan] = plan or Plan
     defaults = {field.alias or name: field.get_default(call_default_factory=True) for name, field in
                 of_plan.model_fields.items()}  # fmt: skip
     for name, kind in options.__annotations__.items():
         if name not in _HIDDEN:
-            said = kind.__forward_arg__ if isinstance(kind, ForwardRef) else kind
-            yield Parameter(name, Parameter.KEYWORD_ONLY, default=_default(defaults.get(name)), annotation=said)
-
-
-def _default(found: Any) -> Any:
-    return None if found in ({}, (), DEFAULT_CRITERIA) else found
+            annotation = kind.__forward_arg__ if isinstance(kind, ForwardRef) else kind
+            default = defaults.get(name)
+            if default in ({}, (), DEFAULT_CRITERIA):
+                default = None
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def options_help(names: Iterable[str]) -> str:
-    """A line for each option, indented, under its name."""
+    """Return an indented line for each option."""
     rows = [
         textwrap.fill(LINES[name], 110, initial_indent=f"    {name:<16} ", subsequent_indent=" " * 21) for name in names
     ]
@@ -125,22 +119,22 @@ def options_help(names: Iterable[str]) -> str:
 
 
 P = ParamSpec("P")
-_BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL)
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL)
 
 
 def public_api(options: type | None = None, plan: type | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """For what a program calls: a JudgeError ends at the caller's own line, in the words of Python.
+    """Decorate a public function: a JudgeError ends at the caller's line, with messages in Python's terms.
 
-    `options` are the TypedDict of its keyword arguments, which its signature and its help then name one by one, with
-    the defaults of the `plan`.
+    `options` is the TypedDict of its keyword arguments. The signature and help then list them, with the defaults of
+    the `plan`.
     """
 
-    def made(function: Callable[P, T]) -> Callable[P, T]:
-        places = _places(function)
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        places = _positional_names(function)
 
         @wraps(function)
-        def opened(*args: P.args, **kwargs: P.kwargs) -> T:
-            _check_places(function.__name__, places, args)
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+            _check_positional(function.__name__, places, args)
             try:
                 with speaking_to("python"):
                     return function(*args, **kwargs)
@@ -148,23 +142,23 @@ def public_api(options: type | None = None, plan: type | None = None) -> Callabl
                 raised = error
             raise raised.with_traceback(None) from None
 
-        _show(opened, function, options, plan)
-        return opened
+        _document_options(wrapper, function, options, plan)
+        return wrapper
 
-    return made
+    return decorate
 
 
 def async_public_api(
     options: type | None = None, plan: type | None = None
 ) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
-    """`door` for what is awaited."""
+    """`public_api` for a coroutine function."""
 
-    def made(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-        places = _places(function)
+    def decorate(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+        places = _positional_names(function)
 
         @wraps(function)
-        async def opened(*args: P.args, **kwargs: P.kwargs) -> T:
-            _check_places(function.__name__, places, args)
+        async def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+            _check_positional(function.__name__, places, args)
             try:
                 with speaking_to("python"):
                     return await function(*args, **kwargs)
@@ -172,32 +166,40 @@ def async_public_api(
                 raised = error
             raise raised.with_traceback(None) from None
 
-        _show(opened, function, options, plan)
-        return opened
+        _document_options(wrapper, function, options, plan)
+        return wrapper
 
-    return made
+    return decorate
 
 
-def _show(opened: Any, function: Callable[..., Any], options: type | None, plan: type | None) -> None:
+def _document_options(wrapper: Any, function: Callable[..., Any], options: type | None, plan: type | None) -> None:
     """Put the options into the signature and the docstring."""
     if options is None:
         return
     signature = inspect.signature(function)
-    own = [one for one in signature.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-    more = [one for one in parameters(options, plan) if one.name not in signature.parameters]
-    opened.__signature__ = signature.replace(parameters=[*own, *more])
-    opened.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{options_help(one.name for one in more)}"
+    declared = [parameter for parameter in signature.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
+    more = [parameter for parameter in parameters(options, plan) if parameter.name not in signature.parameters]
+    wrapper.__signature__ = signature.replace(parameters=[*declared, *more])
+    wrapper.__doc__ = (
+        f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{options_help(parameter.name for parameter in more)}"
+    )
 
 
-def _places(function: Callable[..., Any]) -> list[str]:
-    """What may be given without a name; empty where that is any number."""
-    found = [one for one in inspect.signature(function).parameters.values() if one.kind in _BY_PLACE]
-    return [] if any(one.kind is Parameter.VAR_POSITIONAL for one in found) else [one.name for one in found]
+def _positional_names(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the positional arguments; empty if their number is unlimited."""
+    positional = [
+        parameter for parameter in inspect.signature(function).parameters.values() if parameter.kind in _POSITIONAL
+    ]
+    return (
+        []
+        if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in positional)
+        else [parameter.name for parameter in positional]
+    )
 
 
-def _check_places(name: str, places: list[str], args: tuple[Any, ...]) -> None:
-    """Raises a TypeError that names the arguments of a call with too many that have no name."""
+def _check_positional(name: str, places: list[str], args: tuple[Any, ...]) -> None:
+    """Raise a TypeError with advice if a call has too many positional arguments."""
     if places and len(args) > len(places):
         first = repr(args[len(places)])
-        said = f"{name}() takes {' and '.join(places)} by place, and all else by name"
-        raise TypeError(f"{said}: {first[:40]} has none (a judge is given as model=...)")
+        rule = f"{name}() takes {' and '.join(places)} by place, and all else by name"
+        raise TypeError(f"{rule}: {first[:40]} has none (a judge is given as model=...)")

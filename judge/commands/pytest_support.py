@@ -1,8 +1,6 @@
-"""A session of pytest: what was said of judges where it was started, who may be asked, and what came of its suites.
+"""The work of the pytest plugin: decide which judges tests may ask, run suites, and score texts for the fixture.
 
-Whatever asks a server is refused unless whoever started the tests named the judge.
-
-What a test asks by the fixture `judge`: one text's score, or which of two texts is better.
+A test asks a server only if the judge was typed on the command line.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from math import inf
@@ -33,8 +31,8 @@ from judge.suite import evaluate as of_suite
 from judge.suite.evidence import CaseScores, Undecidable, sum_minus_limit
 from judge.suite.records import Case, Order, Suite, Verdict
 
-_ANSWERS = ("model", "base_url", "replay", "record")
-"""Who answers: settled here, and not by the rules of a suite."""
+_JUDGE_KEYS = ("model", "base_url", "replay", "record")
+"""Keys that decide who answers. The session settles them, not the suite."""
 _OFFLINE = (
     "no test asks a server unless --judge-model is typed on the command line{why}. Type one of these:\n"
     "  --judge-replay CALLS.jsonl   a recording answers\n"
@@ -48,10 +46,10 @@ _OFFLINE = (
 
 @dataclass(frozen=True, slots=True)
 class SuiteSession:
-    """What was said of judges where the tests were started (`command`: the keys of `_ANSWERS`) and in an ini file.
+    """The judges named on the command line and in the ini file; the keys of both are `_JUDGE_KEYS`.
 
-    `typed` are the judges that whoever started them typed: these may be asked, though they be servers. `shared` is a
-    folder of all processes that run these tests, where there are several.
+    Only judges in `typed`, which were typed on the command line, may be servers. `shared` is a folder that all
+    processes of these tests share, if there are several.
     """
 
     command: Mapping[str, Any] = field(default_factory=dict)
@@ -59,49 +57,49 @@ class SuiteSession:
     typed: Collection[str] = ()
     shared: Path | None = None
 
-    def options(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of a run: `own` (a marker's, a suite's) before those of the ini file, the command's before all.
+    def options(self, run_options: Mapping[str, Any]) -> dict[str, Any]:
+        """Merge options: the command line overrides `run_options` (of a marker or suite), which override the ini file.
 
-        A judge that may be asked comes before a recording of a farther place. Raises ConfigError where a server would
-        be asked that may not be.
+        An allowed judge replaces a recording from a lower layer. Raises ConfigError if a judge is a server that may
+        not be asked.
         """
-        found: dict[str, Any] = {}
-        for layer in (self.ini, own, self.command):
+        merged: dict[str, Any] = {}
+        for layer in (self.ini, run_options, self.command):
             if layer.get("model") and not self._refused(layer["model"]):
-                found.pop("replay", None)
-            found |= layer
-        if found.get("replay") is None:
-            model = found.get("model")
+                merged.pop("replay", None)
+            merged |= layer
+        if merged.get("replay") is None:
+            model = merged.get("model")
             refused = self._refused(model)
             if refused or not model:
                 why = f", and this one would ask {one_line(', '.join(refused), 100)}" if refused else ""
                 raise ConfigError(_OFFLINE.format(why=why))
-        return found
+        return merged
 
     def _refused(self, model: Any) -> list[str]:
-        """Which judges of a panel, or of one, may not be asked: servers whose names nobody typed."""
+        """Return the judges that may not be asked: servers that were not typed on the command line."""
         each = model if isinstance(model, list | tuple) else [model] if model else []
-        return [_name(one) for one in each if not (_offline(one) or _name(one) in self.typed)]
+        return [_name(judge) for judge in each if not (_is_offline(judge) or _name(judge) in self.typed)]
 
-    def exclusive(self, what: object) -> AbstractContextManager[Any]:
-        """Holds back other processes that are about to do the same."""
-        return nullcontext() if self.shared is None else locked(_place(self.shared, what, "lock"))
-
-
-def _place(shared: Path, what: object, kind: str) -> Path:
-    """A file of all processes about something."""
-    return shared / f"{hashlib.sha256(repr(what).encode('utf-8', 'surrogatepass')).hexdigest()}.{kind}"
+    def exclusive(self, subject: object) -> AbstractContextManager[Any]:
+        """Make other processes wait that want to run the same."""
+        return nullcontext() if self.shared is None else locked(_shared_path(self.shared, subject, "lock"))
 
 
-def _offline(model: Any) -> bool:
-    """Whether a judge asks no server: scripted replies, the heuristic."""
+def _shared_path(shared: Path, subject: object, extension: str) -> Path:
+    """Return a file about `subject` that all processes share."""
+    return shared / f"{hashlib.sha256(repr(subject).encode('utf-8', 'surrogatepass')).hexdigest()}.{extension}"
+
+
+def _is_offline(model: Any) -> bool:
+    """Return whether a judge asks no server: scripted replies or the heuristic."""
     if not isinstance(model, str | Mapping | Judge):
         return isinstance(model, ScriptedProvider)
     return _name(model) == HEURISTIC or _name(model).startswith("scripted/")
 
 
 def _name(model: Any) -> str:
-    """What a judge is called: a name, a mapping with one, a `config.Judge` or a provider."""
+    """Return the name of a judge, which may be text, a mapping, a `config.Judge` or a provider."""
     if isinstance(model, Judge):
         return model.name
     return str(model.get("name") if isinstance(model, Mapping) else getattr(model, "model", model))
@@ -109,7 +107,7 @@ def _name(model: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SuiteOutcome:
-    """What came of a suite: its verdicts, what stands beside them, or why it could not be run."""
+    """The verdicts and warnings of a suite, or why it could not be run (`trouble`)."""
 
     verdicts: tuple[Verdict, ...]
     trouble: str = ""
@@ -117,56 +115,57 @@ class SuiteOutcome:
 
 
 def run_suite_once(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
-    """What comes of these cases of a suite (none: of all), of its limits and its baseline; of other cases too.
+    """Run these cases of a suite (all if empty), with its limits and baseline. The outcome may have other cases too.
 
-    Of several processes one runs it, and the others read what it found: nothing is paid twice.
+    If there are several processes, one runs the suite and the others read its outcome: nothing is paid twice.
     """
     if session.shared is None:
-        return _tested(suite, session, cases)
+        return _run_suite(suite, session, cases)
     with session.exclusive(suite.path):
-        kept = _place(session.shared, suite.path, "json")
-        if not kept.exists():
-            found = _tested(suite, session, cases)
-            told = [asdict(replace(one, estimate=None)) for one in found.verdicts]
-            new = kept.with_suffix(".new")
-            new.write_text(json.dumps([told, found.trouble, found.warnings]), encoding="utf-8")
-            new.replace(kept)
-        told, trouble, warnings = json.loads(kept.read_text(encoding="utf-8"))
-        return SuiteOutcome(tuple(Verdict(**one) for one in told), trouble, tuple(warnings))
+        shared_file = _shared_path(session.shared, suite.path, "json")
+        if not shared_file.exists():
+            outcome = _run_suite(suite, session, cases)
+            verdicts = [asdict(replace(verdict, estimate=None)) for verdict in outcome.verdicts]
+            new = shared_file.with_suffix(".new")
+            new.write_text(json.dumps([verdicts, outcome.trouble, outcome.warnings]), encoding="utf-8")
+            new.replace(shared_file)
+        verdicts, trouble, warnings = json.loads(shared_file.read_text(encoding="utf-8"))
+        return SuiteOutcome(tuple(Verdict(**verdict) for verdict in verdicts), trouble, tuple(warnings))
 
 
-def _tested(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
+def _run_suite(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
     try:
         options = session.options(suite.options)
-        over: dict[str, Any] = {name: options[name] for name in _ANSWERS if name in options}
+        overrides: dict[str, Any] = {name: options[name] for name in _JUDGE_KEYS if name in options}
         if cases:
-            over["cases"] = cases
-        (found,) = test([suite.path], **over)
+            overrides["cases"] = cases
+        (outcome,) = test([suite.path], **overrides)
     except JudgeError as error:
         return SuiteOutcome((), "\n".join([str(error), *getattr(error, "__notes__", ())]))
-    return SuiteOutcome(found.verdicts, found.trouble, found.warnings)
+    return SuiteOutcome(outcome.verdicts, outcome.trouble, outcome.warnings)
 
 
-def unmet_failures(found: Sequence[Verdict]) -> list[str]:
-    """What is said of the verdicts that are not met, a text of some lines each: the sentence first."""
-    return [_told(one) for one in found if not one.met]
-
-
-def _told(verdict: Verdict) -> str:
-    head = f"{verdict.status}: {verdict.said or verdict.found}"
-    what = f"{verdict.criterion}: " if verdict.criterion else ""
-    lines = [head, f"  {what}expected {verdict.expected}, found {verdict.found}"]
-    lines += [f"  in the baseline: {verdict.before}"] if verdict.before else []
-    return "\n".join([*lines, *(f"  {one}" for one in escape_controls(verdict.detail).splitlines())])
+def unmet_failures(verdicts: Sequence[Verdict]) -> list[str]:
+    """Describe each verdict that is not met in a few lines, of which the first summarises it."""
+    texts = []
+    for verdict in verdicts:
+        if verdict.met:
+            continue
+        criterion = f"{verdict.criterion}: " if verdict.criterion else ""
+        lines = [f"{verdict.status}: {verdict.said or verdict.found}"]
+        lines += [f"  {criterion}expected {verdict.expected}, found {verdict.found}"]
+        lines += [f"  in the baseline: {verdict.before}"] if verdict.before else []
+        texts.append("\n".join([*lines, *(f"  {line}" for line in escape_controls(verdict.detail).splitlines())]))
+    return texts
 
 
 T = TypeVar("T")
 _TEXT, _BETTER, _WORSE = "text", "better", "worse"
-_FIXED = {"data", "criteria", "metrics", "mapping", "set", "workers", "systems", "limit", "out"}
-_FIXED |= {"retry_failed", "calibrate", "engine", "ray_workers"}
-"""Options of a run that mean nothing for one text."""
-_OWN = sorted({"model", *Options.__annotations__} - _FIXED)
-_OF_DATA = ("item", "system", "human")
+_WHOLE_RUN_KEYS = {"data", "criteria", "metrics", "mapping", "set", "workers", "systems", "limit", "out"}
+_WHOLE_RUN_KEYS |= {"retry_failed", "calibrate", "engine", "ray_workers"}
+"""Options of a run that mean nothing for a single text."""
+_MARKER_KEYS = sorted({"model", *Options.__annotations__} - _WHOLE_RUN_KEYS)
+_RESERVED_COLUMNS = ("item", "system", "human")
 
 
 class JudgmentFailed(AssertionError):
@@ -199,12 +198,12 @@ class JudgedScore(float):
                 raise JudgmentFailed(f"{one_line(criterion)}: no score. {escape_controls(detail)}")
         except Undecidable as error:
             raise JudgmentFailed(f"{one_line(criterion)}: {error.message}") from None
-        found = cls(score.value)
-        found.criterion, found.provenance = scored.column.criterion or scored.column.name, score.provenance
+        judged = cls(score.value)
+        judged.criterion, judged.provenance = scored.column.criterion or scored.column.name, score.provenance
         ends = sum_minus_limit(scored.parts(_TEXT, _TEXT)).estimate
-        found.low, found.high = ends.low, ends.high
-        found.distribution = scored.shares(_TEXT, _TEXT)
-        return found
+        judged.low, judged.high = ends.low, ends.high
+        judged.distribution = scored.shares(_TEXT, _TEXT)
+        return judged
 
     @property
     def reason(self) -> str | None:
@@ -228,9 +227,9 @@ class JudgedScore(float):
     @property
     def explained(self) -> list[str]:
         """How the number came about, a line each."""
-        made = f"{one_line(self.criterion)}, by {self.provenance.method}: {self._made}"
+        heading = f"{one_line(self.criterion)}, by {self.provenance.method}: {self._made}"
         reply = self.reason or self.provenance.raw
-        return [made, *([f"{'reason' if self.reason else 'reply'}: {one_line(reply, 500)}"] if reply else [])]
+        return [heading, *([f"{'reason' if self.reason else 'reply'}: {one_line(reply, 500)}"] if reply else [])]
 
     @property
     def _made(self) -> str:
@@ -248,18 +247,26 @@ class Preference:
         return self.verdict.met
 
     def __repr__(self) -> str:
-        one = self.verdict
-        said = f", {one.said}" if one.said else ""
-        return f"<{'preferred' if self else 'not preferred'} by {one_line(one.criterion, 60)}: {one.found}{said}>"
+        verdict = self.verdict
+        remark = f", {verdict.said}" if verdict.said else ""
+        word = "preferred" if self else "not preferred"
+        return f"<{word} by {one_line(verdict.criterion, 60)}: {verdict.found}{remark}>"
 
 
 class JudgeFixture:
     """The fixture `judge`: what a test asks, by the options of a run in `own`, with paths from `folder` on."""
 
-    def __init__(self, session: SuiteSession, own: Mapping[str, Any], folder: Path) -> None:
-        _check(own)
+    def __init__(self, session: SuiteSession, run_options: Mapping[str, Any], folder: Path) -> None:
+        for key in sorted(run_options):
+            if key in _WHOLE_RUN_KEYS:
+                raise ConfigError(f"@pytest.mark.judge: {key} is for whole runs, and means nothing for one text")
+            if key not in _MARKER_KEYS:
+                near = difflib.get_close_matches(key, _MARKER_KEYS, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_MARKER_KEYS)}"
+                raise ConfigError(f"@pytest.mark.judge: unknown key {key!r}; {hint}")
+        self._session = session
         self._folder = folder
-        self._options = session, {name: self._beside(name, value) for name, value in own.items()}
+        self._options = {name: self._beside(name, value) for name, value in run_options.items()}
 
     def __repr__(self) -> str:
         return "judge"
@@ -281,7 +288,7 @@ class JudgeFixture:
         __tracebackhide__ = True
         shared = {**columns, "source": source, "references": references}
         rows = {_TEXT: output}
-        return _from_here(
+        return _without_our_frames(
             lambda: JudgedScore.of(self._run(evaluate, criterion, _rows(rows, shared)), Path(criterion).stem)
         )
 
@@ -309,12 +316,14 @@ class JudgeFixture:
             raise ConfigError(f"margin is a number of points, 0 or more, not {margin!r}")
         shared = {**columns, "source": source, "references": references}
         rows = {_BETTER: better, _WORSE: over}
-        return _from_here(lambda: self._preference(criterion, _rows(rows, shared), margin))
+        return _without_our_frames(lambda: self._preference(criterion, _rows(rows, shared), margin))
 
     def _preference(self, criterion: str, rows: Sequence[Mapping[str, Any]], margin: float) -> Preference:
         texts = [(_TEXT, _BETTER), (_TEXT, _WORSE)]
         case = Case(_TEXT, 0, Path(criterion).stem, Order(_BETTER, _WORSE, margin))
-        if self._compares(criterion, rows):
+        # A name that both kinds of criteria have means the one that judges a single text, as in a suite.
+        language = self._options.get("language") or text.detect_language(str(row["output"]) for row in rows)
+        if criteria.load(str(self._beside("", criterion)), language=language, pairwise=None).pairwise:
             verdict = of_suite.evaluate_case(case, texts, None, ranked=self._run(rank, criterion, rows))
         else:
             verdict = of_suite.evaluate_case(case, texts, self._run(evaluate, criterion, rows))
@@ -322,22 +331,16 @@ class JudgeFixture:
             raise JudgmentFailed(f"{one_line(case.criterion)}: {verdict.said}. {escape_controls(verdict.detail)}")
         return Preference(verdict)
 
-    def _compares(self, criterion: str, rows: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether a criterion compares two texts. One that has the name of both kinds judges one, as in a suite."""
-        language = self._options[1].get("language") or text.detect_language(str(row["output"]) for row in rows)
-        return criteria.load(str(self._beside("", criterion)), language=language, pairwise=None).pairwise
-
     def _run(self, ask: Callable[..., Result], criterion: str, rows: Sequence[Mapping[str, Any]]) -> Result:
-        session, own = self._options
-        options = session.options(own)
+        options = self._session.options(self._options)
         criterion = str(self._beside("", criterion))
-        with session.exclusive((criterion, rows, sorted(options.items(), key=str))):
+        with self._session.exclusive((criterion, rows, sorted(options.items(), key=str))):
             return ask(rows, [criterion], **options, metrics=())
 
     def _beside(self, name: str, value: Any) -> Any:
-        """A path of the test's, as of a recording or a criterion, from its folder on."""
+        """Make a path that the test names, for example of a recording, relative to the test's folder."""
         if isinstance(value, list | tuple):
-            return [self._beside(name, one) for one in value]
+            return [self._beside(name, item) for item in value]
         if isinstance(value, str) and value.startswith("scripted/"):
             return f"scripted/{self._folder / value.removeprefix('scripted/')}"
         if name == "cache" and is_redis_url(value):
@@ -346,27 +349,16 @@ class JudgeFixture:
         return self._folder / value if is_path and isinstance(value, str | Path) else value
 
 
-def _check(own: Iterable[str]) -> None:
-    """Raises ConfigError for a keyword of the marker that is no option of a run, or none for one text."""
-    for name in sorted(own):
-        if name in _FIXED:
-            raise ConfigError(f"@pytest.mark.judge: {name} is for whole runs, and means nothing for one text")
-        if name not in _OWN:
-            near = difflib.get_close_matches(name, _OWN, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_OWN)}"
-            raise ConfigError(f"@pytest.mark.judge: unknown key {name!r}; {hint}")
-
-
 def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The texts as data, with the columns they share. Raises ConfigError for columns that tell texts apart."""
-    if strange := sorted(shared.keys() & set(_OF_DATA)):
-        raise ConfigError(f"{strange[0]}: a text alone has none; it has what its criterion's template reads")
-    kept = {name: value for name, value in shared.items() if value is not None and value != ()}
-    return [{**kept, "item": _TEXT, "system": system, "output": output} for system, output in outputs.items()]
+    """Return the texts as data rows with their shared columns. Raises ConfigError for reserved columns."""
+    if reserved := sorted(shared.keys() & set(_RESERVED_COLUMNS)):
+        raise ConfigError(f"{reserved[0]}: a text alone has none; it has what its criterion's template reads")
+    shared_columns = {name: value for name, value in shared.items() if value is not None and value != ()}
+    return [{**shared_columns, "item": _TEXT, "system": system, "output": output} for system, output in outputs.items()]
 
 
-def _from_here(work: Callable[[], T]) -> T:
-    """What it returns; what it raises on purpose comes without the frames it came through, which say nothing here."""
+def _without_our_frames(work: Callable[[], T]) -> T:
+    """Do the work; remove our frames from the errors of judge, so that pytest shows the test's own line."""
     __tracebackhide__ = True
     try:
         return work()

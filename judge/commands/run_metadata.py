@@ -1,7 +1,4 @@
-"""What a run keeps of its prompts: the sheets they are written on, with the places of the texts left open.
-
-run.json: all that is needed to understand a run and to do it again. No key is in it.
-"""
+"""Metadata for run.json: all that is needed to understand and repeat a run, and no key."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.config import RankPlan
 from judge.core.errors import CriterionError
-from judge.core.records import Column, Criterion, Prompt, Sample, Usage
+from judge.core.records import Column, Criterion, Sample, Usage
 from judge.core.version import __version__
 from judge.criteria import multi_criteria_layout, render, template_texts
 from judge.execution.budget import BudgetLedger
@@ -33,102 +30,107 @@ from judge.scoring.multi_criteria import PromptRenderer, make_renderers
 if TYPE_CHECKING:
     from judge.commands.preparation import PreparedRun
 
-_MOST = 200_000  # characters of all sheets together
-_MOST_PROMPTS = 10_000  # of one column
-_SURE = 16  # characters of a text that is known wherever it stands; a shorter one is only between its marks
+_MAX_CHARACTERS = 200_000  # of all sheets together
+_MAX_PROMPTS = 10_000  # of one column
+_MIN_UNFENCED = 16  # characters; a shorter text is replaced only between its marks, as it may occur elsewhere
 
 
-def prompt_skeletons(asked: Mapping[str, Sequence[Judgment]], items: Collection[str]) -> dict[str, Any]:
-    """The sheets of what was asked about these items, by what a judge's columns have after the criterion's name.
+def prompt_skeletons(judgments_by_suffix: Mapping[str, Sequence[Judgment]], items: Collection[str]) -> dict[str, Any]:
+    """Return the prompts about these items as skeletons, with placeholders for the texts.
 
-    `sheets` lists the different ones. Each has for every message its role and its parts, by turns words and what stands
-    between them: `text NAME`, or `key NAME` for what that text's marks carry. A NAME is `source`, `output`,
-    `references 0`, `extra COLUMN`, or of a comparison `first` and `second`. Filled in, a sheet is the prompt to the
-    letter. `asked` has by column the `usual` sheet's number and the `others`, each with item, system and rival; None is
-    a prompt that could not be made or is not kept: sheets end at 200,000 characters together.
+    `judgments_by_suffix` has the judgments by what a judge's columns have after the criterion's name.
+
+    `sheets` lists the distinct skeletons. Each has for every message its role and its parts: words and placeholders in
+    turn. A placeholder is `text NAME`, or `key NAME` for the key in that text's marks. A NAME is `source`, `output`,
+    `references 0`, `extra COLUMN`, or in a comparison `first` and `second`. A skeleton with its placeholders filled in
+    is the exact prompt.
+
+    `asked` has by column the number of the `usual` sheet, and the `others` with item, system and rival. None is a
+    prompt that could not be rendered or is not kept: all sheets together have at most 200,000 characters.
     """
-    kept: dict[str, int] = {}
-    room = _MOST
-    written: dict[tuple[str, str, bool], dict[str, Any]] = {}
+    sheet_numbers: dict[str, int] = {}
+    room = _MAX_CHARACTERS
+    columns_by_kind: dict[tuple[str, str, bool], dict[str, Any]] = {}
     columns: dict[str, dict[str, Any]] = {}
-    for own, judgments in asked.items():
+    for suffix, judgments in judgments_by_suffix.items():
         criteria = {j.criterion.name: j.criterion for j in judgments}
-        made = make_renderers(list(criteria.values()))
+        renderers = make_renderers(list(criteria.values()))
         for criterion in criteria.values():
-            same = (criterion.name, criterion.form, criterion.merged)  # a panel's judges are mostly asked the same
-            if same not in written:
+            prompt_kind = (
+                criterion.name,
+                criterion.form,
+                criterion.merged,
+            )  # most judges of a panel get the same prompts
+            if prompt_kind not in columns_by_kind:
                 numbers: dict[tuple[str, str, str], int | None] = {}
-                for named, sheet in _written(criterion, made[criterion.name], judgments, items):
-                    if sheet and sheet not in kept and len(sheet) <= room:
-                        kept[sheet], room = len(kept), room - len(sheet)
-                    numbers[named] = kept.get(sheet)
-                written[same] = _counted(numbers)
-            columns[criterion.name + own] = written[same]
-    return {"sheets": list(map(json.loads, kept)), "asked": columns}
+                for key, sheet in _sheets_of_criterion(criterion, renderers[criterion.name], judgments, items):
+                    if sheet and sheet not in sheet_numbers and len(sheet) <= room:
+                        sheet_numbers[sheet], room = len(sheet_numbers), room - len(sheet)
+                    numbers[key] = sheet_numbers.get(sheet)
+                usual = max(Counter(numbers.values()).most_common(1), default=(None, 0))[0]
+                columns_by_kind[prompt_kind] = {
+                    "usual": usual,
+                    "others": [[*key, number] for key, number in numbers.items() if number != usual],
+                }
+            columns[criterion.name + suffix] = columns_by_kind[prompt_kind]
+    return {"sheets": list(map(json.loads, sheet_numbers)), "asked": columns}
 
 
-def _counted(numbers: Mapping[tuple[str, str, str], int | None]) -> dict[str, Any]:
-    usual = max(Counter(numbers.values()).most_common(1), default=(None, 0))[0]
-    return {"usual": usual, "others": [[*named, number] for named, number in numbers.items() if number != usual]}
-
-
-def _written(
+def _sheets_of_criterion(
     criterion: Criterion, renderer: PromptRenderer, judgments: Sequence[Judgment], items: Collection[str]
 ) -> Iterator[tuple[tuple[str, str, str], str]]:
-    """Item, system, rival and sheet; "" where there is no prompt."""
-    for one in islice(
-        (j for j in judgments if j.criterion.name == criterion.name and j.sample.item in items), _MOST_PROMPTS
+    """Yield (item, system, rival) and the sheet as JSON; "" if there is no prompt."""
+    for judgment in islice(
+        (j for j in judgments if j.criterion.name == criterion.name and j.sample.item in items), _MAX_PROMPTS
     ):
-        sample, rival = one.sample, one.rival
+        sample, rival = judgment.sample, judgment.rival
         try:
+            prompt = renderer.render(sample, rival)
+            texts = _texts_in_prompt(criterion, sample, rival)
+            messages = [(message["role"], message["content"]) for message in prompt.messages]
+            messages += [("question", prompt.question)] if prompt.question else []
             sheet = json.dumps(
-                _sheet(renderer.render(sample, rival), _texts(criterion, sample, rival)), ensure_ascii=False
+                [[role, _split_at_texts(content, texts)] for role, content in messages], ensure_ascii=False
             )
         except CriterionError:
             sheet = ""
         yield (sample.item, sample.system, rival.system if rival else ""), sheet
 
 
-def _sheet(prompt: Prompt, texts: Mapping[str, str]) -> list[list[Any]]:
-    said = [(message["role"], message["content"]) for message in prompt.messages]
-    said += [("question", prompt.question)] if prompt.question else []
-    return [[role, _parts(content, texts)] for role, content in said]
-
-
-def _texts(criterion: Criterion, sample: Sample, rival: Sample | None) -> dict[str, str]:
-    """What of a sample can stand in a prompt, by name."""
-    found = {"output": sample.output} if rival is None else {"first": sample.output, "second": rival.output}
-    found |= {} if sample.source is None else {"source": sample.source}
-    found |= {f"references {place}": text for place, text in enumerate(sample.references)}
+def _texts_in_prompt(criterion: Criterion, sample: Sample, rival: Sample | None) -> dict[str, str]:
+    """Return the texts of a sample that a prompt can contain, by name."""
+    texts = {"output": sample.output} if rival is None else {"first": sample.output, "second": rival.output}
+    texts |= {} if sample.source is None else {"source": sample.source}
+    texts |= {f"references {place}": text for place, text in enumerate(sample.references)}
     read = sorted(criterion.needs & sample.extra.keys())
-    return found | {f"extra {name}": text for name in read if isinstance(text := sample.extra[name], str)}
+    return texts | {f"extra {name}": text for name in read if isinstance(text := sample.extra[name], str)}
 
 
-def _parts(words: str, texts: Mapping[str, str]) -> list[str]:
-    """The words and, at every odd place, what was between them."""
+def _split_at_texts(words: str, texts: Mapping[str, str]) -> list[str]:
+    """Split a message into words and, at every odd index, the placeholder of a text."""
     parts = [words]
     there = [(name, text) for name, text in texts.items() if text in words]
     for name, text in sorted(there, key=lambda pair: -len(pair[1])):
         parts = _cut(parts, ">\n", text, "\n</", f"text {name}")
         parts = _cut(parts, " ", render.fence_digest(text), ">", f"key {name}")
-        if len(text) >= _SURE:
+        if len(text) >= _MIN_UNFENCED:
             parts = _cut(parts, "", text, "", f"text {name}")
     return parts
 
 
 def _cut(parts: Sequence[str], before: str, text: str, after: str, name: str) -> list[str]:
-    """The parts, cut wherever the text stands between `before` and `after`."""
-    found: list[str] = []
+    """Split the parts further wherever the text stands between `before` and `after`."""
+    pieces: list[str] = []
     for place, part in enumerate(parts):
         if place % 2:
-            found.append(part)
+            pieces.append(part)
             continue
         first, *rest = part.split(before + text + after)
-        found.append(first)
-        for one in rest:
-            found[-1] += before
-            found += [name, after + one]
-    return found
+        pieces.append(first)
+        for remainder in rest:
+            pieces[-1] += before
+            pieces += [name, after + remainder]
+    return pieces
 
 
 _PACKAGES = ("openai", "jinja2", "numpy", "rapidfuzz", "sacrebleu", "evalica")
@@ -137,7 +139,7 @@ _PACKAGES = ("openai", "jinja2", "numpy", "rapidfuzz", "sacrebleu", "evalica")
 def metadata_factory(
     prepared: PreparedRun, progress: Progress, ledger: BudgetLedger | None = None
 ) -> Callable[[str], dict[str, Any]]:
-    """A function that says, for a status, how the run stands now. Its clock starts here."""
+    """Return a function that gives the metadata of the run for a status. The clock starts here."""
     started, clock = datetime.now(UTC), time.monotonic()
     plan, judges = prepared.plan, prepared.judges
     fixed = {
@@ -155,48 +157,59 @@ def metadata_factory(
     }
 
     def now(status: str) -> dict[str, Any]:
-        """What was fixed at the start, with what the run has done so far."""
-        each = {name: _judge(p, progress.judges[name]) for name, p in judges.items()}
+        """Add to what was fixed at the start what the run has done so far."""
+        info_by_judge = {name: _judge(p, progress.judges[name]) for name, p in judges.items()}
+        infos = list(info_by_judge.values())
+        requests = [
+            (seconds, name, *place) for name, counts in progress.judges.items() for seconds, place in counts.slowest
+        ]
+        keys = ("seconds", "judge", "item", "system", "criterion")
+        budget = {}
+        if ledger is not None and (limit := ledger.budget) is not None:
+            budget = {"budget": {"amount": limit.amount, "unit": limit.unit, "spent": ledger.spent}}
         return fixed | {
             "status": status,
-            "notes": [*prepared.notes, *(said for counts in progress.judges.values() for said in counts.remarks)],
+            "notes": [*prepared.notes, *(remark for counts in progress.judges.values() for remark in counts.remarks)],
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - clock, 3),
-            "served_by": sorted({served for one in each.values() for served in one["served_by"]}),
-            "unmet": _sum(one["unmet"] for one in each.values()),
-            "usage": _sum(one["usage"] for one in each.values()),
-            "requests": _sum(one["requests"] for one in each.values()),
-            "cost": _whole_cost([one["cost"] for one in each.values()]),
-            "slowest": _slowest(progress),
-            "judges": each,
-            **_budget(ledger),
+            "served_by": sorted({served for info in infos for served in info["served_by"]}),
+            "unmet": _sum(info["unmet"] for info in infos),
+            "usage": _sum(info["usage"] for info in infos),
+            "requests": _sum(info["requests"] for info in infos),
+            "cost": _total_cost([info["cost"] for info in infos]),
+            "slowest": [
+                dict(zip(keys, (round(seconds, 3), *place), strict=True))
+                for seconds, *place in sorted(requests, reverse=True)[:10]
+            ],
+            "judges": info_by_judge,
+            **budget,
         }
 
     return now
 
 
 def column_suffix(prepared: PreparedRun, judge: str) -> str:
-    """What a judge's columns have after the criterion's name: nothing where it is the only judge."""
+    """Return what a judge's columns have after the criterion's name: nothing if it is the only judge."""
     return f"/{judge}" if len(prepared.judges) > 1 else ""
 
 
 def signed_column(
     criterion: Criterion, judge: str, provider: Provider, prepared: PreparedRun, counts: JudgeProgress
 ) -> Column:
-    """The column of a criterion by one judge, signed with what is needed to get it again."""
+    """Return the column of a criterion by one judge. Its signature has what is needed to reproduce it."""
     plan = prepared.plan
     parts = [f"{criterion.name}@{criterion.digest[:6]}", signed(provider)]
     if provider.decides:
         parts.append("decisions")
     else:
         usual = {"auto": "0/1", "samples": "1"}.get(plan.weighting, "0")  # 0, and 1 for draws
-        wanted = usual if plan.temperature is None else f"{plan.temperature:g}"
-        parts.append("t=server" if "temperature" in counts.unmet else f"t={wanted}")
+        temperature = usual if plan.temperature is None else f"{plan.temperature:g}"
+        parts.append("t=server" if "temperature" in counts.unmet else f"t={temperature}")
         parts += ["effort=none"] if "reasoning" in counts.unmet else []
         parts += [f"max_tokens={plan.max_tokens}"] if plan.max_tokens else []
         parts += [f"reply={criterion.reply}"] if plan.reply else []
         parts += ["json"] if plan.structured else []
-        parts += [_merged(group) for group in prepared.merged if criterion.name in (c.name for c in group)]
+        parts += [_merge_signature(group) for group in prepared.merged if criterion.name in (c.name for c in group)]
         parts.append(plan.weighting)
         parts += [f"draws={plan.draws}"] if plan.weighting in ("auto", "samples") else []
         if plan.weighting in ("auto", "logprobs") and plan.min_mass != type(plan).model_fields["min_mass"].default:
@@ -206,22 +219,22 @@ def signed_column(
         parts += [f"pairs={plan.pairs}"] if plan.pairs else []
         parts += [f"seed={plan.seed}"] if plan.pairs or plan.orders == 1 else []
     parts.append(f"judge {__version__}")
-    scale, own = criterion.scale, column_suffix(prepared, judge)
+    scale, suffix = criterion.scale, column_suffix(prepared, judge)
     return Column(
-        criterion.name + own,
+        criterion.name + suffix,
         "criterion",
         "|".join(parts),
         scale.low,
         scale.high,
         scale.labels,
         criterion=criterion.name,
-        judge=judge if own else "",
+        judge=judge if suffix else "",
         weight=criterion.weight,
     )
 
 
-def _merged(criteria: Sequence[Criterion]) -> str:
-    """How many criteria share a request, and the digest of all of them: a score depends on what stands beside it."""
+def _merge_signature(criteria: Sequence[Criterion]) -> str:
+    """Sign the criteria that share a request: a score depends on what is asked beside it."""
     texts = [criterion.digest for criterion in criteria] + [multi_criteria_layout(criteria[0])]
     return f"merged={len(criteria)}@{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:6]}"
 
@@ -231,10 +244,10 @@ def _joined(texts: Any) -> str | None:
 
 
 def _sum(counted: Any) -> dict[str, int]:
-    """Counts by name, added up; the names in the order of their first appearance."""
+    """Add up counts by name; the names keep the order of their first appearance."""
     total: Counter[str] = Counter()
-    for one in counted:
-        total.update(one)
+    for counts in counted:
+        total.update(counts)
     return dict(total)
 
 
@@ -253,7 +266,7 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
 
 
 def _judge(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
-    """One judge, and what its run has found out about it so far."""
+    """Describe one judge, its requests and what the run has learned about it so far."""
     return {
         "model": provider.model,
         "provider": provider.name,
@@ -275,22 +288,8 @@ def _judge(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
     }
 
 
-def _slowest(progress: Progress) -> list[dict[str, Any]]:
-    """The ten judgments whose requests took longest, in seconds from the first try to the answer, longest first."""
-    found = [(took, name, *what) for name, counts in progress.judges.items() for took, what in counts.slowest]
-    names = ("seconds", "judge", "item", "system", "criterion")
-    return [dict(zip(names, (round(took, 3), *what), strict=True)) for took, *what in sorted(found, reverse=True)[:10]]
-
-
-def _budget(ledger: BudgetLedger | None) -> dict[str, Any]:
-    """What the run might spend, and the most that it has spent; nothing without a budget."""
-    if ledger is None or ledger.budget is None:
-        return {}
-    return {"budget": {"amount": ledger.budget.amount, "unit": ledger.budget.unit, "spent": ledger.spent}}
-
-
 def _cost(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
-    """US dollars for what was answered; None, with the reason, where they are not known."""
+    """Return the price of the answers in US dollars; None, with the reason, if it is not known."""
     if provider.notice:
         return {}
     if counts.sent and counts.usage == Usage():
@@ -301,8 +300,8 @@ def _cost(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
     return {"usd": price, "note": "" if price is not None else "no published price for this model and endpoint"}
 
 
-def _whole_cost(costs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The sum, where every part of it is known."""
+def _total_cost(costs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add up the costs if all are known; otherwise return the first unknown one."""
     known = [cost for cost in costs if cost]
     if not known:
         return {}

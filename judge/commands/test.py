@@ -1,7 +1,4 @@
-"""The runs of a suite: what is asked for its cases, as plans that were prepared.
-
-`judge test`: suites of cases read and checked, run one after the other, and held against what they expect.
-"""
+"""`judge test`: read and check suites of cases, run them in turn, and compare the scores with what the cases expect."""
 
 from __future__ import annotations
 
@@ -42,15 +39,15 @@ from judge.suite.samples import Key, SuiteTexts
 from judge.table import Table
 
 _SCRIPTED = "scripted/"
-_READ = ("limit", "where")
-"""Keys that say which of the data are read, and mean nothing once they are."""
-_MEASURING = ("metrics", "set", "workers", "calibrate", "retry_failed")
-"""Keys of a plan that mean nothing to a suite."""
+_SELECTION_KEYS = ("limit", "where")
+"""Keys that select the data to read; they mean nothing afterwards."""
+_METRIC_KEYS = ("metrics", "set", "workers", "calibrate", "retry_failed")
+"""Keys of a plan that mean nothing for a suite."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteOverrides:
-    """What was said beside the files: `options` of a plan, judges (some may be objects), criteria in others' place."""
+    """Arguments that override the suites' files: judges (names or objects), options of a plan, criteria."""
 
     models: Sequence[str | Provider | Mapping[str, str]]
     options: Mapping[str, Any]
@@ -61,10 +58,10 @@ class SuiteOverrides:
     def of(
         cls, model: Model | None, options: Mapping[str, Any], criteria: Sequence[str] | None, out: str | Path | None
     ) -> SuiteOverrides:
-        """Raises ConfigError for an option that no suite has, and where there are to be no criteria."""
+        """Check the arguments. Raises ConfigError for an option that no suite has, and for no criteria."""
         if criteria is not None and not criteria:
             raise ConfigError("criteria: none: a suite holds a judge's scores against its cases; judge score measures")
-        if wrong := [name for name in _MEASURING if options.get(name) is not None]:
+        if wrong := [name for name in _METRIC_KEYS if options.get(name) is not None]:
             raise ConfigError(f"{wrong[0]}: a suite has no such option; judge run has")
         models: Any = list(model) if isinstance(model, list | tuple) else [] if model is None else [model]
         named = {"map" if name == "mapping" else name: value for name, value in options.items() if value is not None}
@@ -72,117 +69,129 @@ class SuiteOverrides:
 
     @property
     def overridden_keys(self) -> Collection[str]:
-        """The keys of a file that do not count."""
+        """Return the keys of a file that are overridden."""
         return {*self.options, *(("model", "replay") if self.models else ())}
 
     def apply_to(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of a file with those that go before them.
+        """Return the options of a file with the overrides.
 
-        A judge is asked where the file has a recording, and a recording where the file has scripted replies.
+        A judge replaces the recording of a file, and a recording replaces its scripted replies.
         """
-        kept = {name: value for name, value in options.items() if name not in self.overridden_keys}
-        if "replay" in self.options and any(one.name.startswith(_SCRIPTED) for one in kept.get("model", ())):
-            del kept["model"]
-        named = [one for one in self.models if isinstance(one, str | Mapping)]
-        return {**kept, **self.options, **({"model": named} if self.models else {})}
+        file_options = {name: value for name, value in options.items() if name not in self.overridden_keys}
+        if "replay" in self.options and any(
+            judge.name.startswith(_SCRIPTED) for judge in file_options.get("model", ())
+        ):
+            del file_options["model"]
+        named = [judge for judge in self.models if isinstance(judge, str | Mapping)]
+        return {**file_options, **self.options, **({"model": named} if self.models else {})}
 
-    def judges(self, made: Plan) -> list[Judge | Provider] | None:
-        """The judges of a plan in which those with a name stand, as `prepare` takes them."""
-        names = iter(made.model)
-        found = [next(names) if isinstance(one, str | Mapping) else one for one in self.models]
-        return found if self.models else None
+    def judges(self, plan: Plan) -> list[Judge | Provider] | None:
+        """Return the judges for `prepare`: those with a name as the plan has them, the others as they are."""
+        names = iter(plan.model)
+        judges = [next(names) if isinstance(judge, str | Mapping) else judge for judge in self.models]
+        return judges if self.models else None
 
 
-def pointwise_run(suite: Suite, asked: SuiteTexts, given: SuiteOverrides, language: str) -> PreparedRun | None:
-    """The run about single texts, None where no case is about any.
+# The runs of a suite
 
-    People's ratings stay outside, for they cost a run's page time: `restored` puts them back.
+
+def pointwise_run(
+    suite: Suite, suite_texts: SuiteTexts, overrides: SuiteOverrides, language: str
+) -> PreparedRun | None:
+    """Prepare the run about single texts; None if no case is about any.
+
+    Human ratings are left out, as they make the run's page slow; `with_ratings` puts them back.
     """
-    if not asked.texts:
+    if not suite_texts.texts:
         return None
-    criteria = _by_name(asked.criteria.values(), pairwise=False)
-    out = None if given.out is None else given.out / suite.name
-    made = config.plan(given=_options(suite, criteria, language, out))
-    rows = list(asked.texts) if out else [replace(one, human={}, ratings={}) for one in asked.texts]
-    return _prepared(made, rows, criteria, given, asked.wanted)
+    criteria = _by_name(suite_texts.criteria.values(), pairwise=False)
+    out = None if overrides.out is None else overrides.out / suite.name
+    plan = config.plan(given=_options(suite, criteria, language, out))
+    rows = list(suite_texts.texts) if out else [replace(sample, human={}, ratings={}) for sample in suite_texts.texts]
+    return _prepared(plan, rows, criteria, overrides, suite_texts.wanted)
 
 
-def pairwise_run(suite: Suite, asked: SuiteTexts, given: SuiteOverrides, language: str) -> PreparedRun | None:
-    """The run about two texts at a time, in both orders; None where no case compares any."""
-    if not asked.pairs:
+def pairwise_run(suite: Suite, suite_texts: SuiteTexts, overrides: SuiteOverrides, language: str) -> PreparedRun | None:
+    """Prepare the run about pairs of texts, in both orders; None if no case compares any."""
+    if not suite_texts.pairs:
         return None
-    criteria = _by_name(asked.criteria.values(), pairwise=True)
-    out = None if given.out is None else given.out / suite.name / PAIRS
-    made = config.rank_plan(given=_options(suite, criteria, language, out) | {"merge_criteria": False})
-    names = {case.name: asked.criteria[case.criterion].name for case in suite.cases}
-    wanted: dict[str, set[Key]] = {}
-    for case, pair_samples in asked.pairs.items():
-        wanted.setdefault(names[case], set()).update((one.item, one.system) for one in pair_samples)
-    rows = [sample for samples in asked.pairs.values() for sample in samples]
-    prepared = _prepared(made, rows, criteria, given, wanted)
-    prepared.pairs = _pairs(asked.pairs.values())
+    criteria = _by_name(suite_texts.criteria.values(), pairwise=True)
+    out = None if overrides.out is None else overrides.out / suite.name / PAIRS
+    plan = config.rank_plan(given=_options(suite, criteria, language, out) | {"merge_criteria": False})
+    names = {case.name: suite_texts.criteria[case.criterion].name for case in suite.cases}
+    wanted_texts: dict[str, set[Key]] = {}
+    for case, pair_samples in suite_texts.pairs.items():
+        wanted_texts.setdefault(names[case], set()).update((sample.item, sample.system) for sample in pair_samples)
+    rows = [sample for samples in suite_texts.pairs.values() for sample in samples]
+    prepared = _prepared(plan, rows, criteria, overrides, wanted_texts)
+    # Only texts of the same case are compared.
+    plans = [choose_pairs(samples, orders=2, budget=None, seed=0) for samples in suite_texts.pairs.values()]
+    number = sum(plan.chosen for plan in plans)
+    compared = tuple(pair for plan in plans for pair in plan.compared)
+    prepared.pairs = PairPlan(compared, tuple(pair for plan in plans for pair in plan.equal), number, number, 0)
     return prepared
 
 
-def with_ratings(result: Result, prepared: PreparedRun, asked: SuiteTexts) -> Result:
-    """The result with the texts as they are in the data, of which a heuristic has only measured what was wanted."""
+def with_ratings(result: Result, prepared: PreparedRun, suite_texts: SuiteTexts) -> Result:
+    """Return the result with the texts as they are in the data, and without scores that no case wants."""
     table = result.table
     scores, failures = table.scores, table.failures
     if prepared.baseline:
         criteria = {column.name: column.criterion for column in table.columns}
-        scores = tuple(row for row in scores if (row.item, row.system) in asked.wanted[criteria[row.column]])
-        failures = tuple(row for row in failures if (row.item, row.system) in asked.wanted[criteria[row.column]])
-    return replace(result, table=Table(asked.texts, table.columns, scores, failures))
+        scores = tuple(row for row in scores if (row.item, row.system) in suite_texts.wanted[criteria[row.column]])
+        failures = tuple(row for row in failures if (row.item, row.system) in suite_texts.wanted[criteria[row.column]])
+    return replace(result, table=Table(suite_texts.texts, table.columns, scores, failures))
 
 
 def _by_name(criteria: Iterable[Criterion], *, pairwise: bool) -> dict[str, Criterion]:
-    return {one.name: one for one in criteria if one.pairwise == pairwise}
+    return {criterion.name: criterion for criterion in criteria if criterion.pairwise == pairwise}
 
 
 def _options(suite: Suite, criteria: Mapping[str, Criterion], language: str, out: Path | None) -> dict[str, Any]:
-    """What a plan is made of. The data are read, and no more than is wanted of them."""
-    kept = {name: value for name, value in suite.options.items() if name not in _READ}
-    return {**kept, "criteria": list(criteria), "metrics": [], "language": language, "out": out}
+    """Return the options for the plan of data that are already read."""
+    suite_options = {name: value for name, value in suite.options.items() if name not in _SELECTION_KEYS}
+    return {**suite_options, "criteria": list(criteria), "metrics": [], "language": language, "out": out}
 
 
 def _prepared(
-    made: Plan, rows: list[Sample], criteria: Mapping[str, Criterion], given: SuiteOverrides, wanted: WantedTexts
+    plan: Plan,
+    rows: list[Sample],
+    criteria: Mapping[str, Criterion],
+    overrides: SuiteOverrides,
+    wanted_texts: WantedTexts,
 ) -> PreparedRun:
-    """A run on these texts. Raises JudgeError."""
-    prepared = prepare(made, rows, providers=given.judges(made), own=criteria, wanted=wanted)
-    if made.replay is not None and not made.model and len(prepared.judges) > 1:
+    """Prepare a run on these texts. Raises JudgeError."""
+    prepared = prepare(
+        plan, rows, providers=overrides.judges(plan), loaded_criteria=criteria, wanted_texts=wanted_texts
+    )
+    if plan.replay is not None and not plan.model and len(prepared.judges) > 1:
         both = " and ".join(prepared.judges)
-        raise ConfigError(f"replay {made.replay}: it holds replies of {both}: name one with model: or --model, or both")
+        raise ConfigError(f"replay {plan.replay}: it holds replies of {both}: name one with model: or --model, or both")
     if prepared.rest is not None:
         raise ConfigError(f"a suite is about {len(prepared.samples):,} texts at the most: give it a limit:")
     return prepared
 
 
-def _pairs(cases: Iterable[Sequence[Sample]]) -> PairPlan:
-    """The pairs of every case's samples, in both orders."""
-    every = [choose_pairs(samples, orders=2, budget=None, seed=0) for samples in cases]
-    number = sum(one.chosen for one in every)
-    compared = tuple(pair for one in every for pair in one.compared)
-    return PairPlan(compared, tuple(pair for one in every for pair in one.equal), number, number, 0)
+# The public function
 
 
 Paths = str | Path | Sequence[str | Path]
-Shown = Callable[[PreparedRun], AbstractContextManager[None]]
-"""What shows a run while it goes."""
-_MOVES = ("drift", "baseline")
-"""The kinds of verdicts that a new baseline settles."""
+Display = Callable[[PreparedRun], AbstractContextManager[None]]
+"""Shows a run while the context is open."""
+_BASELINE_KINDS = ("drift", "baseline")
+"""Kinds of verdicts that accepting a new baseline settles."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedSuite:
-    """A suite that was read and checked; nothing of it has been sent or paid yet.
+    """A suite that was read and checked; nothing has been sent or paid yet.
 
-    `scoring` asks about single texts, `comparing` about two, each None where no case does. `ledger` pays for both, and
-    for those of other suites where the budget is of all together; `together` says that the deadline is.
+    `scoring` asks about single texts, `comparing` about pairs; each is None if no case does. `ledger` pays for both,
+    and also for other suites if they share a budget. `together` is true if they share the deadline.
     """
 
     suite: Suite
-    asked: SuiteTexts
+    suite_texts: SuiteTexts
     scoring: PreparedRun | None
     comparing: PreparedRun | None
     baseline: Baseline
@@ -191,22 +200,22 @@ class PreparedSuite:
 
     @property
     def runs(self) -> list[PreparedRun]:
-        """What there is to run."""
-        return [one for one in (self.scoring, self.comparing) if one is not None]
+        """Return the runs of this suite."""
+        return [run for run in (self.scoring, self.comparing) if run is not None]
 
     @property
     def judgments(self) -> int:
-        """How many judgments there are to make."""
-        return sum(len(judge_run.judgments(one, name)) for one in self.runs for name in one.judges)
+        """Count the judgments to make."""
+        return sum(len(judge_run.judgments(run, name)) for run in self.runs for name in run.judges)
 
     @property
     def cached(self) -> bool:
-        """Whether replies are kept."""
-        return all(one.plan.cache is not False for one in self.runs)
+        """Return whether replies are cached."""
+        return all(run.plan.cache is not False for run in self.runs)
 
 
 class SuiteOptions(Options, total=False):
-    """What `test` takes beside the suites."""
+    """The options of `test`."""
 
     model: Model
     criteria: str | Sequence[str]
@@ -262,75 +271,65 @@ def prepare_suites(
     out: str | Path | None = None,
     **options: Any,
 ) -> list[PreparedSuite]:
-    """Read and check suites, all that can be checked before the first request. The arguments are those of `test`.
+    """Read suites and check all that can be checked before the first request. The arguments are those of `test`.
 
-    Raises a JudgeError that says all that is wrong with any of them.
+    Raises one JudgeError with all that is wrong.
     """
-    given = SuiteOverrides.of(model, options, config.split(criteria) if isinstance(criteria, str) else criteria, out)
-    wrong: list[JudgeError] = []
-    found = _chosen(_loaded(paths, given, wrong), cases, wrong)
+    overrides = SuiteOverrides.of(
+        model, options, config.split(criteria) if isinstance(criteria, str) else criteria, out
+    )
+    errors: list[JudgeError] = []
+    suites = []
+    for path in load.find([paths] if isinstance(paths, str | Path) else paths):
+        try:
+            suites.append(load.load(path, overrides.overridden_keys))
+        except JudgeError as error:
+            errors.append(error)
+    suites = _chosen(suites, cases, errors)
     if update_baseline and cases is not None:
-        wrong.append(ConfigError("--update-baseline: with --cases the baseline would lack the texts of other cases"))
-    if len(found) > 1 and (baseline or out):
-        wrong += _twins(found)
-    limit = config.plan(given={"budget": given.options.get("budget")}).budget
+        errors.append(ConfigError("--update-baseline: with --cases the baseline would lack the texts of other cases"))
+    if len(suites) > 1 and (baseline or out):
+        errors += _duplicate_names(suites)
+    limit = config.plan(given={"budget": overrides.options.get("budget")}).budget
     ledger = None if limit is None else BudgetLedger(limit)
     folder = None if baseline is None else Path(baseline)
     checked = []
-    for suite in found:
-        policy = [replace(case, undecided=undecided or case.undecided or suite.undecided) for case in suite.cases]
+    for suite in suites:
         suite = replace(
             suite,
-            options=given.apply_to(suite.options),
-            cases=tuple(policy),
+            options=overrides.apply_to(suite.options),
+            cases=tuple(replace(c, undecided=undecided or c.undecided or suite.undecided) for c in suite.cases),
             undecided=undecided or suite.undecided,
         )
         try:
-            data = samples.read(suite)
-            asked, runs = _prepared_of_test(suite, given, data)
-            known = None if cases is not None else [(one.item, one.system) for one in (*data, *asked.texts)]
-            held = baseline_store.locate(suite, asked.texts, folder=folder, update=update_baseline, known=known)
-            own = ledger or BudgetLedger(next(one.plan.budget for one in runs if one is not None))
-            checked.append(PreparedSuite(suite, asked, *runs, held, own, "deadline" in given.options))
+            checked.append(
+                _prepare_suite(suite, overrides, ledger, folder, update=update_baseline, all_cases=cases is None)
+            )
         except JudgeError as error:
-            wrong.append(_named(error, suite.path))
-    if wrong:
-        raise wrong[0] if len(wrong) == 1 else ConfigError("\n".join(map(str, wrong)))
+            located = str(error).startswith(str(suite.path))
+            errors.append(error if located else type(error)(f"{suite.path}: {error}"))
+    if errors:
+        raise errors[0] if len(errors) == 1 else ConfigError("\n".join(map(str, errors)))
     return checked
 
 
-def _named(error: JudgeError, path: Path) -> JudgeError:
-    """The error, beginning with the suite's file."""
-    return error if str(error).startswith(str(path)) else type(error)(f"{path}: {error}")
-
-
-def _loaded(paths: Paths, given: SuiteOverrides, wrong: list[JudgeError]) -> list[Suite]:
-    found = []
-    for path in load.find([paths] if isinstance(paths, str | Path) else paths):
-        try:
-            found.append(load.load(path, given.overridden_keys))
-        except JudgeError as error:
-            wrong.append(error)
-    return found
-
-
-def _chosen(suites: Sequence[Suite], cases: str | Collection[str] | None, wrong: list[JudgeError]) -> list[Suite]:
-    """The suites with the cases in whose name this text stands, or with these, where either is given."""
+def _chosen(suites: Sequence[Suite], cases: str | Collection[str] | None, errors: list[JudgeError]) -> list[Suite]:
+    """Keep the cases whose name contains this text, or is among these; None keeps all."""
     if cases is None:
         return list(suites)
-    kept = [replace(suite, cases=tuple(one for one in suite.cases if _meant(one, cases))) for suite in suites]
-    if suites and not any(suite.cases for suite in kept):
+
+    def matches(case: Case) -> bool:
+        return cases.casefold() in case.name.casefold() if isinstance(cases, str) else case.name in cases
+
+    narrowed = [replace(suite, cases=tuple(filter(matches, suite.cases))) for suite in suites]
+    if suites and not any(suite.cases for suite in narrowed):
         names = [one_line(case.name) for suite in suites for case in suite.cases]
         meant = cases if isinstance(cases, str) else ", ".join(cases)
-        wrong.append(ConfigError(f"--cases: {unknown_name_message('case', meant, names)}"))
-    return [suite for suite in kept if suite.cases]
+        errors.append(ConfigError(f"--cases: {unknown_name_message('case', meant, names)}"))
+    return [suite for suite in narrowed if suite.cases]
 
 
-def _meant(case: Case, cases: str | Collection[str]) -> bool:
-    return cases.casefold() in case.name.casefold() if isinstance(cases, str) else case.name in cases
-
-
-def _twins(suites: Sequence[Suite]) -> Iterator[ConfigError]:
+def _duplicate_names(suites: Sequence[Suite]) -> Iterator[ConfigError]:
     for name, number in Counter(suite.name for suite in suites).items():
         if number > 1:
             where = ", ".join(str(suite.path) for suite in suites if suite.name == name)
@@ -339,133 +338,157 @@ def _twins(suites: Sequence[Suite]) -> Iterator[ConfigError]:
             )
 
 
-def _prepared_of_test(
-    suite: Suite, given: SuiteOverrides, data: Sequence[Sample]
-) -> tuple[SuiteTexts, tuple[PreparedRun | None, PreparedRun | None]]:
-    """What a suite asks, and its two runs."""
+def _prepare_suite(
+    suite: Suite,
+    overrides: SuiteOverrides,
+    ledger: BudgetLedger | None,
+    baseline_folder: Path | None,
+    *,
+    update: bool,
+    all_cases: bool,
+) -> PreparedSuite:
+    """Read the data of a suite, prepare its runs and find its baseline. Raises JudgeError."""
+    data = samples.read(suite)
     language = samples.language(suite, data)
-    asked = samples.collect_samples(suite, data, samples.load_criteria(suite, language, given.criteria))
+    suite_texts = samples.collect_samples(suite, data, samples.load_criteria(suite, language, overrides.criteria))
     if suite.options.get("language") is None:
         prompt_language.require_single_language(
-            [*asked.texts, *(one for several in asked.pairs.values() for one in several)]
+            [*suite_texts.texts, *(sample for several in suite_texts.pairs.values() for sample in several)]
         )
-    return asked, (pointwise_run(suite, asked, given, language), pairwise_run(suite, asked, given, language))
+    scoring = pointwise_run(suite, suite_texts, overrides, language)
+    comparing = pairwise_run(suite, suite_texts, overrides, language)
+    known = [(sample.item, sample.system) for sample in (*data, *suite_texts.texts)] if all_cases else None
+    return PreparedSuite(
+        suite,
+        suite_texts,
+        scoring,
+        comparing,
+        baseline=baseline_store.locate(suite, suite_texts.texts, folder=baseline_folder, update=update, known=known),
+        ledger=ledger or BudgetLedger(next(run.plan.budget for run in (scoring, comparing) if run is not None)),
+        together="deadline" in overrides.options,
+    )
 
 
 # Running
 
 
 async def run_suites(
-    suites: Sequence[PreparedSuite], progress: Progress | None = None, shown: Shown = lambda _: nullcontext()
+    suites: Sequence[PreparedSuite], progress: Progress | None = None, display: Display = lambda _: nullcontext()
 ) -> Outcomes:
-    """Run suites one after the other. Raises CancelledError where it is interrupted."""
+    """Run suites one after the other. Raises CancelledError if interrupted."""
     progress = progress if progress is not None else Progress()
     start = time.monotonic()
-    found = [await _outcome(one, progress, shown, start) for one in suites]
-    if found and not any(one.trouble for one in found):
-        found[-1] = replace(found[-1], notes=(*found[-1].notes, *_kept_of_others(suites)))
-    return Outcomes(found)
+    outcomes = [await _run_suite(suite, progress, display, start) for suite in suites]
+    if outcomes and not any(outcome.trouble for outcome in outcomes):
+        outcomes[-1] = replace(outcomes[-1], notes=(*outcomes[-1].notes, *_unused_recordings(suites)))
+    return Outcomes(outcomes)
 
 
-def _kept_of_others(suites: Sequence[PreparedSuite]) -> Iterator[str]:
-    """What recordings hold besides what these suites asked, such as prompts as they were before a change."""
+def _unused_recordings(suites: Sequence[PreparedSuite]) -> Iterator[str]:
+    """Report prompts in the recordings that these suites did not ask, for example from before a change."""
     taken: dict[Path, set[int]] = {}
-    for run_of in (each for one in suites for each in one.runs):
-        if run_of.plan.record is not None and run_of.recording is not None:
-            taken.setdefault(run_of.plan.record, set()).update(run_of.recording.taken)
+    for run in (each for suite in suites for each in suite.runs):
+        if run.plan.record is not None and run.recording is not None:
+            taken.setdefault(run.plan.record, set()).update(run.recording.taken)
     for path, calls in taken.items():
-        with RecordingFile([path]) as whole:
-            if others := whole.unused_count(calls):
+        with RecordingFile([path]) as recording:
+            if unused := recording.unused_count(calls):
                 yield (
-                    f"{path}: {others:,} of {plural(len(whole), 'prompt')} not asked in this run, and kept; record into "
-                    "another file to be rid of them."
+                    f"{path}: {unused:,} of {plural(len(recording), 'prompt')} not asked in this run, and kept; record "
+                    "into another file to be rid of them."
                 )
 
 
-async def _outcome(one: PreparedSuite, progress: Progress, shown: Shown, start: float) -> Outcome:
-    """One suite, of several that began at `start`."""
+async def _run_suite(suite: PreparedSuite, progress: Progress, display: Display, start: float) -> Outcome:
+    """Run one of several suites; the first began at `start`."""
     began = time.monotonic()
-    found: list[Result | None] = []
+    results: list[Result | None] = []
     try:
-        for prepared in (one.scoring, one.comparing):
-            since = start if one.together else began
-            found.append(None if prepared is None else await _run(prepared, one.ledger, progress, shown, since))
-        require_all_recorded(*found)
-        return replace(_judged(one, *found), seconds=time.monotonic() - began)
+        since = start if suite.together else began
+        for prepared in (suite.scoring, suite.comparing):
+            if prepared is None:
+                results.append(None)
+                continue
+            if prepared.plan.deadline is not None:
+                seconds_left = max(prepared.plan.deadline - (time.monotonic() - since), 0.0)
+                prepared.plan = prepared.plan.model_copy(update={"deadline": seconds_left})
+            with display(prepared):
+                results.append(await run_pipeline(prepared, progress, suite.ledger))
+        require_all_recorded(*results)
+        return replace(_evaluate(suite, *results), seconds=time.monotonic() - began)
     except JudgeError as error:
-        said = "\n".join([str(error), *getattr(error, "__notes__", ())])
-        return Outcome(one.suite, trouble=said, seconds=time.monotonic() - began)
+        trouble = "\n".join([str(error), *getattr(error, "__notes__", ())])
+        return Outcome(suite.suite, trouble=trouble, seconds=time.monotonic() - began)
 
 
-async def _run(prepared: PreparedRun, ledger: BudgetLedger, progress: Progress, shown: Shown, since: float) -> Result:
-    """What a run brings. Its deadline counts from `since`."""
-    made = prepared.plan
-    if made.deadline is not None:
-        left = max(made.deadline - (time.monotonic() - since), 0.0)
-        prepared.plan = made.model_copy(update={"deadline": left})
-    with shown(prepared):
-        return await run_pipeline(prepared, progress, ledger)
-
-
-def _judged(one: PreparedSuite, result: Result | None, ranked: Result | None) -> Outcome:
-    """The verdicts on what was run, and the new baseline where one is wanted and nothing is against it."""
-    suite, held = one.suite, one.baseline
-    if result is not None and one.scoring is not None:
-        result = with_ratings(result, one.scoring, one.asked)
-    first = held.keep is not None and held.before is None  # of which nothing can have drifted yet
+def _evaluate(prepared: PreparedSuite, result: Result | None, ranked: Result | None) -> Outcome:
+    """Evaluate the cases, and make this run the baseline if that is requested and nothing else failed."""
+    suite, baseline = prepared.suite, prepared.baseline
+    if result is not None and prepared.scoring is not None:
+        result = with_ratings(result, prepared.scoring, prepared.suite_texts)
+    first = baseline.keep is not None and baseline.before is None  # nothing can have drifted yet
     cases = [case for case in suite.cases if not (first and case.kind == "drift")]
-    seed = one.runs[0].plan.seed
-    found = [
-        evaluate_case(case, one.asked.about[case.name], result, held.before, ranked, failures=suite.limits, seed=seed)
+    seed = prepared.runs[0].plan.seed
+    verdicts = [
+        evaluate_case(
+            case,
+            prepared.suite_texts.about[case.name],
+            result,
+            baseline.before,
+            ranked,
+            failures=suite.limits,
+            seed=seed,
+        )
         for case in cases
     ]
-    found += _limits(one, result, ranked)
+    size = longest_prompt_tokens(prepared.runs) if suite.limits.tokens is not None else None
+    dollars, why = uncached_price(prepared.runs) if suite.limits.cost is not None else (None, "")
+    verdicts += limits(suite, result, ranked, tokens=size, cost=dollars, unpriced=why)
     comparison = None
-    notes = [note for of in (result, ranked) if of is not None for note in of.info["notices"]]
-    notes += [*(result.info["notes"] if result is not None else ()), *held.notes]
-    if result is not None and held.before is not None:
-        had, has = columns(held.before), columns(result)
+    notes = [note for run in (result, ranked) if run is not None for note in run.info["notices"]]
+    notes += [*(result.info["notes"] if result is not None else ()), *baseline.notes]
+    if result is not None and baseline.before is not None:
+        had, has = columns(baseline.before), columns(result)
         if new := ", ".join(one_line(name) for name in has if name not in had):
             notes.append(f"Not in the baseline, and new: nothing to compare {new} with.")
         if had.keys() & has.keys():
-            comparison = compare(held.before, result, seed=seed)
-            found += compare_with_baseline(result, held.before, suite, runs=comparison.runs, seed=seed)
-    if held.keep is not None and result is not None:
-        found, said = _kept(result, held.keep, found)
-        notes.append(said)
-    warnings = (*_unasked(one, result, ranked), *held.warnings)
-    return Outcome(suite, tuple(found), result, ranked, comparison, tuple(dict.fromkeys(notes)), warnings=warnings)
+            comparison = compare(baseline.before, result, seed=seed)
+            verdicts += compare_with_baseline(result, baseline.before, suite, runs=comparison.runs, seed=seed)
+    if baseline.keep is not None and result is not None:
+        verdicts, remark = _update_baseline(result, baseline.keep, verdicts)
+        notes.append(remark)
+    warnings = (*_cached_recording_warnings(prepared, result, ranked), *baseline.warnings)
+    return Outcome(suite, tuple(verdicts), result, ranked, comparison, tuple(dict.fromkeys(notes)), warnings=warnings)
 
 
-def _unasked(one: PreparedSuite, *results: Result | None) -> tuple[str, ...]:
-    """What has to be said of a recording for which not every judgment was asked anew."""
-    if not any(run.plan.record for run in one.runs):
+def _cached_recording_warnings(suite: PreparedSuite, *results: Result | None) -> tuple[str, ...]:
+    """Warn about a recording if some of its replies came from the cache."""
+    if not any(run.plan.record for run in suite.runs):
         return ()
-    cached = sum(of["requests"]["cached"] for each in results if each for of in each.info["judges"].values())
+    cached = sum(
+        judge_info["requests"]["cached"] for each in results if each for judge_info in each.info["judges"].values()
+    )
     if not cached:
         return ()
-    nothing = "nothing was asked, and " if cached >= one.judgments else ""
+    nothing = "nothing was asked, and " if cached >= suite.judgments else ""
     return (
-        f"{cached:,} of {plural(one.judgments, 'judgment')} recorded from the cache: {nothing}a model that changed "
+        f"{cached:,} of {plural(suite.judgments, 'judgment')} recorded from the cache: {nothing}a model that changed "
         "behind its name would not be seen (--no-cache asks anew).",
     )
 
 
-def _limits(one: PreparedSuite, result: Result | None, ranked: Result | None) -> list[Verdict]:
-    wanted = one.suite.limits
-    size = longest_prompt_tokens(one.runs) if wanted.tokens is not None else None
-    dollars, why = uncached_price(one.runs) if wanted.cost is not None else (None, "")
-    return limits(one.suite, result, ranked, tokens=size, cost=dollars, unpriced=why)
-
-
-def _kept(result: Result, folder: Path, found: Sequence[Verdict]) -> tuple[list[Verdict], str]:
-    """Make a result the baseline, which settles what moved, unless something else is not met; and what to say."""
-    unmet = [one for one in found if not one.met and one.kind not in _MOVES]
+def _update_baseline(result: Result, folder: Path, verdicts: Sequence[Verdict]) -> tuple[list[Verdict], str]:
+    """Make a result the baseline, which settles drift, unless another verdict failed. Also return a note."""
+    unmet = [verdict for verdict in verdicts if not verdict.met and verdict.kind not in _BASELINE_KINDS]
     if unmet:
-        return list(found), f"{folder} is as it was: {plural(len(unmet), 'verdict')} not met that no baseline settles."
+        return list(
+            verdicts
+        ), f"{folder} is as it was: {plural(len(unmet), 'verdict')} not met that no baseline settles."
     baseline_store.save(result, folder)
     settled = "accepted: this run is the baseline now"
     return [
-        one if one.met else replace(one, met=True, said=f"{one.said}; {settled}" if one.said else settled)
-        for one in found
+        verdict
+        if verdict.met
+        else replace(verdict, met=True, said=f"{verdict.said}; {settled}" if verdict.said else settled)
+        for verdict in verdicts
     ], f"This run is the baseline now: {folder}."

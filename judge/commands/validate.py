@@ -1,4 +1,4 @@
-"""A finished result against people's ratings, beside what needs no judge, and beside what people have in common."""
+"""`judge.validate`: compare the judges of finished runs with human ratings, and with baselines that need no judge."""
 
 from __future__ import annotations
 
@@ -43,65 +43,72 @@ def validate(
 
     Raises ConfigError for what is no scored run, DataError where no text was rated or none is the same, StorageError.
     """
-    runs = _scored((result, *others))
-    first, *rest = (one.where(**where) for one in runs) if where else runs
+    runs = _load_runs((result, *others))
+    first, *rest = (run.where(**where) for run in runs) if where else runs
     table = first.table
     check_rated(table.samples)
-    judges, left_out = _judges(list(zip((result, *others), (first, *rest), strict=True)))
+    judges, left_out = _judges_on_shared_texts(list(zip((result, *others), (first, *rest), strict=True)))
     rated = people(table, judges, Bootstrap(n_resamples, seed))
-    criteria = [one.criterion for one in rated]
-    told = [build_provenance(one) for one in (first, *rest)]
-    banners = dict.fromkeys(banner for one in told for banner in one.all_banners)
-    columns = [column for one in (first, *rest) for column in one.table.columns]
+    criteria = [column.criterion for column in rated]
+    provenances = [build_provenance(run) for run in (first, *rest)]
+    banners = dict.fromkeys(banner for provenance in provenances for banner in provenance.all_banners)
+    columns = [column for run in (first, *rest) for column in run.table.columns]
     return Validation(
-        title=f"Against people: {' and '.join(dict.fromkeys(one.title for one in told))}",
+        title=f"Against people: {' and '.join(dict.fromkeys(provenance.title for provenance in provenances))}",
         rated=rated,
-        notes=(*banners, *left_out, *_unrated(columns, criteria, [*banners], table), *_outside(table, [*banners])),
+        notes=(
+            *banners,
+            *left_out,
+            *_unrated_criteria_notes(columns, criteria, [*banners], table),
+            *_out_of_scale_notes(table, [*banners]),
+        ),
         calibrated=first.calibrated or (calibration.calibrate(table) if calibrate else ()),
     )
 
 
-def _scored(given: Sequence[Result | str | Path]) -> list[Result]:
-    """The runs, read where they are named by their folder. Raises ConfigError for one named twice, or of no scores."""
-    named = [str(one) for one in given if not isinstance(one, Result)]
+def _load_runs(results: Sequence[Result | str | Path]) -> list[Result]:
+    """Load the runs that are named by their folder. Raises ConfigError for one named twice or without scores."""
+    named = [str(source) for source in results if not isinstance(source, Result)]
     if len(set(named)) < len(named):
         raise ConfigError("the same run is named twice")
-    runs = [one if isinstance(one, Result) else _run(Path(one)) for one in given]
-    for one in runs:
-        _check_scored(one)
+    runs = []
+    for source in results:
+        if not isinstance(source, Result):
+            check_run(Path(source))
+        runs.append(source if isinstance(source, Result) else load(Path(source)))
+    for run in runs:
+        if run.rankings or any(score.rival for score in run.table.scores):
+            raise ConfigError("a ranking compares texts two by two and scores none: judge run makes scores to validate")
+        if "streamed" in run.info:
+            raise ConfigError("this run measured its data as they were read, without a judge: validate some of them")
     return runs
 
 
-def _check_scored(result: Result) -> None:
-    if result.rankings or any(score.rival for score in result.table.scores):
-        raise ConfigError("a ranking compares texts two by two and scores none: judge run makes scores to validate")
-    if "streamed" in result.info:
-        raise ConfigError("this run measured its data as they were read, without a judge: validate some of them")
-
-
-def _judges(runs: Sequence[tuple[Result | str | Path, Result]]) -> tuple[list[RatedColumn], list[str]]:
-    """The judges of all runs on the texts of the first, those of one name told apart; what was left out."""
+def _judges_on_shared_texts(runs: Sequence[tuple[Result | str | Path, Result]]) -> tuple[list[RatedColumn], list[str]]:
+    """Return the judges of all runs on the texts of the first, under distinct names, and notes on texts left out."""
     texts = {(s.item, s.system): s.output for s in runs[0][1].table.samples}
-    found: list[tuple[str, RatedColumn]] = []
+    rated: list[tuple[str, RatedColumn]] = []
     notes = []
-    for place, (given, result) in enumerate(runs, 1):
-        name = f"run {place}" if isinstance(given, Result) else str(given)
+    for place, (source, result) in enumerate(runs, 1):
+        name = f"run {place}" if isinstance(source, Result) else str(source)
         theirs = {(s.item, s.system): s.output for s in result.table.samples}
         same = {key for key, output in theirs.items() if texts.get(key) == output}
         if not same:
             raise DataError(f"{name} has no text of the first run, by item, system and output")
         if len(same) < len(theirs):
             notes.append(f"Left out: {plural(len(theirs) - len(same), 'text')} of {name} that the first run has not.")
-        for one in judges_of(result.table, str(result.info.get("model") or "")):
-            values = {key: value for key, value in one.values.items() if key in same}
-            found.append((name, replace(one, values=values)))
-    often = Counter((one.criterion, one.name) for _, one in found)
-    twice = {one.name for _, one in found if often[one.criterion, one.name] > 1}
-    return [replace(one, name=f"{one.name} ({run})") if one.name in twice else one for run, one in found], notes
+        for judge in judges_of(result.table, str(result.info.get("model") or "")):
+            values = {key: value for key, value in judge.values.items() if key in same}
+            rated.append((name, replace(judge, values=values)))
+    counts = Counter((judge.criterion, judge.name) for _, judge in rated)
+    ambiguous = {judge.name for _, judge in rated if counts[judge.criterion, judge.name] > 1}
+    return [
+        replace(judge, name=f"{judge.name} ({run})") if judge.name in ambiguous else judge for run, judge in rated
+    ], notes
 
 
 def check_rated(samples: Sequence[Sample]) -> None:
-    """Raises DataError where no sample has a rating by people."""
+    """Raise DataError if no sample has a human rating."""
     if not any(sample.human for sample in samples):
         named = option("map", {"human.relevance": "COLUMN"})
         raise DataError(
@@ -111,30 +118,27 @@ def check_rated(samples: Sequence[Sample]) -> None:
 
 
 def check_run(folder: Path) -> None:
-    """Raises ConfigError for a folder that holds no run."""
+    """Raise ConfigError for a folder that holds no run."""
     if not any((folder / name).exists() for name in (RUN, JOURNAL)):
         raise ConfigError(f"{folder}: no run is there (no {RUN}); name a folder that judge run has written")
 
 
-def _run(folder: Path) -> Result:
-    check_run(folder)
-    return load(folder)
-
-
-def _unrated(columns: Iterable[Column], criteria: Sequence[str], told: Sequence[str], table: Table) -> list[str]:
-    """Criteria without ratings, where the run has not said so itself."""
+def _unrated_criteria_notes(
+    columns: Iterable[Column], criteria: Sequence[str], banners: Sequence[str], table: Table
+) -> list[str]:
+    """Name the criteria without ratings, unless the run has said so itself."""
     names = list(dict.fromkeys(criterion(column) for column in columns if column.kind == "criterion"))
     lacking = [name for name in names if name not in criteria]
-    if not lacking or unknown_criteria(table.samples, names) in told:
+    if not lacking or unknown_criteria(table.samples, names) in banners:
         return []
     return [f"No ratings by people for {', '.join(lacking)} (there are: {', '.join(criteria)})."]
 
 
-def _outside(table: Table, told: Sequence[str]) -> list[str]:
-    """Single ratings that are not on the scale of a criterion, which the run may have said itself."""
+def _out_of_scale_notes(table: Table, banners: Sequence[str]) -> list[str]:
+    """Report ratings outside the scale of their criterion, unless the run has said so itself."""
     scales = {
-        criterion(one): (one.low, one.high)
-        for one in table.columns
-        if one.kind == "criterion" and one.low is not None and one.high is not None
+        criterion(column): (column.low, column.high)
+        for column in table.columns
+        if column.kind == "criterion" and column.low is not None and column.high is not None
     }
-    return [note for note in out_of_scale(table.samples, scales) if note not in told]
+    return [note for note in out_of_scale(table.samples, scales) if note not in banners]

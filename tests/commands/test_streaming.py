@@ -55,8 +55,8 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is more than 100 texts is large; 50 are shown."""
-    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MOST_HELD", 100)
-    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MOST_JUDGED", 200)
+    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MAX_IN_MEMORY_JUDGED", 200)
     monkeypatch.setattr(judge_run, "SHOWN", 50)
     monkeypatch.setattr(judge_run, "_WINDOW", 600)
 
@@ -71,7 +71,7 @@ def measured(data: Any, **given: Any) -> Result:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_means_are_those_of_all_texts(data: Path, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
     whole = measured(data, metrics=["chrf", "bleu"])
-    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MOST_HELD", 100)
+    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MAX_IN_MEMORY", 100)
     plan = config.plan(given={"data": data, "criteria": [], "metrics": ["chrf", "bleu"], "workers": workers})
     found = asyncio.run(run_pipeline(prepare(plan)))
     assert found.info["streamed"]["texts"] == {"old": 700, "new": 700}
@@ -153,7 +153,7 @@ def test_judged_texts_are_streamed_too(data: Path, monkeypatch: pytest.MonkeyPat
         row["source"] = "The boat came and went."
     data.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     whole = run("held", ScriptedProvider(by_number, endpoint="here"))
-    for name, value in (("_MOST_HELD", 100), ("_MOST_JUDGED", 200)):
+    for name, value in (("_MAX_IN_MEMORY", 100), ("_MAX_IN_MEMORY_JUDGED", 200)):
         monkeypatch.setattr(sys.modules["judge.commands.preparation"], name, value)
     monkeypatch.setattr(judge_run, "_WINDOW", 600)
     asked = ScriptedProvider(by_number, endpoint="here")

@@ -113,7 +113,7 @@ def test_real_runs_are_what_the_schema_says(kind: str, tmp_path: Path) -> None:
 def test_a_streamed_run_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "data.jsonl"
     path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
-    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MOST_HELD", 10)
+    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MAX_IN_MEMORY", 10)
     monkeypatch.setattr(judge_run, "SHOWN", 5)
     found = judge.evaluate(path, criteria=[], metrics=["chrf"], out=tmp_path / "run")
     document = _valid(render(found))
