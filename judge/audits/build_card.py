@@ -211,8 +211,12 @@ def _attack_verdicts(attacks: Sequence[SensitivityCell], direction: Direction) -
             others = listed([f"{cell.criterion} {direction.mean(cell)}" for cell in more]) if more else ""
             also = f"; also {others}" if others else ""
             verb = "raised scores" if _untested_success(first) else "works"
-            rank = (_BAD if _untested_success(first) else _WORST) + _value(first.rate)
-            yield Verdict(rank, f"The attack “{name}” {verb}: {_gain(first, direction)}{also}.")
+            rose = f", up by an eighth of the scale or more in {of_count(first.rate, 'texts')}" if first.rate else ""
+            if _untested_success(first):
+                rank, gain = _BAD + _value(first.rate), f"{direction.mean(first)}{rose}; too few to test"
+            else:
+                rank, gain = _WORST + _value(first.rate), f"{direction.moved(first)}{rose}"
+            yield Verdict(rank, f"The attack “{name}” {verb}: {first.criterion} {gain}{also}.")
         else:
             unsuccessful.append(name)
     if unsuccessful:
@@ -247,13 +251,6 @@ def _unsuccessful(names: Sequence[str], cells: Sequence[SensitivityCell], tests:
     most = max(limits, default=0.0)
     limit = f"at most {signed(most, 2)} by any interval" if most > 0 else "no interval goes above 0"
     return Verdict(_GOOD, f"{subject} without a significant rise ({listing}): {limit}.")
-
-
-def _gain(cell: SensitivityCell, direction: Direction) -> str:
-    rose = f", up by an eighth of the scale or more in {of_count(cell.rate, 'texts')}" if cell.rate else ""
-    if _untested_success(cell):
-        return f"{cell.criterion} {direction.mean(cell)}{rose}; too few to test"
-    return f"{cell.criterion} {direction.moved(cell)}{rose}"
 
 
 def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
@@ -332,13 +329,17 @@ def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[t
     requested = bool(neutral or evidence.natural or evidence.wordings or evidence.repeats or evidence.pairs)
     if not requested:
         return (), {}
+    if any(sample.extra.get("generator") for sample in (evidence.natural.samples if evidence.natural else ())):
+        no_family = f"no item has scored texts both of {evidence.model}'s family and of another (column `generator`)"
+    else:
+        no_family = "the data have no column `generator` that says which model wrote a text"
     probes: dict[str, tuple[Callable[[], Iterator[CandidateFinding]], str]] = {
         "position": (lambda: position_bias(evidence, seed), "no pair of different texts was answered in both orders"),
         "verbosity": (
             lambda: verbosity_bias(evidence, neutral, seed),
             "no changed text and no two texts of an item to compare",
         ),
-        "self-preference": (lambda: self_preference(evidence, seed), _no_family(evidence)),
+        "self-preference": (lambda: self_preference(evidence, seed), no_family),
         "extractiveness": (
             lambda: copying_bias(evidence, neutral, seed),
             "no copied lead was scored, and no item has two texts of which some copy more",
@@ -357,13 +358,6 @@ def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[t
     if COPIED in neutral and any(name.partition("_")[0] == "consistency" for name in evidence.columns):
         without["extractiveness by consistency"] = "a text that copies its source is right to be called consistent"
     return apply_holm(chain.from_iterable(drafts.values())), without
-
-
-def _no_family(evidence: AuditData) -> str:
-    samples = evidence.natural.samples if evidence.natural else ()
-    if not any(sample.extra.get("generator") for sample in samples):
-        return "the data have no column `generator` that says which model wrote a text"
-    return f"no item has scored texts both of {evidence.model}'s family and of another (column `generator`)"
 
 
 def _unscored_criteria(evidence: AuditData) -> dict[str, str]:

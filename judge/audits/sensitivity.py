@@ -172,16 +172,14 @@ def apply_holm(drafts: Iterable[CandidateFinding]) -> tuple[BiasFinding, ...]:
                 draft.of,
                 draft.harmful,
             )
-            findings.append(replace(finding, said=_sentence(finding, draft.otherwise)))
+            if finding.open and finding.hits:
+                sentence = f"{draft.said} (in {of_count(finding.hits, finding.of)}; too few to test)"
+            elif significant is None:
+                sentence = draft.said
+            else:
+                sentence = f"{draft.said if significant else draft.otherwise}{brackets(chance(estimate.p))}"
+            findings.append(replace(finding, said=sentence))
     return tuple(findings)
-
-
-def _sentence(finding: BiasFinding, otherwise: str) -> str:
-    if finding.open and finding.hits:
-        return f"{finding.said} (in {of_count(finding.hits, finding.of)}; too few to test)"
-    if finding.told is None:
-        return finding.said
-    return f"{finding.said if finding.told else otherwise}{brackets(chance(finding.estimate.p))}"
 
 
 def minimum_effect(evidence: AuditData, column: Column) -> float:

@@ -95,17 +95,16 @@ class _Merger:
                 else:
                     by_material.setdefault(prompt.messages[0]["content"], []).append(prompt)
             for prompts in by_material.values():
-                prompts_by_name |= self._joined(prompts, sample)
+                if len(prompts) == 1:  # alone with its material: asked as if not merged
+                    name = prompts[0].criterion
+                    prompts_by_name[name] = self._alone[name].render(sample)
+                    continue
+                messages = ({"role": "user", "content": self._joint.render(prompts)},)
+                merged = tuple((p.criterion, self._scales[p.criterion]) for p in prompts)
+                for p in prompts:
+                    prompts_by_name[p.criterion] = replace(p, messages=messages, question="", merged=merged)
             self._last = sample, prompts_by_name
         return self._last[1]
-
-    def _joined(self, prompts: Sequence[Prompt], sample: Sample) -> dict[str, Prompt | CriterionError]:
-        """Merge the prompts of one material; a criterion alone with its material is asked as if not merged."""
-        if len(prompts) == 1:
-            return {prompts[0].criterion: self._alone[prompts[0].criterion].render(sample)}
-        messages = ({"role": "user", "content": self._joint.render(prompts)},)
-        merged = tuple((p.criterion, self._scales[p.criterion]) for p in prompts)
-        return {p.criterion: replace(p, messages=messages, question="", merged=merged) for p in prompts}
 
 
 def split_reply(choice: Choice, names: Sequence[str]) -> list[Choice]:

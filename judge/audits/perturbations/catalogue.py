@@ -164,7 +164,7 @@ def _match_case(matched: str, new: str) -> str:
 
 _UNIT = r"(?:am|pm|ft|in|km|cm|mm|kg|mg|mph|kph|lbs?|m|bn|k|s|th|st|nd|rd)?"
 _NUMBER = re.compile(rf"(?<![A-Za-z\d.,/–-])([0-9]{{1,15}}|[０-９]{{1,15}})((?:[.,]\d+)*)(?=({_UNIT})(?![A-Za-z\d]))")
-_ORDINALS = ("st", "nd", "rd", "th")
+_ORDINALS = {1: "st", 2: "nd", 3: "rd", 4: "th"}  # by the last digit
 _PERCENT = re.compile(r"\s?(?:%|％|per ?cent|퍼센트|パーセント)").match
 _MONTH = re.compile(r"\s?[월月]").match
 _HOUR = re.compile(r"\s?(?::|[ap]\.?m|o'clock|시|時|时|点)").match
@@ -207,20 +207,17 @@ def _numerals(whole: str, taken: set[str]) -> Iterator[Edit]:
         written = {} if first.isascii() else _TO_FULL_WIDTH
         values = [str(n).translate(written) + rest for n in _plausible_numbers(first, rest, after)]
         options = [value for value in values if value not in taken] or [v for v in values if v != match.group()]
-        if unit in _ORDINALS:
-            end = match.end() + len(unit)
-            yield Edit(match.start(), end, tuple(number + _ordinal(int(number)) for number in options))
+        if unit in _ORDINALS.values():
+            ordinals = [
+                number + ("th" if int(number) % 100 in (11, 12, 13) else _ORDINALS.get(int(number) % 10, "th"))
+                for number in options
+            ]
+            yield Edit(match.start(), match.end() + len(unit), tuple(ordinals))
         elif options:
             yield Edit(match.start(), match.end(), tuple(options))
 
 
 _TO_FULL_WIDTH = {ord("0") + n: ord("０") + n for n in range(10)}
-
-
-def _ordinal(number: int) -> str:
-    if number % 100 in (11, 12, 13):
-        return "th"
-    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
 def _plausible_numbers(first: str, rest: str, after: str) -> Iterable[int]:

@@ -54,20 +54,19 @@ _TYPO = re.compile(rf"{'|'.join(_BY_SOUND)}|(?P<of>(?<=[가-힣])의(?=\s))|[가
 
 def _misspelled(whole: str, chance: Random) -> list[Edit]:
     """Return at most one typo per word."""
-    typos = [
-        Edit(match.start(), match.end(), options)
-        for match in _TYPO.finditer(whole)
-        if (options := ("에",) if match["of"] else _slips(match.group()))
-    ]
+    typos = []
+    for match in _TYPO.finditer(whole):
+        if match["of"]:
+            typo = "에"
+        elif match.group() in _BY_SOUND:
+            typo = _BY_SOUND[match.group()]
+        else:
+            syllable = _syllable(match.group())
+            if syllable.final not in _UNHEARD:
+                continue
+            typo = str(syllable._replace(final=_UNHEARD[syllable.final]))
+        typos.append(Edit(match.start(), match.end(), (typo,)))
     return [p for n, p in enumerate(typos) if n == 0 or re.search(r"\s", whole[typos[n - 1].start : p.start])]
-
-
-def _slips(matched: str) -> tuple[str, ...]:
-    if matched in _BY_SOUND:
-        return (_BY_SOUND[matched],)
-    syllable = _syllable(matched)
-    final = _UNHEARD.get(syllable.final)
-    return () if final is None else (str(syllable._replace(final=final)),)
 
 
 # Particles at the end of a word whose stem has two syllables or more and the final that the particle wants. Not 도, 는
@@ -149,15 +148,12 @@ def _negate_past(sentence: str) -> list[Edit]:
     syllable, before = _syllable(match["stem"]), sentence[: match.start()]
     if match["stem"] in "았었":
         stem = "" if before and "가" <= before[-1] <= "힣" and before[-1] not in "들물걸이" else None
-    else:
-        stem = "하" if match["stem"] == "했" else _uncontracted(syllable)
+    elif match["stem"] == "했":
+        stem = "하"
+    else:  # `혔` to `히`, `왔` to `오`
+        vowel = _CONTRACTED.get(syllable.vowel)
+        stem = str(syllable._replace(vowel=vowel, final="")) if vowel else None
     return [] if stem is None else [Edit(match.start(), match.end(), (f"{stem}지 않았{match['end']}",))]
-
-
-def _uncontracted(syllable: _Syllable) -> str | None:
-    """`혔` to `히`, `왔` to `오`."""
-    vowel = _CONTRACTED.get(syllable.vowel)
-    return str(syllable._replace(vowel=vowel, final="")) if vowel else None
 
 
 def _negate_present(sentence: str) -> list[Edit]:

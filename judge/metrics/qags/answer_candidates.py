@@ -284,30 +284,28 @@ class Nouns:
             self._used.add(name)
             self.signature = self._signed()
         if (clean, name) not in self._kept:
-            self._kept[clean, name] = self._find_spans(clean, name)
+            if name == "en":
+                phrases = english_noun_phrases.spans(clean)
+            elif name.startswith(SPACY):
+                phrases = _by_spacy(_spacy(name), clean, self._compounds)
+            elif self._compounds:
+                phrases = list(_compound_spans(clean, tag_words(name, clean), name in _SPACED))
+            else:
+                phrases = [span for span, part in tag_words(name, clean) if part in ("noun", "time")]
+            self._kept[clean, name] = phrases
         return self._kept[clean, name]
 
-    def _find_spans(self, clean: str, name: str) -> list[Span]:
-        if name == "en":
-            return english_noun_phrases.spans(clean)
-        if name.startswith(SPACY):
-            return _by_spacy(_spacy(name), clean, self._compounds)
-        words = tag_words(name, clean)
-        if self._compounds:
-            return list(_compound_spans(clean, words, name in _SPACED))
-        return [span for span, part in words if part in ("noun", "time")]
-
     def _signed(self) -> str:
-        used = sorted({self._tool} if self._tool else self._used) or ["en"]
-        return "+".join(map(self._sign, used)) + ("" if self._compounds else "-single")
-
-    def _sign(self, name: str) -> str:
-        if name == "en":
-            return f"rules{__version__}"
-        if name.startswith(SPACY):
-            meta = _spacy(name).meta
-            return f"spacy-{meta['lang']}_{meta['name']}{meta['version']}"
-        return signature(name)
+        signatures = []
+        for name in sorted({self._tool} if self._tool else self._used) or ["en"]:
+            if name == "en":
+                signatures.append(f"rules{__version__}")
+            elif name.startswith(SPACY):
+                meta = _spacy(name).meta
+                signatures.append(f"spacy-{meta['lang']}_{meta['name']}{meta['version']}")
+            else:
+                signatures.append(signature(name))
+        return "+".join(signatures) + ("" if self._compounds else "-single")
 
 
 _NO_FINDER = ModelError(
@@ -416,24 +414,18 @@ def _by_spacy(nlp: Any, clean: str, compounds: bool) -> list[Span]:
         chunks = [] if nlp.lang in ("ja", "ko", "zh") else [(chunk.start, chunk.end) for chunk in doc.noun_chunks]
     except (NotImplementedError, ValueError):  # no chunks of this language; no parser
         chunks = []
-    phrases = [_trim_determiners(doc, *span) for span in chunks or _merge_adjacent(nouns)] + [
-        _trim_determiners(doc, *span) for span in entities
-    ]
+    if not chunks:
+        for start, end in nouns:  # consecutive nouns are one phrase
+            if chunks and chunks[-1][1] == start:
+                chunks[-1] = (chunks[-1][0], end)
+            else:
+                chunks.append((start, end))
+    phrases = [_trim_determiners(doc, *span) for span in (*chunks, *entities)]
     chosen: list[Span] = []
     for start, end in sorted({span for span in phrases if span[0] < span[1]}, key=lambda s: (s[0] - s[1], s)):
         if all(end <= longer[0] or start >= longer[1] for longer in chosen):
             chosen.append((start, end))
     return [_character_span(doc, span) for span in sorted(chosen)]
-
-
-def _merge_adjacent(spans: list[Span]) -> list[Span]:
-    merged: list[Span] = []
-    for start, end in spans:
-        if merged and merged[-1][1] == start:
-            merged[-1] = (merged[-1][0], end)
-        else:
-            merged.append((start, end))
-    return merged
 
 
 def _trim_determiners(doc: Any, start: int, end: int) -> Span:

@@ -261,10 +261,8 @@ def _kind(match: re.Match[str], name: bool) -> Kind:
     for words, kind in _KINDS:
         if low in words and not (name and kind in ("verb", "adjective")):
             return kind
-    return "noun" if name or len(low) < 4 else _by_ending(low)
-
-
-def _by_ending(low: str) -> Kind:
+    if name or len(low) < 4:
+        return "noun"
     if (low.endswith("ed") and low not in _NOUNS_IN_ED) or (low.endswith("ing") and low not in _NOUNS_IN_ING):
         return "adjective" if "-" in low[3:] else "verb"  # `well-known`; `co-founded`
     if low.endswith("ly") and low not in _NOUNS_IN_LY:

@@ -264,7 +264,14 @@ class Qags(Options):
         outcomes = [
             by_sample[n] if n in by_sample else Outcome(trouble=_not_asked(sample)) for n, sample in enumerate(samples)
         ]
-        return outcomes, tuple(self._column(name, stages, alike) for name in self.similarities)
+        columns = []
+        for name in self.similarities:
+            column, filtered = f"qags_{name}", ["consistent"] if self.consistent else []
+            parts = [column, stages.signature, f"most={self.most}", *filtered, f"similarity={alike.signature(name)}"]
+            signature = "|".join([*parts, f"judge {__version__}"])
+            low = None if name == "bertscore" else 0.0  # a cosine has no low end
+            columns.append(Column(column, "metric", signature, low=low, high=1.0))
+        return outcomes, tuple(columns)
 
     def _similarities(self) -> Similarities:
         cache = None if self.cache is None else Path(self.cache)
@@ -285,14 +292,6 @@ class Qags(Options):
             judged.questions if questions == LLM else stages.questions,
             judged.answers if answers == LLM else stages.answers,
         )
-
-    def _column(self, name: str, stages: Stages, alike: Similarities) -> Column:
-        column = f"qags_{name}"
-        filtered = ["consistent"] if self.consistent else []
-        parts = [column, stages.signature, f"most={self.most}", *filtered, f"similarity={alike.signature(name)}"]
-        # A cosine has no low end.
-        low = None if name == "bertscore" else 0.0
-        return Column(column, "metric", "|".join([*parts, f"judge {__version__}"]), low=low, high=1.0)
 
 
 def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> list[QagsValue | Failure]:

@@ -89,14 +89,12 @@ class Stages:
     @property
     def signature(self) -> str:
         """Return `themes=…|questions=…|answers=…` with the signatures that the stages have after their calls."""
-        named = (("themes", self.themes), ("questions", self.questions), ("answers", self.answers))
-        return "|".join(f"{name}={_signed(name, stage.signature)}" for name, stage in named)
-
-
-def _signed(name: str, signature: str) -> str:
-    """Fit a stage's signature into one part of the column's, without a leading name of its own."""
-    key, equals, rest = signature.partition("=")
-    return (rest if equals and key in (name, name[:-1]) else signature).replace("|", " ")
+        parts = []
+        for name, stage in (("themes", self.themes), ("questions", self.questions), ("answers", self.answers)):
+            key, equals, rest = stage.signature.partition("=")
+            signature = rest if equals and key in (name, name[:-1]) else stage.signature  # no name twice
+            parts.append(f"{name}={signature.replace('|', ' ')}")
+        return "|".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,10 @@ class Similarities:
         """Return what computed the similarity of this name in the calls of `of` so far."""
         if name in _BERT:
             span = f"low={self._low:g}|high={self._high:g}|" if name == "corrected" else ""
-            return f"{name}|{span}{self._signed_bert or _initial_bertscore_signature(self._bert)}"
+            signature = self._signed_bert
+            if self._bert and not signature:  # nothing has been compared yet
+                signature = _bertscore_signature(self._bert.score([]).columns[0].signature)
+            return f"{name}|{span}{signature}"
         if name == "exact":
             return name
         squad = name == "f1"  # English words are those between white space, after normalisation
@@ -151,11 +154,6 @@ def _token_similarities(key: _Key) -> dict[str, float]:
     first, second = (normalised(answer) for answer in key.pair)
     cut = str.split if key.tokenizer == "en" else text.words(key.tokenizer)
     return {"exact": float(first == second), "f1": f1(first, second, cut)}
-
-
-def _initial_bertscore_signature(bert: bertscore.BertScore | None) -> str:
-    """Return the signature of BERTScore before it has compared anything."""
-    return _bertscore_signature(bert.score([]).columns[0].signature) if bert else ""
 
 
 def _bertscore_signature(signature: str) -> str:
